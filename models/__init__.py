@@ -1,0 +1,1 @@
+"""Image-text models behind one small interface, for filters and evaluation. No Beam here."""

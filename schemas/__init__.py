@@ -1,0 +1,1 @@
+"""Frozen records, their Parquet columns, and the readers of every source's annotations."""

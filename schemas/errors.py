@@ -1,0 +1,31 @@
+"""The errors eqforge raises on purpose.
+
+EqforgeError
+  InputError      the user's input or settings are wrong; the command line exits with 2
+  BuildError      a run ended before its dataset was complete; the command line exits with 1
+  MissingExtra    an optional package is not installed; the command line exits with 2
+"""
+
+
+class EqforgeError(Exception):
+    """Any error eqforge raises on purpose; its text says what to do."""
+
+
+class InputError(EqforgeError):
+    """An input file, a setting or an output folder is not what it has to be."""
+
+
+class BuildError(EqforgeError):
+    """A run ended before its dataset was complete."""
+
+
+class MissingExtra(EqforgeError):
+    """An optional package is missing.
+
+    Args:
+      package: the name that could not be imported.
+      extra: the extra of eqforge that installs it.
+    """
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed: pip install 'eqforge[{extra}]'")

@@ -1,0 +1,40 @@
+"""Names and seeds that depend on content alone: never on position, process or clock."""
+
+import hashlib
+import json
+from typing import Any
+
+
+def sha256_hex(data: bytes) -> str:
+    """Returns the SHA-256 of the bytes as 64 lower-case hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def fingerprint(value: Any) -> str:
+    """Returns the SHA-256 of a JSON-like value, independent of the order of its keys."""
+    return sha256_hex(json.dumps(value, sort_keys=True, ensure_ascii=True).encode())
+
+
+def derive_seed(run_seed: int, record_id: str, step: str, step_version: int) -> int:
+    """Returns the seed of one step on one record, in [0, 2**63).
+
+    The same four arguments give the same seed in every process, on every machine; records and
+    steps do not share a stream of random numbers.
+    """
+    digest = hashlib.sha256(json.dumps([run_seed, record_id, step, step_version]).encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
+def bucket(record_id: str, buckets: int) -> int:
+    """Returns the bucket of a record in [0, buckets): the same for ever, uniform over records."""
+    digest = hashlib.blake2b(record_id.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % buckets
+
+
+def is_sampled(record_id: str, fraction: float) -> bool:
+    """Tells whether a record belongs to a sample of the given size in [0, 1], chosen by its id.
+
+    A larger fraction always contains the smaller one's records.
+    """
+    digest = hashlib.blake2b(record_id.encode(), digest_size=8, person=b"sample").digest()
+    return int.from_bytes(digest, "big") < fraction * 2**64

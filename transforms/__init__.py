@@ -1,0 +1,1 @@
+"""Plain functions on one element, and the Beam composites that wire them."""
