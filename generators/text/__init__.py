@@ -1,0 +1,1 @@
+"""Pure functions on captions: analysis, edits, perturbations, hard positives and negatives."""
