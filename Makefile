@@ -1,0 +1,49 @@
+# Everything is installed into .venv by scripts/bootstrap, once, and again when a lock changes.
+# ARGS goes to the command behind a target: make test ARGS="-k pairs", make lock ARGS="--upgrade".
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+BIN := .venv/bin
+BASE := .venv/.base
+MODELS := .venv/.models
+ARGS ?=
+
+.PHONY: help demo test check bench models lock clean
+
+help: ## List the commands
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 16
+
+demo: $(BASE) ## Build and verify small datasets from bundled pictures, offline
+	$(BIN)/eqforge demo $(ARGS)
+
+test: $(BASE) ## Run the tests
+	$(BIN)/pytest $(ARGS)
+
+check: $(BASE) ## Lint, formatting, types and import directions
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(BASE) ## Run the benchmarks, each side by side with what it is measured against
+	for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file" $(ARGS); done
+
+models: $(MODELS) ## Add the packages of the neural models to .venv (6 GB)
+
+lock: ## Resolve pyproject.toml into requirements/*.lock
+	scripts/bootstrap
+	scripts/lock $(ARGS)
+
+clean: ## Remove .venv, caches and build products; datasets stay
+	rm -rf .venv build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BASE): requirements/base.lock pyproject.toml setup.py scripts/bootstrap
+	scripts/bootstrap base
+	touch $@
+
+$(MODELS): $(BASE) requirements/models.lock
+	scripts/bootstrap models
+	touch $@
