@@ -1,0 +1,112 @@
+"""The import directions of the design, and what importing eqforge must not drag in."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LAYERS = "Imports run one way, from pipelines down to schemas"
+BEAM = "Beam stays in transforms and pipelines"
+EVALUATION = "Evaluation knows datasets only by their schemas"
+
+# A folder, what a module in it must not import, and the contract that forbids it.
+VIOLATIONS = [
+    ("schemas", "apache_beam", BEAM),
+    ("generators", "apache_beam", BEAM),
+    ("models", "apache_beam", BEAM),
+    ("evaluation", "apache_beam", BEAM),
+    ("schemas", "eqforge.generators", LAYERS),
+    ("generators", "eqforge.models", LAYERS),
+    ("models", "eqforge.generators", LAYERS),
+    ("generators", "eqforge.transforms", LAYERS),
+    ("transforms", "eqforge.pipelines", LAYERS),
+    ("transforms", "eqforge.evaluation", LAYERS),
+    ("pipelines", "eqforge.evaluation", LAYERS),
+    ("pipelines", "eqforge.cli", LAYERS),
+    ("evaluation", "eqforge.transforms", EVALUATION),
+]
+
+IMPORT_ALL = """
+import importlib, pkgutil, sys
+import {package} as package
+for module in pkgutil.walk_packages(package.__path__, "{package}."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+print(*{{name.partition(".")[0] for name in sys.modules}})
+"""
+
+OPTIONAL = {
+    *("av", "cv2", "dlib", "face_recognition"),
+    *("inflect", "lemminflect", "nltk", "open_clip", "sklearn", "spacy", "textblob", "tokenizers"),
+    *("torch", "transformers"),
+}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A package of the same shape, its folders behind links, without imports."""
+    package = tmp_path / "src" / "eqforge"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "cli.py").touch()
+    for folder in ("evaluation", "generators", "models", "pipelines", "schemas", "transforms"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").touch()
+        (package / folder).symlink_to(f"../../{folder}")
+    (tmp_path / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
+    return tmp_path
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(folder / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def modules_loaded_by(package: str) -> set[str]:
+    code = IMPORT_ALL.format(package=package)
+    command = [sys.executable, "-P", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def test_the_contracts_hold_for_a_package_without_imports(checkout: Path) -> None:
+    done = lint_imports(checkout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 kept, 0 broken" in done.stdout
+
+
+@pytest.mark.parametrize(("folder", "imported", "contract"), VIOLATIONS)
+def test_an_import_against_the_direction_is_found_behind_the_links(
+    checkout: Path, folder: str, imported: str, contract: str
+) -> None:
+    (checkout / folder / "offender.py").write_text(f"import {imported}\n")
+    done = lint_imports(checkout)
+    assert done.returncode == 1
+    assert f"eqforge.{folder}.offender -> {imported}" in done.stdout
+    assert f"{contract} BROKEN" in done.stdout
+
+
+def test_a_new_module_beside_the_folders_needs_a_place_in_the_layers(checkout: Path) -> None:
+    (checkout / "src" / "eqforge" / "stray.py").touch()
+    done = lint_imports(checkout)
+    assert done.returncode == 1
+    assert "eqforge.stray" in done.stdout
+
+
+def test_importing_everything_loads_no_optional_package() -> None:
+    assert modules_loaded_by("eqforge") & OPTIONAL == set()
+
+
+@pytest.mark.parametrize("folder", ["schemas", "generators", "models", "evaluation"])
+def test_a_folder_without_beam_does_not_load_it(folder: str) -> None:
+    assert "apache_beam" not in modules_loaded_by(f"eqforge.{folder}")
