@@ -1,0 +1,197 @@
+"""The two taggers: a spaCy pipeline where the user has one, else a lexicon inside a wheel."""
+
+import functools
+import warnings
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from eqforge.generators.text.analysis import Analysis, Tagger, Token
+from eqforge.generators.text.chunks import find_noun_phrases
+from eqforge.generators.text.tag_rules import PUNCTUATION_TAGS, repair_tags
+from eqforge.generators.text.tokenizer import find_tokens
+from eqforge.schemas.errors import InputError, MissingExtra
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+LEXICON_TAGGER_VERSION = 1
+SPACY_TAGGER_VERSION = 1
+_UNIVERSAL = {"NN": "NOUN", "VB": "VERB", "JJ": "ADJ", "RB": "ADV", "MD": "AUX"}
+_CLITIC_LEMMAS = {"n't": "not", "'re": "be", "'m": "be", "'ve": "have", "'ll": "will"}
+
+
+def load_tagger(spacy_model: str | None = None) -> Tagger:
+    """Returns the spaCy tagger where a model is named, else the lexicon tagger.
+
+    Args:
+      spacy_model: name of an installed spaCy package or a folder of a saved pipeline.
+
+    Raises:
+      InputError: the pipeline cannot be loaded, or gives no part-of-speech tags.
+      MissingExtra: the packages of the extra "text" are not installed.
+    """
+    return LexiconTagger() if spacy_model is None else SpacyTagger(spacy_model)
+
+
+class LexiconTagger:
+    """Tags by the word lexicon of textblob (pattern.en), repaired by rules for captions.
+
+    Tokens by `tokenizer`, tags by lexicon, suffix and `tag_rules`, lemmas by lemminflect, noun
+    phrases by `chunks`. Needs no data beyond the wheels.
+    """
+
+    def __init__(self) -> None:
+        self._lexicon, self._tag_words = _load_lexicon()
+        self.name = (
+            f"lexicon/{LEXICON_TAGGER_VERSION} "
+            f"(textblob {version('textblob')}, lemminflect {version('lemminflect')})"
+        )
+
+    def analyse(self, texts: Sequence[str]) -> list[Analysis]:
+        """Returns one analysis per text, in order."""
+        return [self._analyse(text) for text in texts]
+
+    def _analyse(self, text: str) -> Analysis:
+        spans = [(match[0], *match.span()) for match in find_tokens(text)]
+        tags = self._tags([word for word, _, _ in spans])
+        return Analysis(
+            text=text,
+            tokens=tuple(
+                Token(text=word, start=start, end=end, tag=tag, lemma=lemmatise(word, tag))
+                for (word, start, end), tag in zip(spans, tags, strict=True)
+            ),
+            noun_phrases=find_noun_phrases(tags),
+            tagger=self.name,
+        )
+
+    def _tags(self, words: list[str]) -> list[str]:
+        tagged = self._tag_words(self._lower_start(words))
+        tags = [_plain_tag(word, tag) for word, (_, tag) in zip(words, tagged, strict=True)]
+        return repair_tags(words, tags)
+
+    def _lower_start(self, words: list[str]) -> list[str]:
+        """Undoes the capital letter of a sentence, which the lexicon takes for a name's."""
+        if not words:
+            return words
+        if all(word.isupper() for word in words if word.isalpha()):
+            return [word.lower() for word in words]
+        first = words[0].lower()
+        is_name = words[0] in self._lexicon and first not in self._lexicon
+        return words if is_name else [first, *words[1:]]
+
+
+def _plain_tag(word: str, tag: str) -> str:
+    """Returns a Penn tag: numbers and punctuation by form, names without their entity kind."""
+    if word[0].isdigit():
+        return "CD" if word[-1].isdigit() else tag
+    if not any(character.isalnum() for character in word):
+        return PUNCTUATION_TAGS.get(word, "SYM")
+    return tag.split("-")[0] or "NN"
+
+
+@functools.lru_cache(maxsize=1)
+def _load_lexicon() -> tuple[Any, Any]:
+    """Returns textblob's English lexicon and the function that tags a list of words with it."""
+    try:
+        from textblob.en import lexicon, parser
+    except ImportError as error:
+        raise MissingExtra("textblob", "text") from error
+    with warnings.catch_warnings():
+        # Its reader leaves the file to the garbage collector.
+        warnings.simplefilter("ignore", ResourceWarning)
+        lexicon.load()
+    return lexicon, parser.find_tags
+
+
+@functools.lru_cache(maxsize=65_536)
+def lemmatise(word: str, tag: str) -> str:
+    """Returns the dictionary form of a word with the given Penn tag, in lower case."""
+    lower = word.lower().replace("\u2019", "'")
+    if lower == "'s":
+        return "be" if tag == "VBZ" else "'s"
+    universal = _UNIVERSAL.get(tag[:2])
+    if lower in _CLITIC_LEMMAS or universal is None or tag.startswith("NNP"):
+        return _CLITIC_LEMMAS.get(lower, lower)
+    try:
+        from lemminflect import getLemma
+    except ImportError as error:
+        raise MissingExtra("lemminflect", "text") from error
+    lemmas = getLemma(lower, upos=universal)
+    return str(lemmas[0]) if lemmas else lower
+
+
+class SpacyTagger:
+    """Tags by a spaCy pipeline of the user's.
+
+    Noun phrases by the pipeline's parser, or by `chunks` where it has none; lemmas by its
+    lemmatiser, or by lemminflect.
+
+    Args:
+      model: name of an installed spaCy package or a folder of a saved pipeline.
+    """
+
+    def __init__(self, model: str) -> None:
+        self._nlp = _load_pipeline(model)
+        meta = self._nlp.meta
+        self.name = (
+            f"spacy/{SPACY_TAGGER_VERSION} "
+            f"({meta['lang']}_{meta['name']} {meta['version']}, spacy {version('spacy')})"
+        )
+
+    def analyse(self, texts: Sequence[str]) -> list[Analysis]:
+        """Returns one analysis per text, in order; the pipeline works in batches."""
+        return [self._from_doc(doc) for doc in self._nlp.pipe(texts)]
+
+    def _from_doc(self, doc: "Doc") -> Analysis:
+        tokens = [token for token in doc if not token.is_space]
+        tags = [token.tag_ or "SYM" for token in tokens]
+        phrases = _parsed_noun_phrases(doc)
+        return Analysis(
+            text=doc.text,
+            tokens=tuple(
+                Token(
+                    text=token.text,
+                    start=token.idx,
+                    end=token.idx + len(token.text),
+                    tag=tag,
+                    lemma=token.lemma_.lower() or lemmatise(token.text, tag),
+                )
+                for token, tag in zip(tokens, tags, strict=True)
+            ),
+            noun_phrases=find_noun_phrases(tags) if phrases is None else phrases,
+            tagger=self.name,
+        )
+
+
+def _parsed_noun_phrases(doc: "Doc") -> tuple[tuple[int, int], ...] | None:
+    """Returns the parser's noun chunks, None where the pipeline has no parser.
+
+    The indices count the tokens that are not white space.
+    """
+    if not (doc.has_annotation("DEP") and doc.has_annotation("POS")):
+        return None
+    position = [0]
+    for token in doc:
+        position.append(position[-1] + (not token.is_space))
+    chunks = ((position[chunk.start], position[chunk.end]) for chunk in doc.noun_chunks)
+    return tuple((first, last) for first, last in chunks if first < last)
+
+
+def _load_pipeline(model: str) -> "Language":
+    """Loads a pipeline and makes sure that it tags."""
+    try:
+        import spacy
+    except ImportError as error:
+        raise MissingExtra("spacy", "text") from error
+    try:
+        nlp = spacy.load(model)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"spaCy cannot load {model!r}: name an installed package, such as en_core_web_sm, "
+            f"or the folder of a saved pipeline ({error})"
+        ) from error
+    if not any(token.tag_ for token in nlp("A cat sits on a mat.")):
+        raise InputError(f"the spaCy pipeline {model!r} gives no part-of-speech tags")
+    return nlp

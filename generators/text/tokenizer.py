@@ -1,0 +1,31 @@
+"""Cuts a caption into words, numbers and punctuation marks, and remembers where each one was.
+
+Contractions are split as in the Penn Treebank, whose tags the lexicon uses ("don't" is "do" and
+"n't", "man's" is "man" and "'s"); hyphenated words, clock times and abbreviations stay whole.
+"""
+
+import re
+from collections.abc import Iterator
+
+# Letters and digits; Latin combining marks belong to the letter before them.
+_MARKS = r"\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+_LETTER = rf"[^\W_][{_MARKS}]*"
+_TOKEN = re.compile(
+    rf"""
+      (?:[a-z]\.){{2,}}                           # abbreviation: U.S., a.m.
+    | \d+(?:[.,:/]\d+)+(?![^\W_])                 # 3.5  1,000  10:30  1/2
+    | (?:{_LETTER})+?(?=n['\u2019]t(?![^\W_]))         # "do" of "don't"
+    | n['\u2019]t(?![^\W_])
+    | ['\u2019](?:s|re|ve|ll|d|m)(?![^\W_])
+    | o['\u2019]clock(?![^\W_])
+    | (?:{_LETTER})+(?:-(?:{_LETTER})+)*          # word, with its hyphens
+    | \.{{2,}} | -{{2,}}
+    | \S
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def find_tokens(text: str) -> Iterator[re.Match[str]]:
+    """Yields a match per token, in order; white space alone lies outside them."""
+    return _TOKEN.finditer(text)

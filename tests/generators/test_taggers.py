@@ -1,0 +1,215 @@
+import dataclasses
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eqforge.generators.text.analysis import Analysis, Tagger, is_adjective, is_noun, is_word
+from eqforge.generators.text.taggers import LexiconTagger, lemmatise, load_tagger
+from eqforge.schemas.errors import InputError
+
+# Sentences in the format word/tag/head/dependency, head as an index in the sentence.
+TREEBANK = (
+    "A/DT/1/det dog/NN/2/nsubj sits/VBZ/2/ROOT on/IN/2/prep the/DT/5/det mat/NN/3/pobj",
+    "The/DT/2/det red/JJ/2/amod cat/NN/3/nsubj sleeps/VBZ/3/ROOT",
+    "Two/CD/1/nummod dogs/NNS/2/nsubj run/VBP/2/ROOT near/IN/2/prep a/DT/6/det big/JJ/6/amod "
+    "house/NN/3/pobj",
+    "A/DT/1/det woman/NN/2/nsubj holds/VBZ/2/ROOT the/DT/5/det blue/JJ/5/amod hat/NN/2/dobj",
+)
+
+
+@pytest.fixture(scope="module")
+def lexicon() -> Tagger:
+    return load_tagger()
+
+
+@pytest.fixture(scope="module")
+def pipeline_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tagger and parser trained for a moment, since no English model can be installed here."""
+    import spacy
+    from spacy.tokens import Doc
+    from spacy.training import Example
+
+    spacy.util.fix_random_seed(0)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("tagger")
+    nlp.add_pipe("parser", config={"min_action_freq": 1})
+    examples = []
+    for line in TREEBANK:
+        words, tags, heads, deps = zip(*(item.split("/") for item in line.split()), strict=True)
+        gold = Doc(nlp.vocab, words, tags=tags, heads=[int(h) for h in heads], deps=deps)
+        examples.append(Example(nlp.make_doc(gold.text), gold))
+    optimizer = nlp.initialize(lambda: examples)
+    for _ in range(40):
+        nlp.update(examples, sgd=optimizer)
+    ruler = nlp.add_pipe("attribute_ruler")
+    ruler.add([[{"TAG": "NN"}]], {"POS": "NOUN"})  # the parser's noun chunks ask for it
+    folder = tmp_path_factory.mktemp("pipeline") / "tiny"
+    nlp.to_disk(folder)
+    return folder
+
+
+def check_spans(analysis: Analysis) -> None:
+    """Spans name their tokens, in order; only white space lies between."""
+    done = 0
+    for token in analysis.tokens:
+        assert token.text
+        assert analysis.text[token.start : token.end] == token.text
+        assert not analysis.text[done : token.start].strip()
+        done = token.end
+    assert not analysis.text[done:].strip()
+    done = 0
+    for first, last in analysis.noun_phrases:
+        assert done <= first < last <= len(analysis.tokens)
+        done = last
+
+
+def tags_of(tagger: Tagger, text: str) -> dict[str, str]:
+    return {token.text: token.tag for token in tagger.analyse([text])[0].tokens}
+
+
+def test_a_caption_is_tagged_by_lexicon_and_context(lexicon: Tagger) -> None:
+    (analysis,) = lexicon.analyse(["Two women's bikes are parked near a white sink , isn't it?"])
+    assert [(token.text, token.tag, token.lemma) for token in analysis.tokens] == [
+        ("Two", "CD", "two"),
+        ("women", "NNS", "woman"),
+        ("'s", "POS", "'s"),
+        ("bikes", "NNS", "bike"),
+        ("are", "VBP", "be"),
+        ("parked", "VBN", "park"),
+        ("near", "IN", "near"),
+        ("a", "DT", "a"),
+        ("white", "JJ", "white"),
+        ("sink", "NN", "sink"),
+        (",", ",", ","),
+        ("is", "VBZ", "be"),
+        ("n't", "RB", "not"),
+        ("it", "PRP", "it"),
+        ("?", ".", "?"),
+    ]
+    assert analysis.noun_phrases == ((0, 4), (7, 10), (13, 14))
+
+
+def test_predicates_read_the_tags(lexicon: Tagger) -> None:
+    tokens = lexicon.analyse(["A red kite, flying"])[0].tokens
+    assert [is_noun(token) for token in tokens] == [False, False, True, False, False]
+    assert [is_adjective(token) for token in tokens] == [False, True, False, False, False]
+    assert [is_word(token) for token in tokens] == [True, True, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "tag"),
+    [
+        ("Zebras graze in a field.", "Zebras", "NNS"),  # unknown, capital at the start
+        ("Woman on a bench", "Woman", "NN"),  # the lexicon knows "Woman" as a name
+        ("A MAN ON A HORSE", "HORSE", "NN"),
+        ("A dog named Obama", "Obama", "NNP"),
+        ("2 cats", "2", "CD"),
+        ("a cat - black", "-", "HYPH"),
+        ("a cat \u2192 black", "\u2192", "SYM"),
+    ],
+)
+def test_capitals_numbers_and_signs_are_tagged_by_form(
+    lexicon: Tagger, text: str, word: str, tag: str
+) -> None:
+    assert tags_of(lexicon, text)[word] == tag
+
+
+def test_lemmas_follow_the_part_of_speech() -> None:
+    assert [lemmatise("saw", "NN"), lemmatise("saw", "VBD")] == ["saw", "see"]
+    assert lemmatise("Mice", "NNS") == "mouse"
+    assert lemmatise("'s", "VBZ") == "be"
+
+
+@given(st.text(max_size=60))
+def test_any_text_can_be_analysed(text: str) -> None:
+    (analysis,) = load_tagger().analyse([text])
+    assert analysis.text == text
+    check_spans(analysis)
+
+
+def test_the_name_says_which_versions_tag(lexicon: Tagger) -> None:
+    assert lexicon.name.startswith("lexicon/1 (textblob 0.20")
+    assert lexicon.analyse(["a cat"])[0].tagger == lexicon.name
+
+
+def test_another_process_with_another_hash_seed_analyses_alike(lexicon: Tagger) -> None:
+    texts = ["A black and white cat sits near the bathroom sink.", "Skiers ride the lift"]
+    code = (
+        "import json,sys,dataclasses;from eqforge.generators.text.taggers import load_tagger;"
+        "print(json.dumps([dataclasses.asdict(a) for a in "
+        "load_tagger().analyse(json.loads(sys.argv[1]))]))"
+    )
+    there = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(texts)],
+        env={**os.environ, "PYTHONHASHSEED": "4711"},
+        capture_output=True,
+        check=True,
+    ).stdout
+    here = [dataclasses.asdict(analysis) for analysis in lexicon.analyse(texts)]
+    assert json.loads(there) == json.loads(json.dumps(here))
+
+
+def test_a_users_spacy_pipeline_tags_and_parses(pipeline_folder: Path) -> None:
+    tagger = load_tagger(str(pipeline_folder))
+    text = "A dog sits on the  mat\n"  # two spaces and a line break: spaCy makes tokens of them
+    (analysis,) = tagger.analyse([text])
+    check_spans(analysis)
+    assert [token.tag for token in analysis.tokens] == ["DT", "NN", "VBZ", "IN", "DT", "NN"]
+    assert [token.lemma for token in analysis.tokens][2] == "sit"
+    assert analysis.noun_phrases == ((0, 2), (4, 6))
+    assert tagger.name.startswith("spacy/1 (en_pipeline 0.0.0, spacy 3.")
+
+
+def test_a_spacy_pipeline_without_a_parser_gets_phrases_from_the_grammar(
+    pipeline_folder: Path, tmp_path: Path
+) -> None:
+    import spacy
+
+    nlp = spacy.load(pipeline_folder, exclude=["parser"])
+    nlp.to_disk(tmp_path / "tagger-only")
+    (analysis,) = load_tagger(str(tmp_path / "tagger-only")).analyse(["The red cat sleeps"])
+    assert analysis.noun_phrases == ((0, 3),)
+
+
+def test_spacy_analyses_do_not_depend_on_the_batch(pipeline_folder: Path) -> None:
+    tagger = load_tagger(str(pipeline_folder))
+    texts = ["A dog sits", "", "The red cat sleeps", "caf\u00e9 \U0001f600  x"]
+    alone = [tagger.analyse([text])[0] for text in texts]
+    assert tagger.analyse(texts) == alone
+    for analysis in alone:
+        check_spans(analysis)
+
+
+def test_an_unknown_spacy_model_is_one_clear_error() -> None:
+    with pytest.raises(InputError, match="spaCy cannot load 'no_such_model'"):
+        load_tagger("no_such_model")
+
+
+def test_a_spacy_pipeline_that_does_not_tag_is_refused(tmp_path: Path) -> None:
+    import spacy
+
+    spacy.blank("en").to_disk(tmp_path / "blank")
+    with pytest.raises(InputError, match="gives no part-of-speech tags"):
+        load_tagger(str(tmp_path / "blank"))
+
+
+def test_coco_captions_are_analysed_whole(lexicon: Tagger, data_folder: Path) -> None:
+    path = data_folder / "coco" / "captions_val2017.json"
+    captions = [item["caption"] for item in json.loads(path.read_text())["annotations"]]
+    sample = random.Random(0).sample(captions, 2_000)
+    analyses = lexicon.analyse(sample)
+    for analysis in analyses:
+        check_spans(analysis)
+    with_noun = [a for a in analyses if any(is_noun(token) for token in a.tokens)]
+    assert len(with_noun) > 0.99 * len(sample)
+
+
+def test_the_tagger_is_a_lexicon_tagger_by_default() -> None:
+    assert isinstance(load_tagger(None), LexiconTagger)
