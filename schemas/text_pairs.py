@@ -1,0 +1,227 @@
+"""Reads files of text pairs: the published ones and eqforge's own.
+
+The format is told by the fields of the records:
+
+  VL-CheckList   [[image, {"POS": [...], "NEG": [...]}], ...]
+  ARO            [{"image_path", "true_caption", "false_caption", ...}, ...]; the published
+                 hard-positive REPLACE and SWAP sets have the same fields
+  SugarCrepe     {"0": {"filename", "caption", "negative_caption"}, ...}, or an array of such
+                 objects; SugarCrepe++ adds "caption2", a second true caption
+  Winoground     {"id", "image_0", "image_1", "caption_0", "caption_1"}
+  eqforge        {"id", "image", "caption", "hard_negative"}, optionally "hard_positive", "kind"
+
+The last four are read as a JSON array or as JSON lines. A folder is an eqforge dataset: Parquet
+files with the same fields, or with caption_0, caption_1, image_0_id and image_1_id.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from eqforge.schemas.checked import Node, load_json, parse_json
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.typed_json import read_lines
+
+Design = Literal["one_image", "two_by_two"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TextPair:
+    """An image, a caption that is true of it and one that is not.
+
+    Attributes:
+      pair_id: unique in its file: the file's own id, or the record's position.
+      image: the image as the file names it.
+      positive: the true caption.
+      negative: the false caption.
+      hard_positive: a rewording of the positive that is true too, where the file has one.
+      kind: what the file says of the edit, such as `wearing`, where it says it.
+      design: "one_image" where a judge sees the image and both captions; "two_by_two" where the
+        negative is the caption of a second image, so that two such pairs make one sample.
+    """
+
+    pair_id: str
+    image: str
+    positive: str
+    negative: str
+    hard_positive: str | None = None
+    kind: str | None = None
+    design: Design = "one_image"
+
+
+def read_text_pairs(path: str | Path) -> Iterator[TextPair]:
+    """Yields the text pairs of a file or of an eqforge dataset folder, in order.
+
+    JSON lines and datasets stream; a JSON file is held in memory.
+
+    Raises:
+      InputError: the file has none of the formats; the message names file, record and field.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return _pairs(_dataset_records(path))
+    if path.suffix in (".jsonl", ".ndjson"):
+        return _pairs(_json_line_records(path))
+    return _pairs(_json_records(load_json(path)))
+
+
+def with_hard_positives(
+    pairs: Iterable[TextPair], reworded: Iterable[TextPair]
+) -> Iterator[TextPair]:
+    """Joins the two files of a published hard-positive set into pairs with a hard positive.
+
+    The authors publish the original pairs and, in the same order, pairs whose true caption is the
+    hard positive. They have no ids, so they are joined by position, and every image is compared.
+
+    Raises:
+      InputError: the files differ in length, or in the image of a record.
+    """
+    rest = iter(reworded)
+    for pair in pairs:
+        other = next(rest, None)
+        if other is None or other.image != pair.image:
+            found = "the end of the file" if other is None else repr(other.image)
+            raise InputError(
+                f"hard positives: record {pair.pair_id}: expected {pair.image!r}, found {found}"
+            )
+        yield replace(pair, hard_positive=other.positive)
+    if (extra := next(rest, None)) is not None:
+        raise InputError(f"hard positives: record {extra.pair_id}: expected the end of the file")
+
+
+def _json_records(root: Node) -> Iterator[tuple[str, Node]]:
+    if isinstance(root.value, dict):
+        yield from root.items()
+    else:
+        yield from ((str(index), record) for index, record in enumerate(root.elements()))
+
+
+def _json_line_records(path: Path) -> Iterator[tuple[str, Node]]:
+    for number, data in read_lines(path):
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path.name}: line {number}: not UTF-8 text: {error}") from error
+        yield str(number), parse_json(text, path.name, f"line {number}")
+
+
+def _dataset_records(folder: Path) -> Iterator[tuple[str, Node]]:
+    import pyarrow.parquet as pq
+
+    files = sorted(folder.glob("data/samples-*.parquet"))
+    if not files:
+        raise InputError(f"{folder}: expected a dataset: data/samples-*.parquet is missing")
+    for file in files:
+        row = 0
+        table = pq.ParquetFile(file)
+        columns = [name for name in table.schema_arrow.names if name in _DATASET_COLUMNS]
+        for batch in table.iter_batches(columns=columns):
+            for record in batch.to_pylist():
+                yield str(row), Node(file.name, f"row {row}", record)
+                row += 1
+
+
+def _pairs(records: Iterable[tuple[str, Node]]) -> Iterator[TextPair]:
+    for record_id, record in records:
+        yield from _reader(record)(record_id, record)
+
+
+def _reader(record: Node) -> Callable[[str, Node], Iterator[TextPair]]:
+    if isinstance(record.value, list):
+        return _vl_checklist
+    fields = set(record.mapping())
+    for required, reader in _READERS:
+        if required <= fields:
+            return reader
+    raise InputError(
+        f"{record.file}: {record.where}: not a known text pair: expected the fields of one of "
+        f"{', '.join('+'.join(sorted(names)) for names, _ in _READERS)}; "
+        f"found {', '.join(sorted(map(str, fields))[:12]) or 'none'}"
+    )
+
+
+def _vl_checklist(record_id: str, record: Node) -> Iterator[TextPair]:
+    elements = list(record.elements())
+    if len(elements) != 2:
+        record.fail("an image and its captions")
+    image, captions = elements
+    positives = [caption.text() for caption in captions["POS"].elements()]
+    negatives = [caption.text() for caption in captions["NEG"].elements()]
+    if len(positives) != len(negatives):
+        captions.fail("as many POS as NEG captions")
+    for number, (positive, negative) in enumerate(zip(positives, negatives, strict=True)):
+        suffix = f"/{number}" if len(positives) > 1 else ""
+        yield TextPair(
+            pair_id=record_id + suffix, image=image.text(), positive=positive, negative=negative
+        )
+
+
+def _aro(record_id: str, record: Node) -> Iterator[TextPair]:
+    relation = record.get("relation_name")
+    yield TextPair(
+        pair_id=record_id,
+        image=record["image_path"].text(),
+        positive=record["true_caption"].text(),
+        negative=record["false_caption"].text(),
+        kind=None if relation is None else relation.text(),
+    )
+
+
+def _sugar_crepe(record_id: str, record: Node) -> Iterator[TextPair]:
+    second = record.get("caption2")
+    yield TextPair(
+        pair_id=record_id,
+        image=record["filename"].text(),
+        positive=record["caption"].text(),
+        negative=record["negative_caption"].text(),
+        hard_positive=None if second is None else second.text(),
+    )
+
+
+def _two_by_two(record_id: str, record: Node) -> Iterator[TextPair]:
+    own_id = _optional(record, "sample_id", "id")
+    tag = record.get("tag")
+    captions = [record["caption_0"].text(), record["caption_1"].text()]
+    for side, names in enumerate((("image_0", "image_0_id"), ("image_1", "image_1_id"))):
+        image = _optional(record, *names)
+        yield TextPair(
+            pair_id=f"{record_id if own_id is None else own_id}/{side}",
+            image=f"{record_id}/{side}" if image is None else image,
+            positive=captions[side],
+            negative=captions[1 - side],
+            kind=None if tag is None else tag.text(),
+            design="two_by_two",
+        )
+
+
+def _own(record_id: str, record: Node) -> Iterator[TextPair]:
+    own_id = _optional(record, "sample_id", "id")
+    yield TextPair(
+        pair_id=record_id if own_id is None else own_id,
+        image=_optional(record, "image", "image_id") or "",
+        positive=record["caption"].text(),
+        negative=record["hard_negative"].text(),
+        hard_positive=_optional(record, "hard_positive"),
+        kind=_optional(record, "kind"),
+    )
+
+
+def _optional(record: Node, *names: str) -> str | None:
+    for name in names:
+        if (node := record.get(name)) is not None:
+            value: Any = node.value
+            return str(value) if isinstance(value, int) else node.text()
+    return None
+
+
+_READERS: tuple[tuple[frozenset[str], Callable[[str, Node], Iterator[TextPair]]], ...] = (
+    (frozenset({"image_path", "true_caption", "false_caption"}), _aro),
+    (frozenset({"filename", "caption", "negative_caption"}), _sugar_crepe),
+    (frozenset({"caption_0", "caption_1"}), _two_by_two),
+    (frozenset({"caption", "hard_negative"}), _own),
+)
+_DATASET_COLUMNS = {
+    *("sample_id", "id", "kind", "image", "image_id", "image_0_id", "image_1_id"),
+    *("caption", "hard_positive", "hard_negative", "caption_0", "caption_1"),
+}

@@ -1,0 +1,142 @@
+import json
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.text_pairs import TextPair, read_text_pairs, with_hard_positives
+
+
+def _write(folder: Path, name: str, content: object) -> Path:
+    path = folder / name
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_vl_checklist_pairs_are_taken_caption_by_caption(tmp_path: Path) -> None:
+    content = [
+        ["VG_100K/1.jpg", {"POS": ["big dog"], "NEG": ["small dog"]}],
+        ["milking_22.jpg", {"POS": ["a", "b"], "NEG": ["c", "d"]}],
+    ]
+    assert list(read_text_pairs(_write(tmp_path, "size.json", content))) == [
+        TextPair(pair_id="0", image="VG_100K/1.jpg", positive="big dog", negative="small dog"),
+        TextPair(pair_id="1/0", image="milking_22.jpg", positive="a", negative="c"),
+        TextPair(pair_id="1/1", image="milking_22.jpg", positive="b", negative="d"),
+    ]
+
+
+def test_aro_pairs_keep_the_relation_as_their_kind(tmp_path: Path) -> None:
+    content = [
+        {
+            "image_id": 2339079,
+            "image_path": "2339079.jpg",
+            "relation_name": "on",
+            "bbox_x": 3,
+            "true_caption": "the cup is on the table",
+            "false_caption": "the table is on the cup",
+        }
+    ]
+    assert list(read_text_pairs(_write(tmp_path, "visual_genome_relation.json", content))) == [
+        TextPair(
+            pair_id="0",
+            image="2339079.jpg",
+            positive="the cup is on the table",
+            negative="the table is on the cup",
+            kind="on",
+        )
+    ]
+
+
+def test_sugar_crepe_and_its_successor(tmp_path: Path) -> None:
+    record = {"filename": "1.jpg", "caption": "a dog", "negative_caption": "a cat"}
+    expected = TextPair(pair_id="7", image="1.jpg", positive="a dog", negative="a cat")
+    assert list(read_text_pairs(_write(tmp_path, "a.json", {"7": record}))) == [expected]
+    second = _write(tmp_path, "b.json", [record | {"caption2": "one dog"}])
+    assert [pair.hard_positive for pair in read_text_pairs(second)] == ["one dog"]
+
+
+def test_winoground_samples_become_one_pair_per_image(tmp_path: Path) -> None:
+    path = tmp_path / "examples.jsonl"
+    path.write_text(
+        '{"id": 4, "image_0": "ex_4_img_0", "image_1": "ex_4_img_1", "caption_0": "x", '
+        '"caption_1": "y", "tag": "Object"}\n'
+    )
+    common = {"kind": "Object", "design": "two_by_two"}
+    assert list(read_text_pairs(path)) == [
+        TextPair(pair_id="4/0", image="ex_4_img_0", positive="x", negative="y", **common),
+        TextPair(pair_id="4/1", image="ex_4_img_1", positive="y", negative="x", **common),
+    ]
+
+
+def test_a_dataset_folder_is_read_from_its_parquet_files(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    for part, sample_id in enumerate(("a", "b")):
+        row = {
+            "sample_id": [sample_id],
+            "image_id": ["ff"],
+            "caption": ["a dog"],
+            "hard_positive": [None if part else "one dog"],
+            "hard_negative": ["a cat"],
+            "image": [None],
+            "scores": [[1.0]],
+        }
+        table = pa.table(row, schema=None)
+        pq.write_table(table, tmp_path / "data" / f"samples-0000{part}-of-00002.parquet")
+    common = {"image": "ff", "positive": "a dog", "negative": "a cat"}
+    assert list(read_text_pairs(tmp_path)) == [
+        TextPair(pair_id="a", hard_positive="one dog", **common),
+        TextPair(pair_id="b", **common),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([{"image": "a", "text": "b"}], "f.json: [0]: not a known text pair: expected the fields"),
+        ([{"filename": 3, "caption": "x", "negative_caption": "y"}], "[0].filename: expected a st"),
+        ([["a.jpg", {"POS": ["x"], "NEG": []}]], "[0][1]: expected as many POS as NEG captions"),
+        ([["a.jpg"]], "[0]: expected an image and its captions"),
+        (["a"], "f.json: [0]: expected an object"),
+        (3, "expected an array"),
+    ],
+)
+def test_bad_records_are_one_error_that_names_record_and_field(
+    tmp_path: Path, content: object, message: str
+) -> None:
+    path = _write(tmp_path, "f.json", content)
+    with pytest.raises(InputError, match=re.escape(message)):
+        list(read_text_pairs(path))
+
+
+def test_an_empty_folder_is_no_dataset(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"samples-\*\.parquet is missing"):
+        list(read_text_pairs(tmp_path))
+
+
+def test_hard_positives_of_a_second_file_are_joined_by_position_and_image() -> None:
+    def pair(image: str, positive: str) -> TextPair:
+        return TextPair(pair_id="0", image=image, positive=positive, negative="n")
+
+    joined = with_hard_positives([pair("i", "big dog")], [pair("i", "large dog")])
+    assert [found.hard_positive for found in joined] == ["large dog"]
+    with pytest.raises(InputError, match="expected 'i', found 'j'"):
+        list(with_hard_positives([pair("i", "x")], [pair("j", "y")]))
+    with pytest.raises(InputError, match="found the end of the file"):
+        list(with_hard_positives([pair("i", "x")], []))
+    with pytest.raises(InputError, match="expected the end of the file"):
+        list(with_hard_positives([], [pair("i", "x")]))
+
+
+@pytest.mark.parametrize(
+    ("file", "pairs"),
+    [
+        ("Attribute/vg/color.json", 11569),
+        ("Object/Size/swig_size/swig_destination/swig_destination_small.json", 27),
+    ],
+)
+def test_real_vl_checklist_files_are_recognised(data_folder: Path, file: str, pairs: int) -> None:
+    path = data_folder / "vl_checklist" / "data" / file
+    assert sum(1 for _ in read_text_pairs(path)) == pairs
