@@ -1,0 +1,451 @@
+import itertools
+import json
+import math
+import os
+import pickle
+import socket
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import av
+import dlib
+import numpy as np
+import pytest
+from PIL import Image
+
+from eqforge.generators.demo.clips import draw_frame
+from eqforge.generators.demo.photographs import PHOTOGRAPHS, load_photograph
+from eqforge.generators.demo.scenes import (
+    DRIFT,
+    GLIDE_S,
+    Clip,
+    Place,
+    Print,
+    Shot,
+    View,
+    print_box,
+    seen_box,
+    ticks,
+    window_at,
+)
+from eqforge.generators.demo.workspace import Workspace, all_clips, make_workspace, workspace_at
+from eqforge.schemas.errors import InputError
+
+WHOLE = [clip for clip in all_clips() if clip.condition == "whole"]
+RELATION_KEYS = ("attention_relationship", "spatial_relationship", "contacting_relationship")
+
+MAKE = "import sys, pathlib; from eqforge.generators.demo.workspace import make_workspace as make; "
+MAKE += "make(pathlib.Path(sys.argv[1]))"
+
+
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, Workspace]:
+    """Two workspaces: ours, and one of a process with another hash seed and dirtied memory."""
+    folder = tmp_path_factory.mktemp("demo")
+    # MALLOC_PERTURB_ fills what is allocated, so that an encoder that reads it unset is found.
+    environment = os.environ | {"PYTHONHASHSEED": "4711", "MALLOC_PERTURB_": "165"}
+    command = [sys.executable, "-c", MAKE, str(folder / "other")]
+    with subprocess.Popen(command, env=environment) as process:
+        ours = make_workspace(folder / "ours")
+        assert process.wait(timeout=120) == 0
+    return ours, workspace_at(folder / "other")
+
+
+@pytest.fixture(scope="module")
+def workspace(twins: tuple[Workspace, Workspace]) -> Workspace:
+    return twins[0]
+
+
+def decode(path: Path) -> Iterator[tuple[float, Image.Image]]:
+    """Yields each frame's time and its picture, turned as the file asks."""
+    with av.open(str(path)) as container:
+        for frame in container.decode(video=0):
+            assert frame.time is not None
+            picture = Image.fromarray(frame.to_ndarray(format="rgb24"))
+            yield frame.time, picture.rotate(frame.rotation, expand=True)
+
+
+def collect_times(frames: Iterator[tuple[float, Image.Image]], times_s: list[float]) -> None:
+    """Appends the times of the frames, and keeps those it had when the decoder fails."""
+    for time_s, _ in frames:
+        times_s.append(time_s)
+
+
+def picture_at(path: Path, time_s: float) -> Image.Image:
+    """The picture on screen at a time: the last one that has begun."""
+    begun = itertools.takewhile(lambda timed: timed[0] <= time_s + 1e-6, decode(path))
+    return list(begun)[-1][1]
+
+
+def difference(first: Image.Image, second: Image.Image) -> float:
+    """Mean absolute difference of two pictures, in grey levels."""
+    pair = [np.asarray(picture, dtype=float) for picture in (first, second)]
+    return float(np.abs(pair[0] - pair[1]).mean())
+
+
+def files_of(workspace: Workspace) -> dict[str, bytes]:
+    paths = (path for path in workspace.folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(workspace.folder)): path.read_bytes() for path in paths}
+
+
+def read_pickle(path: Path) -> dict[str, Any]:
+    return pickle.loads(path.read_bytes())
+
+
+def shape_of(value: Any) -> Any:
+    """The keys in their order and the types of a record, without its content."""
+    if isinstance(value, np.ndarray):
+        return ("array", value.dtype.str, value.shape[1:])
+    if isinstance(value, Mapping):
+        return {key: shape_of(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [type(value).__name__, *{type(item).__name__: None for item in value}]
+    return type(value).__name__
+
+
+# --- the scenes
+
+
+def glide_clip() -> Clip:
+    return Clip(
+        file="a.mp4",
+        shots=(
+            Shot(photograph="coffee", view=View(x=0.5, y=0.5), seconds=2),
+            Shot(photograph="coffee", view=View(x=0.3, y=0.6, zoom=2), seconds=2),
+            Shot(photograph="coins", view=View(x=0.5, y=0.5), seconds=2),
+        ),
+    )
+
+
+def test_the_first_window_is_the_largest_of_the_frame_s_shape() -> None:
+    left, top, right, bottom = window_at(glide_clip(), 0.0)
+    assert (right - left, bottom - top) == pytest.approx((400 * 480 / 360, 400))
+
+
+def test_the_camera_glides_within_a_photograph_without_a_jump() -> None:
+    clip = glide_clip()
+    windows = np.array([window_at(clip, t) for t in np.linspace(1.9, 3.9, 2001)])
+    widths_px = windows[:, 2] - windows[:, 0]
+    assert np.abs(np.diff(windows, axis=0)).max() < 1.0
+    assert widths_px[-1] == pytest.approx(400 * 480 / 360 / 2 / DRIFT**0.95)
+
+
+def test_a_glide_has_arrived_after_its_time() -> None:
+    left, _, right, _ = window_at(glide_clip(), 2 + GLIDE_S)
+    assert (left + right) / 2 == pytest.approx(0.3 * 600)
+
+
+def test_another_photograph_comes_with_a_cut() -> None:
+    clip = glide_clip()
+    before, after = draw_frame(clip, 4.0 - 1 / 12), draw_frame(clip, 4.0)
+    calm = difference(draw_frame(clip, 4.0 - 2 / 12), before)
+    assert difference(before, after) > 10 * calm
+
+
+@pytest.mark.parametrize("clip", all_clips(), ids=lambda clip: clip.file)
+def test_no_window_leaves_its_photograph(clip: Clip) -> None:
+    for shot, start_s in zip(clip.shots, clip.starts_s, strict=False):
+        width, height = load_photograph(shot.photograph).size
+        for time_s in np.linspace(start_s, start_s + shot.seconds - 0.01, 9):
+            left, top, right, bottom = window_at(clip, float(time_s))
+            assert 0 <= left + 1e-6 < right <= width + 1e-6
+            assert 0 <= top + 1e-6 < bottom <= height + 1e-6
+
+
+def test_the_window_itself_is_seen_as_the_whole_frame() -> None:
+    clip = glide_clip()
+    left, top, right, bottom = window_at(clip, 3.0)
+    box = seen_box(clip, 3.0, (left / 600, top / 400, right / 600, bottom / 400))
+    assert box == pytest.approx((0, 0, 480, 360))
+
+
+def test_a_print_is_drawn_where_its_box_says() -> None:
+    laid = Print(photograph="coins", width=0.25, places=(Place(from_s=0, x=0.4, y=0.7),))
+    bare = glide_clip()
+    clip = Clip(file="a.mp4", shots=bare.shots, prints=(laid,))
+    left, top, right, bottom = print_box(clip, 1.0, laid)
+    changed = np.argwhere(
+        (np.asarray(draw_frame(clip, 1.0)) != np.asarray(draw_frame(bare, 1.0))).any(axis=2)
+    )
+    assert (right - left) == 120
+    assert changed.min(axis=0).tolist() == [top, left]
+    assert (changed.max(axis=0) + 1).tolist() == [bottom, right]
+
+
+def test_a_rhythm_leaves_ticks_out() -> None:
+    shots = (Shot(photograph="coins", view=View(x=0.5, y=0.5), seconds=1),)
+    assert ticks(Clip(file="a.mp4", shots=shots, fps=10, rhythm="11010")) == [0, 1, 3, 5, 6, 8]
+
+
+def test_photographs_come_from_the_wheel_without_a_network(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a photograph was looked for in the network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    load_photograph.cache_clear()
+    assert {name: load_photograph(name).mode for name in PHOTOGRAPHS} == dict.fromkeys(
+        PHOTOGRAPHS, "RGB"
+    )
+
+
+# --- the workspace
+
+
+def test_bytes_are_the_same_in_another_process(twins: tuple[Workspace, Workspace]) -> None:
+    ours, other = map(files_of, twins)
+    assert sorted(ours) == sorted(other)
+    assert [name for name in ours if ours[name] != other[name]] == []
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(InputError, match="cannot make the folder"):
+        make_workspace(tmp_path / "file")
+
+
+def test_the_readme_names_every_video_and_photograph(workspace: Workspace) -> None:
+    text = workspace.readme.read_text()
+    assert [clip.file for clip in all_clips() if clip.file not in text] == []
+    assert [p.shows for p in PHOTOGRAPHS.values() if p.shows not in text] == []
+
+
+@pytest.mark.parametrize("clip", WHOLE, ids=lambda clip: clip.file)
+def test_every_frame_has_its_time_and_its_size(workspace: Workspace, clip: Clip) -> None:
+    frames = list(decode(workspace.videos / clip.file))
+    # Matroska and WebM keep times in milliseconds.
+    assert [time_s for time_s, _ in frames] == pytest.approx(
+        [tick / clip.fps for tick in ticks(clip)], abs=6e-4
+    )
+    assert {picture.size for _, picture in frames} == {clip.size}
+
+
+@pytest.mark.parametrize("clip", WHOLE, ids=lambda clip: clip.file)
+def test_the_middle_of_every_shot_shows_what_was_drawn(workspace: Workspace, clip: Clip) -> None:
+    pictures = dict(zip(ticks(clip), decode(workspace.videos / clip.file), strict=True))
+    for shot, start_s in zip(clip.shots, clip.starts_s, strict=False):
+        tick = max(t for t in pictures if t <= (start_s + shot.seconds / 2) * clip.fps)
+        drawn = draw_frame(clip, tick / clip.fps)
+        # The codecs cost up to 3 grey levels; the two shots most alike in one clip are 9 apart.
+        assert difference(pictures[tick][1], drawn) < 5
+
+
+def test_the_variety_of_real_videos_is_there(workspace: Workspace) -> None:
+    codecs, gaps = {}, {}
+    for clip in WHOLE:
+        path = workspace.videos / clip.file
+        with av.open(str(path)) as container:
+            codecs[clip.file] = container.streams.video[0].codec_context.name
+            pts = sorted(p.pts for p in container.demux(video=0) if p.pts is not None)
+            gaps[clip.file] = max(np.diff(pts)) > 1.5 * min(np.diff(pts))
+    assert {"h264", "hevc"} < set(codecs.values())
+    assert codecs["demoKitchn2.webm"] in {"vp9", "libvpx-vp9"}
+    assert [file for file, is_variable in gaps.items() if is_variable] == ["demoRocket1.mp4"]
+
+
+def test_the_imperfect_videos_are_imperfect(workspace: Workspace) -> None:
+    by_condition = {clip.condition: clip for clip in all_clips()}
+    assert not (workspace.videos / by_condition["missing"].file).exists()
+    assert (workspace.videos / by_condition["empty"].file).read_bytes() == b""
+    truncated = by_condition["truncated"]
+    frames = decode(workspace.videos / truncated.file)
+    shown_s: list[float] = []
+    with pytest.raises(av.error.InvalidDataError):  # of the packet that was cut
+        collect_times(frames, shown_s)
+    middles_s = [
+        start_s + shot.seconds / 2
+        for shot, start_s in zip(truncated.shots, truncated.starts_s, strict=False)
+    ]
+    assert [middle_s <= max(shown_s) for middle_s in middles_s] == [True, True, False, False]
+
+
+# --- the annotations
+
+
+def test_youcook2_has_the_published_form(workspace: Workspace, data_folder: Path) -> None:
+    published = json.loads(
+        (data_folder / "youcook2/youcookii_annotations_trainval.json").read_text()
+    )
+    ours = json.loads(workspace.youcook2.read_text())
+    assert list(ours) == list(published) == ["database"]
+    theirs = next(iter(published["database"].values()))
+    for entry in ours["database"].values():
+        assert list(shape_of(entry).items()) == list(shape_of(theirs).items())
+        for segment in entry["annotations"]:
+            assert shape_of(segment) == shape_of(theirs["annotations"][0])
+
+
+def test_gebplus_has_the_published_form(workspace: Workspace, data_folder: Path) -> None:
+    published = json.loads((data_folder / "gebplus/val.json").read_text())
+    forms = [shape_of(row) for rows in published.values() for row in rows]
+    labels = {row["label"] for rows in published.values() for row in rows}
+    for rows in json.loads(workspace.gebplus.read_text()).values():
+        for row in rows:
+            assert shape_of(row) in forms
+            assert list(row) == list(forms[0])
+            assert row["label"] in labels
+
+
+@pytest.mark.parametrize("name", ["object_bbox_and_relationship", "person_bbox"])
+def test_action_genome_has_the_published_form(
+    workspace: Workspace, data_folder: Path, name: str
+) -> None:
+    published = read_pickle(data_folder / f"action_genome/samples/{name}.sample.pkl")
+    forms = [shape_of(row) for frame in published.values() for row in _rows(frame)]
+    for frame in read_pickle(workspace.action_genome / f"{name}.pkl").values():
+        for row in _rows(frame):
+            assert shape_of(row) in forms
+            assert list(row) == list(forms[0])
+
+
+def test_action_genome_s_words_are_the_published_ones(
+    workspace: Workspace, data_folder: Path
+) -> None:
+    folder = data_folder / "action_genome"
+    classes = (folder / "object_classes.txt").read_text().split()
+    words = (folder / "relationship_classes.txt").read_text().split()
+    for row in itertools.chain(*read_pickle(workspace.object_boxes).values()):
+        assert row["class"].replace("/", "") in classes
+        for key in RELATION_KEYS:
+            assert {word.replace("_", "") for word in row[key] or []} <= set(words)
+
+
+def _rows(frame: Any) -> list[Any]:
+    return frame if isinstance(frame, list) else [frame]
+
+
+def test_pickles_ask_for_numpy_arrays_and_nothing_else(workspace: Workspace) -> None:
+    asked: set[str] = set()
+
+    class Recorder(pickle.Unpickler):
+        def find_class(self, module: str, name: str) -> Any:
+            asked.add(f"{module}.{name}")
+            return super().find_class(module, name)
+
+    for path in (workspace.object_boxes, workspace.person_boxes):
+        with path.open("rb") as stream:
+            Recorder(stream).load()
+    assert asked == {"numpy._core.multiarray._reconstruct", "numpy.ndarray", "numpy.dtype"}
+
+
+def test_cooking_segments_give_58_candidate_pairs(workspace: Workspace) -> None:
+    database = json.loads(workspace.youcook2.read_text())["database"]
+    pairs: Counter[str] = Counter()
+    for entry in database.values():
+        pairs[entry["subset"]] += math.comb(len(entry["annotations"]), 2)
+    assert pairs == {"training": 28, "validation": 30}
+
+
+def test_only_the_two_shots_of_her_face_show_a_face(workspace: Workspace) -> None:
+    """The detector is the one face_recognition uses, with its setting."""
+    detect = dlib.get_frontal_face_detector()
+    with_face = []
+    for stem, entry in json.loads(workspace.youcook2.read_text())["database"].items():
+        clip = next(clip for clip in all_clips() if Path(clip.file).stem == stem)
+        if clip.condition != "whole":
+            continue
+        for segment in entry["annotations"]:
+            picture = picture_at(workspace.videos / clip.file, sum(segment["segment"]) / 2)
+            if detect(np.ascontiguousarray(picture), 1):
+                with_face.append((stem, segment["id"]))
+    assert with_face == [("demoGuests3", 0), ("demoGuests3", 1)]
+
+
+def test_one_segment_is_black(workspace: Workspace) -> None:
+    picture = picture_at(workspace.videos / "demoKitchn2.webm", 15.0)
+    assert np.asarray(picture).mean() < 3
+
+
+def test_boundaries_have_all_that_eq_gebc_must_drop(workspace: Workspace) -> None:
+    videos = json.loads(workspace.gebplus.read_text())
+    rows = list(itertools.chain(*videos.values()))
+    anchors = {name: sorted({row["timestamp"] for row in rows}) for name, rows in videos.items()}
+    assert len(rows) == 18
+    assert [len(times_s) for times_s in anchors.values()] == [6, 5, 3, 2]
+    assert [row["boundary_id"] for row in rows if row["boundary_id"][-1] == "B"] == [
+        "demoRocket1_3B",
+        "demoGebCat2_4B",
+    ]
+    assert [
+        row["boundary_id"]
+        for row in rows
+        if "up" in f"{row['status_before']} {row['status_after']}".split()
+    ] == ["demoRocket1_1A", "demoRocket1_2A"]
+    assert [row["boundary_id"] for row in rows if row["status_before"] == row["status_after"]] == [
+        "demoGebCat2_2A"
+    ]
+
+
+def test_boundaries_are_chained_and_end_with_the_clip(workspace: Workspace) -> None:
+    for name, rows in json.loads(workspace.gebplus.read_text()).items():
+        chain = [row for row in rows if row["boundary_id"].endswith("A")]
+        assert [row["boundary_id"] for row in chain] == [f"{name}_{i}A" for i in range(len(chain))]
+        assert chain[0]["prev_timestamp"] == 0
+        for first, second in itertools.pairwise(chain):
+            assert first["timestamp"] == second["prev_timestamp"]
+            assert first["next_timestamp"] == second["timestamp"]
+        clip = next(clip for clip in all_clips() if Path(clip.file).stem == name)
+        assert chain[-1]["next_timestamp"] == clip.duration_s
+
+
+def test_scene_graphs_give_60_pairs_that_differ_in_two_relations(workspace: Workspace) -> None:
+    """Three states each, all of them apart: 3x3 + 3x2 + 3x2 frames, and 3x3 + 3x5 + 3x5."""
+    seen: dict[tuple[str, str], list[tuple[frozenset[str], ...]]] = {}
+    for key, objects in read_pickle(workspace.object_boxes).items():
+        for row in objects:
+            relations = seen.setdefault((key.split("/")[0], row["class"]), [])
+            if row["visible"]:
+                relations.append(tuple(frozenset(row[name]) for name in RELATION_KEYS))
+    pairs = {
+        key: sum(
+            sum(one != other for one, other in zip(first, second, strict=True)) >= 2
+            for first, second in itertools.combinations(graph, 2)
+        )
+        for key, graph in seen.items()
+    }
+    assert pairs == {
+        ("DEMO1.mp4", "picture"): 21,
+        ("DEMO1.mp4", "clothes"): 0,
+        ("DEMO2.mp4", "phone/camera"): 0,
+        ("DEMO2.mp4", "paper/notebook"): 39,
+    }
+
+
+def test_every_frame_is_listed_and_has_its_person(workspace: Workspace) -> None:
+    listed = workspace.frame_list.read_text().splitlines()
+    people = read_pickle(workspace.person_boxes)
+    assert listed == list(people) == list(read_pickle(workspace.object_boxes))
+    nobody = [key for key in listed if len(people[key]["bbox"]) == 0]
+    assert nobody == ["DEMO2.mp4/000999.png"]
+
+
+def test_frame_numbers_count_from_one_and_boxes_fit_the_pixels(workspace: Workspace) -> None:
+    """Around a print runs a white margin: the box's border must be white, a step outside not."""
+    frames = [picture for _, picture in decode(workspace.videos / "DEMO1.mp4")]
+    checked = 0
+    for key, objects in read_pickle(workspace.object_boxes).items():
+        if key.startswith("DEMO1.mp4") and objects[0]["bbox"] is not None:
+            left, top, width, height = map(int, objects[0]["bbox"])
+            grey = np.asarray(frames[int(key[-10:-4]) - 1].convert("L"), dtype=float)
+            assert grey[top + 1 : top + 3, left + 2 : left + width - 2].mean() > 225
+            assert grey[top + 2 : top + height - 2, left + 1 : left + 3].mean() > 225
+            assert grey[top - 4 : top - 2, left : left + width].mean() < 215
+            checked += 1
+    assert checked == 8
+
+
+def test_own_captions_name_clips_that_are_there_and_times_within(workspace: Workspace) -> None:
+    records = [json.loads(line) for line in workspace.captions.read_text().splitlines()]
+    lengths_s = {clip.file: clip.duration_s for clip in WHOLE}
+    for record in records:
+        latest_s = record["timestamp_s"] if "timestamp_s" in record else record["end_s"]
+        assert 0 <= record.get("start_s", 0) < latest_s <= lengths_s[record["video"]]
+        assert (workspace.videos / record["video"]).stat().st_size > 0
+    by_video = Counter(record["video"] for record in records)
+    assert sum(math.comb(count, 2) for count in by_video.values()) == 13
+    assert len({record["id"] for record in records}) == len(records)
