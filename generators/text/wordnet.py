@@ -1,0 +1,192 @@
+"""Finds WordNet on this machine, opens it through NLTK, and fetches it when the user asks.
+
+It is looked for in eqforge's cache, where NLTK looks, and where Debian's package wordnet-base puts
+it. Only `eqforge setup wordnet` downloads anything.
+"""
+
+import functools
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eqforge.schemas.errors import InputError, MissingExtra
+
+if TYPE_CHECKING:
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader
+
+DEBIAN_FOLDER = Path("/usr/share/wordnet")
+DEBIAN_PACKAGE = "wordnet-base"
+# NLTK's reader seeks in files that all its calls share: hold this lock around them.
+WORDNET_LOCK = threading.RLock()
+_DATA_FILES = ("cntlist.rev", "data.adj", "data.adv", "data.noun", "data.verb")
+# The lexicographer files of WordNet 3.0 in the order of their numbers, from lexnames(5WN); Debian
+# ships that table as a manual page only, and NLTK cannot do without the file.
+_LEXNAMES = (
+    "adj.all adj.pert adv.all noun.Tops noun.act noun.animal noun.artifact noun.attribute "
+    "noun.body noun.cognition noun.communication noun.event noun.feeling noun.food noun.group "
+    "noun.location noun.motive noun.object noun.person noun.phenomenon noun.plant "
+    "noun.possession noun.process noun.quantity noun.relation noun.shape noun.state "
+    "noun.substance noun.time verb.body verb.change verb.cognition verb.communication "
+    "verb.competition verb.consumption verb.contact verb.creation verb.emotion verb.motion "
+    "verb.perception verb.possession verb.social verb.stative verb.weather adj.ppl"
+)
+_CATEGORIES = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
+
+
+def cache_folder() -> Path:
+    """Returns eqforge's own cache: $EQFORGE_CACHE, else eqforge in the user's cache folder."""
+    if own := os.environ.get("EQFORGE_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eqforge"
+
+
+def lexnames() -> str:
+    """Returns the text of WordNet 3.0's file `lexnames`: number, name, syntactic category."""
+    names = enumerate(_LEXNAMES.split())
+    return "".join(f"{i:02}\t{name}\t{_CATEGORIES[name.split('.')[0]]}\n" for i, name in names)
+
+
+def open_wordnet() -> "WordNetCorpusReader":
+    """Returns NLTK's reader of WordNet, opened once per process and place.
+
+    Raises:
+      InputError: WordNet is not on this machine, or cannot be read.
+      MissingExtra: NLTK is not installed.
+    """
+    with WORDNET_LOCK:
+        return _open(_find())
+
+
+@functools.lru_cache(maxsize=2)
+def wordnet_version() -> str:
+    """Returns the version and digest of the WordNet in use, for the row.
+
+    Raises:
+      InputError: as `open_wordnet`.
+    """
+    reader = open_wordnet()
+    digest = hashlib.sha256()
+    with WORDNET_LOCK:
+        for name in _DATA_FILES:
+            with reader.open(name) as file:
+                digest.update(file.read().encode())
+        return f"wordnet {reader.get_version()} sha256:{digest.hexdigest()[:16]}"
+
+
+def setup_wordnet(report: Callable[[str], None] = print) -> str:
+    """Makes WordNet available to this user and returns where it lies.
+
+    Does nothing where it is found already; else downloads it by NLTK, else fetches Debian's
+    package and unpacks it, without root, into eqforge's cache.
+
+    Args:
+      report: is told what is being done, a line at a time.
+
+    Raises:
+      InputError: neither way worked; says why and what to do by hand.
+      MissingExtra: NLTK is not installed.
+    """
+    try:
+        return str(_find())
+    except InputError:
+        pass
+    target = cache_folder() / "nltk_data"
+    target.mkdir(parents=True, exist_ok=True, mode=0o755)
+    failures = []
+    for fetch in (_fetch_by_nltk, _fetch_by_apt):
+        report(f"{fetch.__doc__} Target: {target}")
+        try:
+            fetch(target)
+            open_wordnet()
+            return str(_find())
+        except (InputError, OSError) as error:
+            failures.append(f"{fetch.__name__.removeprefix('_fetch_by_')}: {error}")
+    raise InputError(
+        "WordNet could not be fetched. Install Debian's package wordnet-base, or unpack NLTK's "
+        f"corpora/wordnet.zip into {target / 'corpora'}. " + "; ".join(failures)
+    )
+
+
+def _find() -> Any:
+    """Returns NLTK's pointer to the folder or archive WordNet lies in."""
+    try:
+        import nltk
+    except ImportError as error:
+        raise MissingExtra("nltk", "text") from error
+    _allow(cache_folder() / "nltk_data")
+    for name in ("corpora/wordnet", "corpora/wordnet.zip/wordnet/"):
+        try:
+            return nltk.data.find(name)
+        except LookupError:
+            continue
+    if not (DEBIAN_FOLDER / "data.noun").is_file():
+        raise InputError("WordNet is not on this machine: run `eqforge setup wordnet`")
+    _allow(DEBIAN_FOLDER)
+    return nltk.data.FileSystemPathPointer(str(DEBIAN_FOLDER))
+
+
+def _allow(folder: Path) -> None:
+    """Lets NLTK read below a folder: it refuses everything outside its own list."""
+    import nltk
+
+    if str(folder) not in nltk.data.path:
+        nltk.data.path.append(str(folder))
+
+
+@functools.lru_cache(maxsize=2)
+def _open(pointer: Any) -> "WordNetCorpusReader":
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader
+
+    class Reader(WordNetCorpusReader):  # type: ignore[misc]
+        """Reads English alone, and needs neither of the two files that Debian leaves out."""
+
+        def open(self, file: str) -> Any:
+            return io.StringIO(lexnames()) if file == "lexnames" else super().open(file)
+
+        def map_wn(self, version: str = "wordnet") -> None:
+            """Skips the map between versions: other languages alone need it, and index.sense."""
+
+    try:
+        with warnings.catch_warnings():
+            # It misses the multilingual files, which nothing here needs.
+            warnings.simplefilter("ignore", UserWarning)
+            return Reader(pointer, omw_reader=None)
+    except (OSError, LookupError, ValueError) as error:
+        raise InputError(f"WordNet at {pointer} cannot be read: {error}") from error
+
+
+def _fetch_by_nltk(target: Path) -> None:
+    """Downloading WordNet by NLTK."""
+    import nltk
+
+    if not nltk.download("wordnet", download_dir=str(target), quiet=True):
+        raise InputError("NLTK's server cannot be reached")
+
+
+def _fetch_by_apt(target: Path) -> None:
+    """Fetching Debian's package wordnet-base by apt-get."""
+    for tool in ("apt-get", "dpkg-deb"):
+        if shutil.which(tool) is None:
+            raise InputError(f"{tool} is not on this machine")
+    with tempfile.TemporaryDirectory(dir=target) as scratch:
+        _run("apt-get", "download", DEBIAN_PACKAGE, folder=scratch)
+        package = next(Path(scratch).glob(f"{DEBIAN_PACKAGE}_*.deb"))
+        _run("dpkg-deb", "-x", package.name, "unpacked", folder=scratch)
+        source = Path(scratch) / "unpacked" / DEBIAN_FOLDER.relative_to("/")
+        (source / "lexnames").write_text(lexnames())
+        (target / "corpora").mkdir(exist_ok=True, mode=0o755)
+        source.rename(target / "corpora" / "wordnet")
+
+
+def _run(*command: str, folder: str) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise InputError(f"`{' '.join(command)}` failed: {done.stderr.strip()}")
