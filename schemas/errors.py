@@ -28,4 +28,5 @@ class MissingExtra(EqforgeError):
     """
 
     def __init__(self, package: str, extra: str) -> None:
+        """Names the missing package and the extra that brings it."""
         super().__init__(f"{package} is not installed: pip install 'eqforge[{extra}]'")

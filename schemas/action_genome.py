@@ -1,0 +1,166 @@
+"""Reads Action Genome's scene graphs: objects, person boxes and the list of frames.
+
+Boxes keep their published conventions: person boxes are (x1, y1, x2, y2), object boxes are
+(x, y, width, height); both in pixels. An object that is not visible has neither box nor relations.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eqforge.schemas.checked import Node, read_text
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.safe_pickle import load_pickle
+
+RELATION_KINDS = ("attention", "spatial", "contacting")
+
+Box = tuple[float, float, float, float]
+_FRAME_KEY = re.compile(r"(?P<video>[^/]+\.[A-Za-z0-9]+)/(?P<number>\d+)\.png")
+
+
+@dataclass(frozen=True, slots=True)
+class FrameObject:
+    """An object of an annotated frame and its relations to the person.
+
+    Attributes:
+      name: class name as published, such as `closet/cabinet`.
+      box_xywh: box in pixels; None where the object is not visible.
+      attention, spatial, contacting: relation names as published; empty where not visible.
+      visible: whether the object is visible.
+      subset: the published split, `train` or `test`.
+    """
+
+    name: str
+    box_xywh: Box | None
+    attention: tuple[str, ...]
+    spatial: tuple[str, ...]
+    contacting: tuple[str, ...]
+    visible: bool
+    subset: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedFrame:
+    """An annotated frame.
+
+    Attributes:
+      number: the number in the frame's file name; the first frame of a video is 1.
+      person_boxes_xyxy: boxes of the detected persons; None where no person file was read.
+      objects: the annotated objects.
+    """
+
+    number: int
+    person_boxes_xyxy: tuple[Box, ...] | None
+    objects: tuple[FrameObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SceneGraphVideo:
+    """A video and its annotated frames in temporal order."""
+
+    video: str
+    frames: tuple[AnnotatedFrame, ...]
+
+
+def read_action_genome(
+    objects: str | Path, persons: str | Path | None = None, frame_list: str | Path | None = None
+) -> list[SceneGraphVideo]:
+    """Returns the videos of Action Genome ordered by name.
+
+    Args:
+      objects: `object_bbox_and_relationship.pkl`.
+      persons: `person_bbox.pkl`; without it the frames carry no person boxes.
+      frame_list: `frame_list.txt`; with it only the listed frames are returned.
+
+    Raises:
+      InputError: a file is not what it should be; the message names record and field.
+    """
+    listed = None if frame_list is None else set(_listed_frames(frame_list))
+    boxes = None if persons is None else _person_boxes(load_pickle(persons))
+    videos: dict[str, list[AnnotatedFrame]] = {}
+    for key, node in _drain(load_pickle(objects)):
+        if listed is None or key in listed:
+            video, number = _split_key(key, node)
+            frame = AnnotatedFrame(
+                number=number,
+                person_boxes_xyxy=None if boxes is None else boxes.get(key, ()),
+                objects=tuple(_object(found) for found in node.elements()),
+            )
+            videos.setdefault(video, []).append(frame)
+    return [
+        SceneGraphVideo(video=video, frames=tuple(sorted(frames, key=lambda frame: frame.number)))
+        for video, frames in sorted(videos.items())
+    ]
+
+
+def _drain(node: Node) -> Iterator[tuple[str, Node]]:
+    """Yields and forgets the members one by one, so that raw and parsed never both fill memory."""
+    members = node.mapping()
+    for key in list(members):
+        name = Node(node.file, str(key), key).name()
+        yield name, Node(node.file, name, members.pop(key))
+
+
+def _split_key(key: str, node: Node) -> tuple[str, int]:
+    parts = _FRAME_KEY.fullmatch(key)
+    if parts is None:
+        raise InputError(f"{node.file}: {key}: expected a key such as 001YG.mp4/000089.png")
+    return parts["video"], int(parts["number"])
+
+
+def _object(node: Node) -> FrameObject:
+    visible = node["visible"].flag()
+    box = node.get("bbox")
+    if visible and box is None:
+        node.fail("a bbox, because the object is visible")
+    return FrameObject(
+        name=node["class"].name(),
+        box_xywh=None if box is None else _box(box),
+        attention=_relations(node, "attention"),
+        spatial=_relations(node, "spatial"),
+        contacting=_relations(node, "contacting"),
+        visible=visible,
+        subset=node["metadata"]["set"].name(),
+    )
+
+
+def _relations(node: Node, kind: str) -> tuple[str, ...]:
+    found = node.get(f"{kind}_relationship")
+    return () if found is None else tuple(sys.intern(name) for name in found.names())
+
+
+def _box(node: Node) -> Box:
+    values = [element.number() for element in node.elements()]
+    if len(values) != 4:
+        node.fail("four numbers")
+    return (values[0], values[1], values[2], values[3])
+
+
+def _person_boxes(node: Node) -> dict[str, tuple[Box, ...]]:
+    return {key: _xyxy(record) for key, record in _drain(node)}
+
+
+def _xyxy(record: Node) -> tuple[Box, ...]:
+    mode = record["bbox_mode"]
+    if mode.name() != "xyxy":
+        mode.fail("xyxy")
+    boxes: Any = record["bbox"].value
+    if not isinstance(boxes, np.ndarray) or boxes.dtype.kind != "f" or boxes.size % 4:
+        record["bbox"].fail("a float array of shape (n, 4)")
+    return tuple((float(a), float(b), float(c), float(d)) for a, b, c, d in boxes.reshape(-1, 4))
+
+
+def _listed_frames(path: str | Path) -> Iterator[str]:
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        if line.strip():
+            if _FRAME_KEY.fullmatch(line.strip()) is None:
+                raise InputError(
+                    f"{Path(path).name}: line {number}: expected a frame such as "
+                    f"001YG.mp4/000089.png, found {line.strip()[:80]!r}"
+                )
+            yield line.strip()

@@ -1,0 +1,147 @@
+"""Reads annotation files whose every defect is reported with file, record and field."""
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from eqforge.schemas.errors import InputError
+
+MAX_NAME_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value of an annotation file together with the place where it stands.
+
+    Attributes:
+      file: the file's name, for messages.
+      where: the path of the value inside the file, such as `database.xHr8.annotations[3]`.
+      value: what was read.
+    """
+
+    file: str
+    where: str
+    value: Any
+
+    def fail(self, expected: str) -> NoReturn:
+        """Raises an InputError that says what was expected here and what was found."""
+        found = repr(self.value)
+        shown = found if len(found) <= 80 else found[:77] + "..."
+        place = self.where if self.where else "the whole file"
+        raise InputError(
+            f"{self.file}: {place}: expected {expected}, found {type(self.value).__name__} {shown}"
+        )
+
+    def __getitem__(self, key: str) -> "Node":
+        """Returns a required member of an object."""
+        members = self.mapping()
+        if key not in members:
+            raise InputError(
+                f"{self.file}: {self.where or 'the whole file'}: the field {key!r} is missing; "
+                f"found {', '.join(sorted(map(str, members))[:12]) or 'no field'}"
+            )
+        return Node(self.file, self._below(key), members[key])
+
+    def get(self, key: str) -> "Node | None":
+        """Returns an optional member of an object; None where it is absent or null."""
+        value = self.mapping().get(key)
+        return None if value is None else Node(self.file, self._below(key), value)
+
+    def mapping(self) -> dict[Any, Any]:
+        """Returns the value, which has to be an object."""
+        return self.value if isinstance(self.value, dict) else self.fail("an object")
+
+    def items(self) -> Iterator[tuple[str, "Node"]]:
+        """Yields the members of an object in the file's order; keys have to be names."""
+        for key, value in self.mapping().items():
+            yield (
+                Node(self.file, self._below(key), key).name(),
+                Node(self.file, self._below(key), value),
+            )
+
+    def elements(self) -> Iterator["Node"]:
+        """Yields the elements of an array in order."""
+        if not isinstance(self.value, list | tuple):
+            self.fail("an array")
+        for position, value in enumerate(self.value):
+            yield Node(self.file, f"{self.where}[{position}]", value)
+
+    def text(self) -> str:
+        """Returns the value, which has to be a string of any content."""
+        return self.value if isinstance(self.value, str) else self.fail("a string")
+
+    def name(self) -> str:
+        """Returns the value, which has to be a short printable string: an identifier."""
+        is_short = isinstance(self.value, str) and 0 < len(self.value) <= MAX_NAME_CHARS
+        if is_short and self.value.isprintable():
+            return self.value
+        self.fail(f"a printable string of 1 to {MAX_NAME_CHARS} characters")
+
+    def number(self) -> float:
+        """Returns the value, which has to be a finite number."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            self.fail("a number")
+        return float(self.value) if math.isfinite(self.value) else self.fail("a finite number")
+
+    def integer(self) -> int:
+        """Returns the value, which has to be a whole number."""
+        whole = isinstance(self.value, int) and not isinstance(self.value, bool)
+        return self.value if whole else self.fail("a whole number")
+
+    def flag(self) -> bool:
+        """Returns the value, which has to be true or false."""
+        return self.value if isinstance(self.value, bool) else self.fail("true or false")
+
+    def names(self) -> tuple[str, ...]:
+        """Returns the elements of an array of identifiers."""
+        return tuple(element.name() for element in self.elements())
+
+    def _below(self, key: str) -> str:
+        return f"{self.where}.{key}" if self.where else str(key)
+
+
+def parse_json(text: str, file: str, where: str = "") -> Node:
+    """Parses strict JSON: no NaN or Infinity, no key twice in one object.
+
+    Raises:
+      InputError: the text is not such JSON.
+    """
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = dict(pairs)
+        if len(members) != len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise ValueError(f"the key {twice!r} stands twice in one object")
+        return members
+
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is not a JSON number")
+
+    try:
+        return Node(file, where, json.loads(text, object_pairs_hook=unique, parse_constant=refuse))
+    except (ValueError, RecursionError) as error:
+        place = f"{file}: {where}" if where else file
+        raise InputError(f"{place}: not valid JSON: {error}") from error
+
+
+def read_text(path: str | Path) -> str:
+    """Reads a UTF-8 text file.
+
+    Raises:
+      InputError: it is missing, not a file, not readable or not UTF-8.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text: {error}") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def load_json(path: str | Path) -> Node:
+    """Reads one strict JSON file; see parse_json and read_text for what it refuses."""
+    return parse_json(read_text(path), Path(path).name)
