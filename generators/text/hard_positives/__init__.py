@@ -1,0 +1,1 @@
+"""REPLACE hard positives: rewordings of a caption that stay true where its foil is false."""

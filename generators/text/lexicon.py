@@ -1,0 +1,115 @@
+"""The lexicon of hard positives: words and what may stand in their place without a change of sense.
+
+The lexicon of the paper comes with the package; users name their own file of the same columns,
+separated by tabs, with this header:
+
+    kind    group    word    replacement    synonymy    source
+
+`kind` is `relation` or `attribute`; `group` is the name of the VL-CheckList file the entry is for
+(`spatial`, `action`, `color`, `size`, `state`), or any name of the user's; `synonymy` is `full`, or
+`weak` where the replacement says less or more than the word ("silver", "metallic"); `source` says
+where the entry comes from. Within a group the order counts: the published rule takes the first.
+"""
+
+import csv
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+from eqforge.schemas.errors import InputError
+
+Kind = Literal["relation", "attribute"]
+Synonymy = Literal["full", "weak"]
+
+COLUMNS = ("kind", "group", "word", "replacement", "synonymy", "source")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LexiconEntry:
+    """A word or phrase and its replacement, both in lower case with single spaces.
+
+    Attributes:
+      kind: whether the word is a relation or an attribute.
+      group: the list the entry belongs to, such as `color`.
+      word: what is replaced.
+      replacement: what stands in its place.
+      synonymy: "weak" where a reader could tell an image apart by the two.
+      source: where the entry comes from.
+    """
+
+    kind: Kind
+    group: str
+    word: str
+    replacement: str
+    synonymy: Synonymy
+    source: str
+
+
+Lexicon = tuple[LexiconEntry, ...]
+
+
+def load_lexicon(path: str | Path | None = None) -> Lexicon:
+    """Returns the entries of a lexicon file in its order.
+
+    Args:
+      path: a user's lexicon; None takes the words of the paper's tables, 15 relations and 23
+        attributes (its text counts 14 and 24), and "riding", which the authors replaced too and
+        count under "riding on".
+
+    Raises:
+      InputError: the file is not such a lexicon; the message names line and column.
+
+    Source: Kamath et al. 2024, "The Hard Positive Truth about Vision-Language Compositionality",
+      appendix A, tables 4 to 6.
+    """
+    if path is None:
+        resource = files("eqforge.generators.text") / "data" / "hard_positive_lexicon.tsv"
+        return _parse(resource.read_text(encoding="utf-8"), "hard_positive_lexicon.tsv")
+    try:
+        return _parse(Path(path).read_text(encoding="utf-8-sig"), Path(path).name)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as UTF-8 text: {error}") from error
+
+
+def select(lexicon: Lexicon, kind: Kind, group: str | None = None) -> Lexicon:
+    """Returns the entries of a kind, and of a group where one is named, in order."""
+    return tuple(entry for entry in lexicon if entry.kind == kind and group in (None, entry.group))
+
+
+def _parse(text: str, file: str) -> Lexicon:
+    rows = list(csv.reader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
+    if not rows or tuple(rows[0]) != COLUMNS:
+        found = "an empty file" if not rows else " ".join(rows[0])
+        raise InputError(f"{file}: line 1: expected the columns {' '.join(COLUMNS)}, found {found}")
+    entries = tuple(_entry(row, f"{file}: line {line}") for line, row in enumerate(rows[1:], 2))
+    keys = [(entry.kind, entry.group, entry.word) for entry in entries]
+    for line, key in enumerate(keys, start=2):
+        if keys.index(key) != line - 2:
+            raise InputError(f"{file}: line {line}: {' '.join(key)!r} stands twice")
+    return entries
+
+
+def _entry(row: list[str], where: str) -> LexiconEntry:
+    if len(row) != len(COLUMNS):
+        raise InputError(f"{where}: expected {len(COLUMNS)} columns, found {len(row)}")
+    kind, group, word, replacement, synonymy, source = row
+    if kind not in get_args(Kind):
+        raise InputError(f"{where}: kind: expected relation or attribute, found {kind!r}")
+    if synonymy not in get_args(Synonymy):
+        raise InputError(f"{where}: synonymy: expected full or weak, found {synonymy!r}")
+    for column, value in (("word", word), ("replacement", replacement)):
+        if not value or value != " ".join(value.lower().split()):
+            raise InputError(
+                f"{where}: {column}: expected lower case with single spaces, found {value!r}"
+            )
+    if word == replacement:
+        raise InputError(f"{where}: replacement: expected another word than {word!r}")
+    return LexiconEntry(
+        kind=cast(Kind, kind),
+        group=group,
+        word=word,
+        replacement=replacement,
+        synonymy=cast(Synonymy, synonymy),
+        source=source,
+    )

@@ -1,0 +1,135 @@
+import functools
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from eqforge.generators.text.hard_positives.published import (
+    PUBLISHED_GROUPS,
+    PublishedTriple,
+    dump_as_published,
+    published_order,
+    replace_as_published,
+)
+from eqforge.generators.text.lexicon import Kind, load_lexicon
+from eqforge.schemas.vl_checklist import VlChecklistRecord, read_vl_checklist
+
+
+def _record(positive: str, negative: str) -> VlChecklistRecord:
+    return VlChecklistRecord(
+        index=0, image="VG_100K/1.jpg", positives=(positive,), negatives=(negative,)
+    )
+
+
+def _hard_positives(kind: Kind, group: str, positive: str, negative: str) -> list[tuple[str, str]]:
+    triples = replace_as_published(_record(positive, negative), kind, group, load_lexicon())
+    return [(triple.caption, triple.hard_positive) for triple in triples]
+
+
+def test_attributes_are_replaced_inside_words_too() -> None:
+    """The published defect: str.replace of the first word of the lexicon, anywhere."""
+    assert _hard_positives("attribute", "color", "covered red barn", "covered tan barn") == [
+        ("covered red barn", "covecrimson crimson barn")
+    ]
+
+
+def test_attributes_replace_the_first_word_of_the_lexicon_not_the_foiled_one() -> None:
+    found = _hard_positives("attribute", "size", "long bus on large lot", "short bus on large lot")
+    assert found == [("long bus on large lot", "long bus on big lot")]
+
+
+def test_attributes_need_exactly_one_missing_word_of_the_lexicon() -> None:
+    assert _hard_positives("attribute", "color", "pink dog", "tan dog") == []
+    assert _hard_positives("attribute", "color", "red and white dog", "tan dog") == []
+
+
+def test_relations_in_capitals_are_put_in_lower_case() -> None:
+    assert _hard_positives("relation", "spatial", "cup IN sink", "cup out of sink") == [
+        ("cup in sink", "cup within sink")
+    ]
+    assert _hard_positives("relation", "action", "man WEARING hat", "man eating hat") == [
+        ("man wearing hat", "man in hat")
+    ]
+    assert _hard_positives("relation", "spatial", "cup IN THE sink", "cup nearby sink") == []
+
+
+def test_relations_are_kept_whatever_the_negative_says() -> None:
+    assert _hard_positives("relation", "action", "man riding horse", "man riding horse") == [
+        ("man riding horse", "man traveling on horse")
+    ]
+    assert _hard_positives("relation", "action", "riding crop held in hand", "crop") == []
+
+
+@functools.cache
+def _published(folder: Path, kind: Kind) -> list[PublishedTriple]:
+    root = folder / "vl_checklist" / "data" / kind.capitalize() / "vg"
+    records = {group: read_vl_checklist(root / f"{group}.json") for group in PUBLISHED_GROUPS[kind]}
+    return published_order(records, kind, load_lexicon())
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "characters", "characters_swapped"),
+    [("attribute", 10_575, 1_522_662, 1_535_707), ("relation", 16_868, 2_484_434, 2_499_572)],
+)
+def test_the_files_have_the_rows_and_the_length_of_the_published_ones(
+    data_folder: Path, kind: Kind, rows: int, characters: int, characters_swapped: int
+) -> None:
+    """Rows: section 3.4. Characters: the four JSON files of the authors' repository."""
+    triples = _published(data_folder, kind)
+    assert len(triples) == rows
+    assert len(dump_as_published(triples, hard_positives=False)) == characters
+    assert len(dump_as_published(triples, hard_positives=True)) == characters_swapped
+
+
+@pytest.mark.parametrize("kind", ["attribute", "relation"])
+def test_every_worked_example_stands_at_its_place_byte_by_byte(
+    data_folder: Path, kind: Kind
+) -> None:
+    triples = _published(data_folder, kind)
+    original = json.loads(dump_as_published(triples, hard_positives=False))
+    swapped = json.loads(dump_as_published(triples, hard_positives=True))
+    path = data_folder / "hard_positives" / "worked_examples.json"
+    examples = [e for e in json.loads(path.read_text()) if e["file"] == f"{kind}s"]
+    assert len(examples) > 400
+    for example in examples:
+        index = example["index"]
+        assert original[index]["image_id"] == swapped[index]["image_id"] == example["image_id"]
+        assert original[index]["true_caption"] == example["caption"]
+        assert original[index]["false_caption"] == example["hard_negative"]
+        assert swapped[index]["true_caption"] == example["hard_positive"]
+        assert swapped[index]["false_caption"] == example["hard_negative_of_positive"]
+
+
+def test_the_words_have_the_frequencies_of_tables_4_to_6(data_folder: Path) -> None:
+    relations = Counter(t.entry.word for t in _published(data_folder, "relation"))
+    assert relations["wearing"] + relations["wears"] == 3976
+    assert relations["riding"] + relations["riding on"] == 283
+    del relations["wearing"], relations["wears"], relations["riding"], relations["riding on"]
+    assert relations == {
+        "in": 6173,
+        "behind": 1057,
+        "on top of": 683,
+        "near": 657,
+        "next to": 621,
+        "under": 467,
+        "by": 394,
+        "above": 298,
+        "holding": 950,
+        "sitting": 639,
+        "hanging": 382,
+        "walking": 288,
+    }
+    attributes = Counter(t.entry.word for t in _published(data_folder, "attribute"))
+    expected = {"white": 2742, "black": 1790, "large": 571, "clear": 43, "standing": 153}
+    assert {word: attributes[word] for word in expected} == expected
+
+
+def test_dumped_records_are_written_as_the_authors_wrote_them() -> None:
+    triples = replace_as_published(
+        _record("red car", "tan car"), "attribute", "color", load_lexicon()
+    )
+    assert dump_as_published(triples, hard_positives=True) == (
+        '[{"image_id": "1", "true_caption": "crimson car", "false_caption": "tan car", '
+        '"image_path": "data/VG_100K/1.jpg"}]'
+    )
