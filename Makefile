@@ -8,6 +8,7 @@ SHELL := bash
 BIN := .venv/bin
 BASE := .venv/.base
 MODELS := .venv/.models
+WORDNET := .venv/.wordnet
 ARGS ?=
 
 .PHONY: help demo test check bench models lock clean
@@ -18,14 +19,14 @@ help: ## List the commands
 demo: $(BASE) ## Build and verify small datasets from bundled pictures, offline
 	$(BIN)/eqforge demo $(ARGS)
 
-test: $(BASE) ## Run the tests
+test: $(BASE) $(WORDNET) ## Run the tests
 	$(BIN)/pytest $(ARGS)
 
 check: $(BASE) ## Lint, formatting, types and import directions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 bench: $(BASE) ## Run the benchmarks, each side by side with what it is measured against
 	for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file" $(ARGS); done
@@ -46,4 +47,8 @@ $(BASE): requirements/base.lock pyproject.toml setup.py scripts/bootstrap
 
 $(MODELS): $(BASE) requirements/models.lock
 	scripts/bootstrap models
+	touch $@
+
+$(WORDNET): | $(BASE)
+	scripts/bootstrap wordnet
 	touch $@
