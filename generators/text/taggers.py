@@ -18,8 +18,14 @@ if TYPE_CHECKING:
 
 LEXICON_TAGGER_VERSION = 1
 SPACY_TAGGER_VERSION = 1
-_UNIVERSAL = {"NN": "NOUN", "VB": "VERB", "JJ": "ADJ", "RB": "ADV", "MD": "AUX"}
+_UNIVERSAL = {
+    **dict.fromkeys(("NN", "NNS"), "NOUN"),
+    **dict.fromkeys(("VB", "VBD", "VBG", "VBN", "VBP", "VBZ"), "VERB"),
+    **dict.fromkeys(("JJR", "JJS"), "ADJ"),
+    **dict.fromkeys(("RBR", "RBS"), "ADV"),
+}
 _CLITIC_LEMMAS = {"n't": "not", "'re": "be", "'m": "be", "'ve": "have", "'ll": "will"}
+_NOUN_LEMMAS = {"leaves": "leaf"}  # not "leave", which lemminflect names first
 
 
 def load_tagger(spacy_model: str | None = None) -> Tagger:
@@ -111,9 +117,11 @@ def lemmatise(word: str, tag: str) -> str:
     lower = word.lower().replace("\u2019", "'")
     if lower == "'s":
         return "be" if tag == "VBZ" else "'s"
-    universal = _UNIVERSAL.get(tag[:2])
-    if lower in _CLITIC_LEMMAS or universal is None or tag.startswith("NNP"):
+    universal = _UNIVERSAL.get(tag)
+    if universal is None or lower in _CLITIC_LEMMAS:
         return _CLITIC_LEMMAS.get(lower, lower)
+    if universal == "NOUN" and lower in _NOUN_LEMMAS:
+        return _NOUN_LEMMAS[lower]
     try:
         from lemminflect import getLemma
     except ImportError as error:

@@ -123,6 +123,8 @@ def test_capitals_numbers_and_signs_are_tagged_by_form(
 
 def test_lemmas_follow_the_part_of_speech() -> None:
     assert [lemmatise("saw", "NN"), lemmatise("saw", "VBD")] == ["saw", "see"]
+    assert [lemmatise("leaves", "NNS"), lemmatise("leaves", "VBZ")] == ["leaf", "leave"]
+    assert [lemmatise("bigger", "JJR"), lemmatise("other", "JJ")] == ["big", "other"]
     assert lemmatise("Mice", "NNS") == "mouse"
     assert lemmatise("'s", "VBZ") == "be"
 
