@@ -10,6 +10,7 @@ BASE := .venv/.base
 MODELS := .venv/.models
 WORDNET := .venv/.wordnet
 ARGS ?=
+BENCH ?= $(sort $(wildcard benchmarks/[a-z]*.py))
 
 .PHONY: help demo test check bench models lock clean
 
@@ -28,8 +29,8 @@ check: $(BASE) ## Lint, formatting, types and import directions
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-bench: $(BASE) ## Run the benchmarks, each side by side with what it is measured against
-	for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file" $(ARGS); done
+bench: $(BASE) ## Run the benchmarks, or one: make bench BENCH=benchmarks/writer.py
+	for file in $(BENCH); do echo "== $$file"; $(BIN)/python "$$file" $(ARGS); done
 
 models: $(MODELS) ## Add the packages of the neural models to .venv (6 GB)
 
