@@ -1,0 +1,71 @@
+"""Rejects captions, and pairs of captions, that no test of a model can use."""
+
+import dataclasses
+import re
+import unicodedata
+
+from eqforge.generators.text.clip_tokens import CONTEXT_TOKENS, count_clip_tokens
+from eqforge.schemas.scores import Rejection
+
+_FINAL_PUNCTUATION = ".,;:!?\u2026\u3002\uff01\uff1f"
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_VISIBLE = re.compile(r"[^\s\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class CaptionSettings:
+    """What a caption may be; None switches a check off."""
+
+    max_chars: int | None = 2_000
+    """Most characters; the longest of 68,000 published captions has 373."""
+
+    max_tokens: int | None = CONTEXT_TOKENS
+    """Most tokens of CLIP's tokenizer, the two at the ends included; what follows is cut off."""
+
+
+def lint_caption(text: str, settings: CaptionSettings) -> Rejection | None:
+    """Rejects an unusable caption: for its length, its characters, then its CLIP tokens.
+
+    Only the count of tokens takes more than a moment, and it comes after the limit of characters:
+    a caption of 10 MB costs no more than a short one as long as that limit is set.
+
+    Raises:
+      MissingExtra: tokens are to be counted and open_clip_torch is not installed.
+    """
+    if settings.max_chars is not None and len(text) > settings.max_chars:
+        return _over("caption_too_long_chars", len(text), settings.max_chars)
+    if not _VISIBLE.search(text):
+        return Rejection(reason="empty_caption", detail=f"{len(text)} characters")
+    if control := _CONTROL.search(text):
+        detail = f"U+{ord(control.group()):04X} at character {control.start()}"
+        return Rejection(reason="control_characters", detail=detail)
+    if settings.max_tokens is None:
+        return None
+    tokens = count_clip_tokens(text)
+    if tokens <= settings.max_tokens:
+        return None
+    return _over("caption_too_long_tokens", tokens, settings.max_tokens)
+
+
+def lint_pair(text_0: str, text_1: str) -> Rejection | None:
+    """Rejects two captions that are equal once normalised; each of them is linted before."""
+    normalized = normalize_caption(text_0)
+    if normalized != normalize_caption(text_1):
+        return None
+    return Rejection(reason="equal_captions", detail=normalized[:200])
+
+
+def normalize_caption(text: str) -> str:
+    """Returns what two captions that say the same have in common.
+
+    Canonical Unicode normalisation, case folding, runs of white space as one space, none of it at
+    the ends, and no full stop, comma, colon, exclamation or question mark at the end.
+    """
+    folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
+    spaced = " ".join(unicodedata.normalize("NFC", folded).split())
+    return spaced.rstrip(_FINAL_PUNCTUATION + " ")
+
+
+def _over(reason: str, value: int, limit: int) -> Rejection:
+    """Returns the rejection of a caption that is longer than a limit."""
+    return Rejection(reason=reason, value=value, threshold=limit)

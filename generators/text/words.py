@@ -1,0 +1,173 @@
+"""Whole words of a text: finding those of a list, and the edit from one text to another.
+
+A word is a run of letters, digits, marks and underscores of any script, with apostrophes inside
+it: "don't" and "façade" are one word each, however their accents are encoded; "pick-up" is two.
+Two words are the same if they agree after Unicode normalisation and case folding.
+"""
+
+import dataclasses
+import functools
+import re
+import sys
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+
+from rapidfuzz.distance import Levenshtein
+
+from eqforge.schemas.errors import InputError
+
+ACTION_WORDS = Path(__file__).with_name("data") / "action_words.txt"
+"""The list of words one picture cannot show that EqBen's appendix B.2 names."""
+
+_ASCII_WORD = re.compile(r"\w+(?:'\w+)*", re.ASCII)
+"""The same as `_word_pattern` where there are no marks, and nine times as fast."""
+
+Span = tuple[int, int]
+"""Start and end of a piece of text, in characters; the end is the first character after it."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class WordEdit:
+    """The least word-by-word edit that turns text 0 into text 1.
+
+    Attributes:
+      distance: words inserted, deleted or replaced; 0 or more.
+      spans_0: the words of text 0 that are deleted or replaced; neighbours share one span.
+      spans_1: the words of text 1 that are inserted or put in their place.
+    """
+
+    distance: int
+    spans_0: tuple[Span, ...]
+    spans_1: tuple[Span, ...]
+
+
+def read_word_list(path: Path) -> tuple[str, ...]:
+    """Reads a word list: UTF-8, one word or phrase a line; `#` starts a comment.
+
+    Blank lines are skipped, a word that comes again is kept once. Order is kept.
+
+    Raises:
+      InputError: the file cannot be read, is not UTF-8, has a line without a word, or no word.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the word list: {error.strerror}") from error
+    words: dict[tuple[str, ...], str] = {}
+    for number, line in enumerate(lines, start=1):
+        entry = _decode(line, path, number).split("#", maxsplit=1)[0].strip()
+        if not entry:
+            continue
+        if not (key := _fold_all(entry)):
+            raise InputError(f"{path}, line {number}: expected a word, found {entry!r}")
+        words.setdefault(key, entry)
+    if not words:
+        raise InputError(f"{path}: the list holds no word")
+    return tuple(words.values())
+
+
+def find_words(text: str, words: tuple[str, ...]) -> list[tuple[int, int, str]]:
+    """Finds the words and phrases of a list in a text, as whole words in any letter case.
+
+    Args:
+      text: any text.
+      words: words, or phrases of several words; what stands between the words of a phrase in the
+        text does not matter.
+
+    Returns:
+      Start, end and the word as the list writes it, in the order of the text. At each place the
+      longest phrase counts, and matches do not overlap.
+    """
+    index, longest = _index(words)
+    spans = word_spans(text)
+    folded = [_fold(text[start:end]) for start, end in spans]
+    found, here = [], 0
+    while here < len(spans):
+        for length in range(min(longest, len(spans) - here), 0, -1):
+            if word := index.get(tuple(folded[here : here + length])):
+                found.append((spans[here][0], spans[here + length - 1][1], word))
+                here += length - 1
+                break
+        here += 1
+    return found
+
+
+def word_edit(text_0: str, text_1: str) -> WordEdit:
+    """Returns the Levenshtein edit between the words of two texts.
+
+    Letter case, spacing and punctuation between words do not count; of several least edits the
+    same one is always taken. Memory grows with the product of the numbers of words: texts from
+    outside are linted for their length first.
+    """
+    spans_0, spans_1 = word_spans(text_0), word_spans(text_1)
+    numbers: dict[str, int] = {}
+    words_0, words_1 = (
+        [numbers.setdefault(_fold(text[start:end]), len(numbers)) for start, end in spans]
+        for text, spans in ((text_0, spans_0), (text_1, spans_1))
+    )
+    edits = [edit for edit in Levenshtein.opcodes(words_0, words_1) if edit.tag != "equal"]
+    return WordEdit(
+        distance=Levenshtein.distance(words_0, words_1),
+        spans_0=_joined(spans_0, [(edit.src_start, edit.src_end) for edit in edits]),
+        spans_1=_joined(spans_1, [(edit.dest_start, edit.dest_end) for edit in edits]),
+    )
+
+
+def word_spans(text: str) -> list[Span]:
+    """Returns where the words of a text are, in order."""
+    pattern = _ASCII_WORD if text.isascii() else _word_pattern()
+    return [match.span() for match in pattern.finditer(text)]
+
+
+def _joined(spans: list[Span], ranges: list[tuple[int, int]]) -> tuple[Span, ...]:
+    """Returns the stretch of text of each range of words; adjoining ranges become one."""
+    merged: list[tuple[int, int]] = []
+    for first, last in ranges:
+        if first == last:
+            continue
+        if merged and merged[-1][1] == first:
+            first = merged.pop()[0]
+        merged.append((first, last))
+    return tuple((spans[first][0], spans[last - 1][1]) for first, last in merged)
+
+
+@functools.lru_cache(maxsize=16)
+def _index(words: tuple[str, ...]) -> tuple[Mapping[tuple[str, ...], str], int]:
+    """Returns the phrases of a list by their folded words, and how many words the longest has."""
+    index: dict[tuple[str, ...], str] = {}
+    for word in words:
+        index.setdefault(_fold_all(word), word)
+    return index, max(map(len, index), default=0)
+
+
+def _fold_all(phrase: str) -> tuple[str, ...]:
+    """Returns the folded words of a phrase."""
+    return tuple(_fold(phrase[start:end]) for start, end in word_spans(phrase))
+
+
+@functools.lru_cache(maxsize=65_536)
+def _fold(word: str) -> str:
+    """Returns a word without letter case and with one encoding of its accents."""
+    decomposed = unicodedata.normalize("NFD", word).casefold()
+    return unicodedata.normalize("NFC", decomposed).replace("\u2019", "'")
+
+
+@functools.cache
+def _word_pattern() -> re.Pattern[str]:
+    r"""Returns the pattern of one word; `\w` alone would end a word at an accent of its own.
+
+    Built on first use, because asking for the category of every character takes 0.1 s.
+    """
+    points = map(chr, range(sys.maxunicode + 1))
+    marks = "".join(point for point in points if unicodedata.category(point)[0] == "M")
+    part = rf"[\w{marks}]+"
+    return re.compile(rf"{part}(?:['\u2019]{part})*")
+
+
+def _decode(line: bytes, path: Path, number: int) -> str:
+    """Decodes one line, without the byte order mark some editors begin a file with."""
+    try:
+        return line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}, line {number}: expected UTF-8, found {line[:40]!r}") from error
