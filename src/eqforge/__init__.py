@@ -1,3 +1,3 @@
-"""Construct benchmarks of minimal pairs for vision-language models, and regenerate the published ones."""
+"""Construct benchmarks of minimal pairs for vision-language models."""
 
 __version__ = "0.1.0"

@@ -1,0 +1,84 @@
+"""The command line of a pipeline: made from its configuration, strict, and clear about mistakes."""
+
+import contextlib
+import dataclasses
+import itertools
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar, get_args
+
+import tyro
+
+from eqforge.pipelines.settings import Mode, RunSettings, VideoDataset, video_settings
+from eqforge.schemas.errors import BuildError, EqforgeError
+
+Configured = TypeVar("Configured", bound=VideoDataset)
+
+
+def parse(
+    kind: type[Configured], drops_faces: bool, argv: Sequence[str], program: str, note: str = ""
+) -> tuple[Configured, list[str]]:
+    """Returns the configuration of a command line, and Beam's arguments after `--`.
+
+    Args:
+      kind: the configuration's dataclass.
+      drops_faces: whether the published construction discards frames with faces.
+      argv: the arguments after the command.
+      program: what the help calls the command.
+      note: added to the help.
+
+    Raises:
+      SystemExit: help was asked for (0), or an argument is unknown or wrong (2).
+    """
+    split = list(argv).index("--") if "--" in argv else len(argv)
+    own, beam_args = list(argv[:split]), list(argv[split + 1 :])
+    config = tyro.cli(
+        kind,
+        args=own,
+        prog=program,
+        description=f"{kind.__doc__} {note}".strip(),
+        default=_defaults(kind, drops_faces, _mode_of(own)),
+        config=(tyro.conf.FlagConversionOff,),
+    )
+    return config, beam_args
+
+
+def _mode_of(arguments: list[str]) -> Mode:
+    """Returns the mode that a command line asks for, before it is parsed: defaults depend on it."""
+    given = [value for flag, value in itertools.pairwise(arguments) if flag == "--mode"]
+    given += [text.partition("=")[2] for text in arguments if text.startswith("--mode=")]
+    return "paper" if given[-1:] == ["paper"] else "corrected"
+
+
+def _defaults(kind: type[Configured], drops_faces: bool, mode: Mode) -> Configured:
+    assert mode in get_args(Mode)
+    values: dict[str, Any] = {
+        field.name: tyro.MISSING
+        for field in dataclasses.fields(kind)
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    }
+    values["run"] = RunSettings(output=tyro.MISSING)
+    values |= {"mode": mode, "settings": video_settings(mode, drops_faces)}
+    return kind(**values)
+
+
+@contextlib.contextmanager
+def reported_errors() -> Iterator[None]:
+    """Turns eqforge's own errors into one message and an exit status.
+
+    Raises:
+      SystemExit: 1 for a build that did not finish, 2 for wrong input, 130 for Ctrl-C.
+    """
+    try:
+        yield
+    except BuildError as error:
+        _leave(str(error), 1)
+    except EqforgeError as error:
+        _leave(str(error), 2)
+    except KeyboardInterrupt:
+        _leave("interrupted; the same command goes on where this one stopped", 130)
+
+
+def _leave(message: str, status: int) -> None:
+    print(f"eqforge: {message}", file=sys.stderr)
+    raise SystemExit(status)

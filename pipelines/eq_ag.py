@@ -1,0 +1,90 @@
+r"""Eq-AG: frames between which a person's relations to an object change (EqBen, appendix B.1).
+
+Example:
+    eqforge build eq-ag --objects object_bbox_and_relationship.pkl --persons person_bbox.pkl \
+        --videos Charades_v1_480/ --output out/eq-ag
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import apache_beam as beam
+
+from eqforge.pipelines.driver import Pipeline, Target, build_command
+from eqforge.pipelines.settings import VideoDataset
+from eqforge.schemas.action_genome import read_action_genome
+from eqforge.schemas.clips import Clip
+from eqforge.transforms.dataset import WriteDataset
+from eqforge.transforms.plan import ReadPlan
+from eqforge.transforms.propose.scene_graphs import (
+    STAGE,
+    SceneGraphRules,
+    propose_scene_graph_pairs,
+)
+from eqforge.transforms.video_pairs import MakeVideoPairs
+
+NAME = "eq-ag"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config(VideoDataset):
+    """Pairs of changing scene graphs, from Action Genome's annotations and Charades videos."""
+
+    objects: Path
+    """Action Genome's object_bbox_and_relationship.pkl."""
+
+    persons: Path | None = None
+    """Action Genome's person_bbox.pkl; with it the person's box stands in the annotation."""
+
+    frame_list: Path | None = None
+    """Action Genome's frame_list.txt; with it only the listed frames are used."""
+
+    min_changed_relations: int = 2
+    """Of the three kinds of relation (attention, spatial, contacting), how many have to differ."""
+
+    skip_frames: int = 1
+    """Annotated frames skipped after a chosen one: 1 in the paper's appendix, 2 in section 4.1."""
+
+
+def plan(config: Config) -> Iterator[Clip]:
+    """Yields, for every video, the pairs of frames of each object whose relations differ enough."""
+    rules = SceneGraphRules(
+        dataset=NAME,
+        min_changed_relations=config.min_changed_relations,
+        skip_frames=config.skip_frames,
+        english=config.mode == "corrected",
+    )
+    for video in read_action_genome(config.objects, config.persons, config.frame_list):
+        yield propose_scene_graph_pairs(video, rules)
+
+
+def build(root: beam.Pipeline, target: Target) -> None:
+    """Wires the pipeline."""
+    _ = (
+        root
+        | "ReadPlan" >> ReadPlan(target.plan_files)
+        | "MakeVideoPairs" >> MakeVideoPairs(target.rules, target.notes)
+        | "WriteDataset" >> WriteDataset(target.dataset)
+    )
+
+
+def inputs(config: Config) -> tuple[Path, ...]:
+    """Returns the annotation files."""
+    named = (config.objects, config.persons, config.frame_list)
+    return tuple(path for path in named if path is not None)
+
+
+PIPELINE = Pipeline(
+    name=NAME, config=Config, inputs=inputs, plan=plan, build=build, stage=STAGE, drops_faces=False
+)
+
+
+def main(argv: list[str]) -> int:
+    """Builds the dataset as the command line says."""
+    return build_command(PIPELINE, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

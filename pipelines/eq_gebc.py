@@ -1,0 +1,78 @@
+"""Eq-GEBC: the frames before a boundary and after the next one (EqBen, appendix B.2).
+
+Example:
+    eqforge build eq-gebc --annotations val.json --videos videos/ --output out/eq-gebc
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import apache_beam as beam
+
+from eqforge.generators.text.words import ACTION_WORDS, read_word_list
+from eqforge.pipelines.driver import Pipeline, Target, build_command
+from eqforge.pipelines.settings import VideoDataset
+from eqforge.schemas.clips import Clip
+from eqforge.schemas.gebplus import read_gebplus
+from eqforge.transforms.dataset import WriteDataset
+from eqforge.transforms.plan import ReadPlan
+from eqforge.transforms.propose.boundaries import STAGE, BoundaryRules, propose_boundary_pairs
+from eqforge.transforms.video_pairs import MakeVideoPairs
+
+NAME = "eq-gebc"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config(VideoDataset):
+    """Pairs around event boundaries, from GEB+'s boundary captions and Kinetics videos."""
+
+    annotations: Path
+    """GEB+'s train.json, val.json or test.json; the file's name becomes the split."""
+
+    action_words: Path = ACTION_WORDS
+    """Word list, one a line: a caption with one of these words is dropped."""
+
+
+def plan(config: Config) -> Iterator[Clip]:
+    """Yields, for every video, pairs of frames with one boundary skipped between them."""
+    rules = BoundaryRules(
+        dataset=NAME,
+        split=config.annotations.stem,
+        action_words=read_word_list(config.action_words),
+        with_subject=config.mode == "corrected",
+        at_middle=config.mode == "corrected",
+        captions=config.settings.captions,
+    )
+    for video in read_gebplus(config.annotations):
+        yield propose_boundary_pairs(video, rules)
+
+
+def build(root: beam.Pipeline, target: Target) -> None:
+    """Wires the pipeline."""
+    _ = (
+        root
+        | "ReadPlan" >> ReadPlan(target.plan_files)
+        | "MakeVideoPairs" >> MakeVideoPairs(target.rules, target.notes)
+        | "WriteDataset" >> WriteDataset(target.dataset)
+    )
+
+
+def inputs(config: Config) -> tuple[Path, ...]:
+    """Returns the annotation file and the word list."""
+    return (config.annotations, config.action_words)
+
+
+PIPELINE = Pipeline(
+    name=NAME, config=Config, inputs=inputs, plan=plan, build=build, stage=STAGE, drops_faces=False
+)
+
+
+def main(argv: list[str]) -> int:
+    """Builds the dataset as the command line says."""
+    return build_command(PIPELINE, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

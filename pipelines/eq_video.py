@@ -1,0 +1,67 @@
+"""Eq-Video: Eq-YouCook2's construction for anybody's captioned videos.
+
+Example:
+    eqforge build eq-video --captions captions.jsonl --videos videos/ --output out/eq-video
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import apache_beam as beam
+
+from eqforge.pipelines.driver import Pipeline, Target, build_command
+from eqforge.pipelines.settings import VideoDataset
+from eqforge.schemas.captioned_videos import read_captioned_videos
+from eqforge.schemas.clips import Clip
+from eqforge.transforms.dataset import WriteDataset
+from eqforge.transforms.plan import ReadPlan
+from eqforge.transforms.propose.segments import STAGE, propose_segment_pairs
+from eqforge.transforms.video_pairs import MakeVideoPairs
+
+NAME = "eq-video"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config(VideoDataset):
+    """Pairs of captioned moments of a video, from a JSON-lines file of captions."""
+
+    captions: Path
+    """JSON lines: {"video": "a.mp4", "start_s": 0.0, "end_s": 2.5, "caption": "..."}, or with
+    timestamp_s instead of start_s and end_s; optional id, split, licence."""
+
+
+def plan(config: Config) -> Iterator[Clip]:
+    """Yields, for every video, the middle frame of each moment and all pairs of moments."""
+    for video in read_captioned_videos(config.captions):
+        yield propose_segment_pairs(NAME, video, config.settings.captions)
+
+
+def build(root: beam.Pipeline, target: Target) -> None:
+    """Wires the pipeline."""
+    _ = (
+        root
+        | "ReadPlan" >> ReadPlan(target.plan_files)
+        | "MakeVideoPairs" >> MakeVideoPairs(target.rules, target.notes)
+        | "WriteDataset" >> WriteDataset(target.dataset)
+    )
+
+
+def inputs(config: Config) -> tuple[Path, ...]:
+    """Returns the caption file."""
+    return (config.captions,)
+
+
+PIPELINE = Pipeline(
+    name=NAME, config=Config, inputs=inputs, plan=plan, build=build, stage=STAGE, drops_faces=True
+)
+
+
+def main(argv: list[str]) -> int:
+    """Builds the dataset as the command line says."""
+    return build_command(PIPELINE, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,67 @@
+r"""Eq-YouCook2: the middle frames of every two steps of a cooking video (EqBen, appendix B.3).
+
+Example:
+    eqforge build eq-youcook2 --annotations youcookii_annotations_trainval.json \
+        --videos videos/ --output out/eq-youcook2 --workers 4
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import apache_beam as beam
+
+from eqforge.pipelines.driver import Pipeline, Target, build_command
+from eqforge.pipelines.settings import VideoDataset
+from eqforge.schemas.clips import Clip
+from eqforge.schemas.youcook2 import read_youcook2
+from eqforge.transforms.dataset import WriteDataset
+from eqforge.transforms.plan import ReadPlan
+from eqforge.transforms.propose.segments import STAGE, propose_segment_pairs
+from eqforge.transforms.video_pairs import MakeVideoPairs
+
+NAME = "eq-youcook2"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config(VideoDataset):
+    """Pairs of steps of a cooking video, from YouCook2's annotations and videos."""
+
+    annotations: Path
+    """YouCook2's youcookii_annotations_trainval.json."""
+
+
+def plan(config: Config) -> Iterator[Clip]:
+    """Yields, for every video, the middle frame of each step and all pairs of steps."""
+    for video in read_youcook2(config.annotations):
+        yield propose_segment_pairs(NAME, video, config.settings.captions)
+
+
+def build(root: beam.Pipeline, target: Target) -> None:
+    """Wires the pipeline."""
+    _ = (
+        root
+        | "ReadPlan" >> ReadPlan(target.plan_files)
+        | "MakeVideoPairs" >> MakeVideoPairs(target.rules, target.notes)
+        | "WriteDataset" >> WriteDataset(target.dataset)
+    )
+
+
+def inputs(config: Config) -> tuple[Path, ...]:
+    """Returns the annotation files."""
+    return (config.annotations,)
+
+
+PIPELINE = Pipeline(
+    name=NAME, config=Config, inputs=inputs, plan=plan, build=build, stage=STAGE, drops_faces=True
+)
+
+
+def main(argv: list[str]) -> int:
+    """Builds the dataset as the command line says."""
+    return build_command(PIPELINE, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

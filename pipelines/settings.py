@@ -1,0 +1,105 @@
+"""Settings that every pipeline over videos has in common, and their two presets."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from tyro.conf import OmitArgPrefixes
+
+from eqforge.generators.text.caption_lint import CaptionSettings
+from eqforge.schemas.frames import FrameSettings
+from eqforge.transforms.cuts import CutSettings
+from eqforge.transforms.faces import FaceSettings
+from eqforge.transforms.minimality import GateSettings
+from eqforge.transforms.quality import QualitySettings
+
+Mode = Literal["paper", "corrected"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunSettings:
+    """Where the dataset goes, which part of it is built, and with how many processes."""
+
+    output: str
+    """Folder or URL of the dataset. A build that was interrupted goes on where it stopped."""
+
+    overwrite: bool = False
+    """Replace the dataset that the output folder holds, if its settings were others."""
+
+    only: tuple[str, ...] = ()
+    """Build these samples alone, by id; their rows are the same as in the whole dataset."""
+
+    limit: int | None = None
+    """At most so many candidate pairs, from the first videos."""
+
+    sample: str = "100%"
+    """Share of the videos, such as 1%, chosen by a hash of the video's id."""
+
+    workers: int = 1
+    """Processes of the local runner."""
+
+    seed: int = 0
+    """Seed of the run; every random choice derives from it and a record's id."""
+
+    max_error_rate: float = 0.01
+    """The run fails when more than this share of a stage's candidates end in an exception."""
+
+    decoder_timeout_s: float = 300.0
+    """A video whose next frame takes longer is given up; its other frames are kept."""
+
+    samples_per_file: int = 50_000
+    """Candidate pairs for each samples file."""
+
+    images_per_file: int = 4_000
+    """Frames for each images file."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VideoSettings:
+    """What happens to frames, captions and pairs, whatever dataset they come from."""
+
+    frames: OmitArgPrefixes[FrameSettings] = field(default_factory=FrameSettings)
+    faces: OmitArgPrefixes[FaceSettings] = field(default_factory=FaceSettings)
+    quality: OmitArgPrefixes[QualitySettings] = field(default_factory=QualitySettings)
+    cuts: OmitArgPrefixes[CutSettings] = field(default_factory=CutSettings)
+    gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
+    captions: OmitArgPrefixes[CaptionSettings] = field(default_factory=CaptionSettings)
+
+    distinct_captions: bool = True
+    """Refuse pairs whose two captions say the same."""
+
+    max_pairs_per_video: int | None = None
+    """Keep at most so many pairs of a video, chosen by a hash of their ids."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VideoDataset:
+    """What every dataset made of videos is configured with; each adds its annotations."""
+
+    videos: Path
+    """Folder of the videos, each named by its id (ID.mp4, ID.webm, ...) or as annotated."""
+
+    mode: Mode = "corrected"
+    """paper: as the published dataset was made, its defects included. corrected: without them. The
+    mode sets the defaults shown here; every setting can be given beside it."""
+
+    settings: OmitArgPrefixes[VideoSettings] = field(default_factory=VideoSettings)
+    run: OmitArgPrefixes[RunSettings]
+
+
+def video_settings(mode: Mode, drops_faces: bool) -> VideoSettings:
+    """Returns the defaults of a mode.
+
+    Args:
+      mode: paper mode switches off every check the papers do not describe.
+      drops_faces: whether the published construction discards frames with faces.
+    """
+    if mode == "corrected":
+        return VideoSettings(faces=FaceSettings(face_policy="either" if drops_faces else "off"))
+    return VideoSettings(
+        faces=FaceSettings(face_policy="paper" if drops_faces else "off"),
+        quality=QualitySettings(min_luminance=None, min_contrast=None, min_sharpness=None),
+        cuts=CutSettings(min_histogram_change=None, min_edge_change=None),
+        captions=CaptionSettings(max_tokens=None),
+        distinct_captions=False,
+    )

@@ -1,0 +1,47 @@
+"""Opens a finished dataset: its manifest and its tables, without Beam."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from eqforge.schemas import storage
+from eqforge.schemas.manifest import Manifest, load_manifest
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Dataset:
+    """A finished dataset: its folder or URL and its manifest."""
+
+    folder: str
+    manifest: Manifest
+
+    def url(self, path: str) -> str:
+        """Returns the URL of one of the dataset's files."""
+        return storage.join(self.folder, path)
+
+    def batches(
+        self, table: str, columns: Sequence[str] | None = None, rows: int = 1_000
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields a table in pieces, file by file in the manifest's order."""
+        for file in self.manifest.tables[table]:
+            system, path = storage.locate(self.url(file.path))
+            with system.open(path, "rb") as stream, pq.ParquetFile(stream) as parquet:
+                yield from parquet.iter_batches(batch_size=rows, columns=columns)
+
+    def rows(self, table: str, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+        """Yields the rows of a table as dicts."""
+        batch_rows = 100 if table == "images" else 1_000
+        for batch in self.batches(table, columns, batch_rows):
+            yield from batch.to_pylist()
+
+
+def open_dataset(folder: str) -> Dataset:
+    """Opens a finished dataset.
+
+    Raises:
+      InputError: the folder holds none.
+    """
+    return Dataset(folder=folder.rstrip("/"), manifest=load_manifest(folder))

@@ -1,0 +1,131 @@
+"""The manifest of a dataset: what it holds, what it was made from, and whether its books balance.
+
+`dataset.json` is written last; without it a dataset is not finished. It names no folder of the
+machine it was made on and no time, so the same inputs give the same manifest.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from eqforge.schemas import storage
+from eqforge.schemas.errors import InputError
+
+FILE_NAME = "dataset.json"
+FORMAT = "eqforge dataset"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StageBooks:
+    """The books of one stage: candidates = kept + rejected, rejected = the sum of its reasons."""
+
+    candidates: int
+    kept: int
+    rejected: int
+    reasons: dict[str, int] = field(default_factory=dict)
+
+    def is_balanced(self) -> bool:
+        """Tells whether every candidate is accounted for exactly once."""
+        by_reason = sum(self.reasons.values())
+        return self.candidates == self.kept + self.rejected and self.rejected == by_reason
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DataFile:
+    """One Parquet file: its path below the dataset's folder, rows, length and SHA-256."""
+
+    path: str
+    rows: int
+    num_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InputFile:
+    """An input the plan was made from: its name and SHA-256."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Manifest:
+    """Everything a reader has to know of a dataset.
+
+    Attributes:
+      dataset: name of the dataset, such as `eq-youcook2`.
+      mode: `paper` or `corrected`.
+      config: the settings that shaped the rows, without folders of a machine.
+      inputs: the annotation files; videos stand in the rows.
+      versions: of eqforge and of every library that can change a byte.
+      stages: the books, by stage, in the order of the stages.
+      tables: the files of every table.
+      warnings: what a user should know before trusting the numbers.
+    """
+
+    format: str = FORMAT
+    format_version: int = FORMAT_VERSION
+    dataset: str
+    mode: str
+    config: dict[str, Any]
+    inputs: list[InputFile]
+    versions: dict[str, str]
+    stages: dict[str, StageBooks]
+    tables: dict[str, list[DataFile]]
+    warnings: list[str] = field(default_factory=list)
+
+    def num_rows(self, table: str) -> int:
+        """Returns the number of rows of a table."""
+        return sum(file.rows for file in self.tables[table])
+
+
+def to_json(manifest: Manifest) -> bytes:
+    """Returns a manifest as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+
+
+def load_manifest(folder: str) -> Manifest:
+    """Reads the manifest of a finished dataset.
+
+    Raises:
+      InputError: there is none, or it is not one of this version.
+    """
+    url = storage.join(folder, FILE_NAME)
+    if not storage.exists(url):
+        raise InputError(
+            f"{folder} holds no {FILE_NAME}: it is no dataset, or its build has not finished "
+            "(run the same build again to finish it)"
+        )
+    try:
+        manifest = msgspec.json.decode(storage.read_bytes(url), type=Manifest)
+    except msgspec.DecodeError as error:
+        raise InputError(f"{url}: not a dataset manifest: {error}") from error
+    if (manifest.format, manifest.format_version) != (FORMAT, FORMAT_VERSION):
+        raise InputError(f"{url}: expected format {FORMAT} {FORMAT_VERSION}")
+    return manifest
+
+
+def close_books(
+    stages: Iterable[str],
+    entered: Mapping[str, tuple[int, int]],
+    reasons: Mapping[str, Mapping[str, int]],
+) -> dict[str, StageBooks]:
+    """Returns the books of every stage.
+
+    Args:
+      stages: the stages in order.
+      entered: candidates and kept, counted where the stage decides.
+      reasons: reject rows by reason, counted where they were written.
+    """
+    return {
+        stage: StageBooks(
+            candidates=entered.get(stage, (0, 0))[0],
+            kept=entered.get(stage, (0, 0))[1],
+            rejected=sum(reasons.get(stage, {}).values()),
+            reasons=dict(sorted(reasons.get(stage, {}).items())),
+        )
+        for stage in stages
+    }

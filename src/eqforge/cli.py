@@ -1,0 +1,85 @@
+"""The command `eqforge`: finds the part of eqforge that a command needs, and hands it the rest."""
+
+import importlib
+import logging
+import sys
+from collections.abc import Callable, Sequence
+
+from eqforge import __version__
+
+# One line each: the command, the module with its main(argv), and what it does.
+COMMANDS = {
+    "demo": ("eqforge.demo", "Build every dataset end to end on bundled inputs, offline."),
+    "plan": ("eqforge.pipelines.planning", "Show what would be built, and what it would cost."),
+    "build": ("eqforge.pipelines.driver", "Build a dataset."),
+    "verify": ("eqforge.verify", "Check a finished dataset: digests, schemas, ids, images, books."),
+    "inspect": ("eqforge.inspection", "Show counts, reasons, columns and a few rows of a dataset."),
+}
+# The datasets, and the pipeline file of each.
+DATASETS = {
+    "eq-youcook2": ("eqforge.pipelines.eq_youcook2", "Pairs of steps of a cooking video."),
+    "eq-gebc": ("eqforge.pipelines.eq_gebc", "Pairs around event boundaries (GEB+)."),
+    "eq-ag": ("eqforge.pipelines.eq_ag", "Pairs of changing scene graphs (Action Genome)."),
+    "eq-video": ("eqforge.pipelines.eq_video", "Pairs of moments of your own captioned videos."),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; returns the exit status: 0 done, 1 failed, 2 wrong input."""
+    # Beam warns of extras that only Dataflow needs as soon as it is imported.
+    logging.getLogger().addFilter(_is_not_about_gcp)
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments in ([], ["-h"], ["--help"]):
+        print(_help(COMMANDS, "eqforge COMMAND", "command"))
+        return 0
+    if arguments == ["--version"]:
+        print(__version__)
+        return 0
+    name, rest = arguments[0], arguments[1:]
+    if name not in COMMANDS:
+        return _refuse(f"no command {name!r}", _help(COMMANDS, "eqforge COMMAND", "command"))
+    if name in ("plan", "build"):
+        return _on_dataset(name, rest)
+    run: Callable[[list[str]], int] = importlib.import_module(COMMANDS[name][0]).main
+    return run(rest)
+
+
+def _on_dataset(command: str, arguments: list[str]) -> int:
+    usage = _help(DATASETS, f"eqforge {command} DATASET", "dataset")
+    if arguments in ([], ["-h"], ["--help"]):
+        print(usage)
+        return 0 if arguments else 2
+    name, rest = arguments[0], arguments[1:]
+    if name not in DATASETS:
+        return _refuse(f"no dataset {name!r}", usage)
+    run = importlib.import_module(COMMANDS[command][0])
+    pipeline = importlib.import_module(DATASETS[name][0]).PIPELINE
+    on_pipeline: Callable[..., int] = getattr(run, f"{command}_command")
+    return on_pipeline(pipeline, rest)
+
+
+def _help(table: dict[str, tuple[str, str]], usage: str, what: str) -> str:
+    width = max(map(len, table))
+    lines = [f"  {name:<{width}}  {text}" for name, (_, text) in table.items()]
+    return "\n".join(
+        [
+            "Construct benchmarks of minimal pairs for vision-language models.",
+            "",
+            f"usage: {usage} [options]      ({usage} --help shows a {what}'s options)",
+            "",
+            *lines,
+        ]
+    )
+
+
+def _refuse(message: str, usage: str) -> int:
+    print(f"eqforge: {message}\n\n{usage}", file=sys.stderr)
+    return 2
+
+
+def _is_not_about_gcp(record: logging.LogRecord) -> bool:
+    return "apitools not found" not in record.getMessage()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""`eqforge inspect`: shows what a finished dataset holds."""
+
+import json
+from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from eqforge.pipelines.command import reported_errors
+from eqforge.schemas.dataset import Dataset, open_dataset
+from eqforge.schemas.reasons import STAGE_REASONS
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arguments:
+    """Show counts, reasons, columns and a few rows of a finished dataset."""
+
+    dataset: Annotated[str, tyro.conf.Positional]
+    """Folder or URL of the dataset."""
+
+    rows: int = 2
+    """Samples to show."""
+
+
+def main(argv: list[str]) -> int:
+    """Prints a dataset's counts, reasons, columns and a few rows."""
+    arguments = tyro.cli(Arguments, args=argv, prog="eqforge inspect")
+    with reported_errors():
+        dataset = open_dataset(arguments.dataset)
+        console = Console(highlight=False)
+        console.print(f"{dataset.manifest.dataset}, {dataset.manifest.mode} mode", style="bold")
+        for table in (tables(dataset), books(dataset), reasons(dataset), columns(dataset)):
+            console.print(table)
+        for row in islice(dataset.rows("samples"), arguments.rows):
+            console.print_json(json.dumps(row), indent=2, ensure_ascii=False)
+        return 0
+    return 2
+
+
+def tables(dataset: Dataset) -> Table:
+    """Returns the tables with their rows, files and bytes."""
+    shown = _table("table", "rows", "files", "MB")
+    for name, files in dataset.manifest.tables.items():
+        size = sum(file.num_bytes for file in files) / 1e6
+        shown.add_row(name, f"{dataset.manifest.num_rows(name):,}", str(len(files)), f"{size:,.1f}")
+    return shown
+
+
+def books(dataset: Dataset) -> Table:
+    """Returns the books by stage."""
+    shown = _table("stage", "candidates", "kept", "rejected")
+    for stage, entry in dataset.manifest.stages.items():
+        shown.add_row(stage, f"{entry.candidates:,}", f"{entry.kept:,}", f"{entry.rejected:,}")
+    return shown
+
+
+def reasons(dataset: Dataset) -> Table:
+    """Returns the reasons of the rejects, with what they mean."""
+    shown = _table("stage", "reason", "rejected", "meaning")
+    for stage, entry in dataset.manifest.stages.items():
+        for reason, count in entry.reasons.items():
+            meaning = STAGE_REASONS.get(stage, {}).get(reason, "an exception on this record")
+            shown.add_row(stage, reason, f"{count:,}", meaning)
+    return shown
+
+
+def columns(dataset: Dataset) -> Table:
+    """Returns the columns of every table."""
+    shown = _table("table", "column", "type")
+    for name in dataset.manifest.tables:
+        batch = next(dataset.batches(name, rows=1), None)
+        for field in batch.schema if batch is not None else ():
+            shown.add_row(name, field.name, _short(str(field.type)))
+    return shown
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in _NUMBERS else "left")
+    return table
+
+
+_NUMBERS = ("rows", "files", "MB", "candidates", "kept", "rejected")
+
+
+def _short(kind: str) -> str:
+    plain = kind.replace(" not null", "").replace("item: ", "")
+    return plain if len(plain) <= 60 else plain[:57] + "..."

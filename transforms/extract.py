@@ -1,0 +1,141 @@
+"""Takes the planned frames out of a video, once, into the media store."""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+
+import apache_beam as beam
+
+from eqforge.schemas import storage
+from eqforge.schemas.clips import Clip
+from eqforge.schemas.frames import FrameSettings, MissedFrame, MissedVideo, StoredFrame
+from eqforge.schemas.scores import Rejection
+from eqforge.schemas.tables import Reject
+from eqforge.transforms import progress
+from eqforge.transforms.clip_work import FRAMES, ClipWork, KeptFrame, Source, error_rejection
+from eqforge.transforms.frames.extract import FrameExtractor
+from eqforge.transforms.frames.locate import resolve_video
+from eqforge.transforms.ledger import Ledger
+
+TRANSIENT = ("decoder_crashed", "decoder_timeout")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Extraction:
+    """What one pass over a video gave."""
+
+    source_sha256: str
+    stored: tuple[StoredFrame, ...]
+    missed: tuple[MissedFrame, ...]
+
+
+def extract_frames(clip: Clip, videos: str, extractor: FrameExtractor, ledger: Ledger) -> ClipWork:
+    """Returns a clip with its frames in the media store, and a reject for every one not had.
+
+    A video that was finished before, and has not changed since, is not opened again.
+    """
+    encoding = json.dumps(encoding_parameters(extractor.settings), sort_keys=True)
+    work = ClipWork(
+        clip=clip, source=None, encoding=encoding, rejects=clip.rejects, tallies=clip.tallies
+    )
+    if not clip.frames:
+        return work.with_tally(FRAMES, 0, 0)
+    path = resolve_video(videos, clip.video)
+    if isinstance(path, MissedVideo):
+        return _without_video(work, Rejection(reason=path.reason, detail=path.detail))
+    try:
+        extraction = _extract_once(clip, path, extractor, ledger)
+    except Exception as error:
+        return _without_video(work, error_rejection(error))
+    return _with_frames(
+        work,
+        Source(path=os.path.relpath(path, videos), sha256=extraction.source_sha256),
+        extraction,
+    )
+
+
+def encoding_parameters(settings: FrameSettings) -> dict[str, object]:
+    """Returns the settings that decide an image's bytes."""
+    names = ["image_format", "max_side"] + ["jpeg_quality"] * (settings.image_format == "jpeg")
+    return {name: value for name, value in asdict(settings).items() if name in names}
+
+
+def _extract_once(clip: Clip, path: str, extractor: FrameExtractor, ledger: Ledger) -> Extraction:
+    status = os.stat(path)
+    inputs = [clip.video, status.st_size, status.st_mtime_ns, list(map(asdict, clip.frames))]
+    known = ledger.recall(inputs, Extraction)
+    media = extractor.store
+    if known is not None and all(media.exists(f.image_id, f.suffix) for f in known.stored):
+        return known
+    extraction = _extract(clip, path, extractor)
+    # A crash may be the machine's fault, not the video's: another run has to try again.
+    if not any(missed.reason in TRANSIENT for missed in extraction.missed):
+        ledger.write(inputs, extraction)
+    return extraction
+
+
+def _extract(clip: Clip, path: str, extractor: FrameExtractor) -> Extraction:
+    _, sha256 = storage.digest(path)
+    answers = {answer.frame_id: answer for answer in extractor.extract(path, clip.frames)}
+    again = [frame for frame in clip.frames if _is_transient(answers[frame.frame_id])]
+    if again:
+        answers |= {answer.frame_id: answer for answer in extractor.extract(path, again)}
+    ordered = [answers[frame.frame_id] for frame in clip.frames]
+    return Extraction(
+        source_sha256=sha256,
+        stored=tuple(answer for answer in ordered if isinstance(answer, StoredFrame)),
+        missed=tuple(answer for answer in ordered if isinstance(answer, MissedFrame)),
+    )
+
+
+def _is_transient(answer: StoredFrame | MissedFrame) -> bool:
+    return isinstance(answer, MissedFrame) and answer.reason in TRANSIENT
+
+
+def _without_video(work: ClipWork, rejection: Rejection) -> ClipWork:
+    rejects = [work.reject(frame.frame_id, FRAMES, rejection) for frame in work.clip.frames]
+    return work.with_rejects(rejects).with_tally(FRAMES, len(rejects), 0)
+
+
+def _with_frames(work: ClipWork, source: Source, extraction: Extraction) -> ClipWork:
+    frames = tuple(KeptFrame(stored=stored) for stored in extraction.stored)
+    found = replace(work, source=source, frames=frames)
+    return found.with_rejects([_reject_missed(found, missed) for missed in extraction.missed])
+
+
+def _reject_missed(work: ClipWork, missed: MissedFrame) -> Reject:
+    rejection = Rejection(reason=missed.reason, detail=missed.detail)
+    return work.reject(missed.frame_id, FRAMES, rejection)
+
+
+class _Extract(beam.DoFn):
+    """Holds one decoder child for each worker."""
+
+    def __init__(
+        self, videos: str, extractor: FrameExtractor, ledger: Ledger, progress_folder: str | None
+    ) -> None:
+        self.videos, self.extractor, self.ledger = videos, extractor, ledger
+        self.progress_folder = progress_folder
+
+    def process(self, clip: Clip) -> Iterator[ClipWork]:
+        yield extract_frames(clip, self.videos, self.extractor, self.ledger)
+        progress.count(self.progress_folder, "videos")
+
+    def teardown(self) -> None:
+        self.extractor.close()
+
+
+@dataclass
+class ExtractFrames(beam.PTransform):
+    """Takes the frames of every clip into the media store, in one decoding pass per video."""
+
+    videos: str
+    extractor: FrameExtractor
+    ledger: Ledger
+    progress_folder: str | None = None
+
+    def expand(self, clips: beam.PCollection[Clip]) -> beam.PCollection[ClipWork]:
+        return clips | "DecodeOnce" >> beam.ParDo(
+            _Extract(self.videos, self.extractor, self.ledger, self.progress_folder)
+        )

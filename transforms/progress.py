@@ -1,0 +1,96 @@
+"""Shows how far a run is, whatever the runner and however many processes it has.
+
+Every process appends what it finished to a file of its own; the driver adds the files up. Counts
+are of attempts: work that a runner repeats is counted again.
+"""
+
+import contextlib
+import json
+import os
+import sys
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+LINE_EVERY_S = 10.0
+_lock = threading.Lock()
+_files: dict[tuple[int, str], Path] = {}
+
+
+def count(folder: str | None, stage: str, number: int = 1) -> None:
+    """Notes that this process finished a number of items of a stage; None notes nothing."""
+    if folder is None:
+        return
+    with _lock:
+        path = _files.setdefault(
+            (os.getpid(), folder), Path(folder) / f"{os.getpid()}-{uuid.uuid4().hex}.jsonl"
+        )
+        # The driver removes the folder when the run is over; late counts then go nowhere.
+        with contextlib.suppress(FileNotFoundError), open(path, "a", encoding="utf-8") as stream:
+            stream.write(json.dumps([stage, number]) + "\n")
+
+
+def totals(folder: str) -> Counter[str]:
+    """Returns what all processes noted so far, by stage."""
+    counts: Counter[str] = Counter()
+    for path in sorted(Path(folder).glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+            if line.endswith("\n"):
+                stage, number = json.loads(line)
+                counts[stage] += number
+    return counts
+
+
+@contextlib.contextmanager
+def watch(folder: str, expected: Mapping[str, int]) -> Iterator[None]:
+    """Shows progress while the body runs: bars on a terminal, else a line every ten seconds.
+
+    Args:
+      folder: where the processes note their counts; it is made, and removed at the end.
+      expected: how many items each stage will have, in the order they are shown.
+    """
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    over = threading.Event()
+    show = _show_bars if sys.stderr.isatty() else _show_lines
+    watcher = threading.Thread(target=show, args=(folder, dict(expected), over), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+        for path in Path(folder).glob("*.jsonl"):
+            path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            Path(folder).rmdir()
+
+
+def _show_bars(folder: str, expected: Mapping[str, int], over: threading.Event) -> None:
+    columns = (
+        TextColumn("{task.description:>10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        tasks = {stage: bars.add_task(stage, total=total) for stage, total in expected.items()}
+        last = False
+        while not last:
+            last = over.wait(0.5)
+            counts = totals(folder)
+            for stage, task in tasks.items():
+                bars.update(task, completed=min(counts[stage], expected[stage]))
+
+
+def _show_lines(folder: str, expected: Mapping[str, int], over: threading.Event) -> None:
+    started = time.monotonic()
+    while not over.wait(LINE_EVERY_S):
+        counts = totals(folder)
+        done = ", ".join(f"{counts[stage]}/{total} {stage}" for stage, total in expected.items())
+        print(f"{time.monotonic() - started:6.0f} s  {done}", file=sys.stderr, flush=True)

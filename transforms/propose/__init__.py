@@ -1,0 +1,1 @@
+"""From annotations to plans: which frames of a video to take and which pairs to make of them."""

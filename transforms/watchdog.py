@@ -1,0 +1,59 @@
+"""Makes a local run with several processes fail, not hang, when one of them dies.
+
+Beam 2.77's multi_processing mode does not notice that a worker was killed (by the system when
+memory runs out, or by a crash in native code) and waits without end. The subclass here answers the
+dead worker's open requests with an error. It leans on private names of Beam, which is why Beam's
+minor version is pinned; a test kills a worker and sees the run end.
+"""
+
+import threading
+from typing import Any
+
+
+def install() -> None:
+    """Registers the watched worker in Beam; doing it again changes nothing."""
+    from apache_beam.portability import python_urns
+    from apache_beam.portability.api import beam_fn_api_pb2
+    from apache_beam.runners.portability import local_job_service
+    from apache_beam.runners.portability.fn_api_runner import worker_handlers
+
+    base = worker_handlers.SubprocessSdkWorkerHandler
+
+    class WatchedWorker(base):  # type: ignore[misc, valid-type]
+        _closing = False
+
+        def start_worker(self) -> None:
+            self.worker = local_job_service.SubprocessSdkWorker(
+                self._worker_command_line, self.control_address, self.provision_info, self.worker_id
+            )
+            self.worker_thread = threading.Thread(name="run_worker", target=self._run, daemon=True)
+            self.worker_thread.start()
+
+        def _run(self) -> None:
+            try:
+                self.worker.run()
+                ending = "exited"
+            except BaseException as error:
+                ending = str(error)
+            if not self._closing:
+                self._fail_open_requests(f"a worker process died: {ending}")
+
+        def _fail_open_requests(self, message: str) -> None:
+            open_requests: list[tuple[str, Any]] = list(self.control_conn._futures_by_id.items())
+            for instruction_id, future in open_requests:
+                future.set(
+                    beam_fn_api_pb2.InstructionResponse(
+                        instruction_id=instruction_id, error=message
+                    )
+                )
+
+        def close(self) -> None:
+            self._closing = True
+            super().close()
+
+        def stop_worker(self) -> None:
+            self.worker_thread.join(10)
+
+    worker_handlers.WorkerHandler.register_environment(python_urns.SUBPROCESS_SDK, bytes)(
+        WatchedWorker
+    )
