@@ -1,5 +1,6 @@
 """From a configuration to a finished dataset: what all pipelines over videos share."""
 
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -111,8 +112,15 @@ def build_dataset(
             target = target_of(pipeline, config, header, totals, notes)
             stages = ("videos", "judged", "paired")
             with progress.watch(notes, {stage: totals.videos for stage in stages}):
-                runners.run(lambda root: pipeline.build(root, target), options)
+                log = _worker_log(run.output)
+                runners.run(lambda root: pipeline.build(root, target), options, log)
     return load_manifest(run.output)
+
+
+def _worker_log(output: str) -> str:
+    if storage.is_local(output):
+        return storage.join(output, WORK, "workers.log")
+    return os.path.join(tempfile.gettempdir(), "eqforge-workers.log")
 
 
 def target_of(

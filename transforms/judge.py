@@ -28,8 +28,8 @@ class ImageFilters:
 
     def basis(self) -> list[object]:
         """Returns what the scores depend on beside the image: settings and library versions."""
-        packages = ("numpy", "pillow", "opencv-python-headless", "dlib-bin", "imagehash")
-        return [asdict(self.faces), {name: version(name) for name in packages}]
+        packages = ("numpy", "scipy", "pillow", "opencv-python-headless", "dlib-bin", "imagehash")
+        return [asdict(self.faces), quality.VERSION, {name: version(name) for name in packages}]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,6 +8,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from eqforge.schemas import errors
 from eqforge.schemas.errors import BuildError, EqforgeError, InputError
+from eqforge.transforms import watchdog
 
 # The names under which people ask for the local engine. Beam's own DirectRunner first tries to
 # download another engine, so it is never started.
@@ -64,16 +65,19 @@ def _refuse_unknown(beam_args: Sequence[str]) -> None:
             raise InputError(f"{argument}: no option of Beam's local runner")
 
 
-def run(wire: Callable[[beam.Pipeline], None], options: PipelineOptions) -> None:
+def run(wire: Callable[[beam.Pipeline], None], options: PipelineOptions, log: str) -> None:
     """Builds a pipeline, runs it and waits for its end.
+
+    Args:
+      wire: adds the steps.
+      options: see pipeline_options.
+      log: a file for the messages of local worker processes.
 
     Raises:
       EqforgeError: a step raised it; its own message stands without the engine's trace.
       BuildError: anything else ended the run.
     """
-    from eqforge.transforms import watchdog
-
-    watchdog.install()
+    watchdog.install(log)
     try:
         with beam.Pipeline(options=options) as root:
             wire(root)

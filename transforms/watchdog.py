@@ -6,12 +6,17 @@ dead worker's open requests with an error. It leans on private names of Beam, wh
 minor version is pinned; a test kills a worker and sees the run end.
 """
 
+import shlex
 import threading
 from typing import Any
 
 
-def install() -> None:
-    """Registers the watched worker in Beam; doing it again changes nothing."""
+def install(log: str) -> None:
+    """Registers the watched worker in Beam, in place of an earlier one.
+
+    Args:
+      log: a file to which the workers' own messages are added; Beam's workers are talkative.
+    """
     from apache_beam.portability import python_urns
     from apache_beam.portability.api import beam_fn_api_pb2
     from apache_beam.runners.portability import local_job_service
@@ -24,7 +29,10 @@ def install() -> None:
 
         def start_worker(self) -> None:
             self.worker = local_job_service.SubprocessSdkWorker(
-                self._worker_command_line, self.control_address, self.provision_info, self.worker_id
+                self._worker_command_line + f" 2>>{shlex.quote(log)}".encode(),
+                self.control_address,
+                self.provision_info,
+                self.worker_id,
             )
             self.worker_thread = threading.Thread(name="run_worker", target=self._run, daemon=True)
             self.worker_thread.start()
@@ -36,7 +44,9 @@ def install() -> None:
             except BaseException as error:
                 ending = str(error)
             if not self._closing:
-                self._fail_open_requests(f"a worker process died: {ending}")
+                self._fail_open_requests(
+                    f"a worker process died ({ending}); its last words are in {log}"
+                )
 
         def _fail_open_requests(self, message: str) -> None:
             open_requests: list[tuple[str, Any]] = list(self.control_conn._futures_by_id.items())

@@ -28,6 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status: 0 done, 1 failed, 2 wrong input."""
     # Beam warns of extras that only Dataflow needs as soon as it is imported.
     logging.getLogger().addFilter(_is_not_about_gcp)
+    logging.getLogger("apache_beam").setLevel(logging.ERROR)
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments in ([], ["-h"], ["--help"]):
         print(_help(COMMANDS, "eqforge COMMAND", "command"))
