@@ -36,7 +36,7 @@ class Config(VideoDataset):
     """Action Genome's object_bbox_and_relationship.pkl."""
 
     persons: Path | None = None
-    """Action Genome's person_bbox.pkl; with it the person's box stands in the annotation."""
+    """Action Genome's person_bbox.pkl; with it the persons' boxes stand in the annotation."""
 
     frame_list: Path | None = None
     """Action Genome's frame_list.txt; with it only the listed frames are used."""

@@ -1,5 +1,6 @@
 """Pairs of frames between which a person's relations to an object change: Eq-AG."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,13 @@ from eqforge.generators.text.scene_graph_captions import (
     english_captions,
     template_captions,
 )
-from eqforge.schemas.action_genome import RELATION_KINDS, FrameObject, SceneGraphVideo
+from eqforge.schemas.action_genome import (
+    RELATION_KINDS,
+    AnnotatedFrame,
+    Box,
+    FrameObject,
+    SceneGraphVideo,
+)
 from eqforge.schemas.clips import Clip, PairCandidate, Tally
 from eqforge.schemas.frames import FrameRequest
 from eqforge.schemas.tables import Reject
@@ -37,11 +44,13 @@ class SceneGraphRules:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sight:
-    """One object in one frame, with canonical names and its captions."""
+    """One object in one frame, with canonical names, its captions and the published boxes."""
 
     number: int
     relations: dict[str, tuple[str, ...]]
     captions: tuple[str, ...]
+    box_xywh: Box | None = None
+    person_boxes_xyxy: tuple[Box, ...] | None = None
 
 
 def propose_scene_graph_pairs(video: SceneGraphVideo, rules: SceneGraphRules) -> Clip:
@@ -112,7 +121,7 @@ def _sights(
         for place, found in enumerate(frame.objects):
             candidate_id = f"{root}/{_slug(found.name)}/{frame.number:06d}"
             name = canonical_object(found.name)
-            reason, sight = _see(frame.number, found, name, caption)
+            reason, sight = _see(frame, found, name, caption)
             if reason is None and names[name] > 1:
                 reason, candidate_id = "object_twice", f"{candidate_id}.{place}"
             if reason is None and name is not None and sight is not None:
@@ -123,7 +132,10 @@ def _sights(
 
 
 def _see(
-    number: int, found: FrameObject, name: str | None, caption: Callable[..., tuple[str, ...]]
+    frame: AnnotatedFrame,
+    found: FrameObject,
+    name: str | None,
+    caption: Callable[..., tuple[str, ...]],
 ) -> tuple[str | None, Sight | None]:
     """Returns the sight of an object, or the reason why there is none."""
     if name is None:
@@ -139,7 +151,13 @@ def _see(
     captions = caption(name, **relations)
     if not captions:
         return "no_caption", None
-    return None, Sight(number=number, relations=relations, captions=captions)
+    return None, Sight(
+        number=frame.number,
+        relations=relations,
+        captions=captions,
+        box_xywh=found.box_xywh,
+        person_boxes_xyxy=frame.person_boxes_xyxy,
+    )
 
 
 def _unused(
@@ -194,5 +212,15 @@ def _candidate(root: str, name: str, first: Sight, second: Sight) -> PairCandida
         caption_1=second.captions[0],
         captions_0=first.captions,
         captions_1=second.captions,
-        annotation={"object": name, "changed_relations": ",".join(changed)},
+        annotation={"object": name, "changed_relations": ",".join(changed)}
+        | _boxes(first, "0")
+        | _boxes(second, "1"),
     )
+
+
+def _boxes(sight: Sight, side: str) -> dict[str, str]:
+    boxes = {
+        f"object_box_xywh_{side}": sight.box_xywh,
+        f"person_boxes_xyxy_{side}": sight.person_boxes_xyxy,
+    }
+    return {name: json.dumps(box) for name, box in boxes.items() if box is not None}
