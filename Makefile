@@ -13,6 +13,9 @@ ARGS ?=
 BENCH ?= $(sort $(wildcard benchmarks/[a-z]*.py))
 
 .PHONY: help demo test check bench models lock clean
+ifneq ($(shell cat .venv/.made-for 2>/dev/null),$(CURDIR))
+.PHONY: $(BASE)  # .venv is another checkout's
+endif
 
 help: ## List the commands
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 16
