@@ -1,0 +1,78 @@
+"""A hard positive with its caption and its negative, and what is said of a caption without one."""
+
+from dataclasses import dataclass
+
+from eqforge.generators.text.edits import Span
+from eqforge.generators.text.lexicon import Kind, LexiconEntry
+
+REFUSALS: dict[str, str] = {
+    "negative_equals_positive": "The negative says what the caption says: nothing can tell them.",
+    "foil_not_in_lexicon": "The words that the negative changed are no entry of the lexicon.",
+    "fixed_expression": "The foiled word is part of an expression: 'in front of', 'red wine'.",
+    "repeated_word": "The foiled word stands twice in a row, and one of them would stay.",
+    "weak_replacement": "The only entry is a weak synonym, and those are switched off.",
+    "negative_is_synonym": "By the lexicon the negative means what the caption means.",
+    "duplicate": "The image has the same caption with the same negative already.",
+    "negative_true_elsewhere": "The negative is a true caption of the same image elsewhere.",
+    "hard_positive_false_elsewhere": "The hard positive is a negative of the same image elsewhere.",
+}
+"""Why a record gives no hard positive: the closed list of reasons, each in one sentence."""
+
+REPAIRS: dict[str, str] = {
+    "case": "A word in capitals, as Visual Genome writes its commonest predicates, in lower case.",
+    "spacing": "Spaces at the ends or more than one between words taken out.",
+    "article": "'a' or 'an' made to agree with the word behind it.",
+    "restored_article": "An article that the negative lost with the foiled words put back.",
+}
+"""What corrected mode mends in the source's captions: the closed list."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HardPositive:
+    """A caption, a rewording that stays true, and a negative; all of one image.
+
+    Attributes:
+      record_id: names the source's record, such as `vl-checklist/attribute/color/00123`; ids sort
+        in the order of the files.
+      image: the image as the source names it.
+      kind: whether the foiled word is a relation or an attribute.
+      group: the source's list, such as `color`.
+      caption: the true caption, after the repairs.
+      hard_positive: the caption with the foiled words replaced.
+      hard_negative: the source's negative, after the repairs.
+      entry: the entry of the lexicon that was used.
+      caption_spans: what the hard positive changes, in the caption.
+      hard_positive_spans: the same edits in the hard positive.
+      foil_span: what the negative changes, in the caption.
+      hard_negative_span: the foil in the negative.
+      repairs: what was mended in the source's captions, of REPAIRS.
+    """
+
+    record_id: str
+    image: str
+    kind: Kind
+    group: str
+    caption: str
+    hard_positive: str
+    hard_negative: str
+    entry: LexiconEntry
+    caption_spans: tuple[Span, ...]
+    hard_positive_spans: tuple[Span, ...]
+    foil_span: Span
+    hard_negative_span: Span
+    repairs: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Refusal:
+    """A record that gives no hard positive.
+
+    Attributes:
+      record_id: names the source's record.
+      reason: a key of REFUSALS.
+      detail: what was found.
+    """
+
+    record_id: str
+    reason: str
+    detail: str

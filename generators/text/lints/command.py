@@ -1,0 +1,116 @@
+"""The command `eqforge lint`: lints files of text pairs and finished datasets."""
+
+import collections
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, get_args
+
+import tyro
+
+from eqforge.generators.text.lints.findings import KINDS, Finding, Severity
+from eqforge.generators.text.lints.lint import lint_records
+from eqforge.schemas.errors import EqforgeError
+from eqforge.schemas.text_pairs import TextPair, read_text_pairs, with_hard_positives
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class LintSettings:
+    """What to lint, and how to say it."""
+
+    paths: tyro.conf.Positional[tuple[Path, ...]]
+    """Files of text pairs (VL-CheckList, ARO, SugarCrepe, Winoground, JSON lines) or datasets."""
+
+    hard_positives: Path | None = None
+    """The second file of a published hard-positive set, whose first is the one path given."""
+
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print one JSON object per finding instead of a summary."""
+
+    examples: int = 3
+    """How many findings of a kind the summary shows."""
+
+    fail_on: Severity = "warning"
+    """The least severity that makes the exit status 1."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Lints what the command line names; returns the exit status.
+
+    Returns:
+      0 without findings of the severity to fail on, 1 with, 2 for input that cannot be read.
+    """
+    settings = tyro.cli(LintSettings, args=argv, prog="eqforge lint", description=__doc__)
+    try:
+        return lint_command(settings)
+    except EqforgeError as error:
+        print(f"eqforge lint: {error}", file=sys.stderr)
+        return 2
+
+
+def lint_command(settings: LintSettings) -> int:
+    """Lints the paths and prints the findings; returns 0, or 1 if one is severe enough.
+
+    Raises:
+      EqforgeError: a path cannot be read, or a package is missing.
+    """
+    levels = get_args(Severity)
+    fatal = levels[: levels.index(settings.fail_on) + 1]
+    failed = False
+    for path in settings.paths:
+        counter = _Counter(_records(path, settings))
+        shown: dict[str, list[Finding]] = collections.defaultdict(list)
+        counts: collections.Counter[str] = collections.Counter()
+        for finding in lint_records(counter):
+            failed |= finding.severity in fatal
+            counts[finding.kind] += 1
+            if settings.json:
+                print(_as_json(path, finding))
+            elif len(shown[finding.kind]) < settings.examples:
+                shown[finding.kind].append(finding)
+        if not settings.json:
+            print(_summary(path, counter.records, counts, shown))
+    return int(failed)
+
+
+class _Counter:
+    """Counts what passes through it."""
+
+    def __init__(self, pairs: Iterator[TextPair]) -> None:
+        self._pairs = pairs
+        self.records = 0
+
+    def __iter__(self) -> Iterator[TextPair]:
+        for pair in self._pairs:
+            self.records += 1
+            yield pair
+
+
+def _records(path: Path, settings: LintSettings) -> Iterator[TextPair]:
+    pairs = read_text_pairs(path)
+    if settings.hard_positives is None:
+        return pairs
+    return with_hard_positives(pairs, read_text_pairs(settings.hard_positives))
+
+
+def _as_json(path: Path, finding: Finding) -> str:
+    row = {"file": str(path), "severity": finding.severity, **dataclasses.asdict(finding)}
+    return json.dumps(row, ensure_ascii=False)
+
+
+def _summary(
+    path: Path, records: int, counts: dict[str, int], shown: dict[str, list[Finding]]
+) -> str:
+    total = sum(counts.values())
+    lines = [f"{path}: {total:,} findings in {records:,} records"]
+    for kind, (severity, meaning) in KINDS.items():
+        if counts[kind]:
+            lines.append(f"  {severity:<8} {kind} {counts[kind]:,}: {meaning}")
+            lines += (f"           {f.record_id} {f.field}: {f.detail}" for f in shown[kind])
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

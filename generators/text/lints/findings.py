@@ -1,0 +1,55 @@
+"""What a lint says: the closed list of kinds, and one finding."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning", "note"]
+"""error: the record cannot be used; warning: it misleads; note: worth a look."""
+
+KINDS: dict[str, tuple[Severity, str]] = {
+    "negative_equals_positive": ("error", "The negative is the positive: no model can win."),
+    "hard_positive_equals_negative": ("error", "One caption is labelled true and false."),
+    "unchanged": ("error", "The hard positive is the positive: nothing was reworded."),
+    "case_or_spacing_only": (
+        "error",
+        "Two captions of the record differ in letter case, spacing or punctuation alone.",
+    ),
+    "negative_true_elsewhere": ("error", "The negative is a positive of the same image elsewhere."),
+    "hard_positive_false_elsewhere": (
+        "error",
+        "The hard positive is a negative of the same image elsewhere.",
+    ),
+    "edit_inside_word": ("error", "Part of a word was replaced: 'covered' became 'covecrimson'."),
+    "edit_beyond_context": (
+        "error",
+        "The captions differ behind the 77 tokens that CLIP reads alone.",
+    ),
+    "duplicate": ("warning", "The image has the same positive and negative already."),
+    "near_duplicate": ("warning", "So it has but for case, spacing and final punctuation."),
+    "invented_word": ("warning", "The edit made a word that no dictionary has."),
+    "article": ("warning", "'a' or 'an' disagrees with the word behind it."),
+    "length_gap": ("note", "One caption has at least 4 words more, and half as many again."),
+}
+"""Severity and meaning of every kind of finding."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """One defect of one record.
+
+    Attributes:
+      record_id: the record's `pair_id`.
+      kind: a key of KINDS.
+      field: the caption at fault: "positive", "negative" or "hard_positive".
+      detail: what was found.
+    """
+
+    record_id: str
+    kind: str
+    field: str
+    detail: str
+
+    @property
+    def severity(self) -> Severity:
+        """How bad the kind is."""
+        return KINDS[self.kind][0]

@@ -1,0 +1,27 @@
+"""Lints a stream of text pairs."""
+
+from collections.abc import Iterable, Iterator
+
+from eqforge.generators.text.lints.findings import Finding
+from eqforge.generators.text.lints.pair_checks import check_pair
+from eqforge.generators.text.lints.set_checks import SetChecks
+from eqforge.schemas.text_pairs import TextPair
+
+
+def lint_records(records: Iterable[TextPair]) -> Iterator[Finding]:
+    """Yields the findings of the records of one file or dataset.
+
+    Findings of a record come as it is read; contradictions between records come at the end. The
+    same records in the same order give the same findings.
+
+    Raises:
+      MissingExtra: a package of the extra "text" is not installed.
+
+    Source: the defects of VL-CheckList, ARO and the published hard-positive sets, each of which
+      has some of these.
+    """
+    others = SetChecks()
+    for record in records:
+        yield from check_pair(record)
+        yield from others.add(record)
+    yield from others.finish()

@@ -1,0 +1,110 @@
+"""Tells edits of whole words from edits of letters inside words."""
+
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rapidfuzz.distance import Levenshtein
+
+from eqforge.generators.text.lints.vocabulary import in_dictionary, is_known_word
+from eqforge.generators.text.tokenizer import find_tokens
+
+_ENDINGS = frozenset(("s", "es", "ed", "d", "ing", "er", "r", "est", "st", "ly", "y", "ies"))
+_MIN_PART = 2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WordExchange:
+    """A run of words that another run takes the place of, in lower case; either may be empty."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PartialEdit:
+    """A reading of an exchange of words as an exchange of letters inside one.
+
+    Attributes:
+      before, after: the two words: "covered", "covecrimson".
+      part_before, part_after: what was exchanged in them: "red", "crimson".
+      is_certain: whether `after` is no word, so that no other reading is left. Otherwise the edit
+        is one if the same file exchanges the parts as whole words elsewhere ("old" for "aged" makes
+        "cold" "caged").
+    """
+
+    before: str
+    after: str
+    part_before: str
+    part_after: str
+    is_certain: bool
+
+
+def exchanged_words(before: str, after: str) -> tuple[WordExchange, ...]:
+    """Returns the least exchange of words between two texts; case and spacing do not count."""
+    words, other = _words(before), _words(after)
+    numbers: dict[str, int] = {}
+    left, right = ([numbers.setdefault(w, len(numbers)) for w in side] for side in (words, other))
+    runs = itertools.groupby(Levenshtein.opcodes(left, right), key=lambda edit: edit.tag == "equal")
+    exchanges = []
+    for is_equal, run in runs:
+        if is_equal:
+            continue
+        first, *rest = run
+        last = rest[-1] if rest else first
+        exchanges.append(
+            WordExchange(
+                before=tuple(words[first.src_start : last.src_end]),
+                after=tuple(other[first.dest_start : last.dest_end]),
+            )
+        )
+    return tuple(exchanges)
+
+
+def find_partial_edits(exchange: WordExchange) -> Iterator[PartialEdit]:
+    """Yields the readings of an exchange as one of letters inside words.
+
+    A word has been edited inside if it is what another was, but for a part of it that is a word by
+    itself and has become another word. An ending alone is no such rest: "walking" and "talking"
+    differ in a whole stem. Of a certain edit one reading is given, with the shortest parts.
+    """
+    for new in exchange.after:
+        for old in exchange.before if new not in exchange.before else ():
+            readings = list(_partial_edits(old, new))
+            yield from readings[:1] if readings and readings[0].is_certain else readings
+
+
+def _partial_edits(old: str, new: str) -> Iterator[PartialEdit]:
+    is_word = not new.isascii() or is_known_word(new)
+    for head, tail, part_before, part_after in _readings(old, new):
+        is_stem = not head and tail in _ENDINGS and is_word
+        if not is_stem and in_dictionary(part_before) and in_dictionary(part_after):
+            yield PartialEdit(
+                before=old,
+                after=new,
+                part_before=part_before,
+                part_after=part_after,
+                is_certain=not is_word,
+            )
+
+
+def _readings(old: str, new: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yields the ways in which a part of `old` can have become a part of `new`, longest rest first.
+
+    Yields:
+      What both begin with, what both end with, and the parts between; one of the first two is
+      never empty.
+    """
+    shortest = min(len(old), len(new))
+    heads = next((i for i in range(shortest) if old[i] != new[i]), shortest)
+    tails = next((i for i in range(shortest) if old[-1 - i] != new[-1 - i]), shortest)
+    sizes = ((head, tail) for head in range(heads + 1) for tail in range(tails + 1))
+    for head, tail in sorted(sizes, key=lambda size: -sum(size)):
+        before, after = old[head : len(old) - tail], new[head : len(new) - tail]
+        if head + tail and min(len(before), len(after)) >= _MIN_PART and head + tail < shortest:
+            yield old[:head], old[len(old) - tail :], before, after
+
+
+def _words(text: str) -> list[str]:
+    return [match[0].lower() for match in find_tokens(text) if re.search(r"\w", match[0])]

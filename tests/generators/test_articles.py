@@ -1,0 +1,46 @@
+import pytest
+
+from eqforge.generators.text.articles import agree_articles, article_for
+from eqforge.generators.text.edits import apply_edits
+
+
+@pytest.mark.parametrize(
+    ("word", "article"),
+    [
+        ("ivory", "an"),
+        ("crimson", "a"),
+        ("hour", "an"),
+        ("university", "a"),
+        ("European", "a"),
+        ("one", "a"),
+        ("x-ray", "an"),
+        ("8", "an"),
+        ("11th", "an"),
+        ("18-wheeler", "an"),
+        ("110", "a"),
+        ("12", "a"),
+        ("MP3", None),
+        ("UPS", None),
+        ('"', None),
+    ],
+)
+def test_the_article_follows_the_sound(word: str, article: str | None) -> None:
+    assert article_for(word) == article
+
+
+@pytest.mark.parametrize(
+    ("text", "agreed"),
+    [
+        ("fence of a old go out", "fence of an old go out"),
+        ("An red car and a umbrella.", "A red car and an umbrella."),
+        ("a red, an\told", "a red, an\told"),
+        ("AN red", "A red"),
+        ("the letter a is on team A", "the letter a is on team A"),
+        ("a 'upright' man", "a 'upright' man"),
+        ("an", "an"),
+        ("", ""),
+        ("a  old man", "an  old man"),
+    ],
+)
+def test_articles_are_agreed_and_everything_else_stays(text: str, agreed: str) -> None:
+    assert apply_edits(text, agree_articles(text)).text == agreed

@@ -1,0 +1,256 @@
+import dataclasses
+import functools
+import itertools
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eqforge.generators.text.edits import Edit, EditedText, invert
+from eqforge.generators.text.hard_positives.comparison import (
+    CHANGES,
+    compare_modes,
+    correct_all,
+)
+from eqforge.generators.text.hard_positives.corrected import reword_foil
+from eqforge.generators.text.hard_positives.foils import find_foil
+from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
+from eqforge.generators.text.hard_positives.reconcile import reconcile_image
+from eqforge.generators.text.hard_positives.records import REFUSALS, HardPositive, Refusal
+from eqforge.generators.text.inflection import with_inflections
+from eqforge.generators.text.lexicon import Kind, Lexicon, load_lexicon
+from eqforge.generators.text.lints.lint import lint_records
+from eqforge.schemas.text_pairs import TextPair
+from eqforge.schemas.vl_checklist import VlChecklistRecord, read_vl_checklist
+
+
+@functools.cache
+def _lexicon() -> Lexicon:
+    return with_inflections(load_lexicon())
+
+
+def _reword(
+    kind: Kind, group: str, positive: str, negative: str, *, index: int = 0, weak: bool = True
+) -> HardPositive | Refusal:
+    record = VlChecklistRecord(
+        index=index, image="1.jpg", positives=(positive,), negatives=(negative,)
+    )
+    return reword_foil(record, kind, group, _lexicon(), allow_weak=weak)
+
+
+def _made(kind: Kind, group: str, positive: str, negative: str) -> HardPositive:
+    made = _reword(kind, group, positive, negative)
+    assert isinstance(made, HardPositive), made
+    return made
+
+
+def _reason(kind: Kind, group: str, positive: str, negative: str) -> str:
+    refusal = _reword(kind, group, positive, negative)
+    assert isinstance(refusal, Refusal), refusal
+    return refusal.reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "positive", "negative", "hard_positive"),
+    [
+        # the foiled word alone, where the published rule also cuts into "covered"
+        ("attribute", "color", "covered red barn", "covered tan barn", "covered crimson barn"),
+        # the foiled word, not the first of the lexicon
+        ("attribute", "size", "long bus on large lot", "short bus on large lot",
+         "lengthy bus on large lot"),
+        # once, though the word stands elsewhere too
+        ("attribute", "color", "red car by red wall", "tan car by red wall",
+         "crimson car by red wall"),
+        ("attribute", "color", "man on a white chair", "man on a red chair",
+         "man on an ivory chair"),
+        ("attribute", "state", "an old man", "a young man", "an aged man"),
+        ("relation", "spatial", "cup IN sink", "cup out of sink", "cup within sink"),
+        ("relation", "spatial", "pole in front of bus by car", "pole in front of bus far from car",
+         "pole in front of bus near car"),
+        ("relation", "action", "man sitting on top of wall", "man eating wall",
+         "man seated on top of wall"),
+        ("relation", "action", "man holds bat", "man throwing bat", "man grasps bat"),
+        ("relation", "action", "man riding on horse", "man washing horse",
+         "man traveling on horse"),
+        ("relation", "action", "sleeve wearing sleeve", "sleeve entering sleeve",
+         "sleeve in sleeve"),
+    ],
+)  # fmt: skip
+def test_the_foiled_word_is_replaced_and_nothing_else(
+    kind: Kind, group: str, positive: str, negative: str, hard_positive: str
+) -> None:
+    assert _made(kind, group, positive, negative).hard_positive == hard_positive
+
+
+def test_spans_name_the_edits_in_all_three_captions() -> None:
+    made = _made("attribute", "color", "a white cat", "a dark blue cat")
+    assert (made.caption, made.hard_positive) == ("a white cat", "an ivory cat")
+    parts = [made.caption[span.start : span.end] for span in made.caption_spans]
+    assert parts == ["a", "white"]
+    parts = [made.hard_positive[span.start : span.end] for span in made.hard_positive_spans]
+    assert parts == ["an", "ivory"]
+    assert made.caption[made.foil_span.start : made.foil_span.end] == "white"
+    negative = made.hard_negative_span
+    assert made.hard_negative[negative.start : negative.end] == "dark blue"
+
+
+def test_captions_are_mended_alike() -> None:
+    made = _made("attribute", "state", "fence  OF a old house ", "fence OF a young house")
+    assert made.caption == "fence of an old house"
+    assert made.hard_positive == "fence of an aged house"
+    assert made.hard_negative == "fence of a young house"
+    assert made.repairs == ("spacing", "case", "article")
+
+
+def test_an_article_that_the_negative_lost_is_put_back() -> None:
+    made = _made("relation", "action", "man wearing a shirt", "man eating shirt")
+    assert made.hard_negative == "man eating a shirt"
+    assert made.repairs == ("restored_article",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "positive", "negative", "reason"),
+    [
+        ("relation", "action", "man holding bat", "man holding bat", "negative_equals_positive"),
+        ("relation", "spatial", "leaf in front of vase", "leaf behind vase",
+         "foil_not_in_lexicon"),
+        ("relation", "spatial", "hands in front of cloth", "hands out of front of cloth",
+         "fixed_expression"),
+        ("relation", "action", "man holding onto oar", "man facing oar", "fixed_expression"),
+        ("relation", "action", "man wearing out shoes", "man eating shoes", "foil_not_in_lexicon"),
+        ("attribute", "color", "glass of red wine", "glass of tan wine", "fixed_expression"),
+        ("attribute", "size", "small sheep", "tiny sheep", "negative_is_synonym"),
+        ("attribute", "size", "big ripple", "huge ripple", "negative_is_synonym"),
+        ("attribute", "color", "blue blue sky", "red blue sky", "repeated_word"),
+        ("attribute", "color", "pink dog", "tan dog", "foil_not_in_lexicon"),
+        ("relation", "spatial", "horse in plain", "horse out of plaout of", "foil_not_in_lexicon"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_reworded_is_refused_with_a_reason(
+    kind: Kind, group: str, positive: str, negative: str, reason: str
+) -> None:
+    assert _reason(kind, group, positive, negative) == reason
+    assert reason in REFUSALS
+
+
+def test_weak_synonyms_can_be_switched_off() -> None:
+    arguments = ("attribute", "color", "silver car", "red car")
+    assert isinstance(_reword(*arguments), HardPositive)
+    refusal = _reword(*arguments, weak=False)
+    assert isinstance(refusal, Refusal)
+    assert refusal.reason == "weak_replacement"
+
+
+def test_an_image_keeps_no_duplicate_and_no_contradiction() -> None:
+    pairs = [
+        ("red car", "tan car"),
+        ("Red  car", "tan car"),
+        ("black car", "red car"),
+        ("small dog", "big dog"),
+        ("young dog", "tiny dog"),
+    ]
+    groups = ["color", "color", "color", "size", "state"]
+    made = [
+        _reword("attribute", group, *pair, index=index)
+        for index, (group, pair) in enumerate(zip(groups, pairs, strict=True))
+    ]
+    candidates = [candidate for candidate in made if isinstance(candidate, HardPositive)]
+    candidates.append(
+        dataclasses.replace(candidates[0], record_id="z", caption="a", hard_negative="tiny dog")
+    )
+    false = "hard_positive_false_elsewhere"
+    expected = ["", "duplicate", "negative_true_elsewhere", false, "", ""]
+    for order in itertools.permutations(candidates, len(candidates)):
+        results = list(reconcile_image(order))
+        assert [getattr(result, "reason", "") for result in results] == expected
+        assert [result.record_id for result in results] == sorted(c.record_id for c in candidates)
+
+
+def test_captions_known_from_elsewhere_count_too() -> None:
+    candidate = _made("attribute", "color", "red car", "tan car")
+    assert [r.record_id for r in reconcile_image([candidate])] == [candidate.record_id]
+    (refusal,) = reconcile_image([candidate], true_captions=["Tan car."])
+    assert getattr(refusal, "reason", "") == "negative_true_elsewhere"
+    (refusal,) = reconcile_image([candidate], false_captions=["crimson car"])
+    assert getattr(refusal, "reason", "") == "hard_positive_false_elsewhere"
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_foils_of_any_two_texts_are_the_words_at_their_spans(left: str, right: str) -> None:
+    foil = find_foil(left, right)
+    if foil is not None:
+        assert 0 <= foil.span.start <= foil.span.end <= len(left)
+        assert 0 <= foil.negative_span.start <= foil.negative_span.end <= len(right)
+        assert bool(foil.words) == (foil.span.start < foil.span.end)
+
+
+WORDS = st.lists(
+    st.sampled_from(["a", "an", "white", "red", "old", "cat", "OF", "Éa", "ice-", "in", ","])
+)
+
+
+@given(WORDS, WORDS, st.sampled_from(["white", "red", "old"]))
+def test_edits_can_be_undone_whatever_stands_around(
+    before: list[str], behind: list[str], word: str
+) -> None:
+    group = "state" if word == "old" else "color"
+    positive, negative = (
+        " ".join([*before, changed, *behind]) for changed in (word, "zebra-striped")
+    )
+    made = _reword("attribute", group, positive, negative)
+    if isinstance(made, HardPositive):
+        edited = EditedText(
+            text=made.hard_positive,
+            spans_before=made.caption_spans,
+            spans_after=made.hard_positive_spans,
+        )
+        text = made.hard_positive
+        undo: tuple[Edit, ...] = invert(made.caption, edited)
+        for edit in reversed(undo):
+            text = text[: edit.start] + edit.replacement + text[edit.end :]
+        assert text == made.caption
+
+
+def _records(folder: Path, kind: Kind) -> dict[str, list[VlChecklistRecord]]:
+    root = folder / "vl_checklist" / "data" / kind.capitalize() / "vg"
+    return {group: read_vl_checklist(root / f"{group}.json") for group in PUBLISHED_GROUPS[kind]}
+
+
+def test_corrected_vl_checklist_has_no_lint_finding(data_folder: Path) -> None:
+    """Every record is kept or refused with a reason, and no kept one has a defect."""
+    reasons: Counter[str] = Counter()
+    kept: list[HardPositive] = []
+    for kind in PUBLISHED_GROUPS:
+        for result in correct_all(_records(data_folder, kind), kind, load_lexicon()):
+            if isinstance(result, Refusal):
+                reasons[result.reason] += 1
+            else:
+                kept.append(result)
+    assert len(kept) + reasons.total() == 60_480
+    assert set(reasons) <= set(REFUSALS)
+    assert len(kept) > 25_000
+    findings = lint_records(
+        TextPair(
+            pair_id=row.record_id,
+            image=row.image,
+            positive=row.caption,
+            negative=row.hard_negative,
+            hard_positive=row.hard_positive,
+        )
+        for row in kept
+    )
+    assert [finding for finding in findings if finding.severity != "note"] == []
+
+
+def test_the_comparison_of_the_modes_balances(data_folder: Path) -> None:
+    records = _records(data_folder, "attribute")
+    comparison = compare_modes(records, "attribute", load_lexicon())
+    touched = comparison.touched
+    dropped = sum(rows for change, rows in touched.items() if change.startswith("dropped"))
+    assert comparison.published == 10_575
+    assert comparison.published - dropped + touched["added"] == comparison.corrected
+    assert touched["hard positive: whole words"] == 10
+    assert set(touched) <= set(CHANGES)
+    assert f"| corrected | {comparison.corrected:,} | |" in comparison.as_markdown()

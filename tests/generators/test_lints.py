@@ -1,0 +1,277 @@
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eqforge.generators.text.clip_tokens import count_clip_tokens
+from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS, published_order
+from eqforge.generators.text.lexicon import Kind, load_lexicon
+from eqforge.generators.text.lints.command import main
+from eqforge.generators.text.lints.findings import KINDS
+from eqforge.generators.text.lints.lint import lint_records
+from eqforge.generators.text.lints.vocabulary import is_known_word
+from eqforge.generators.text.lints.word_edits import WordExchange, exchanged_words
+from eqforge.schemas.text_pairs import TextPair
+from eqforge.schemas.vl_checklist import read_vl_checklist
+
+
+def _pair(
+    positive: str,
+    negative: str,
+    hard_positive: str | None = None,
+    *,
+    pair_id: str = "0",
+    image: str = "1.jpg",
+) -> TextPair:
+    return TextPair(
+        pair_id=pair_id,
+        image=image,
+        positive=positive,
+        negative=negative,
+        hard_positive=hard_positive,
+    )
+
+
+def _kinds(*pairs: TextPair) -> list[tuple[str, str, str]]:
+    return [(found.record_id, found.kind, found.field) for found in lint_records(pairs)]
+
+
+@pytest.mark.parametrize(
+    ("pair", "kind", "field"),
+    [
+        (_pair("red car", "red car"), "negative_equals_positive", "negative"),
+        (_pair("red car", "tan car", "red car"), "unchanged", "hard_positive"),
+        (_pair("red car", "tan car", "tan car"), "hard_positive_equals_negative", "hard_positive"),
+        (_pair("red car", "Red  car."), "case_or_spacing_only", "negative"),
+        (_pair("red car", "tan car", "red  car"), "case_or_spacing_only", "hard_positive"),
+        (_pair("a red car", "an red bus"), "article", "negative"),
+        (_pair("red car", "snurbly car"), "invented_word", "negative"),
+        (_pair("a man", "a man in a very long coat"), "length_gap", "negative"),
+    ],
+)
+def test_defects_of_one_record_are_found(pair: TextPair, kind: str, field: str) -> None:
+    assert _kinds(pair) == [("0", kind, field)]
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        _pair("red car", "tan car", "crimson car"),
+        _pair("a man walking", "a man talking", "a man strolling"),
+        _pair("a wet-suit", "a dry-suit"),
+        _pair("three dogs", "two dogs"),
+        _pair("a dog in the park", "a park in the dog"),
+        _pair("un café", "un thé"),
+    ],
+)
+def test_sound_records_have_no_finding(pair: TextPair) -> None:
+    assert _kinds(pair) == []
+
+
+def test_repetition_is_found_within_an_image_only() -> None:
+    first = _pair("red car", "tan car")
+    assert _kinds(
+        first,
+        _pair("red car", "tan car", pair_id="1"),
+        _pair("Red car.", "tan  car", pair_id="2"),
+        _pair("red car", "tan car", pair_id="3", image="2.jpg"),
+        _pair("red car", "old car", pair_id="4"),
+    ) == [("1", "duplicate", "positive"), ("2", "near_duplicate", "positive")]
+
+
+def test_contradictions_are_found_in_either_order() -> None:
+    assert _kinds(
+        _pair("red car", "tan car"),
+        _pair("Tan car", "old car", "blue bus", pair_id="1"),
+        _pair("black bus", "blue bus", pair_id="2"),
+        _pair("tan car", "pink car", pair_id="3", image="2.jpg"),
+    ) == [
+        ("0", "negative_true_elsewhere", "negative"),
+        ("1", "hard_positive_false_elsewhere", "hard_positive"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("covered", "covecrimson"),
+        ("whiteboard", "ivoryboard"),
+        ("wetsuit", "dampsuit"),
+        ("belonging", "belengthying"),
+        ("silverware", "metallicware"),
+        ("largest", "bigst"),
+        ("unclear", "ununclouded"),
+    ],
+)
+def test_known_damage_of_the_published_set_is_an_edit_inside_a_word(
+    before: str, after: str
+) -> None:
+    pair = _pair(f"one {before} x", "y", f"one {after} x")
+    kinds = {kind for _, kind, field in _kinds(pair) if field == "hard_positive"}
+    assert kinds == {"edit_inside_word", "invented_word"}
+
+
+def test_damage_that_makes_a_word_is_found_by_the_whole_words_exchanged_elsewhere() -> None:
+    """str.replace of "old" by "aged" made "caged" of "cold"."""
+    damaged = _pair("cold sea", "warm sea", "caged sea")
+    assert _kinds(damaged) == []
+    whole = _pair("old man", "new man", "aged man", pair_id="1")
+    assert _kinds(damaged, whole) == [("0", "edit_inside_word", "hard_positive")]
+
+
+def test_an_exchanged_stem_is_no_edit_inside_a_word() -> None:
+    pairs = [
+        _pair("they walk", "they talk", pair_id="0"),
+        _pair("a man walking", "a man talking", pair_id="1"),
+        _pair("a taller man", "a smaller man", pair_id="2"),
+        _pair("a tall man", "a small man", pair_id="3"),
+    ]
+    assert _kinds(*pairs) == []
+
+
+def test_words_are_exchanged_in_least_runs() -> None:
+    assert exchanged_words("A man on top of it.", "a man below it") == (
+        WordExchange(before=("on", "top", "of"), after=("below",)),
+    )
+    assert exchanged_words("a b c", "b c d") == (
+        WordExchange(before=("a",), after=()),
+        WordExchange(before=(), after=("d",)),
+    )
+    assert exchanged_words("same", "Same!") == ()
+
+
+def test_edits_behind_the_context_of_clip_are_found_to_the_token() -> None:
+    for words in range(70, 80):
+        positive, negative = (" ".join(["dog"] * words + [last]) for last in ("cat", "cow"))
+        tokens = words + 2
+        assert count_clip_tokens(" ".join(["dog"] * words)) == tokens
+        is_cut_off = words >= 75  # token 77 is the end of the text
+        found = [kind for _, kind, _ in _kinds(_pair(positive, negative))]
+        assert found == (["edit_beyond_context"] if is_cut_off else [])
+
+
+def test_known_words_come_from_three_dictionaries() -> None:
+    for word in ("unclouded", "grasps", "skateboarder", "wet-suit", "T-shirt", "10:30", "Frisbee"):
+        assert is_known_word(word), word
+    for word in ("covecrimson", "belengthying", "lengthyer", "wet-sooot"):
+        assert not is_known_word(word), word
+
+
+TEXTS = st.text(max_size=40) | st.lists(
+    st.sampled_from(["a", "an", "red", "Red", "covered", "old", "cold", "caged", ".", " "])
+).map(" ".join)
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS, st.none() | TEXTS), max_size=6))
+def test_any_captions_are_linted_without_a_crash(captions: list) -> None:
+    pairs = [_pair(*texts, pair_id=str(i)) for i, texts in enumerate(captions)]
+    found = list(lint_records(pairs))
+    assert found == list(lint_records(pairs))
+    assert {finding.kind for finding in found} <= set(KINDS)
+    for pair in pairs:
+        own = [finding for finding in found if finding.record_id == pair.pair_id]
+        equal = any(finding.kind == "negative_equals_positive" for finding in own)
+        assert equal == (pair.positive == pair.negative)
+
+
+def _write(folder: Path, rows: list[dict[str, str]]) -> Path:
+    path = folder / "pairs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_the_command_says_what_it_found_and_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {"id": "a", "image": "1.jpg", "caption": "red car", "hard_negative": "red car"}
+    path = _write(tmp_path, [row])
+    assert main([str(path)]) == 1
+    out = capsys.readouterr().out
+    assert "1 findings in 1 records" in out
+    assert "error    negative_equals_positive 1" in out
+    assert main([str(path), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == {
+        "file": str(path),
+        "severity": "error",
+        "record_id": "a",
+        "kind": "negative_equals_positive",
+        "field": "negative",
+        "detail": "red car",
+    }
+
+
+def test_the_exit_status_follows_the_severity(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {"id": "a", "image": "1.jpg", "caption": "red car", "hard_negative": "snurbly car"}
+    path = _write(tmp_path, [row])
+    assert main([str(path)]) == 1
+    assert main([str(path), "--fail-on", "error"]) == 0
+    path = _write(tmp_path, [row | {"hard_negative": "tan car"}])
+    assert main([str(path)]) == 0
+    assert "0 findings in 1 records" in capsys.readouterr().out
+
+
+def test_unreadable_input_is_exit_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(tmp_path / "none.json")]) == 2
+    assert "none.json: cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("attribute", {"duplicate": 186, "edit_inside_word": 10}),
+        (
+            "relation",
+            {
+                "duplicate": 1402,
+                "near_duplicate": 1,
+                "negative_equals_positive": 15,
+                "negative_true_elsewhere": 4,
+            },
+        ),
+    ],
+)
+def test_the_known_defects_of_the_published_set_are_found(
+    data_folder: Path, kind: Kind, expected: dict[str, int]
+) -> None:
+    root = data_folder / "vl_checklist" / "data" / kind.capitalize() / "vg"
+    records = {group: read_vl_checklist(root / f"{group}.json") for group in PUBLISHED_GROUPS[kind]}
+    triples = published_order(records, kind, load_lexicon())
+    found = list(
+        lint_records(
+            _pair(
+                triple.caption,
+                triple.hard_negative,
+                triple.hard_positive,
+                image=triple.image,
+                pair_id=str(index),
+            )
+            for index, triple in enumerate(triples)
+        )
+    )
+    counts = Counter(f.kind for f in found if (f.kind, f.field) != ("edit_inside_word", "negative"))
+    assert {name: counts[name] for name in expected} == expected
+    if kind == "attribute":
+        damaged = {
+            str(index)
+            for index, triple in enumerate(triples)
+            if triple.hard_positive
+            != " ".join(
+                triple.entry.replacement if word == triple.entry.word else word
+                for word in triple.caption.split(" ")
+            )
+        }
+        assert {f.record_id for f in found if f.kind == "edit_inside_word"} == damaged
+
+
+def test_findings_do_not_depend_on_what_else_is_in_the_process() -> None:
+    pairs = [_pair("red car", f"{word} car", pair_id=word) for word in ("tan", "snurbly", "red")]
+    random.Random(1).shuffle(pairs)
+    assert list(lint_records(pairs)) == list(lint_records(tuple(pairs)))
