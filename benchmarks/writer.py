@@ -24,8 +24,8 @@ import pyarrow.parquet as pq
 
 from eqforge.schemas.identity import bucket
 from eqforge.schemas.tables import IMAGES, ImageRow, image_row
-from eqforge.transforms.dataset import images_table
 from eqforge.transforms.media import MediaStore
+from eqforge.transforms.tables import images_table
 from eqforge.transforms.write import write_shard
 
 

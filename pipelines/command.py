@@ -4,25 +4,29 @@ import contextlib
 import dataclasses
 import itertools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, get_args
 
 import tyro
 
-from eqforge.pipelines.settings import Mode, RunSettings, VideoDataset, video_settings
+from eqforge.pipelines.settings import DatasetConfig, Mode, RunSettings
 from eqforge.schemas.errors import BuildError, EqforgeError
 
-Configured = TypeVar("Configured", bound=VideoDataset)
+Configured = TypeVar("Configured", bound=DatasetConfig)
 
 
 def parse(
-    kind: type[Configured], drops_faces: bool, argv: Sequence[str], program: str, note: str = ""
+    kind: type[Configured],
+    defaults: Callable[[Mode], dict[str, Any]],
+    argv: Sequence[str],
+    program: str,
+    note: str = "",
 ) -> tuple[Configured, list[str]]:
     """Returns the configuration of a command line, and Beam's arguments after `--`.
 
     Args:
       kind: the configuration's dataclass.
-      drops_faces: whether the published construction discards frames with faces.
+      defaults: the fields that a mode sets.
       argv: the arguments after the command.
       program: what the help calls the command.
       note: added to the help.
@@ -37,7 +41,7 @@ def parse(
         args=own,
         prog=program,
         description=f"{kind.__doc__} {note}".strip(),
-        default=_defaults(kind, drops_faces, _mode_of(own)),
+        default=_defaults(kind, defaults, _mode_of(own)),
         config=(tyro.conf.FlagConversionOff,),
     )
     return config, beam_args
@@ -50,7 +54,9 @@ def _mode_of(arguments: list[str]) -> Mode:
     return "paper" if given[-1:] == ["paper"] else "corrected"
 
 
-def _defaults(kind: type[Configured], drops_faces: bool, mode: Mode) -> Configured:
+def _defaults(
+    kind: type[Configured], defaults: Callable[[Mode], dict[str, Any]], mode: Mode
+) -> Configured:
     assert mode in get_args(Mode)
     values: dict[str, Any] = {
         field.name: tyro.MISSING
@@ -58,7 +64,7 @@ def _defaults(kind: type[Configured], drops_faces: bool, mode: Mode) -> Configur
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
     }
     values["run"] = RunSettings(output=tyro.MISSING)
-    values |= {"mode": mode, "settings": video_settings(mode, drops_faces)}
+    values |= {"mode": mode, **defaults(mode)}
     return kind(**values)
 
 

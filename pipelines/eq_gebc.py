@@ -12,8 +12,9 @@ from pathlib import Path
 import apache_beam as beam
 
 from eqforge.generators.text.words import ACTION_WORDS, read_word_list
-from eqforge.pipelines.driver import Pipeline, Target, build_command
+from eqforge.pipelines.driver import Target, build_command
 from eqforge.pipelines.settings import VideoDataset
+from eqforge.pipelines.video import rules_of, video_pipeline
 from eqforge.schemas.clips import Clip
 from eqforge.schemas.gebplus import read_gebplus
 from eqforge.transforms.dataset import WriteDataset
@@ -49,12 +50,12 @@ def plan(config: Config) -> Iterator[Clip]:
         yield propose_boundary_pairs(video, rules)
 
 
-def build(root: beam.Pipeline, target: Target) -> None:
+def build(root: beam.Pipeline, target: Target[Config]) -> None:
     """Wires the pipeline."""
     _ = (
         root
-        | "ReadPlan" >> ReadPlan(target.plan_files)
-        | "MakeVideoPairs" >> MakeVideoPairs(target.rules, target.notes)
+        | "ReadPlan" >> ReadPlan(target.plan_files, Clip)
+        | "MakeVideoPairs" >> MakeVideoPairs(rules_of(NAME, target.config), target.notes)
         | "WriteDataset" >> WriteDataset(target.dataset)
     )
 
@@ -64,7 +65,7 @@ def inputs(config: Config) -> tuple[Path, ...]:
     return (config.annotations, config.action_words)
 
 
-PIPELINE = Pipeline(
+PIPELINE = video_pipeline(
     name=NAME, config=Config, inputs=inputs, plan=plan, build=build, stage=STAGE, drops_faces=False
 )
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import apache_beam as beam
 
-from eqforge.pipelines.driver import Pipeline, Target, build_command
+from eqforge.pipelines.driver import Target, build_command
 from eqforge.pipelines.settings import VideoDataset
+from eqforge.pipelines.video import rules_of, video_pipeline
 from eqforge.schemas.captioned_videos import read_captioned_videos
 from eqforge.schemas.clips import Clip
 from eqforge.transforms.dataset import WriteDataset
@@ -38,12 +39,12 @@ def plan(config: Config) -> Iterator[Clip]:
         yield propose_segment_pairs(NAME, video, config.settings.captions)
 
 
-def build(root: beam.Pipeline, target: Target) -> None:
+def build(root: beam.Pipeline, target: Target[Config]) -> None:
     """Wires the pipeline."""
     _ = (
         root
-        | "ReadPlan" >> ReadPlan(target.plan_files)
-        | "MakeVideoPairs" >> MakeVideoPairs(target.rules, target.notes)
+        | "ReadPlan" >> ReadPlan(target.plan_files, Clip)
+        | "MakeVideoPairs" >> MakeVideoPairs(rules_of(NAME, target.config), target.notes)
         | "WriteDataset" >> WriteDataset(target.dataset)
     )
 
@@ -53,7 +54,7 @@ def inputs(config: Config) -> tuple[Path, ...]:
     return (config.captions,)
 
 
-PIPELINE = Pipeline(
+PIPELINE = video_pipeline(
     name=NAME, config=Config, inputs=inputs, plan=plan, build=build, stage=STAGE, drops_faces=True
 )
 

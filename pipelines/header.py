@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from eqforge.pipelines.settings import RunSettings, VideoDataset
+from eqforge.pipelines.settings import DatasetConfig, RunSettings
 from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.manifest import FILE_NAME, InputFile, Manifest, load_manifest
@@ -25,9 +25,10 @@ VERSIONED = (
 )  # fmt: skip
 # Settings that say where and how a run happens, and leave no trace in the rows.
 _NOT_OF_THE_ROWS = ("output", "overwrite", "workers", "max_error_rate", "decoder_timeout_s")
+_MEDIA_FOLDERS = ("videos", "images")
 
 
-def manifest_header(name: str, inputs: Iterable[Path], config: VideoDataset) -> Manifest:
+def manifest_header(name: str, inputs: Iterable[Path], config: DatasetConfig) -> Manifest:
     """Returns the manifest of a configuration before anything is built.
 
     Raises:
@@ -44,13 +45,12 @@ def manifest_header(name: str, inputs: Iterable[Path], config: VideoDataset) -> 
     )
 
 
-def _config_json(config: VideoDataset) -> dict[str, Any]:
+def _config_json(config: DatasetConfig) -> dict[str, Any]:
     """Returns the settings that shape the rows; paths lose the folders of this machine."""
     values = msgspec.to_builtins(config, enc_hook=_name_of)
     for name in _NOT_OF_THE_ROWS:
         values["run"].pop(name)
-    values.pop("videos")
-    return values
+    return {name: value for name, value in values.items() if name not in _MEDIA_FOLDERS}
 
 
 def _name_of(value: Any) -> str:
@@ -78,19 +78,16 @@ def identity(header: Manifest) -> list[Any]:
     return msgspec.to_builtins([header.dataset, header.mode, header.config, header.inputs])
 
 
-def check_folders(config: VideoDataset, header: Manifest) -> None:
-    """Refuses a videos folder that is none and an output folder that holds something else.
+def check_output(run: RunSettings, header: Manifest) -> None:
+    """Refuses an output folder that holds something else.
 
     Raises:
       InputError: the message says which folder and why.
     """
-    if not config.videos.is_dir():
-        raise InputError(f"--videos {config.videos}: no such folder")
-    output = config.run.output
-    if storage.exists(storage.join(output, FILE_NAME)):
-        _check_same(config.run, load_manifest(output), header)
-    elif storage.is_local(output):
-        _check_own(Path(storage.locate(output)[1]))
+    if storage.exists(storage.join(run.output, FILE_NAME)):
+        _check_same(run, load_manifest(run.output), header)
+    elif storage.is_local(run.output):
+        _check_own(Path(storage.locate(run.output)[1]))
 
 
 def _check_same(run: RunSettings, there: Manifest, header: Manifest) -> None:

@@ -6,19 +6,20 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any
 
 from eqforge.pipelines.command import parse, reported_errors
-from eqforge.pipelines.driver import Pipeline, rules_of, selected_clips
-from eqforge.pipelines.header import check_folders, manifest_header
+from eqforge.pipelines.driver import Pipeline
+from eqforge.pipelines.header import check_output, manifest_header
 from eqforge.pipelines.settings import VideoDataset
+from eqforge.pipelines.video import rules_of
 from eqforge.schemas.clips import Clip
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.frames import MissedVideo
 from eqforge.transforms.clip_work import images_of
 from eqforge.transforms.frames.locate import resolve_video
 from eqforge.transforms.video_pairs import make_video_pairs
 
-Configured = TypeVar("Configured", bound=VideoDataset)
 SHOWN_SAMPLES = 3
 
 
@@ -54,34 +55,54 @@ class Cost:
     num_bytes: int
 
 
-def plan_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
+def plan_command(pipeline: Pipeline[Any], argv: Sequence[str]) -> int:
     """Prints what a build would make and cost; returns the exit status."""
     with reported_errors():
-        own, pilot = _take_pilot(argv)
-        config, _ = parse(
-            pipeline.config, pipeline.drops_faces, own, f"eqforge plan {pipeline.name}", _PILOT_HELP
-        )
-        check_folders(config, manifest_header(pipeline.name, pipeline.inputs(config), config))
-        summary = summarise(selected_clips(pipeline, config), str(config.videos), pilot)
-        print("\n".join(report(pipeline.name, summary)))
-        if summary.pilots:
-            cost = run_pilot(pipeline.name, config, summary.pilots)
-            print("\n".join(forecast(summary, cost)))
+        own, pilots = _take_pilots(list(argv))
+        program = f"eqforge plan {pipeline.name}"
+        config, _ = parse(pipeline.config, pipeline.defaults, own, program, _PILOT_HELP)
+        pipeline.check(config)
+        check_output(config.run, manifest_header(pipeline.name, pipeline.inputs(config), config))
+        records = pipeline.plan(config)
+        if isinstance(config, VideoDataset):
+            _print_video_plan(pipeline.name, config, records, pilots)
+        else:
+            _print_counts(pipeline, records)
         return 0
     return 2
 
 
 _PILOT_HELP = (
-    "Shows counts, missing videos and rejects without opening a video, and with --pilot N (first "
-    "argument) builds N videos in a temporary folder to estimate time and storage."
+    "Shows counts, missing videos and rejects without opening a video. With --pilot N it also "
+    "builds N videos in a temporary folder, to estimate time and storage."
 )
 
 
-def _take_pilot(argv: Sequence[str]) -> tuple[list[str], int]:
-    arguments = list(argv)
-    if arguments[:1] == ["--pilot"] and arguments[1:2] and arguments[1].isdigit():
-        return arguments[2:], int(arguments[1])
-    return arguments, 0
+def _take_pilots(arguments: list[str]) -> tuple[list[str], int]:
+    """Returns the arguments without `--pilot N`, and N."""
+    if "--pilot" not in arguments:
+        return arguments, 0
+    place = arguments.index("--pilot")
+    number = "".join(arguments[place + 1 : place + 2])
+    if not number.isdigit():
+        raise InputError(f"--pilot {number}: expected a number of videos")
+    return arguments[:place] + arguments[place + 2 :], int(number)
+
+
+def _print_counts(pipeline: Pipeline[Any], records: Iterable[Any]) -> None:
+    counts: Counter[str] = Counter()
+    for record in records:
+        counts.update(pipeline.measure(record))
+    print(f"{pipeline.name}: what a build would try")
+    for what, count in counts.items():
+        print(f"{what:>20}  {count:>12,}")
+
+
+def _print_video_plan(name: str, config: VideoDataset, clips: Iterable[Clip], pilots: int) -> None:
+    summary = summarise(clips, str(config.videos), pilots)
+    print("\n".join(report(name, summary)))
+    if summary.pilots:
+        print("\n".join(forecast(summary, run_pilot(name, config, summary.pilots))))
 
 
 def summarise(clips: Iterable[Clip], videos: str, pilots: int) -> Summary:

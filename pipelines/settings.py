@@ -1,4 +1,4 @@
-"""Settings that every pipeline over videos has in common, and their two presets."""
+"""Settings that pipelines have in common, and the two presets of those over videos."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,10 +7,12 @@ from typing import Literal
 from tyro.conf import OmitArgPrefixes
 
 from eqforge.generators.text.caption_lint import CaptionSettings
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.frames import FrameSettings
 from eqforge.transforms.cuts import CutSettings
 from eqforge.transforms.faces import FaceSettings
 from eqforge.transforms.minimality import GateSettings
+from eqforge.transforms.plan import Selection
 from eqforge.transforms.quality import QualitySettings
 
 Mode = Literal["paper", "corrected"]
@@ -73,18 +75,24 @@ class VideoSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class VideoDataset:
-    """What every dataset made of videos is configured with; each adds its annotations."""
-
-    videos: Path
-    """Folder of the videos, each named by its id (ID.mp4, ID.webm, ...) or as annotated."""
+class DatasetConfig:
+    """What every dataset is configured with."""
 
     mode: Mode = "corrected"
     """paper: as the published dataset was made, its defects included. corrected: without them. The
     mode sets the defaults shown here; every setting can be given beside it."""
 
-    settings: OmitArgPrefixes[VideoSettings] = field(default_factory=VideoSettings)
     run: OmitArgPrefixes[RunSettings]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VideoDataset(DatasetConfig):
+    """What every dataset made of videos is configured with; each adds its annotations."""
+
+    videos: Path
+    """Folder of the videos, each named by its id (ID.mp4, ID.webm, ...) or as annotated."""
+
+    settings: OmitArgPrefixes[VideoSettings] = field(default_factory=VideoSettings)
 
 
 def video_settings(mode: Mode, drops_faces: bool) -> VideoSettings:
@@ -103,3 +111,20 @@ def video_settings(mode: Mode, drops_faces: bool) -> VideoSettings:
         captions=CaptionSettings(max_tokens=None),
         distinct_captions=False,
     )
+
+
+def selection_of(run: RunSettings) -> Selection:
+    """Returns the part of a plan that the settings name.
+
+    Raises:
+      InputError: the share is not a percentage of 0 to 100, or the limit is negative.
+    """
+    try:
+        share = float(run.sample.removesuffix("%")) / 100
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1 or not run.sample.endswith("%"):
+        raise InputError(f"--sample {run.sample}: expected a share such as 1% or 12.5%")
+    if run.limit is not None and run.limit < 0:
+        raise InputError(f"--limit {run.limit}: expected 0 or more")
+    return Selection(only=run.only, limit=run.limit, sample=share)

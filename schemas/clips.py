@@ -1,12 +1,9 @@
 """What a plan says of one video: the frames to take and the pairs to make of them."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-import msgspec
-
 from eqforge.schemas.frames import FrameRequest
-from eqforge.schemas.tables import Reject, Span
+from eqforge.schemas.tables import Reject
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,19 +60,3 @@ class Clip:
     pairs: tuple[PairCandidate, ...] = ()
     rejects: tuple[Reject, ...] = ()
     tallies: tuple[Tally, ...] = ()
-
-
-_DECODER = msgspec.json.Decoder(Clip)
-
-
-def to_json_line(clip: Clip) -> bytes:
-    """Returns a clip as one line of JSON."""
-    return msgspec.json.encode(clip) + b"\n"
-
-
-def from_json_lines(lines: Iterable[bytes]) -> Iterator[Clip]:
-    """Yields the clips of JSON lines."""
-    return (_DECODER.decode(line) for line in lines)
-
-
-__all__ = ["Clip", "PairCandidate", "Reject", "Span", "Tally", "from_json_lines", "to_json_line"]

@@ -14,18 +14,6 @@ from eqforge.schemas.errors import BuildError
 from eqforge.schemas.identity import bucket
 from eqforge.schemas.manifest import FILE_NAME, Manifest, StageBooks, close_books, to_json
 from eqforge.schemas.reasons import ERROR_PREFIX, is_known
-from eqforge.schemas.tables import (
-    IMAGES,
-    PAIR_SAMPLES,
-    REJECTS,
-    ImageRow,
-    PairSample,
-    Reject,
-    image_row,
-    reject_row,
-    sample_row,
-)
-from eqforge.transforms.media import MediaStore
 from eqforge.transforms.write import Table, WrittenShard, write_shard
 
 CARD = "README.md"
@@ -39,62 +27,15 @@ class DatasetTarget:
       output: the dataset's folder or URL.
       header: the manifest without books and files.
       stages: the stages in order; the last one's kept candidates are the samples.
-      media_root: the media store the images are in.
-      sample_shards, image_shards, reject_shards: files per table.
+      tables: the tables, among them `samples` and `rejects`.
       max_error_rate: the share of a stage's candidates in [0, 1] that may fail with an exception.
     """
 
     output: str
     header: Manifest
     stages: tuple[str, ...]
-    media_root: str
-    sample_shards: int
-    image_shards: int
-    reject_shards: int
+    tables: tuple[Table, ...]
     max_error_rate: float
-
-
-def samples_table(shards: int) -> Table:
-    """Returns the table of pair samples."""
-    return Table(name="samples", shards=shards, schema=PAIR_SAMPLES, key=_sample_id, row=sample_row)
-
-
-def images_table(shards: int, media: MediaStore) -> Table:
-    """Returns the table of images; their bytes are read from the media store row by row."""
-    row = partial(_stored_image_row, media)
-    return Table(name="images", shards=shards, schema=IMAGES, key=_image_id, row=row)
-
-
-def rejects_table(shards: int) -> Table:
-    """Returns the table of rejects, counted by stage and reason."""
-    return Table(
-        name="rejects",
-        shards=shards,
-        schema=REJECTS,
-        key=_reject_id,
-        row=reject_row,
-        tag=_stage_and_reason,
-    )
-
-
-def _sample_id(sample: PairSample) -> str:
-    return sample.sample_id
-
-
-def _image_id(image: ImageRow) -> str:
-    return image.image_id
-
-
-def _reject_id(reject: Reject) -> str:
-    return f"{reject.candidate_id} {reject.stage}"
-
-
-def _stage_and_reason(reject: Reject) -> tuple[str, str]:
-    return reject.stage, reject.reason
-
-
-def _stored_image_row(media: MediaStore, image: ImageRow) -> dict[str, Any]:
-    return image_row(image, media.get(image.image_id, image.suffix))
 
 
 @dataclass
@@ -130,25 +71,19 @@ def _no_records(shard: int) -> tuple[int, tuple[Any, ...]]:
 
 @dataclass
 class WriteDataset(beam.PTransform):
-    """Writes samples, images and rejects, and last the manifest, if the books balance.
+    """Writes every table, and last the manifest, if the books balance.
 
-    Its input is a tuple of four collections: samples, images, rejects, and the books as
-    (stage, (candidates, kept)).
+    Its input is a tuple of collections: the records of each table, in the order of the target's
+    tables, and then the books as (stage, (candidates, kept)).
     """
 
     target: DatasetTarget
 
     def expand(self, inputs: Any) -> beam.PCollection[str]:
-        samples, images, rejects, tallies = inputs
-        target = self.target
-        media = MediaStore(target.media_root)
+        *records, tallies = inputs
         written = [
-            rows | f"Write{table.name.title()}" >> WriteTable(table, target.output)
-            for rows, table in (
-                (samples, samples_table(target.sample_shards)),
-                (images, images_table(target.image_shards, media)),
-                (rejects, rejects_table(target.reject_shards)),
-            )
+            rows | f"Write{table.name.title()}" >> WriteTable(table, self.target.output)
+            for rows, table in zip(records, self.target.tables, strict=True)
         ]
         books = tallies | "AddUpBooks" >> beam.CombinePerKey(_add)
         return (
@@ -156,7 +91,7 @@ class WriteDataset(beam.PTransform):
             | "FlattenResults" >> beam.Flatten()
             | "ToOnePlace" >> beam.Map(_to_one_place)
             | "GroupResults" >> beam.GroupByKey()
-            | "WriteManifest" >> beam.MapTuple(partial(_finish, target))
+            | "WriteManifest" >> beam.MapTuple(partial(_finish, self.target))
         )
 
 
@@ -209,7 +144,7 @@ def _with_tables(
         name: sorted(
             (shard.file for shard in shards if shard.table == name), key=lambda file: file.path
         )
-        for name in ("samples", "images", "rejects")
+        for name in (table.name for table in target.tables)
     }
     header = target.header
     return Manifest(

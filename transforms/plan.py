@@ -1,16 +1,22 @@
 """Selects what is to be built, and passes the plan to the workers as files."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
 
 import apache_beam as beam
+import msgspec
+from more_itertools import batched
 
 from eqforge.schemas import storage
-from eqforge.schemas.clips import Clip, PairCandidate, from_json_lines, to_json_line
+from eqforge.schemas.clips import Clip, PairCandidate
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import is_sampled
 
-CLIPS_PER_FILE = 200
+RECORDS_PER_FILE = 200
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,58 +65,59 @@ def _narrow(clip: Clip, pairs: list[PairCandidate]) -> Clip:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PlanTotals:
-    """What a plan holds: its files, and counts of videos, frames, candidate pairs and rejects."""
+class PlanFiles:
+    """A plan on disk.
+
+    Attributes:
+      files: its files, JSON lines.
+      records: how many records they hold.
+      counts: what else the plan says it holds, such as frames and pairs.
+    """
 
     files: tuple[str, ...]
-    videos: int
-    frames: int
-    pairs: int
-    rejects: int
+    records: int
+    counts: dict[str, int]
 
 
-def write_plan(clips: Iterable[Clip], folder: str) -> PlanTotals:
-    """Writes a plan as JSON lines below a folder, a few hundred clips a file, in plan order."""
+def write_plan(
+    records: Iterable[Any], folder: str, measure: Callable[[Any], dict[str, int]]
+) -> PlanFiles:
+    """Writes a plan as JSON lines below a folder, a few hundred records a file, in plan order.
+
+    Args:
+      records: dataclasses that msgspec can write and read.
+      folder: a folder or URL.
+      measure: what a record adds to the plan's counts.
+    """
     files: list[str] = []
-    videos = frames = pairs = rejects = 0
-    for chunk in _chunks(clips):
-        files.append(storage.join(folder, f"clips-{len(files):05d}.jsonl"))
-        storage.write_bytes(files[-1], b"".join(map(to_json_line, chunk)))
-        videos += len(chunk)
-        frames += sum(len(clip.frames) for clip in chunk)
-        pairs += sum(len(clip.pairs) for clip in chunk)
-        rejects += sum(len(clip.rejects) for clip in chunk)
-    return PlanTotals(
-        files=tuple(files), videos=videos, frames=frames, pairs=pairs, rejects=rejects
-    )
+    counts: Counter[str] = Counter()
+    number = 0
+    for chunk in batched(records, RECORDS_PER_FILE):
+        files.append(storage.join(folder, f"plan-{len(files):05d}.jsonl"))
+        storage.write_bytes(files[-1], b"".join(msgspec.json.encode(r) + b"\n" for r in chunk))
+        number += len(chunk)
+        for record in chunk:
+            counts.update(measure(record))
+    return PlanFiles(files=tuple(files), records=number, counts=dict(counts))
 
 
-def _chunks(clips: Iterable[Clip]) -> Iterator[list[Clip]]:
-    chunk: list[Clip] = []
-    for clip in clips:
-        chunk.append(clip)
-        if len(chunk) == CLIPS_PER_FILE:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
-
-
-def read_plan_file(url: str) -> Iterator[Clip]:
-    """Yields the clips of one file of a plan."""
-    return from_json_lines(storage.read_bytes(url).splitlines())
+def read_plan_file(kind: type[T], url: str) -> Iterator[T]:
+    """Yields the records of one file of a plan."""
+    decoder = msgspec.json.Decoder(kind)
+    return (decoder.decode(line) for line in storage.read_bytes(url).splitlines())
 
 
 @dataclass
 class ReadPlan(beam.PTransform):
-    """Reads the clips of a plan and deals them out to the workers."""
+    """Reads the records of a plan and deals them out to the workers."""
 
     files: tuple[str, ...]
+    kind: type
 
-    def expand(self, root: beam.Pipeline) -> beam.PCollection[Clip]:
+    def expand(self, root: beam.Pipeline) -> beam.PCollection[Any]:
         return (
             root
             | "PlanFiles" >> beam.Create(self.files, reshuffle=False)
-            | "ReadPlanFile" >> beam.FlatMap(read_plan_file)
+            | "ReadPlanFile" >> beam.FlatMap(partial(read_plan_file, self.kind))
             | "DealOut" >> beam.Reshuffle()
         )

@@ -20,8 +20,8 @@ from eqforge.schemas.tables import (
     sample_row,
 )
 from eqforge.transforms import write
-from eqforge.transforms.dataset import images_table, rejects_table, samples_table
 from eqforge.transforms.media import MediaStore
+from eqforge.transforms.tables import images_table, rejects_table, samples_table
 from eqforge.transforms.write import write_shard
 
 ORIGIN = Origin(

@@ -1,0 +1,125 @@
+"""What the pipelines over videos have in common."""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apache_beam as beam
+
+from eqforge.pipelines.driver import Pipeline, Target
+from eqforge.pipelines.header import WORK
+from eqforge.pipelines.settings import Mode, VideoDataset, selection_of, video_settings
+from eqforge.schemas import storage
+from eqforge.schemas.clips import Clip
+from eqforge.schemas.errors import InputError
+from eqforge.transforms.clip_work import FRAMES, PAIRS
+from eqforge.transforms.faces import prepare_faces
+from eqforge.transforms.judge import ImageFilters
+from eqforge.transforms.media import MediaStore
+from eqforge.transforms.pair import PairFilters
+from eqforge.transforms.plan import PlanFiles, select
+from eqforge.transforms.tables import files_for, images_table, rejects_table, samples_table
+from eqforge.transforms.video_pairs import VideoPairRules
+from eqforge.transforms.write import Table
+
+REJECTS_PER_FILE = 200_000
+STEPS = ("extracted", "judged", "paired")
+
+Configured = TypeVar("Configured", bound=VideoDataset)
+
+
+def video_pipeline(
+    *,
+    name: str,
+    config: type[Configured],
+    inputs: Callable[[Configured], Iterable[Path]],
+    plan: Callable[[Configured], Iterator[Clip]],
+    build: Callable[[beam.Pipeline, Target[Configured]], None],
+    stage: str,
+    drops_faces: bool,
+) -> Pipeline[Configured]:
+    """Returns the pipeline of a dataset made of videos.
+
+    Args:
+      name: see Pipeline; so are `config`, `inputs` and `build`.
+      config: as there.
+      inputs: as there.
+      build: as there.
+      plan: yields the clips of the whole plan; the run settings select from them.
+      stage: the planning stage of the books.
+      drops_faces: whether the published construction discards frames with faces.
+    """
+
+    def defaults(mode: Mode) -> dict[str, Any]:
+        return {"settings": video_settings(mode, drops_faces)}
+
+    def selected(config: Configured) -> Iterator[Clip]:
+        return select(plan(config), selection_of(config.run))
+
+    return Pipeline(
+        name=name,
+        config=config,
+        defaults=defaults,
+        inputs=inputs,
+        check=check,
+        plan=selected,
+        measure=measure,
+        build=build,
+        tables=tables,
+        stages=(stage, FRAMES, PAIRS),
+        steps=STEPS,
+    )
+
+
+def check(config: VideoDataset) -> None:
+    """Checks what a build needs beside the annotations.
+
+    Raises:
+      InputError: the videos folder is none.
+      MissingExtra: a face detector is asked for and not installed.
+    """
+    if not config.videos.is_dir():
+        raise InputError(f"--videos {config.videos}: no such folder")
+    prepare_faces(config.settings.faces)
+
+
+def measure(clip: Clip) -> dict[str, int]:
+    """Returns what a clip adds to the counts of a plan."""
+    return {
+        "videos": 1,
+        "frames": len(clip.frames),
+        "candidate pairs": len(clip.pairs),
+        "rejects": len(clip.rejects),
+    }
+
+
+def tables(config: VideoDataset, plan: PlanFiles) -> tuple[Table, ...]:
+    """Returns the tables of a dataset of video pairs."""
+    run, counts = config.run, plan.counts
+    frames, pairs = counts.get("frames", 0), counts.get("candidate pairs", 0)
+    rejects = frames + pairs + counts.get("rejects", 0)
+    media = MediaStore(rules_of("", config).media_root)
+    return (
+        samples_table(files_for(pairs, run.samples_per_file)),
+        images_table(files_for(frames, run.images_per_file), media),
+        rejects_table(files_for(rejects, REJECTS_PER_FILE)),
+    )
+
+
+def rules_of(name: str, config: VideoDataset) -> VideoPairRules:
+    """Returns how the clips of a configuration become samples."""
+    settings = config.settings
+    return VideoPairRules(
+        dataset=name,
+        videos=str(config.videos),
+        work=storage.join(config.run.output, WORK),
+        frames=settings.frames,
+        decoder_timeout_s=config.run.decoder_timeout_s,
+        image_filters=ImageFilters(faces=settings.faces, quality=settings.quality),
+        pair_filters=PairFilters(
+            cuts=settings.cuts,
+            gates=settings.gates,
+            distinct_captions=settings.distinct_captions,
+            max_pairs_per_video=settings.max_pairs_per_video,
+        ),
+    )
