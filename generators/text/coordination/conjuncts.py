@@ -1,0 +1,119 @@
+"""The two sides of an "and", and why they sometimes cannot be told."""
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NoReturn
+
+from eqforge.generators.text.analysis import Analysis, Token
+from eqforge.generators.text.words import read_word_list
+
+Level = Literal["noun_phrase", "adjective", "verb_phrase", "clause"]
+Range = tuple[int, int]
+"""First and last token of a phrase, `last` exclusive."""
+
+OPENERS = ("DT", "PDT", "PRP$", "CD", "WP$")
+ADJECTIVES = ("JJ", "JJR", "JJS")
+PRONOUNS = ("PRP", "PRP$", "WP", "EX")
+PLACES = frozenset(
+    (
+        *("at", "behind", "beside", "by", "in", "inside", "near", "next", "on", "outside"),
+        *("under", "underneath"),
+    )
+)
+"""Prepositions of place, which behind an "and" place the whole scene."""
+
+SWAP_REFUSALS: dict[str, str] = {
+    "no_and": "The caption has no word 'and'.",
+    "end_of_caption": "Nothing stands before or behind the 'and'.",
+    "unlike_parts": "The two sides are not both noun phrases, adjectives, verb phrases or clauses.",
+    "unclear_attachment": "Words around the 'and' may belong to one side, both, or neither: 'a cat "
+    "on a mat and a dog'.",
+    "shared_modifier": "A modifier may belong to one side or to both: 'a red shirt and tie'.",
+    "pronoun": "A pronoun points from one side to the other: 'a man and his dog'.",
+    "fixed_expression": "The two sides have a fixed order: 'a black and white photo'.",
+    "same_words": "The two sides are the same, and so would be the caption.",
+}
+"""Why a caption is not swapped: the closed list of reasons, each in one sentence."""
+
+_DATA = Path(__file__).parents[1] / "data"
+_ANAPHORA = frozenset(("one", "ones", "other", "others", "another", "itself", "themselves"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Conjuncts:
+    """The token ranges on the two sides of an "and"."""
+
+    left: Range
+    right: Range
+    level: Level
+
+
+class CannotTell(Exception):
+    """The sides of an "and" cannot be told; its first argument is a key of SWAP_REFUSALS."""
+
+    @property
+    def reason(self) -> str:
+        """The reason, a key of SWAP_REFUSALS."""
+        return str(self.args[0])
+
+
+def refuse(reason: str) -> NoReturn:
+    """Gives up on an "and".
+
+    Raises:
+      CannotTell: always.
+    """
+    assert reason in SWAP_REFUSALS
+    raise CannotTell(reason)
+
+
+def refuse_pronouns(analysis: Analysis, *sides: Range) -> None:
+    """Makes sure that no side points to the other: "his", "it", "another" without a noun.
+
+    Raises:
+      CannotTell: one does.
+    """
+    for index in (index for side in sides for index in range(*side)):
+        stands_alone = not tag_at(analysis, index + 1).startswith(("NN", "JJ"))
+        if tag_at(analysis, index) in PRONOUNS:
+            refuse("pronoun")
+        if word_at(analysis, index) in _ANAPHORA and stands_alone:
+            refuse("pronoun")
+
+
+def tag_at(analysis: Analysis, index: int) -> str:
+    """Returns the tag of a token, "" before the first and behind the last."""
+    return analysis.tokens[index].tag if 0 <= index < len(analysis.tokens) else ""
+
+
+def word_at(analysis: Analysis, index: int) -> str:
+    """Returns a token in lower case, "" before the first and behind the last."""
+    return analysis.tokens[index].text.lower() if 0 <= index < len(analysis.tokens) else ""
+
+
+def words_of(analysis: Analysis, side: Range) -> tuple[str, ...]:
+    """Returns the tokens of a range in lower case."""
+    return tuple(token.text.lower() for token in analysis.tokens[slice(*side)])
+
+
+def head_of(analysis: Analysis, phrase: Range) -> Token:
+    """Returns the head of a noun phrase: the last noun before any "of"."""
+    words = words_of(analysis, phrase)
+    return analysis.tokens[phrase[0] + (words.index("of") if "of" in words else len(words)) - 1]
+
+
+def is_living(analysis: Analysis, phrase: Range) -> bool:
+    """Tells whether a noun phrase names people or animals: "a man", "a row of cows"."""
+    last = analysis.tokens[phrase[1] - 1]
+    return bool({head_of(analysis, phrase).lemma, last.lemma} & _nouns("living_nouns.txt"))
+
+
+def is_mass(token: Token) -> bool:
+    """Tells whether a noun stands without an article in the singular: "rice"."""
+    return token.lemma in _nouns("mass_nouns.txt")
+
+
+@functools.cache
+def _nouns(file: str) -> frozenset[str]:
+    return frozenset(read_word_list(_DATA / file))
