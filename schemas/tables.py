@@ -12,16 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from eqforge.schemas.scores import Score
+from eqforge.schemas.spans import Span
 
 SCHEMA_VERSION = "1"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Span:
-    """Characters [start, end) of a caption."""
-
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,76 +140,78 @@ class Reject:
 _TEXT, _NUMBER, _WHOLE = pa.string(), pa.float64(), pa.int64()
 
 
-def _required(name: str, kind: pa.DataType) -> pa.Field:
+def required(name: str, kind: pa.DataType) -> pa.Field:
+    """Returns a column that is never null."""
     return pa.field(name, kind, nullable=False)
 
 
-def _list_of(kind: pa.DataType) -> pa.DataType:
+def list_of(kind: pa.DataType) -> pa.DataType:
+    """Returns the type of a list without nulls in it."""
     return pa.list_(pa.field("item", kind, nullable=False))
 
 
-SPANS = _list_of(pa.struct([_required("start", _WHOLE), _required("end", _WHOLE)]))
-SCORES = _list_of(
+SPANS = list_of(pa.struct([required("start", _WHOLE), required("end", _WHOLE)]))
+SCORES = list_of(
     pa.struct(
         [
-            _required("name", _TEXT),
+            required("name", _TEXT),
             pa.field("value", _NUMBER),
-            _required("scorer", _TEXT),
-            _required("version", _TEXT),
-            _required("settings", _TEXT),
+            required("scorer", _TEXT),
+            required("version", _TEXT),
+            required("settings", _TEXT),
         ]
     )
 )
 ORIGIN = pa.struct(
     [
-        _required("frame_id", _TEXT),
-        _required("source_path", _TEXT),
-        _required("source_sha256", _TEXT),
+        required("frame_id", _TEXT),
+        required("source_path", _TEXT),
+        required("source_sha256", _TEXT),
         pa.field("licence", _TEXT),
-        _required("requested_timestamp_s", _NUMBER),
-        _required("timestamp_s", _NUMBER),
-        _required("pts", _WHOLE),
-        _required("time_base", _TEXT),
-        _required("frame_index", _WHOLE),
-        _required("rotation_deg", pa.int32()),
-        _required("parameters", _TEXT),
+        required("requested_timestamp_s", _NUMBER),
+        required("timestamp_s", _NUMBER),
+        required("pts", _WHOLE),
+        required("time_base", _TEXT),
+        required("frame_index", _WHOLE),
+        required("rotation_deg", pa.int32()),
+        required("parameters", _TEXT),
     ]
 )
 IMAGE = pa.struct([pa.field("bytes", pa.binary()), pa.field("path", _TEXT)])
 
 PAIR_SAMPLES = pa.schema(
     [
-        *(_required(name, _TEXT) for name in ("sample_id", "dataset", "split", "source_id")),
-        *(_required(name, _TEXT) for name in ("caption_0", "caption_1")),
-        *(_required(name, _list_of(_TEXT)) for name in ("captions_0", "captions_1")),
-        *(_required(name, _TEXT) for name in ("image_0_id", "image_1_id")),
-        *(_required(name, ORIGIN) for name in ("origin_0", "origin_1")),
-        _required("annotation", _TEXT),
-        _required("changed_area_fraction", _NUMBER),
-        _required("ssim", _NUMBER),
+        *(required(name, _TEXT) for name in ("sample_id", "dataset", "split", "source_id")),
+        *(required(name, _TEXT) for name in ("caption_0", "caption_1")),
+        *(required(name, list_of(_TEXT)) for name in ("captions_0", "captions_1")),
+        *(required(name, _TEXT) for name in ("image_0_id", "image_1_id")),
+        *(required(name, ORIGIN) for name in ("origin_0", "origin_1")),
+        required("annotation", _TEXT),
+        required("changed_area_fraction", _NUMBER),
+        required("ssim", _NUMBER),
         pa.field("background_ssim", _NUMBER),
-        _required("luminance_shift", _NUMBER),
-        _required("phash_distance", pa.int32()),
-        _required("word_edit_distance", pa.int32()),
-        *(_required(name, SPANS) for name in ("edited_spans_0", "edited_spans_1")),
-        _required("scores", SCORES),
+        required("luminance_shift", _NUMBER),
+        required("phash_distance", pa.int32()),
+        required("word_edit_distance", pa.int32()),
+        *(required(name, SPANS) for name in ("edited_spans_0", "edited_spans_1")),
+        required("scores", SCORES),
     ]
 )
 IMAGES = pa.schema(
     [
-        _required("image_id", _TEXT),
-        _required("image", IMAGE),
-        *(_required(name, pa.int32()) for name in ("width_px", "height_px")),
-        _required("num_bytes", _WHOLE),
-        _required("phash", _TEXT),
-        _required("scores", SCORES),
+        required("image_id", _TEXT),
+        required("image", IMAGE),
+        *(required(name, pa.int32()) for name in ("width_px", "height_px")),
+        required("num_bytes", _WHOLE),
+        required("phash", _TEXT),
+        required("scores", SCORES),
     ]
 )
 REJECTS = pa.schema(
     [
-        *(_required(name, _TEXT) for name in ("candidate_id", "stage", "reason")),
+        *(required(name, _TEXT) for name in ("candidate_id", "stage", "reason")),
         *(pa.field(name, _NUMBER) for name in ("value", "threshold")),
-        *(_required(name, _TEXT) for name in ("detail", "source_id")),
+        *(required(name, _TEXT) for name in ("detail", "source_id")),
         *(pa.field(name, _TEXT) for name in ("source_path", "source_sha256")),
     ]
 )

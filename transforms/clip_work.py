@@ -10,7 +10,8 @@ from eqforge.schemas.clips import Clip, PairCandidate, Tally
 from eqforge.schemas.errors import EqforgeError
 from eqforge.schemas.frames import StoredFrame
 from eqforge.schemas.scores import Rejection, Score
-from eqforge.schemas.tables import ImageRow, Origin, PairSample, Reject, Span
+from eqforge.schemas.spans import Span
+from eqforge.schemas.tables import ImageRow, Origin, PairSample, Reject
 from eqforge.transforms.minimality import PairMeasures
 
 FRAMES, PAIRS = "frames", "pairs"

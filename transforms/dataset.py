@@ -13,7 +13,7 @@ from eqforge.schemas.card import dataset_card
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.identity import bucket
 from eqforge.schemas.manifest import FILE_NAME, Manifest, StageBooks, close_books, to_json
-from eqforge.schemas.reasons import ERROR_PREFIX, is_known
+from eqforge.transforms.reasons import ERROR_PREFIX, is_known
 from eqforge.transforms.write import Table, WrittenShard, write_shard
 
 CARD = "README.md"

@@ -83,6 +83,8 @@ def run(wire: Callable[[beam.Pipeline], None], options: PipelineOptions, log: st
             wire(root)
     except EqforgeError as error:
         raise type(error)(_plain(str(error))) from error
+    except OSError as error:
+        raise BuildError(f"the run failed: {_plain(str(error))}") from error
     except RuntimeError as error:
         raise _own_error(error) from error
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from eqforge.schemas import storage
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.manifest import DataFile
-from eqforge.schemas.tables import with_metadata
+from eqforge.schemas.tables import IMAGE, with_metadata
 
 ROW_GROUP_BYTES = 32 << 20
 ROW_GROUP_ROWS = 50_000
@@ -136,10 +136,14 @@ _TEXT_TABLE = {"compression": "zstd", "compression_level": 1, "use_dictionary": 
 
 
 def _write_rows(stream: Any, schema: pa.Schema, rows: Iterator[dict[str, Any]]) -> None:
-    how = _IMAGE_TABLE if "image" in schema.names else _TEXT_TABLE
+    how = _IMAGE_TABLE if _holds_media(schema) else _TEXT_TABLE
     with pq.ParquetWriter(stream, schema, write_page_index=True, **how) as writer:
         for group in _row_groups(rows, schema):
             writer.write_table(group)
+
+
+def _holds_media(schema: pa.Schema) -> bool:
+    return "image" in schema.names and schema.field("image").type == IMAGE
 
 
 def _row_groups(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.Table]:
@@ -158,11 +162,12 @@ def _row_groups(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[p
 
 def _batches(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yields small batches: conversion from Python needs little memory beside the row group."""
+    has_media = _holds_media(schema)
     chunk: list[dict[str, Any]] = []
     size = 0
     for row in rows:
         chunk.append(row)
-        size += len(row["image"]["bytes"]) if "image" in row else 0
+        size += len(row["image"]["bytes"]) if has_media else 0
         if len(chunk) >= 1_000 or size >= ROW_GROUP_BYTES // 4:
             yield pa.RecordBatch.from_pylist(chunk, schema=schema)
             chunk, size = [], 0

@@ -8,13 +8,7 @@ can be undone. Offsets count Unicode code points, as Python's strings do.
 import dataclasses
 from collections.abc import Sequence
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class Span:
-    """The characters text[start:end]; empty where start == end."""
-
-    start: int
-    end: int
+from eqforge.schemas.spans import Span as Span
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from eqforge.pipelines.command import reported_errors
 from eqforge.schemas.dataset import Dataset, open_dataset
-from eqforge.schemas.reasons import STAGE_REASONS
+from eqforge.transforms.reasons import STAGE_REASONS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -17,10 +17,25 @@ from eqforge.pipelines.command import reported_errors
 from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset, open_dataset
 from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.reasons import is_known
 from eqforge.schemas.tables import IMAGES, PAIR_SAMPLES, REJECTS, SCHEMA_VERSION
+from eqforge.schemas.text_tables import (
+    HARD_POSITIVES,
+    MEASURED_CAPTIONS,
+    PERTURBED_CAPTIONS,
+    TRAINING_CAPTIONS,
+)
+from eqforge.transforms.reasons import is_known
 
-SCHEMAS = {"samples": PAIR_SAMPLES, "images": IMAGES, "rejects": REJECTS}
+# The columns of every table by dataset; "" stands for all datasets without an entry of their own.
+SCHEMAS = {
+    ("", "samples"): PAIR_SAMPLES,
+    ("", "images"): IMAGES,
+    ("", "rejects"): REJECTS,
+    ("", "captions"): MEASURED_CAPTIONS,
+    ("retrieval-perturbations", "samples"): PERTURBED_CAPTIONS,
+    ("hard-positives", "samples"): HARD_POSITIVES,
+    ("training-captions", "samples"): TRAINING_CAPTIONS,
+}
 SHOWN = 20
 
 
@@ -67,14 +82,17 @@ def check_files(dataset: Dataset) -> Iterator[str]:
 def check_schemas(dataset: Dataset) -> Iterator[str]:
     """Yields a line for every file whose columns or rows are not as the manifest says."""
     for table, files in dataset.manifest.tables.items():
+        expected = SCHEMAS.get((dataset.manifest.dataset, table), SCHEMAS.get(("", table)))
         for file in files:
+            system, path = storage.locate(dataset.url(file.path))
             try:
-                metadata = pq.read_metadata(dataset.url(file.path))
+                with system.open(path, "rb") as stream:
+                    metadata = pq.read_metadata(stream)
             except (OSError, pa.ArrowInvalid) as error:
                 yield f"{file.path}: not readable: {error}"
                 continue
             schema = metadata.schema.to_arrow_schema()
-            if not schema.equals(SCHEMAS[table]):
+            if not schema.equals(expected):
                 yield f"{file.path}: its columns are not those of {table}"
             if (schema.metadata or {}).get(b"schema_version") != SCHEMA_VERSION.encode():
                 yield f"{file.path}: schema version is not {SCHEMA_VERSION}"
@@ -105,24 +123,44 @@ def check_books(dataset: Dataset) -> Iterator[str]:
 
 
 def check_ids(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every id that is not unique, not in order, or refers to nothing."""
-    images = Counter(row["image_id"] for row in dataset.rows("images", ["image_id"]))
-    yield from (f"image {name}: {count} rows" for name, count in images.items() if count > 1)
+    """Yields a line for every id that is not unique or refers to nothing."""
+    keys = {"samples": "sample_id", "images": "image_id", "captions": "caption_id"}
+    ids = {
+        table: Counter(row[key] for row in dataset.rows(table, [key]))
+        for table, key in keys.items()
+        if table in dataset.manifest.tables
+    }
+    for table, found in ids.items():
+        yield from (f"{table}: {name}: {count} rows" for name, count in found.items() if count > 1)
     used: set[str] = set()
-    samples: set[str] = set()
-    for row in dataset.rows("samples", ["sample_id", "image_0_id", "image_1_id"]):
-        if row["sample_id"] in samples:
-            yield f"sample {row['sample_id']}: stands twice"
-        samples.add(row["sample_id"])
-        for name in (row["image_0_id"], row["image_1_id"]):
-            used.add(name)
-            if name not in images:
-                yield f"sample {row['sample_id']}: no image {name}"
-    yield from (f"image {name}: no sample uses it" for name in sorted(set(images) - used))
+    for sample_id, image_id in _image_references(dataset):
+        used.add(image_id)
+        if image_id not in ids["images"]:
+            yield f"sample {sample_id}: no image {image_id}"
+    yield from (
+        f"image {name}: nothing uses it" for name in sorted(set(ids.get("images", ())) - used)
+    )
+
+
+def _image_references(dataset: Dataset) -> Iterator[tuple[str, str]]:
+    """Yields (row id, image id) for every reference to an image."""
+    for table, key in (("samples", "sample_id"), ("captions", "caption_id")):
+        names = _columns(dataset, table)
+        references = [name for name in names if name.startswith("image_") and name.endswith("id")]
+        if "images" in dataset.manifest.tables and references:
+            for row in dataset.rows(table, [key, *references]):
+                yield from ((row[key], row[name]) for name in references if row[name] is not None)
+
+
+def _columns(dataset: Dataset, table: str) -> list[str]:
+    first = next(dataset.batches(table, rows=1), None) if table in dataset.manifest.tables else None
+    return [] if first is None else first.schema.names
 
 
 def check_images(dataset: Dataset) -> Iterator[str]:
     """Yields a line for every image that does not decode or is not what its row says."""
+    if "images" not in dataset.manifest.tables:
+        return
     for row in dataset.rows("images", ["image_id", "image", "width_px", "height_px", "num_bytes"]):
         data = row["image"]["bytes"]
         if sha256_hex(data) != row["image_id"] or len(data) != row["num_bytes"]:
@@ -140,8 +178,10 @@ def check_images(dataset: Dataset) -> Iterator[str]:
 
 
 def check_captions(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every caption that the dataset's own settings refuse."""
-    settings = dataset.manifest.config["settings"]
+    """Yields a line for every caption pair that the dataset's own settings refuse."""
+    settings = dataset.manifest.config.get("settings")
+    if settings is None:
+        return
     limits = CaptionSettings(**settings["captions"])
     for row in dataset.rows("samples", ["sample_id", "caption_0", "caption_1", "annotation"]):
         for name in ("caption_0", "caption_1"):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from eqforge.generators.text.hard_positives.records import REFUSALS
 from eqforge.schemas.frames import FRAME_REASONS
 from eqforge.schemas.scores import CAPTION_REASONS, IMAGE_REASONS, PAIR_REASONS
 
@@ -28,6 +29,15 @@ STAGE_REASONS: Final[Mapping[str, Mapping[str, str]]] = {
         "near_chosen_frame": "A frame chosen for a pair lies just before it.",
         "no_partner": "No other frame differs in enough of the three kinds of relation.",
     },
+    "captions": {
+        "image_missing": "No file of that name lies in the images folder.",
+        **{name: IMAGE_REASONS[name] for name in ("undecodable_image", "too_many_pixels")},
+        "outside_root": "The name leads out of the images folder, or round in a circle of links.",
+        **_LINTS,
+    },
+    "perturbations": {},
+    "hard_positives": dict(REFUSALS),
+    "training_texts": {},
     "frames": {**FRAME_REASONS, **IMAGE_REASONS},
     "pairs": {
         "frame_rejected": "One of the two frames could not be had or was dropped.",

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from eqforge.schemas.reasons import STAGE_REASONS, is_known
+from eqforge.transforms.reasons import STAGE_REASONS, is_known
 
 PAGE = Path(__file__).parents[2] / "docs" / "reasons.md"
 

@@ -1,0 +1,134 @@
+r"""Captions in all 13 perturbations, and their granularity (Hendriksen et al., sections 3 and 4).
+
+Example:
+    eqforge build retrieval-perturbations --captions captions_val2017.json \
+        --output out/perturbations --workers 4
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+
+from eqforge.generators.text.caption_lint import CaptionSettings
+from eqforge.generators.text.perturbations.record import PERTURBATIONS, PerturbationSettings
+from eqforge.generators.text.wordnet import open_wordnet
+from eqforge.pipelines.driver import Pipeline, Target, build_command
+from eqforge.pipelines.settings import Mode
+from eqforge.pipelines.text import (
+    CaptionDataset,
+    batch_captions,
+    check_images,
+    image_folder,
+    media_root,
+    select_captions,
+)
+from eqforge.schemas.caption_sources import read_captions
+from eqforge.schemas.text_tables import MEASURED_CAPTIONS, PERTURBED_CAPTIONS
+from eqforge.transforms import perturb
+from eqforge.transforms.dataset import WriteDataset
+from eqforge.transforms.perturb import PerturbationRules, PerturbCaptions, tagger_of
+from eqforge.transforms.plan import PlanFiles, ReadPlan
+from eqforge.transforms.tables import files_for
+from eqforge.transforms.text_tables import media_tables, split_work, text_table
+from eqforge.transforms.text_work import CAPTIONS, CaptionBatch
+from eqforge.transforms.write import Table
+
+NAME = "retrieval-perturbations"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config(CaptionDataset):
+    """Captions in 13 perturbations each, and their granularity, to test image-text retrieval."""
+
+    max_synonyms: int = 1
+    """Words that a synonym perturbation replaces at most; the paper's k."""
+
+
+def plan(config: Config) -> Iterator[CaptionBatch]:
+    """Yields the captions in batches."""
+    records = read_captions(config.captions, config.source)
+    yield from batch_captions(select_captions(records, config.run))
+
+
+def build(root: beam.Pipeline, target: Target[Config]) -> None:
+    """Wires the pipeline."""
+    works = (
+        root
+        | "ReadPlan" >> ReadPlan(target.plan_files, CaptionBatch)
+        | "PerturbCaptions" >> PerturbCaptions(rules(target.config), target.notes)
+    )
+    _ = split_work(works, target.dataset.tables) | "WriteDataset" >> WriteDataset(target.dataset)
+
+
+def rules(config: Config) -> PerturbationRules:
+    """Returns how the captions of a configuration are perturbed."""
+    return PerturbationRules(
+        seed=config.run.seed,
+        spacy_model=config.spacy_model,
+        perturbations=PerturbationSettings(mode=config.mode, max_synonyms=config.max_synonyms),
+        captions=CaptionSettings(max_tokens=None),
+        images=image_folder(config.images, config.run),
+        only=config.run.only,
+    )
+
+
+def inputs(config: Config) -> tuple[Path, ...]:
+    """Returns the caption file."""
+    return (config.captions,)
+
+
+def check(config: Config) -> None:
+    """Checks images, tagger and WordNet before any work."""
+    check_images(config.images)
+    tagger_of(config.spacy_model)
+    open_wordnet()
+
+
+def measure(batch: CaptionBatch) -> dict[str, int]:
+    """Returns what a batch adds to the counts of a plan."""
+    number = len(batch.captions)
+    return {"captions": number, "perturbed captions": number * len(PERTURBATIONS)}
+
+
+def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
+    """Returns the tables, sized for a plan."""
+    captions = plan.counts.get("captions", 0)
+    rows, per_file = captions * len(PERTURBATIONS), config.run.samples_per_file * 10
+    return (
+        text_table("samples", PERTURBED_CAPTIONS, "sample_id", files_for(rows, per_file)),
+        text_table("captions", MEASURED_CAPTIONS, "caption_id", files_for(captions, per_file)),
+        *media_tables(captions, None if config.images is None else media_root(config.run)),
+    )
+
+
+def defaults(_: Mode) -> dict[str, Any]:
+    """Returns the fields that a mode sets: the mode itself decides the rules."""
+    return {}
+
+
+PIPELINE = Pipeline(
+    name=NAME,
+    config=Config,
+    defaults=defaults,
+    inputs=inputs,
+    check=check,
+    plan=plan,
+    measure=measure,
+    build=build,
+    tables=tables,
+    stages=(CAPTIONS, perturb.PERTURBATIONS),
+    steps=("perturbed",),
+)
+
+
+def main(argv: list[str]) -> int:
+    """Builds the dataset as the command line says."""
+    return build_command(PIPELINE, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,36 @@
+"""The tables of text datasets, as the shard writer needs them."""
+
+from dataclasses import asdict
+from operator import attrgetter
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+
+from eqforge.transforms.media import MediaStore
+from eqforge.transforms.tables import files_for, images_table, rejects_table
+from eqforge.transforms.text_work import field_of
+from eqforge.transforms.write import Table
+
+IMAGES_PER_FILE = 4_000
+REJECTS_PER_FILE = 200_000
+
+
+def text_table(name: str, schema: pa.Schema, key: str, shards: int) -> Table:
+    """Returns a table whose rows are the fields of its records."""
+    return Table(name=name, shards=shards, schema=schema, key=attrgetter(key), row=asdict)
+
+
+def media_tables(captions: int, media_root: str | None) -> tuple[Table, ...]:
+    """Returns the tables of images, where there are images, and of rejects."""
+    rejects = rejects_table(files_for(captions, REJECTS_PER_FILE))
+    if media_root is None:
+        return (rejects,)
+    images = images_table(files_for(captions, IMAGES_PER_FILE), MediaStore(media_root))
+    return (images, rejects)
+
+
+def split_work(works: Any, tables: tuple[Table, ...]) -> tuple[Any, ...]:
+    """Returns one collection for each table, and the books."""
+    names = [*(table.name for table in tables), "tallies"]
+    return tuple(works | name.title() >> beam.FlatMap(field_of(name)) for name in names)
