@@ -7,9 +7,9 @@ Contractions are split as in the Penn Treebank, whose tags the lexicon uses ("do
 import re
 from collections.abc import Iterator
 
-# Letters and digits; Latin combining marks belong to the letter before them.
-_MARKS = r"\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
-_LETTER = rf"[^\W_][{_MARKS}]*"
+# Combining marks, which belong to the letter before them; for use inside [...].
+MARKS = r"\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+_LETTER = rf"[^\W_][{MARKS}]*"
 _TOKEN = re.compile(
     rf"""
       (?:[a-z]\.){{2,}}                           # abbreviation: U.S., a.m.

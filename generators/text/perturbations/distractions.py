@@ -1,0 +1,31 @@
+"""Statements that are always true and say nothing of the picture: "true is true"."""
+
+import re
+
+from eqforge.generators.text.analysis import Analysis, is_word
+from eqforge.generators.text.edits import Edit
+from eqforge.generators.text.perturbations.record import Reason
+
+_ENDS_SENTENCE = re.compile(r"[.!?\u2026][^\w\s]*\s*\Z")
+
+
+def add_statement(analysis: Analysis, statement: str) -> list[Edit] | Reason:
+    """Adds a statement: ", and true is true" before a final full stop or at the end.
+
+    Behind any other mark that ends a sentence it is a sentence of its own. It is an insertion:
+    nothing of the caption changes, the white space at its end included.
+
+    Args:
+      analysis: the caption's.
+      statement: in lower case, without punctuation.
+    """
+    if not any(is_word(token) for token in analysis.tokens):
+        return Reason.NO_WORDS
+    last = analysis.tokens[-1]
+    if last.text == ".":
+        return [Edit(start=last.start, end=last.start, replacement=f", and {statement}")]
+    if _ENDS_SENTENCE.search(analysis.text):
+        sentence = f" {statement[0].upper()}{statement[1:]}."
+        return [Edit(start=last.end, end=last.end, replacement=sentence)]
+    comma = "" if last.text == "," else ","
+    return [Edit(start=last.end, end=last.end, replacement=f"{comma} and {statement}")]

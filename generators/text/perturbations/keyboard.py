@@ -1,0 +1,43 @@
+"""Which keys lie next to which on the English keyboard."""
+
+# As in the package `typo` 0.1.7 (MIT), whose order decides what a seeded choice returns.
+NEIGHBOURING_LETTERS = {
+    "a": "qwsz",
+    "b": "vghn",
+    "c": "xdfv",
+    "d": "serfcx",
+    "e": "rdsw",
+    "f": "drtgvc",
+    "g": "ftyhbv",
+    "h": "nbgyuj",
+    "i": "okju",
+    "j": "huikmn",
+    "k": "jiolm",
+    "l": "kop",
+    "m": "njk",
+    "n": "bhjm",
+    "o": "iklp",
+    "p": "ol",
+    "q": "aw",
+    "r": "edft",
+    "s": "azxdew",
+    "t": "rfgy",
+    "u": "yhji",
+    "v": "cfgb",
+    "w": "qasde",
+    "x": "zsdc",
+    "y": "tghu",
+    "z": "asx",
+}
+NEIGHBOURING_NUMPAD_DIGITS = {
+    "0": "12",
+    "1": "4520",
+    "2": "014563",
+    "3": "256",
+    "4": "78521",
+    "5": "78946123",
+    "6": "98523",
+    "7": "854",
+    "8": "74569",
+    "9": "856",
+}

@@ -1,0 +1,226 @@
+"""The 13 perturbations as the published code makes them, its defects included.
+
+Known defects kept: one place for every typing error of captions of a length (`published_typos`);
+punctuation re-spaced and quotation marks turned into `` and '' by joining tokens; the first noun
+or adjective replaced by the first other lemma of any sense of any part of speech; "and true it
+true"; orders that may be the caption's own; text cut to 300 characters after the perturbation, so
+that a statement behind a long caption is lost; exceptions that leave the caption as it was.
+
+Deviations, because the models and data of the authors' run cannot come along:
+
+* shuffles are drawn from this caption's seed; theirs are not seeded at all;
+* part-of-speech tags, and the tokens of the noun and adjective shuffles, come from the tagger in
+  use; theirs from NLTK's perceptron and spaCy's en_core_web_sm;
+* NLTK's word tokenizer is the same, but sentences are split at every ".", "!" and "?" before white
+  space, where NLTK uses a trained model (punkt).
+
+Two of the three published copies of the code misspell `np.random.permutation` in the shuffle of
+nouns and adjectives, which then always fails and leaves the caption unperturbed; the copy followed
+here spells it right.
+
+Source: mariyahendriksen/model-robustness-for-itr, src/perturbations/ and
+  src/retrieval/retriever.py; the copies are mariyahendriksen/evaluating-cmr-in-vl and
+  bloomberg/evaluating-cmr-in-mm.
+"""
+
+import functools
+import random
+import re
+from collections.abc import Callable, Sequence
+
+from rapidfuzz.distance import Postfix, Prefix
+
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.edits import Span
+from eqforge.generators.text.perturbations import published_typos as typos
+from eqforge.generators.text.perturbations.record import VERSIONS, Perturbation, Reason
+from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
+from eqforge.schemas.errors import MissingExtra
+
+MAX_CHARACTERS = 300
+_NOUNS = ("NN", "NNS", "NNP", "NNPS")
+_ADJECTIVES = ("JJ", "JJR", "JJS")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+
+
+def perturb_as_published(name: str, analysis: Analysis, rng: random.Random) -> Perturbation:
+    """Returns what the published code would have sent to the model in place of a caption.
+
+    Args:
+      name: one of `PERTURBATIONS`.
+      analysis: the caption's.
+      rng: draws the orders of the shuffles; nothing else is random.
+
+    Raises:
+      KeyError: the name is unknown.
+      InputError: WordNet is needed and not on this machine.
+    """
+    before, reason = analysis.text, None
+    published = _PUBLISHED[name]
+    try:
+        after = published(analysis, rng)
+    except KeyError:  # a digit that the keyboard of `published_typos` lacks
+        after, reason = before, Reason.CODE_FAILED
+    after = after[:MAX_CHARACTERS]
+    applied = after != before[:MAX_CHARACTERS]
+    if not applied and reason is None:
+        reason = Reason.UNCHANGED
+    span_before, span_after = _changed_spans(before, after)
+    return Perturbation(
+        name=name,
+        mode="paper",
+        version=VERSIONS["paper"],
+        text=after,
+        applied=applied,
+        reason=reason,
+        spans_before=span_before,
+        spans_after=span_after,
+    )
+
+
+def replace_first_by_synonym(analysis: Analysis, tags: Sequence[str]) -> str:
+    """Replaces the first word with one of the tags that has a synonym, and re-spaces the text."""
+    words = _tagged_words(analysis)
+    for i, (word, tag) in enumerate(words):
+        if tag in tags and (synonym := first_synonym(word)) is not None:
+            words[i] = (synonym, tag)
+            break
+    return " ".join(word for word, _ in words)
+
+
+@functools.lru_cache(maxsize=65_536)
+def first_synonym(word: str) -> str | None:
+    """Returns the first lemma that is not the word, over its senses of any part of speech.
+
+    Raises:
+      InputError: WordNet is not on this machine.
+    """
+    wordnet = open_wordnet()
+    with WORDNET_LOCK:
+        for sense in wordnet.synsets(word):
+            for name in sense.lemma_names():
+                if name.lower() != word.lower():
+                    return str(name).replace("_", " ")
+    return None
+
+
+def shuffle_tagged(
+    analysis: Analysis, rng: random.Random, groups: Sequence[Callable[[str], bool]]
+) -> str:
+    """Permutes the tokens of each group of tags among their places; joins tokens by spaces."""
+    words, tags = zip(*tokens_as_in_spacy(analysis), strict=True) if analysis.text else ((), ())
+    shuffled = list(words)
+    for is_in_group in groups:
+        places = [i for i, tag in enumerate(tags) if is_in_group(tag)]
+        for place, word in zip(places, rng.sample(places, len(places)), strict=True):
+            shuffled[place] = words[word]
+    return " ".join(shuffled)
+
+
+def shuffle_trigrams(analysis: Analysis, rng: random.Random, *, within: bool) -> str:
+    """Shuffles tokens within groups of three, or the groups; joins by spaces."""
+    words = tokenize_words(analysis.text)
+    trigrams = [words[i : i + 3] for i in range(0, len(words), 3)]
+    for trigram in trigrams if within else [trigrams]:
+        rng.shuffle(trigram)
+    return " ".join(word for trigram in trigrams for word in trigram)
+
+
+def tokenize_words(text: str) -> list[str]:
+    """Returns the tokens of NLTK's word tokenizer, sentence by sentence.
+
+    Raises:
+      MissingExtra: NLTK is not installed.
+    """
+    tokenizer = _word_tokenizer()
+    return [word for part in _SENTENCE_END.split(text) for word in tokenizer(part)]
+
+
+@functools.cache
+def _word_tokenizer() -> Callable[[str], list[str]]:
+    try:
+        from nltk.tokenize import NLTKWordTokenizer
+    except ImportError as error:
+        raise MissingExtra("nltk", "text") from error
+    tokenize: Callable[[str], list[str]] = NLTKWordTokenizer().tokenize
+    return tokenize
+
+
+def _tagged_words(analysis: Analysis) -> list[tuple[str, str]]:
+    """Returns NLTK's tokens, each with the tag of the last of our tokens that begins in it."""
+    starts = {token.start: token.tag for token in analysis.tokens}
+    tagged, done = [], 0
+    for word in tokenize_words(analysis.text):
+        start, end = _locate(word, analysis.text, done)
+        tags = [starts[i] for i in range(start, end) if i in starts]
+        tagged.append((word, tags[-1] if tags else ""))
+        done = end
+    return tagged
+
+
+def _locate(word: str, text: str, done: int) -> tuple[int, int]:
+    """Returns where a token stands in the text; the tokenizer rewrites quotation marks."""
+    forms = (word, '"') if word in ("``", "''") else (word,)
+    found = [(at, at + len(form)) for form in forms if (at := text.find(form, done)) >= 0]
+    return min(found, default=(done, done))
+
+
+def tokens_as_in_spacy(analysis: Analysis) -> list[tuple[str, str]]:
+    """Returns tokens with tags; white space beyond one blank is a token too, as in spaCy."""
+    tokens, done = [], 0
+    for token in analysis.tokens:
+        tokens += _space_tokens(analysis.text[done : token.start], is_first=done == 0)
+        tokens.append((token.text, token.tag))
+        done = token.end
+    return tokens + _space_tokens(analysis.text[done:], is_first=done == 0)
+
+
+def _space_tokens(gap: str, *, is_first: bool) -> list[tuple[str, str]]:
+    rest = gap if is_first else gap.removeprefix(" ")
+    return [(rest, "_SP")] if rest else []
+
+
+def _changed_spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+    """Returns the one stretch that differs, as a span of either text; none where they are equal."""
+    if before == after:
+        return (), ()
+    prefix = Prefix.similarity(before, after)
+    suffix = Postfix.similarity(before[prefix:], after[prefix:])
+    return (
+        (Span(start=prefix, end=len(before) - suffix),),
+        (Span(start=prefix, end=len(after) - suffix),),
+    )
+
+
+def _is_noun(tag: str) -> bool:
+    return tag in _NOUNS
+
+
+def _is_adjective(tag: str) -> bool:
+    return tag in _ADJECTIVES
+
+
+def _is_other(tag: str) -> bool:
+    return tag not in _NOUNS and tag not in _ADJECTIVES
+
+
+def _shuffle_all(analysis: Analysis, rng: random.Random) -> str:
+    words = analysis.text.split(" ")
+    return " ".join(rng.sample(words, len(words)))
+
+
+_PUBLISHED: dict[str, Callable[[Analysis, random.Random], str]] = {
+    "char_swap": lambda analysis, _: typos.swap_characters(analysis.text),
+    "missing_char": lambda analysis, _: typos.drop_character(analysis.text),
+    "extra_char": lambda analysis, _: typos.add_character(analysis.text),
+    "nearby_char": lambda analysis, _: typos.hit_nearby_key(analysis.text),
+    "synonym_noun": lambda analysis, _: replace_first_by_synonym(analysis, _NOUNS),
+    "synonym_adj": lambda analysis, _: replace_first_by_synonym(analysis, _ADJECTIVES),
+    "distraction_true": lambda analysis, _: analysis.text.strip(".") + " and true it true.",
+    "distraction_false": lambda analysis, _: analysis.text.strip(".") + " and false is false.",
+    "shuffle_nouns_and_adj": lambda a, rng: shuffle_tagged(a, rng, (_is_noun, _is_adjective)),
+    "shuffle_all_words": _shuffle_all,
+    "shuffle_allbut_nouns_and_adj": lambda a, rng: shuffle_tagged(a, rng, (_is_other,)),
+    "shuffle_within_trigrams": lambda a, rng: shuffle_trigrams(a, rng, within=True),
+    "shuffle_trigrams": lambda a, rng: shuffle_trigrams(a, rng, within=False),
+}

@@ -1,0 +1,123 @@
+"""Words in another order: nouns and adjectives, all words, all others, and by threes.
+
+The words move, the punctuation and the white space between them stay. A word is what stands
+between white space, without the punctuation at its ends, so that "man's" and "t-shirt" move whole;
+only the shuffle of nouns and adjectives moves single tokens ("man" of "man's"), and of them none
+that is glued to another by a hyphen or a letter. An order is drawn until the caption reads
+differently, letter case apart: of the orders that there are, at most about half read the same.
+
+Source: `TextShuffler` in ARO's dataset_zoo/perturbations.py, which the published code copies. It
+splits otherwise (see `paper`), joins by spaces and may return the caption itself.
+"""
+
+import random
+import re
+from collections.abc import Callable, Sequence
+
+from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun
+from eqforge.generators.text.edits import Edit, Span
+from eqforge.generators.text.perturbations.record import Reason
+from eqforge.generators.text.tokenizer import MARKS
+
+_WORD = re.compile(rf"\w(?:\S*[\w{MARKS}])?")
+_ATTEMPTS = 64
+
+
+def shuffle_nouns_and_adjectives(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
+    """Puts the nouns in another order among their places, and the adjectives among theirs."""
+    free = [token for token in analysis.tokens if _stands_alone(analysis.text, token)]
+    nouns = [_span(token) for token in free if is_noun(token)]
+    adjectives = [_span(token) for token in free if is_adjective(token)]
+
+    def draw(words: list[str]) -> list[str]:
+        return [*_shuffled(words[: len(nouns)], rng), *_shuffled(words[len(nouns) :], rng)]
+
+    return _rearrange(analysis.text, nouns + adjectives, draw)
+
+
+def shuffle_all_words(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
+    """Puts all words in another order."""
+    return _rearrange(analysis.text, find_words(analysis.text), lambda words: _shuffled(words, rng))
+
+
+def shuffle_other_words(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
+    """Puts all words but those that hold a noun or an adjective in another order."""
+    fixed = [token for token in analysis.tokens if is_noun(token) or is_adjective(token)]
+    starts = [token.start for token in fixed]
+    others = [
+        word
+        for word in find_words(analysis.text)
+        if not any(word.start <= start < word.end for start in starts)
+    ]
+    return _rearrange(analysis.text, others, lambda words: _shuffled(words, rng))
+
+
+def shuffle_within_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
+    """Puts the words of each group of three, counted from the start, in another order."""
+
+    def draw(words: list[str]) -> list[str]:
+        return [word for group in _trigrams(words) for word in _shuffled(group, rng)]
+
+    return _rearrange(analysis.text, find_words(analysis.text), draw)
+
+
+def shuffle_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
+    """Puts the groups of three words, counted from the start, in another order."""
+
+    def draw(words: list[str]) -> list[str]:
+        groups = _trigrams(words)
+        rng.shuffle(groups)
+        return [word for group in groups for word in group]
+
+    return _rearrange(analysis.text, find_words(analysis.text), draw)
+
+
+def find_words(text: str) -> list[Span]:
+    """Returns the words between white space, without the punctuation at their ends."""
+    return [Span(start=match.start(), end=match.end()) for match in _WORD.finditer(text)]
+
+
+def _rearrange(
+    text: str, places: Sequence[Span], draw: Callable[[list[str]], list[str]]
+) -> list[Edit] | Reason:
+    """Returns the edits that put the words of these places in a drawn order.
+
+    Args:
+      text: the caption.
+      places: spans of words, none overlapping another.
+      draw: returns the same words in a random order; called until the order reads differently.
+    """
+    words = [text[place.start : place.end] for place in places]
+    folded = [word.casefold() for word in words]
+    if len(set(folded)) < 2:
+        return Reason.ONE_ORDER_ONLY
+    for _ in range(_ATTEMPTS):
+        drawn = draw(words)
+        if [word.casefold() for word in drawn] != folded:
+            edits = [
+                Edit(start=place.start, end=place.end, replacement=word)
+                for place, before, word in zip(places, words, drawn, strict=True)
+                if word != before
+            ]
+            return sorted(edits, key=lambda edit: edit.start)
+    return Reason.ONE_ORDER_ONLY
+
+
+def _shuffled(words: list[str], rng: random.Random) -> list[str]:
+    order = words[:]
+    rng.shuffle(order)
+    return order
+
+
+def _trigrams(words: list[str]) -> list[list[str]]:
+    return [words[i : i + 3] for i in range(0, len(words), 3)]
+
+
+def _span(token: Token) -> Span:
+    return Span(start=token.start, end=token.end)
+
+
+def _stands_alone(text: str, token: Token) -> bool:
+    """Tells whether no letter, digit, hyphen or underscore touches the token."""
+    around = text[token.start - 1 : token.start] + text[token.end : token.end + 1]
+    return not any(character.isalnum() or character in "-_" for character in around)

@@ -1,0 +1,154 @@
+"""Nouns and adjectives replaced by words that mean the same in a caption.
+
+A list for captions comes first; for other words, WordNet's: of the part of speech, in the word's
+first (most frequent) sense, which has to be the synonym's first sense too, and with the synonym
+counted at least `MIN_COUNT` times in that sense in the texts that WordNet's senses are counted in.
+So "couch" becomes "sofa", and neither "put" nor "redact", as in the published code.
+
+Parts of compounds ("fire hydrant") keep their word. Number, degree and letter case follow the word
+replaced, and so does the article before it.
+"""
+
+import csv
+import functools
+import random
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Literal
+
+from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun
+from eqforge.generators.text.articles import article_for
+from eqforge.generators.text.edits import Edit
+from eqforge.generators.text.inflection import inflect_word
+from eqforge.generators.text.perturbations.record import Reason
+from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
+
+PartOfSpeech = Literal["n", "a"]
+
+MIN_COUNT = 2
+_TAGS: dict[PartOfSpeech, tuple[str, ...]] = {"n": ("NN", "NNS"), "a": ("JJ", "JJR", "JJS")}
+_PLAIN_TAGS = ("NN", "JJ")
+
+
+def replace_by_synonyms(
+    analysis: Analysis, rng: random.Random, pos: PartOfSpeech, max_words: int = 1
+) -> list[Edit] | Reason:
+    """Replaces up to `max_words` words of a part of speech, drawn from those with a synonym.
+
+    Args:
+      analysis: the caption's.
+      rng: draws the words and, where there are several, the synonyms.
+      pos: "n" for common nouns, "a" for adjectives.
+      max_words: 1 or more; fewer are replaced where fewer can be.
+
+    Raises:
+      InputError: WordNet is not on this machine; says how to get it.
+    """
+    options = {
+        index: forms
+        for index, token in enumerate(analysis.tokens)
+        if token.tag in _TAGS[pos]
+        and not _is_in_compound(analysis.tokens, index)
+        and (forms := _inflected_synonyms(token.text.lower(), token.lemma, token.tag, pos))
+    }
+    if not options:
+        return Reason.NO_SYNONYM
+    chosen = sorted(rng.sample(list(options), min(max_words, len(options))))
+    return [
+        edit
+        for index in chosen
+        for edit in replacement_edits(analysis.tokens, index, rng.choice(options[index]))
+    ]
+
+
+@functools.lru_cache(maxsize=65_536)
+def find_synonyms(lemma: str, pos: PartOfSpeech) -> tuple[str, ...]:
+    """Returns the words that may stand for a word in a caption; none where none is sure.
+
+    Args:
+      lemma: dictionary form, in lower case.
+      pos: "n" or "a".
+
+    Raises:
+      InputError: WordNet is not on this machine; says how to get it.
+    """
+    listed = _caption_synonyms().get((pos, lemma))
+    return _wordnet_synonyms(lemma, pos) if listed is None else listed
+
+
+def replacement_edits(tokens: Sequence[Token], index: int, replacement: str) -> list[Edit]:
+    """Returns the edits that put a word in a token's place, with the article before it agreeing.
+
+    Args:
+      tokens: the caption's.
+      index: the token that is replaced.
+      replacement: inflected, in lower case; it takes the letter case of the token.
+    """
+    token = tokens[index]
+    cased = match_case(replacement, token.text)
+    edits = [Edit(start=token.start, end=token.end, replacement=cased)]
+    article = tokens[index - 1] if index > 0 else None
+    if article is not None and article.text.lower() in ("a", "an"):
+        agreeing = article_for(replacement)
+        if agreeing is not None and agreeing != article.text.lower():
+            cased = match_case(agreeing, article.text)
+            edits.insert(0, Edit(start=article.start, end=article.end, replacement=cased))
+    return edits
+
+
+def match_case(replacement: str, replaced: str) -> str:
+    """Returns the replacement in the letter case of the replaced word: lower, Capital or ALL."""
+    if len(replaced) > 1 and replaced.isupper():
+        return replacement.upper()
+    if replaced[:1].isupper():
+        return replacement[:1].upper() + replacement[1:]
+    return replacement
+
+
+@functools.lru_cache(maxsize=65_536)
+def _inflected_synonyms(word: str, lemma: str, tag: str, pos: PartOfSpeech) -> tuple[str, ...]:
+    """Returns the synonyms in the word's form, but for the word itself: "axes" of "axis"."""
+    synonyms = find_synonyms(lemma, pos)
+    forms = synonyms if tag in _PLAIN_TAGS else [inflect_word(name, tag) for name in synonyms]
+    return tuple(form for form in forms if form is not None and form.lower() != word)
+
+
+def _is_in_compound(tokens: Sequence[Token], index: int) -> bool:
+    """Tells whether a noun or a hyphen stands next to the word: it is part of another word.
+
+    An adjective may stand before a noun, of course.
+    """
+    before = tokens[index - 1] if index > 0 else None
+    after = tokens[index + 1] if index + 1 < len(tokens) else None
+    if any(token is not None and token.tag == "HYPH" for token in (before, after)):
+        return True
+    if is_adjective(tokens[index]):
+        return False
+    return any(token is not None and is_noun(token) for token in (before, after))
+
+
+def _wordnet_synonyms(lemma: str, pos: PartOfSpeech) -> tuple[str, ...]:
+    wordnet = open_wordnet()
+    with WORDNET_LOCK:
+        senses = wordnet.synsets(lemma, pos)
+        if not senses or lemma not in senses[0].lemma_names():
+            return ()
+        return tuple(
+            word.name()
+            for word in senses[0].lemmas()
+            if word.name() != lemma
+            and word.name().isalpha()
+            and word.name().islower()
+            and word.count() >= MIN_COUNT
+            and wordnet.synsets(word.name(), pos)[0] == senses[0]
+        )
+
+
+@functools.cache
+def _caption_synonyms() -> dict[tuple[str, str], tuple[str, ...]]:
+    """Returns the list for captions; no synonyms where WordNet's first sense is seldom meant."""
+    resource = files("eqforge.generators.text") / "data" / "caption_synonyms.tsv"
+    rows = csv.DictReader(resource.read_text(encoding="utf-8").splitlines(), delimiter="\t")
+    return {
+        (row["pos"], row["word"]): tuple(filter(None, row["synonyms"].split(","))) for row in rows
+    }

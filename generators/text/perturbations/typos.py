@@ -1,0 +1,87 @@
+"""Typing errors: two characters swapped, one missing, one too many, one from the next key.
+
+Each damages one word of two or more letters and digits, at a place drawn uniformly from all where
+the damage shows. One-letter words stay whole: "a" without its letter is no typing error.
+"""
+
+import random
+import re
+from collections.abc import Iterator
+
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.edits import Edit
+from eqforge.generators.text.perturbations.keyboard import NEIGHBOURING_LETTERS
+from eqforge.generators.text.perturbations.record import Reason
+
+_WORD = re.compile(r"[^\W_]{2,}")
+
+
+def swap_characters(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
+    """Swaps two neighbouring characters of a word; upper and lower case keep their places."""
+    places = [
+        start + i
+        for start, word in _words(analysis.text)
+        for i in range(len(word) - 1)
+        if word[i] != word[i + 1]
+    ]
+    while places:
+        place = places.pop(rng.randrange(len(places)))
+        pair = analysis.text[place : place + 2]
+        swapped = _swap(*pair)
+        if swapped.casefold() != pair.casefold():
+            return [Edit(start=place, end=place + 2, replacement=swapped)]
+    return Reason.NO_WORD_TO_EDIT
+
+
+def drop_character(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
+    """Leaves out one character of a word."""
+    places = [start + i for start, word in _words(analysis.text) for i in range(len(word))]
+    if not places:
+        return Reason.NO_WORD_TO_EDIT
+    place = rng.choice(places)
+    return [Edit(start=place, end=place + 1, replacement="")]
+
+
+def add_character(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
+    """Puts a letter from a neighbouring key before a letter of a word, in the same case."""
+    return _hit_neighbour(analysis, rng, replaced=0)
+
+
+def hit_nearby_key(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
+    """Replaces a letter of a word by one from a neighbouring key, in the same case.
+
+    Digits are left alone: another number is another statement.
+    """
+    return _hit_neighbour(analysis, rng, replaced=1)
+
+
+def _hit_neighbour(analysis: Analysis, rng: random.Random, replaced: int) -> list[Edit] | Reason:
+    places = [
+        start + i
+        for start, word in _words(analysis.text)
+        for i, letter in enumerate(word)
+        if letter.lower() in NEIGHBOURING_LETTERS
+    ]
+    if not places:
+        return Reason.NO_WORD_TO_EDIT
+    place = rng.choice(places)
+    letter = analysis.text[place]
+    neighbour = rng.choice(NEIGHBOURING_LETTERS[letter.lower()])
+    cased = neighbour.upper() if letter.isupper() else neighbour
+    return [Edit(start=place, end=place + replaced, replacement=cased)]
+
+
+def _words(text: str) -> Iterator[tuple[int, str]]:
+    """Yields the start and text of each run of two or more letters and digits."""
+    return ((match.start(), match[0]) for match in _WORD.finditer(text))
+
+
+def _swap(first: str, second: str) -> str:
+    """Returns the two characters in the other order, each in the case of the place it takes."""
+    return _cased_as(second, first) + _cased_as(first, second)
+
+
+def _cased_as(character: str, place: str) -> str:
+    """Returns the character in the case of another, where that is a single character too."""
+    cased = character.upper() if place.isupper() else character.lower()
+    return cased if len(cased) == 1 and place.lower() != place.upper() else character

@@ -1,0 +1,184 @@
+import dataclasses
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eqforge.generators.text.edits import EditedText, apply_edits, invert
+from eqforge.generators.text.granularity import measure_granularity
+from eqforge.generators.text.perturbations.perturb import perturb, perturb_all
+from eqforge.generators.text.perturbations.record import (
+    DISTRACTIONS,
+    PERTURBATIONS,
+    SHUFFLES,
+    SYNONYMS,
+    TYPOS,
+    Perturbation,
+    PerturbationSettings,
+    Reason,
+)
+from eqforge.generators.text.perturbations.shuffles import find_words
+from eqforge.generators.text.taggers import load_tagger
+
+PAPER = PerturbationSettings(mode="paper")
+REFUSALS = {
+    **dict.fromkeys(TYPOS, Reason.NO_WORD_TO_EDIT),
+    **dict.fromkeys(SYNONYMS, Reason.NO_SYNONYM),
+    **dict.fromkeys(DISTRACTIONS, Reason.NO_WORDS),
+    **dict.fromkeys(SHUFFLES, Reason.ONE_ORDER_ONLY),
+}
+WORDS = (
+    "a A the man's dog dogs red big couch t-shirt runs, on . ... \u00e9t\u00e9 \u00dfs 8 # isn't"
+)
+CAPTIONS = st.text(max_size=40) | st.lists(
+    st.sampled_from([*WORDS.split(), " ", "\n", "\u3000"]), max_size=14
+).map(" ".join)
+
+
+def check_spans(caption: str, result: Perturbation) -> None:
+    """Outside the spans nothing changed, and the edits can be undone."""
+    edited = EditedText(
+        text=result.text, spans_before=result.spans_before, spans_after=result.spans_after
+    )
+    assert apply_edits(result.text, invert(caption, edited)).text == caption
+
+
+def check_corrected(caption: str, result: Perturbation) -> None:
+    check_spans(caption, result)
+    if result.applied:
+        assert result.reason is None
+        assert result.text.casefold() != caption.casefold()
+        assert result.spans_before
+    else:
+        assert result.reason is REFUSALS[result.name]
+        assert (result.text, result.spans_before) == (caption, ())
+    if result.name in SHUFFLES:
+        check_permutation(caption, result.text)
+
+
+def check_permutation(caption: str, shuffled: str) -> None:
+    """The same words, and the same punctuation and white space between them."""
+    assert Counter(shuffled) == Counter(caption)
+    assert [len(gap) for gap in re.findall(r"\s+", shuffled)] == [
+        len(gap) for gap in re.findall(r"\s+", caption)
+    ]
+
+
+@pytest.mark.usefixtures("wordnet")
+@settings(deadline=None)  # the first example loads the lexica
+@given(CAPTIONS, st.integers(0, 2**63 - 1))
+def test_any_caption_is_perturbed_or_refused_with_its_reason(caption: str, seed: int) -> None:
+    (analysis,) = load_tagger().analyse([caption])
+    results = perturb_all(analysis, "id", seed)
+    assert tuple(result.name for result in results) == PERTURBATIONS
+    for result in results:
+        check_corrected(caption, result)
+
+
+@pytest.mark.usefixtures("wordnet")
+@settings(deadline=None)  # the first example loads the lexica
+@given(CAPTIONS, st.integers(0, 2**63 - 1))
+def test_word_shuffles_permute_words(caption: str, seed: int) -> None:
+    (analysis,) = load_tagger().analyse([caption])
+    before = [caption[word.start : word.end] for word in find_words(caption)]
+    for name in SHUFFLES[1:]:
+        after = perturb(name, analysis, seed).text
+        found = [after[word.start : word.end] for word in find_words(after)]
+        assert sorted(found) == sorted(before)
+
+
+@pytest.mark.usefixtures("wordnet")
+@settings(deadline=None)  # the first example loads the lexica
+@given(CAPTIONS, st.integers(0, 2**63 - 1))
+def test_paper_mode_takes_any_caption(caption: str, seed: int) -> None:
+    (analysis,) = load_tagger().analyse([caption])
+    for result in perturb_all(analysis, "id", seed, PAPER):
+        check_spans(caption, result)
+        assert result.applied == (result.text != caption[:300])
+        assert result.applied == (result.reason is None)
+
+
+@pytest.mark.usefixtures("wordnet")
+def test_a_caption_is_perturbed_alike_wherever_it_stands_and_otherwise_under_other_ids() -> None:
+    text = "A big dog sits near the red couch, on a rug."
+    (analysis,) = load_tagger().analyse([text])
+    (among_others,) = load_tagger().analyse(["x", text])[1:]
+    first = perturb_all(analysis, "coco/1", 7)
+    assert perturb_all(among_others, "coco/1", 7) == first
+    assert perturb_all(analysis, "coco/2", 7) != first
+    assert perturb_all(analysis, "coco/1", 8) != first
+    assert perturb_all(analysis, "coco/1", 0) != first
+
+
+@pytest.mark.usefixtures("wordnet")
+def test_more_words_are_replaced_on_demand() -> None:
+    (analysis,) = load_tagger().analyse(["a couch on a rug"])
+    two = PerturbationSettings(max_synonyms=2)
+    assert perturb("synonym_noun", analysis, 0, two).text == "a sofa on a carpet"
+
+
+def test_an_unknown_name_is_a_key_error() -> None:
+    (analysis,) = load_tagger().analyse(["a cat"])
+    for mode in (PerturbationSettings(), PAPER):
+        with pytest.raises(KeyError):
+            perturb("no_such_name", analysis, 0, mode)
+
+
+@pytest.mark.usefixtures("wordnet")
+def test_another_process_with_another_hash_seed_perturbs_alike() -> None:
+    captions = ["A big dog sits near the red couch, on a rug.", "Two kids' t-shirts\nare wet!"]
+    code = (
+        "import json,sys,dataclasses as d\n"
+        "from eqforge.generators.text.taggers import load_tagger\n"
+        "from eqforge.generators.text.perturbations.perturb import *\n"
+        "out=[[d.asdict(p) for p in perturb_all(a,str(i),1,PerturbationSettings(mode=m))]\n"
+        "     for m in ('corrected','paper')\n"
+        "     for i,a in enumerate(load_tagger().analyse(json.loads(sys.argv[1])))]\n"
+        "print(json.dumps(out))"
+    )
+    there = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(captions)],
+        env={**os.environ, "PYTHONHASHSEED": "4711"},
+        capture_output=True,
+        check=True,
+    ).stdout
+    analyses = load_tagger().analyse(captions)
+    here = [
+        [dataclasses.asdict(result) for result in perturb_all(analysis, str(i), 1, mode)]
+        for mode in (PerturbationSettings(), PAPER)
+        for i, analysis in enumerate(analyses)
+    ]
+    assert json.loads(there) == json.loads(json.dumps(here))
+
+
+@pytest.mark.usefixtures("wordnet")
+def test_all_coco_captions_are_perturbed_and_measured(data_folder: Path) -> None:
+    """The books balance over all captions, and no caption raises; paper mode on every fifth."""
+    path = data_folder / "coco" / "captions_val2017.json"
+    records: list[dict[str, Any]] = json.loads(path.read_text())["annotations"]
+    tagger = load_tagger()
+    books = Counter[tuple[str, str | None]]()
+    for position, record in enumerate(records):
+        (analysis,) = tagger.analyse([record["caption"]])
+        for result in perturb_all(analysis, f"coco/{record['id']}", 0):
+            check_corrected(record["caption"], result)
+            books[result.name, result.reason] += 1
+        if position % 5 == 0:
+            for result in perturb_all(analysis, f"coco/{record['id']}", 0, PAPER):
+                check_spans(record["caption"], result)
+        measure_granularity(analysis)
+    assert len(records) == 25_014
+    for name in PERTURBATIONS:
+        assert sum(books[name, reason] for reason in (None, *Reason)) == len(records)
+    for name in (*TYPOS, *DISTRACTIONS, *SHUFFLES):
+        assert books[name, None] > 0.99 * len(records)
+    assert books["synonym_noun", None] > 0.4 * len(records)
+    assert books["synonym_adj", None] > 0.15 * len(records)

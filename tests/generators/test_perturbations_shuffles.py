@@ -1,0 +1,113 @@
+import random
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.edits import Edit, apply_edits
+from eqforge.generators.text.perturbations.record import Reason
+from eqforge.generators.text.perturbations.shuffles import (
+    find_words,
+    shuffle_all_words,
+    shuffle_nouns_and_adjectives,
+    shuffle_other_words,
+    shuffle_trigrams,
+    shuffle_within_trigrams,
+)
+from eqforge.generators.text.taggers import load_tagger
+
+Shuffle = Callable[[Analysis, random.Random], list[Edit] | Reason]
+
+
+def orders(shuffle: Shuffle, text: str, seeds: int = 600) -> Counter[str]:
+    """The texts a shuffle makes, and how often, over many seeds."""
+    (analysis,) = load_tagger().analyse([text])
+    results = Counter[str]()
+    for seed in range(seeds):
+        edits = shuffle(analysis, random.Random(seed))
+        assert not isinstance(edits, Reason)
+        results[apply_edits(text, edits).text] += 1
+    return results
+
+
+def test_words_are_what_stands_between_spaces_without_outer_punctuation() -> None:
+    text = '"A man\'s t-shirt," (red/blue) - cafe\u0301!'
+    words = [text[word.start : word.end] for word in find_words(text)]
+    assert words == ["A", "man's", "t-shirt", "red/blue", "cafe\u0301"]
+
+
+def test_all_other_orders_of_words_are_drawn_equally_often() -> None:
+    found = orders(shuffle_all_words, "One, two: three.", seeds=1_000)
+    assert set(found) == {
+        "One, three: two.",
+        "two, One: three.",
+        "two, three: One.",
+        "three, One: two.",
+        "three, two: One.",
+    }
+    assert all(150 < count < 250 for count in found.values())
+
+
+def test_nouns_and_adjectives_change_places_among_themselves() -> None:
+    found = orders(shuffle_nouns_and_adjectives, "a red man's cat, a wet dog")
+    nouns = ["man", "cat", "dog"]
+    for text in found:
+        assert sorted(word for word in nouns if word in text) == sorted(nouns)
+        assert text.replace("red", "?").replace("wet", "?").startswith("a ? ")
+        assert "'s" in text
+        assert text.count(",") == 1
+    assert len(found) == 6 * 2 - 1
+
+
+def test_nouns_glued_to_other_words_stay() -> None:
+    found = orders(shuffle_nouns_and_adjectives, "a dog near a cat-tree_house and a cow", seeds=20)
+    assert set(found) == {"a cow near a cat-tree_house and a dog"}
+
+
+def test_all_but_nouns_and_adjectives_move() -> None:
+    found = orders(shuffle_other_words, "the man's hat on a red box")
+    assert set(found) == {
+        "the man's hat a on red box",
+        "on man's hat the a red box",
+        "on man's hat a the red box",
+        "a man's hat the on red box",
+        "a man's hat on the red box",
+    }
+
+
+def test_words_move_within_their_group_of_three() -> None:
+    found = orders(shuffle_within_trigrams, "one two three four five")
+    assert len(found) == 6 * 2 - 1
+    for text in found:
+        words = text.split()
+        assert sorted(words[:3]) == ["one", "three", "two"]
+        assert sorted(words[3:]) == ["five", "four"]
+
+
+def test_groups_of_three_move_whole() -> None:
+    found = orders(shuffle_trigrams, "one two three, four five six; seven.", seeds=200)
+    assert set(found) == {
+        "one two three, seven four five; six.",
+        "four five six, one two three; seven.",
+        "four five six, seven one two; three.",
+        "seven one two, three four five; six.",
+        "seven four five, six one two; three.",
+    }
+
+
+@pytest.mark.parametrize(
+    ("shuffle", "text"),
+    [
+        (shuffle_all_words, "cat"),
+        (shuffle_all_words, "Cat cat, CAT."),
+        (shuffle_nouns_and_adjectives, "a dog and a dog"),
+        (shuffle_trigrams, "a man runs"),
+        (shuffle_within_trigrams, "dog dog dog cat"),
+        (shuffle_other_words, "red cats"),
+        (shuffle_trigrams, ""),
+    ],
+)
+def test_words_that_have_one_order_only_are_refused(shuffle: Shuffle, text: str) -> None:
+    (analysis,) = load_tagger().analyse([text])
+    assert shuffle(analysis, random.Random(0)) is Reason.ONE_ORDER_ONLY
