@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from eqforge.generators.text.coordination.conjuncts import SWAP_REFUSALS
 from eqforge.generators.text.hard_positives.records import REFUSALS
 from eqforge.schemas.frames import FRAME_REASONS
 from eqforge.schemas.scores import CAPTION_REASONS, IMAGE_REASONS, PAIR_REASONS
@@ -36,7 +37,11 @@ STAGE_REASONS: Final[Mapping[str, Mapping[str, str]]] = {
         **_LINTS,
     },
     "perturbations": {},
-    "hard_positives": dict(REFUSALS),
+    "hard_positives": {
+        "not_selected": "The published rule selects no word of the record.",
+        **SWAP_REFUSALS,
+        **REFUSALS,
+    },
     "training_texts": {},
     "frames": {**FRAME_REASONS, **IMAGE_REASONS},
     "pairs": {

@@ -21,6 +21,10 @@ DATASETS = {
     "eq-gebc": ("eqforge.pipelines.eq_gebc", "Pairs around event boundaries (GEB+)."),
     "eq-ag": ("eqforge.pipelines.eq_ag", "Pairs of changing scene graphs (Action Genome)."),
     "eq-video": ("eqforge.pipelines.eq_video", "Pairs of moments of your own captioned videos."),
+    "hard-positives": (
+        "eqforge.pipelines.hard_positives",
+        "Captions reworded to stay true, beside false ones: REPLACE and SWAP sets.",
+    ),
     "retrieval-perturbations": (
         "eqforge.pipelines.retrieval_perturbations",
         "Captions in 13 perturbations each, and their granularity.",

@@ -1,0 +1,215 @@
+r"""Hard positives beside hard negatives: REPLACE and SWAP sets (Kamath et al.).
+
+Example:
+    eqforge build hard-positives --vl-checklist VL-CheckList/data --output out/replace
+    eqforge build hard-positives --pairs visual_genome_attribution.json --output out/swap
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+from more_itertools import batched
+
+from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
+from eqforge.generators.text.lexicon import load_lexicon
+from eqforge.pipelines.driver import Pipeline, Target, build_command
+from eqforge.pipelines.settings import DatasetConfig, Mode, RunSettings, selection_of
+from eqforge.pipelines.text import check_images, image_folder, media_root
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import is_sampled
+from eqforge.schemas.text_pairs import read_text_pairs
+from eqforge.schemas.text_tables import HARD_POSITIVES
+from eqforge.schemas.vl_checklist import read_vl_checklist
+from eqforge.transforms import hard_positives
+from eqforge.transforms.dataset import WriteDataset
+from eqforge.transforms.hard_positives import (
+    FoilRecord,
+    HardPositiveRules,
+    ImageTexts,
+    MakeHardPositives,
+    PairRecord,
+    TextsBatch,
+)
+from eqforge.transforms.plan import PlanFiles, ReadPlan
+from eqforge.transforms.tables import files_for
+from eqforge.transforms.text_tables import media_tables, split_work, text_table
+from eqforge.transforms.text_work import CAPTIONS
+from eqforge.transforms.write import Table
+
+NAME = "hard-positives"
+BATCH = 256
+Text = FoilRecord | PairRecord
+FOLDERS = {"attribute": "Attribute/vg", "relation": "Relation/vg"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config(DatasetConfig):
+    """Captions with a rewording that stays true and one that is false: REPLACE and SWAP sets."""
+
+    vl_checklist: Path | None = None
+    """VL-CheckList's folder `data`: its Visual Genome files give the REPLACE set."""
+
+    kinds: tuple[str, ...] = ("attribute", "relation")
+    """Which of VL-CheckList's files are read."""
+
+    pairs: Path | None = None
+    """A file of text pairs (ARO, SugarCrepe, JSON lines ...): its captions give the SWAP set."""
+
+    lexicon: Path | None = None
+    """Your own lexicon of words and replacements; without it the paper's."""
+
+    weak_synonyms: bool = True
+    """Use the lexicon's weak synonyms, such as metallic for silver, in corrected mode."""
+
+    images: Path | None = None
+    """Folder of the images: they are embedded, and a record whose image is missing is a reject."""
+
+    spacy_model: str | None = None
+    """A spaCy pipeline for swaps; without it a tagger that needs no data."""
+
+
+def plan(config: Config) -> Iterator[TextsBatch]:
+    """Yields the records of a source, image by image, in batches of images."""
+    by_image: dict[str, list[Any]] = {}
+    for text in select_texts(_texts(config), config.run):
+        by_image.setdefault(text.image, []).append(text)
+    texts = (
+        ImageTexts(
+            image=image,
+            foils=tuple(text for text in found if isinstance(text, FoilRecord)),
+            pairs=tuple(text.pair for text in found if isinstance(text, PairRecord)),
+        )
+        for image, found in by_image.items()
+    )
+    for batch in batched(texts, BATCH):
+        yield TextsBatch(images=tuple(batch))
+
+
+def select_texts(texts: Iterable[Text], run: RunSettings) -> Iterator[Text]:
+    """Yields the records that the run settings select; the limit counts records.
+
+    Raises:
+      InputError: a selection is wrong, or a sample named in `only` is of no record.
+    """
+    selection, missing, number = selection_of(run), set(run.only), 0
+    for text in texts:
+        # A published record can give two samples, named by the record and the pass.
+        named = {name for name in run.only if name.startswith(text.text_id)}
+        missing -= named
+        if run.only and not named:
+            continue
+        if is_sampled(text.image, selection.sample) and number != selection.limit:
+            number += 1
+            yield text
+    if missing:
+        raise InputError(f"--only: there is no record for {min(missing)!r}")
+
+
+def _texts(config: Config) -> Iterator[Text]:
+    for kind, group, path in _vl_checklist_files(config):
+        for record in read_vl_checklist(path):
+            yield FoilRecord(kind=kind, group=group, record=record)
+    if config.pairs is not None:
+        yield from (PairRecord(pair=pair) for pair in read_text_pairs(config.pairs))
+
+
+def _vl_checklist_files(config: Config) -> Iterator[tuple[Any, str, Path]]:
+    if config.vl_checklist is not None:
+        for kind, groups in PUBLISHED_GROUPS.items():
+            if kind in config.kinds:
+                yield from (
+                    (kind, group, config.vl_checklist / FOLDERS[kind] / f"{group}.json")
+                    for group in groups
+                )
+
+
+def build(root: beam.Pipeline, target: Target[Config]) -> None:
+    """Wires the pipeline."""
+    works = (
+        root
+        | "ReadPlan" >> ReadPlan(target.plan_files, TextsBatch)
+        | "MakeHardPositives" >> MakeHardPositives(rules(target.config), target.notes)
+    )
+    _ = split_work(works, target.dataset.tables) | "WriteDataset" >> WriteDataset(target.dataset)
+
+
+def rules(config: Config) -> HardPositiveRules:
+    """Returns how the hard positives of a configuration are made."""
+    return HardPositiveRules(
+        published=config.mode == "paper",
+        lexicon=load_lexicon(config.lexicon),
+        allow_weak=config.weak_synonyms,
+        spacy_model=config.spacy_model,
+        images=image_folder(config.images, config.run),
+        only=config.run.only,
+    )
+
+
+def inputs(config: Config) -> Iterable[Path]:
+    """Returns the files of the source and the lexicon."""
+    named = (config.pairs, config.lexicon)
+    files = [path for _, _, path in _vl_checklist_files(config)]
+    return (*files, *(path for path in named if path is not None))
+
+
+def check(config: Config) -> None:
+    """Checks that there is one source, the images and the lexicon, before any work.
+
+    Raises:
+      InputError: there is no source, or two.
+    """
+    if (config.vl_checklist is None) == (config.pairs is None):
+        raise InputError("name one source: --vl-checklist FOLDER or --pairs FILE")
+    if unknown := sorted(set(config.kinds) - set(FOLDERS)):
+        raise InputError(f"--kinds {unknown[0]}: expected {' or '.join(FOLDERS)}")
+    check_images(config.images)
+    load_lexicon(config.lexicon)
+
+
+def measure(batch: TextsBatch) -> dict[str, int]:
+    """Returns what a batch adds to the counts of a plan."""
+    records = sum(len(texts.foils) + len(texts.pairs) for texts in batch.images)
+    return {"images": len(batch.images), "records": records}
+
+
+def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
+    """Returns the tables, sized for a plan."""
+    records = plan.counts.get("records", 0)
+    shards = files_for(records, config.run.samples_per_file)
+    return (
+        text_table("samples", HARD_POSITIVES, "sample_id", shards),
+        *media_tables(records, None if config.images is None else media_root(config.run)),
+    )
+
+
+def defaults(_: Mode) -> dict[str, Any]:
+    """Returns the fields that a mode sets: the mode itself decides the rules."""
+    return {}
+
+
+PIPELINE = Pipeline(
+    name=NAME,
+    config=Config,
+    defaults=defaults,
+    inputs=inputs,
+    check=check,
+    plan=plan,
+    measure=measure,
+    build=build,
+    tables=tables,
+    stages=(CAPTIONS, hard_positives.HARD_POSITIVES),
+    steps=("reworded",),
+)
+
+
+def main(argv: list[str]) -> int:
+    """Builds the dataset as the command line says."""
+    return build_command(PIPELINE, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
