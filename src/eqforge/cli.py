@@ -14,6 +14,11 @@ COMMANDS = {
     "build": ("eqforge.pipelines.driver", "Build a dataset."),
     "verify": ("eqforge.verify", "Check a finished dataset: digests, schemas, ids, images, books."),
     "inspect": ("eqforge.inspection", "Show counts, reasons, columns and a few rows of a dataset."),
+    "lint": (
+        "eqforge.generators.text.lints.command",
+        "Find defects of text pairs: published files, your own, or a dataset.",
+    ),
+    "setup": ("eqforge.provision", "Fetch what a step needs and no package brings: wordnet."),
 }
 # The datasets, and the pipeline file of each.
 DATASETS = {
