@@ -1,7 +1,11 @@
 """pyproject.toml, the locks and docs/dependencies.md name the same dependencies."""
 
+import ast
 import re
+import sys
 import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -31,15 +35,28 @@ def test_a_lock_holds_names_versions_and_hashes_only(lock: str) -> None:
     assert [line for line in lines if "://" in line or "index" in line] == []
 
 
+def imported_modules() -> Iterator[tuple[str, str]]:
+    """The file and the top-level name of every import that is neither ours nor Python's."""
+    package = ROOT / "src" / "eqforge"
+    folders = [package, *(link.resolve() for link in package.iterdir() if link.is_symlink())]
+    for path in [path for folder in folders for path in folder.rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
+                names = [node.module or ""]
+            for name in {name.partition(".")[0] for name in names} - {"eqforge"}:
+                if name not in sys.stdlib_module_names:
+                    yield path.relative_to(ROOT).as_posix(), name
+
+
 def test_every_direct_requirement_is_met_by_its_lock() -> None:
-    base, models = pins("base.lock"), pins("models.lock")
-    unmet = [
-        f"{extra}: {requirement}"
-        for extra, requirement in direct_requirements()
-        if not requirement.specifier.contains(
-            (models if extra == "models" else base).get(canonicalize_name(requirement.name), "0")
-        )
-    ]
+    locks = {extra: pins("base.lock") for extra, _ in direct_requirements()}
+    locks["models"] = pins("models.lock")
+    unmet = []
+    for extra, requirement in direct_requirements():
+        pinned = locks[extra].get(canonicalize_name(requirement.name))
+        if pinned is None or not requirement.specifier.contains(pinned):
+            unmet.append(str(requirement))
     assert unmet == [], "run make lock"
 
 
@@ -47,6 +64,20 @@ def test_the_locks_do_not_overlap_and_the_base_has_no_neural_framework() -> None
     base, models = pins("base.lock"), pins("models.lock")
     assert not base.keys() & models.keys()
     assert not {"torch", "torchvision", "timm", "transformers", "dlib"} & base.keys()
+
+
+def test_every_imported_package_is_a_direct_dependency() -> None:
+    declared = {
+        canonicalize_name(need.name) for extra, need in direct_requirements() if extra != "dev"
+    }
+    providers = dict(packages_distributions())
+    providers["dlib"] = ["dlib-bin"]  # its metadata does not say so
+    undeclared = [
+        (file, name)
+        for file, name in imported_modules()
+        if not {canonicalize_name(found) for found in providers.get(name, [name])} & declared
+    ]
+    assert undeclared == []
 
 
 def test_every_direct_dependency_is_explained_once() -> None:

@@ -40,7 +40,17 @@ print(*{{name.partition(".")[0] for name in sys.modules}})
 
 OPTIONAL = {
     *("av", "cv2", "dlib", "face_recognition"),
-    *("inflect", "lemminflect", "nltk", "open_clip", "sklearn", "spacy", "textblob", "tokenizers"),
+    *(
+        "ftfy",
+        "inflect",
+        "lemminflect",
+        "nltk",
+        "open_clip",
+        "sklearn",
+        "spacy",
+        "textblob",
+        "tokenizers",
+    ),
     *("torch", "transformers"),
 }
 
