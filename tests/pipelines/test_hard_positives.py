@@ -1,0 +1,160 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from eqforge import verify
+from eqforge.pipelines import hard_positives
+from eqforge.schemas.dataset import open_dataset
+
+RECORDS: dict[str, list[Any]] = {
+    "Attribute/vg/color.json": [
+        ["VG/1.jpg", {"POS": ["a red car"], "NEG": ["a blue car"]}],
+        ["VG/1.jpg", {"POS": ["a red car"], "NEG": ["a blue car"]}],
+        ["VG/2.jpg", {"POS": ["a covered red barn"], "NEG": ["a covered blue barn"]}],
+        ["VG/3.jpg", {"POS": ["a shiny car"], "NEG": ["a dull car"]}],
+    ],
+    "Relation/vg/spatial.json": [
+        ["VG/4.jpg", {"POS": ["cup near plate"], "NEG": ["cup far plate"]}]
+    ],
+}
+
+
+@pytest.fixture
+def checklist(tmp_path: Path) -> Path:
+    """A VL-CheckList folder of five records."""
+    for kind, names in (
+        ("Attribute/vg", ("action", "color", "size", "state")),
+        ("Relation/vg", ("spatial", "action")),
+    ):
+        (tmp_path / "vl" / kind).mkdir(parents=True)
+        for name in names:
+            path = f"{kind}/{name}.json"
+            (tmp_path / "vl" / path).write_text(json.dumps(RECORDS.get(path, [])))
+    return tmp_path / "vl"
+
+
+def build(output: Path, *arguments: object) -> list[dict[str, Any]]:
+    """Builds, verifies and returns the samples."""
+    assert hard_positives.main([*map(str, arguments), "--output", str(output)]) == 0
+    assert verify.main([str(output)]) == 0
+    return list(open_dataset(str(output)).rows("samples"))
+
+
+def test_corrected_mode_rewords_the_foiled_word_alone(checklist: Path, tmp_path: Path) -> None:
+    rows = build(tmp_path / "out", "--vl-checklist", checklist)
+
+    assert {row["caption"]: row["hard_positive"] for row in rows} == {
+        "a red car": "a crimson car",
+        "a covered red barn": "a covered crimson barn",
+        "cup near plate": "cup next to plate",
+    }
+    reasons = {r["reason"] for r in open_dataset(str(tmp_path / "out")).rows("rejects")}
+    assert reasons == {"duplicate", "foil_not_in_lexicon"}
+
+
+def test_paper_mode_keeps_duplicates_and_edits_inside_words(
+    checklist: Path, tmp_path: Path
+) -> None:
+    rows = build(tmp_path / "out", "--vl-checklist", checklist, "--mode", "paper")
+
+    assert sorted(row["hard_positive"] for row in rows) == [
+        "a covecrimson crimson barn",
+        "a crimson car",
+        "a crimson car",
+        "cup next to plate",
+    ]
+
+
+def test_the_stored_spans_are_the_edit(checklist: Path, tmp_path: Path) -> None:
+    rows = build(tmp_path / "out", "--vl-checklist", checklist, "--kinds", "attribute")
+
+    for row in rows:
+        (before,), (after,) = row["caption_spans"], row["hard_positive_spans"]
+        assert row["caption"][before["start"] : before["end"]] == "red"
+        assert row["hard_positive"][after["start"] : after["end"]] == "crimson"
+
+
+def test_images_are_embedded_as_they_are_and_a_missing_one_is_a_reject(
+    checklist: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "images" / "VG").mkdir(parents=True)
+    picture = tmp_path / "images" / "VG" / "1.jpg"
+    Image.new("RGB", (40, 30), "red").save(picture)
+
+    rows = build(tmp_path / "out", "--vl-checklist", checklist, "--images", tmp_path / "images")
+
+    dataset = open_dataset(str(tmp_path / "out"))
+    (image,) = dataset.rows("images")
+    assert image["image"]["bytes"] == picture.read_bytes()
+    assert [row["image_id"] for row in rows] == [image["image_id"]]
+    missing = [r for r in dataset.rows("rejects") if r["reason"] == "image_missing"]
+    assert sorted(r["source_id"] for r in missing) == ["VG/2.jpg", "VG/3.jpg", "VG/4.jpg"]
+
+
+def test_pairs_are_swapped_around_and(tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.json"
+    pairs.write_text(
+        json.dumps(
+            [
+                {
+                    "image_path": "a.jpg",
+                    "true_caption": "the crouched cat and the open door",
+                    "false_caption": "the open cat and the crouched door",
+                },
+                {"image_path": "b.jpg", "true_caption": "a cat", "false_caption": "a dog"},
+            ]
+        )
+    )
+
+    (row,) = build(tmp_path / "out", "--pairs", pairs)
+
+    assert row["hard_positive"] == "the open door and the crouched cat"
+    assert row["hard_negative"] == "the open cat and the crouched door"
+    (reject,) = open_dataset(str(tmp_path / "out")).rows("rejects")
+    assert reject["reason"] == "no_and"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name one source"),
+        (["--pairs", "p.json", "--vl-checklist", "."], "name one source"),
+        (["--pairs", "none.json"], "none.json: no such file"),
+        (["--vl-checklist", ".", "--kinds", "colour"], "--kinds colour: expected attribute or"),
+    ],
+)
+def test_a_wrong_source_is_one_message_and_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        hard_positives.main([*arguments, "--output", str(tmp_path / "out")])
+
+    assert left.value.code == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_real_checklist_gives_the_published_number_of_rows(
+    data_folder: Path, tmp_path: Path
+) -> None:
+    """10,575 attribute and 16,868 relation rows: the published files of Kamath et al."""
+    rows = build(
+        tmp_path / "out", "--vl-checklist", data_folder / "vl_checklist" / "data", "--mode", "paper"
+    )
+
+    kinds = [row["hard_positive_kind"] for row in rows]
+    assert kinds.count("replace/attribute") == 10_575
+    assert kinds.count("replace/relation") == 16_868
+
+
+def test_only_and_limit_select_records(checklist: Path, tmp_path: Path) -> None:
+    everything = build(tmp_path / "all", "--vl-checklist", checklist)
+    name = "vl-checklist/attribute/color/000002"
+
+    (row,) = build(tmp_path / "one", "--vl-checklist", checklist, "--only", name)
+
+    assert row == next(found for found in everything if found["sample_id"] == name)
+    assert len(build(tmp_path / "two", "--vl-checklist", checklist, "--limit", 1)) == 1
