@@ -15,12 +15,12 @@ import numpy as np
 
 from eqforge.schemas.checked import Node, read_text
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.safe_pickle import load_pickle
+from eqforge.schemas.pickle_stream import convert_members
 
 RELATION_KINDS = ("attention", "spatial", "contacting")
 
 Box = tuple[float, float, float, float]
-_FRAME_KEY = re.compile(r"(?P<video>[^/]+\.[A-Za-z0-9]+)/(?P<number>\d+)\.png")
+_FRAME_KEY = re.compile(r"(?P<video>[^/]+\.[A-Za-z0-9]+)/(?P<number>\d{6})\.png")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,29 +81,25 @@ def read_action_genome(
       InputError: a file is not what it should be; the message names record and field.
     """
     listed = None if frame_list is None else set(_listed_frames(frame_list))
-    boxes = None if persons is None else _person_boxes(load_pickle(persons))
+    boxes = None if persons is None else convert_members(persons, _xyxy)
+
+    def read_frame(key: str, node: Node) -> tuple[str, AnnotatedFrame] | None:
+        if listed is not None and key not in listed:
+            return None
+        video, number = _split_key(key, node)
+        return sys.intern(video), AnnotatedFrame(
+            number=number,
+            person_boxes_xyxy=None if boxes is None else boxes.get(key, ()),
+            objects=tuple(_object(found) for found in node.elements()),
+        )
+
     videos: dict[str, list[AnnotatedFrame]] = {}
-    for key, node in _drain(load_pickle(objects)):
-        if listed is None or key in listed:
-            video, number = _split_key(key, node)
-            frame = AnnotatedFrame(
-                number=number,
-                person_boxes_xyxy=None if boxes is None else boxes.get(key, ()),
-                objects=tuple(_object(found) for found in node.elements()),
-            )
-            videos.setdefault(video, []).append(frame)
+    for video, frame in filter(None, convert_members(objects, read_frame).values()):
+        videos.setdefault(video, []).append(frame)
     return [
         SceneGraphVideo(video=video, frames=tuple(sorted(frames, key=lambda frame: frame.number)))
         for video, frames in sorted(videos.items())
     ]
-
-
-def _drain(node: Node) -> Iterator[tuple[str, Node]]:
-    """Yields and forgets the members one by one, so that raw and parsed never both fill memory."""
-    members = node.mapping()
-    for key in list(members):
-        name = Node(node.file, str(key), key).name()
-        yield name, Node(node.file, name, members.pop(key))
 
 
 def _split_key(key: str, node: Node) -> tuple[str, int]:
@@ -119,13 +115,13 @@ def _object(node: Node) -> FrameObject:
     if visible and box is None:
         node.fail("a bbox, because the object is visible")
     return FrameObject(
-        name=node["class"].name(),
+        name=sys.intern(node["class"].name()),
         box_xywh=None if box is None else _box(box),
         attention=_relations(node, "attention"),
         spatial=_relations(node, "spatial"),
         contacting=_relations(node, "contacting"),
         visible=visible,
-        subset=node["metadata"]["set"].name(),
+        subset=sys.intern(node["metadata"]["set"].name()),
     )
 
 
@@ -141,11 +137,7 @@ def _box(node: Node) -> Box:
     return (values[0], values[1], values[2], values[3])
 
 
-def _person_boxes(node: Node) -> dict[str, tuple[Box, ...]]:
-    return {key: _xyxy(record) for key, record in _drain(node)}
-
-
-def _xyxy(record: Node) -> tuple[Box, ...]:
+def _xyxy(_: str, record: Node) -> tuple[Box, ...]:
     mode = record["bbox_mode"]
     if mode.name() != "xyxy":
         mode.fail("xyxy")

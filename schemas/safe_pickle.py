@@ -1,6 +1,7 @@
 """Unpickles annotation files that hold plain containers and NumPy arrays, and nothing else."""
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,15 +22,26 @@ _ADMITTED = {
 
 class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module_name: str, global_name: str) -> Any:
-        if (module_name, global_name) not in _ADMITTED:
-            raise InputError(
-                f"it asks for {module_name}.{global_name}; only plain containers and NumPy arrays "
-                "are read from a pickle, because anything else can run code"
-            )
-        if module_name == "_codecs":
-            return _encode_latin1
-        # Both names resolve in NumPy 2; the old one without its deprecation warning.
-        return super().find_class(module_name.replace("numpy.core", "numpy._core"), global_name)
+        return admitted_class(super().find_class, module_name, global_name)
+
+
+def admitted_class(
+    find_class: Callable[[str, str], Any], module_name: str, global_name: str
+) -> Any:
+    """Returns what a pickle asks for by name, if that is part of NumPy's arrays.
+
+    Raises:
+      InputError: it is anything else.
+    """
+    if (module_name, global_name) not in _ADMITTED:
+        raise InputError(
+            f"it asks for {module_name}.{global_name}; only plain containers and NumPy arrays "
+            "are read from a pickle, because anything else can run code"
+        )
+    if module_name == "_codecs":
+        return _encode_latin1
+    # Both names resolve in NumPy 2; the old one without its deprecation warning.
+    return find_class(module_name.replace("numpy.core", "numpy._core"), global_name)
 
 
 def _encode_latin1(text: str, encoding: str) -> bytes:
@@ -56,9 +68,12 @@ def load_pickle(path: str | Path) -> Node:
 def _load(stream: BinaryIO, file: str) -> Any:
     try:
         return _PlainUnpickler(stream).load()
-    except InputError as error:
-        raise InputError(f"{file}: {error}") from error
     except Exception as error:
-        raise InputError(
-            f"{file}: not a readable pickle: {type(error).__name__}: {error}"
-        ) from error
+        raise damaged(file, error) from error
+
+
+def damaged(file: str, error: Exception) -> InputError:
+    """Returns the error to raise for a pickle on which the unpickler failed."""
+    if isinstance(error, InputError):
+        return InputError(f"{file}: {error}")
+    return InputError(f"{file}: not a readable pickle: {type(error).__name__}: {error}")

@@ -1,0 +1,162 @@
+"""Reads a large pickled dict member by member, so that its raw form never fills memory.
+
+A pickle keeps a memo of everything it has made, in case a later part refers to it. Here the memo
+forgets the bulk of each member as soon as the member has been converted. A pickle that then does
+refer to something forgotten is read again, as a whole.
+"""
+
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from eqforge.schemas.checked import Node
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.safe_pickle import admitted_class, damaged, load_pickle
+
+T = TypeVar("T")
+
+_REMEMBERED_CHARS = 32  # names of fields, classes and relations; keys and tags may be longer
+_WIDEST_GAP = 1_000_000  # a position far beyond would have the C unpickler take gigabytes
+
+
+class _Forgotten(Exception):
+    """The pickle refers to a part that is no longer there."""
+
+
+class _Memo(list[Any]):
+    """A pickle's memo: a list takes a tenth of the memory of the standard library's dict."""
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if index > len(self) + _WIDEST_GAP:
+            raise pickle.UnpicklingError(f"the memo's position {index} is out of the way")
+        if index != len(self):
+            raise _Forgotten  # parts are numbered as they come, except in pickles made by hand
+        self.append(value)
+
+    def __getitem__(self, index: Any) -> Any:
+        value = super().__getitem__(index)
+        if value is None:
+            raise _Forgotten
+        return value
+
+    def forget(self, start: int) -> None:
+        """Drops what was made since a position, except what is small and may come again."""
+        for index in range(start, len(self)):
+            if _is_bulky(super().__getitem__(index)):
+                super().__setitem__(index, None)
+
+
+def _is_bulky(value: Any) -> bool:
+    if isinstance(value, str | bytes):
+        return len(value) > _REMEMBERED_CHARS
+    if isinstance(value, tuple):
+        return not all(isinstance(part, int | str) for part in value)
+    return isinstance(value, dict | list | np.ndarray)
+
+
+class _MemberUnpickler(pickle._Unpickler):
+    """Hands the members of the outermost dict over instead of collecting them.
+
+    The standard library's Python unpickler is slower than the one in C, but can be told to.
+    """
+
+    # What the base class has and its type stub does not say.
+    dispatch: ClassVar[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
+    stack: list[Any]
+    metastack: list[list[Any]]
+    append: Callable[[Any], None]
+    pop_mark: Callable[[], list[Any]]
+    read: Callable[[int], bytes]
+
+    def __init__(self, stream: Any, take: Callable[[Any, Any], None]) -> None:
+        super().__init__(stream)
+        self.memo = _Memo()
+        self._take = take
+        self._kept = 1  # the outermost dict itself
+
+    def find_class(self, module_name: str, global_name: str) -> Any:
+        return admitted_class(super().find_class, module_name, global_name)
+
+    def _load_setitems(self) -> None:
+        self._set_items(self.pop_mark())
+
+    def _load_setitem(self) -> None:
+        value, key = self.stack.pop(), self.stack.pop()
+        self._set_items([key, value])
+
+    def _set_items(self, items: list[Any]) -> None:
+        pairs = zip(items[::2], items[1::2], strict=True)
+        if self.metastack or len(self.stack) > 1:
+            self.stack[-1].update(pairs)
+            return
+        for key, value in pairs:
+            self._take(key, value)
+        self.memo.forget(self._kept)
+        self._kept = len(self.memo)
+
+    def _load_short_text(self) -> None:
+        self.append(sys.intern(str(self.read(self.read(1)[0]), "utf-8", "surrogatepass")))
+
+    def _load_text(self) -> None:
+        length = int.from_bytes(self.read(4), "little")
+        self.append(sys.intern(str(self.read(length), "utf-8", "surrogatepass")))
+
+    dispatch[pickle.SETITEMS[0]] = _load_setitems
+    dispatch[pickle.SETITEM[0]] = _load_setitem
+    dispatch[pickle.SHORT_BINUNICODE[0]] = _load_short_text
+    dispatch[pickle.BINUNICODE[0]] = _load_text
+
+
+def convert_members(path: str | Path, convert: Callable[[str, Node], T]) -> dict[str, T]:
+    """Returns the members of a pickled dict, each converted as soon as it is read.
+
+    Args:
+      path: a pickle of plain containers and NumPy arrays; see `load_pickle`.
+      convert: takes a member's key and value. It may run twice for one member, and must not keep
+        the value.
+
+    Raises:
+      InputError: the file is no such pickle, or `convert` raised it.
+    """
+    try:
+        return _converted_in_passing(path, convert)
+    except _Forgotten:
+        return {key: convert(key, node) for key, node in _drain(load_pickle(path))}
+
+
+def _converted_in_passing(path: str | Path, convert: Callable[[str, Node], T]) -> dict[str, T]:
+    file = Path(path).name
+    converted: dict[str, T] = {}
+    failed: list[InputError] = []
+
+    def take(key: Any, value: Any) -> None:
+        try:
+            name = Node(file, str(key), key).name()
+            converted[name] = convert(name, Node(file, name, value))
+        except InputError as error:
+            failed.append(error)
+            raise
+
+    try:
+        with open(path, "rb") as stream:
+            whole = _MemberUnpickler(stream, take).load()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except _Forgotten:
+        raise
+    except Exception as error:
+        raise (failed[0] if failed else damaged(file, error)) from error
+    Node(file, "", whole).mapping()
+    return converted
+
+
+def _drain(node: Node) -> Iterator[tuple[str, Node]]:
+    """Yields and forgets the members one by one, so that not all are there in both forms."""
+    members = node.mapping()
+    for key in list(members):
+        name = Node(node.file, str(key), key).name()
+        yield name, Node(node.file, name, members.pop(key))
