@@ -1,0 +1,91 @@
+from pathlib import Path
+
+import pytest
+
+from eqforge.schemas.frames import FRAME_REASONS, MissedVideo
+from eqforge.transforms.frames import resolve_video
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "videos"
+    (folder / "train").mkdir(parents=True)
+    (tmp_path / "secret.mp4").touch()
+    return folder
+
+
+def reason(root: Path, name: str) -> str:
+    found = resolve_video(str(root), name)
+    assert isinstance(found, MissedVideo), found
+    assert found.reason in FRAME_REASONS
+    assert str(root) not in found.detail
+    return found.reason
+
+
+@pytest.mark.parametrize("file", ["a.mp4", "a.webm", "a.MKV", "a"])
+def test_an_id_finds_its_file_whatever_the_ending(root: Path, file: str) -> None:
+    (root / file).touch()
+    assert resolve_video(str(root), "a") == str(root / file)
+
+
+def test_a_file_name_finds_its_file(root: Path) -> None:
+    (root / "train/-a.b.mkv").touch()
+    assert resolve_video(str(root), "train/-a.b.mkv") == str(root / "train/-a.b.mkv")
+    assert resolve_video(str(root), "train/-a.b") == str(root / "train/-a.b.mkv")
+
+
+def test_of_several_endings_the_same_one_wins_whichever_came_first(root: Path) -> None:
+    for suffix in (".webm", ".mp4", ".mkv"):
+        (root / f"a{suffix}").touch()
+    assert resolve_video(str(root), "a") == str(root / "a.mp4")
+
+
+@pytest.mark.parametrize("name", ["b", "", ".", "train", "train/", "a.mp4/x", "x" * 5000])
+def test_what_is_no_file_is_missing(root: Path, name: str) -> None:
+    (root / "a.mp4").touch()
+    assert reason(root, name) == "video_missing"
+
+
+def test_in_no_folder_everything_is_missing(tmp_path: Path) -> None:
+    assert reason(tmp_path / "none", "a") == "video_missing"
+
+
+@pytest.mark.parametrize("name", ["../secret", "../secret.mp4", "train/../../secret", "a\0b", ".."])
+def test_names_that_climb_out_are_refused(root: Path, name: str) -> None:
+    assert reason(root, name) == "outside_root"
+
+
+def test_absolute_names_are_refused_even_below_the_folder(root: Path) -> None:
+    (root / "a.mp4").touch()
+    assert reason(root, str(root / "a.mp4")) == "outside_root"
+
+
+def test_links_that_leave_the_folder_are_refused(root: Path) -> None:
+    (root / "a.mp4").symlink_to(root.parent / "secret.mp4")
+    (root / "out").symlink_to(root.parent)
+    assert reason(root, "a") == "outside_root"
+    assert reason(root, "out/secret") == "outside_root"
+
+
+def test_links_within_the_folder_are_followed(root: Path) -> None:
+    (root / "train/b.mp4").touch()
+    (root / "a.mp4").symlink_to("train/b.mp4")
+    assert resolve_video(str(root), "a") == str(root / "a.mp4")
+
+
+def test_a_folder_that_is_itself_a_link_is_the_folder_it_leads_to(root: Path) -> None:
+    (root / "a.mp4").touch()
+    link = root.parent / "link"
+    link.symlink_to(root)
+    assert resolve_video(str(link), "a") == str(link / "a.mp4")
+
+
+def test_a_circle_of_links_is_refused(root: Path) -> None:
+    (root / "a.mp4").symlink_to("b.mp4")
+    (root / "b.mp4").symlink_to("a.mp4")
+    assert reason(root, "a") == "outside_root"
+
+
+def test_a_link_to_nothing_is_missing(root: Path) -> None:
+    (root / "a.mp4").symlink_to("none.mp4")
+    assert reason(root, "a") == "video_missing"
