@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    """The folder of real annotations, captions, photos and videos; tests that need it are skipped without it."""
+    """The folder of real data; tests that need it are skipped where none is named."""
     folder = os.environ.get("EQFORGE_TEST_DATA")
     if not folder:
         pytest.skip("EQFORGE_TEST_DATA does not name a folder of real data")

@@ -100,8 +100,9 @@ def english_captions(
 
     Args:
       name: canonical class name.
-      attention, spatial, contacting: canonical relation names; `unsure` and
-        `other_relationship` give no caption.
+      attention: canonical relation names; `unsure` and `other_relationship` give no caption.
+      spatial: likewise.
+      contacting: likewise.
 
     Source: EqBen, appendix B.1, "The person is {attention} {object} which is {spatial} him/her.";
     the published captions also put contacting relations in the first slot.
