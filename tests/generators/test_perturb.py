@@ -125,6 +125,18 @@ def test_more_words_are_replaced_on_demand() -> None:
     assert perturb("synonym_noun", analysis, 0, two).text == "a sofa on a carpet"
 
 
+@pytest.mark.usefixtures("wordnet")
+def test_a_spacy_pipeline_serves_as_well(pipeline_folder: Path) -> None:
+    captions = ["A dog's t-shirt, near a  close-up of the red cat.", "Two big dogs\nrun", "", "-"]
+    for caption, analysis in zip(
+        captions, load_tagger(str(pipeline_folder)).analyse(captions), strict=True
+    ):
+        for result in perturb_all(analysis, "id", 0):
+            check_corrected(caption, result)
+        for result in perturb_all(analysis, "id", 0, PAPER):
+            check_spans(caption, result)
+
+
 def test_an_unknown_name_is_a_key_error() -> None:
     (analysis,) = load_tagger().analyse(["a cat"])
     for mode in (PerturbationSettings(), PAPER):

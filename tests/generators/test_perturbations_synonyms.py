@@ -1,4 +1,5 @@
 import random
+from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -90,3 +91,18 @@ def test_wordnets_synonyms_share_the_first_sense_and_are_common(wordnet: Any) ->
 )
 def test_letter_case_follows_the_word_replaced(replacement: str, word: str, cased: str) -> None:
     assert match_case(replacement, word) == cased
+
+
+def test_the_list_for_captions_is_sorted_and_no_word_is_its_own_synonym() -> None:
+    resource = files("eqforge.generators.text") / "data" / "caption_synonyms.tsv"
+    header, *lines = resource.read_text(encoding="utf-8").splitlines()
+    rows = [tuple(line.split("\t")) for line in lines]
+    assert header.split("\t") == ["pos", "word", "synonyms"]
+    keys = [row[:2] for row in rows]
+    assert keys == sorted(set(keys), key=lambda key: (key[0] != "n", key[1]))
+    for pos, word, synonyms in rows:
+        assert pos in ("n", "a")
+        assert word.isalpha()
+        for synonym in filter(None, synonyms.split(",")):
+            assert synonym.isalpha()
+            assert synonym != word

@@ -14,45 +14,10 @@ from eqforge.generators.text.analysis import Analysis, Tagger, is_adjective, is_
 from eqforge.generators.text.taggers import LexiconTagger, lemmatise, load_tagger
 from eqforge.schemas.errors import InputError
 
-# Sentences in the format word/tag/head/dependency, head as an index in the sentence.
-TREEBANK = (
-    "A/DT/1/det dog/NN/2/nsubj sits/VBZ/2/ROOT on/IN/2/prep the/DT/5/det mat/NN/3/pobj",
-    "The/DT/2/det red/JJ/2/amod cat/NN/3/nsubj sleeps/VBZ/3/ROOT",
-    "Two/CD/1/nummod dogs/NNS/2/nsubj run/VBP/2/ROOT near/IN/2/prep a/DT/6/det big/JJ/6/amod "
-    "house/NN/3/pobj",
-    "A/DT/1/det woman/NN/2/nsubj holds/VBZ/2/ROOT the/DT/5/det blue/JJ/5/amod hat/NN/2/dobj",
-)
-
 
 @pytest.fixture(scope="module")
 def lexicon() -> Tagger:
     return load_tagger()
-
-
-@pytest.fixture(scope="module")
-def pipeline_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tagger and parser trained for a moment, since no English model can be installed here."""
-    import spacy
-    from spacy.tokens import Doc
-    from spacy.training import Example
-
-    spacy.util.fix_random_seed(0)
-    nlp = spacy.blank("en")
-    nlp.add_pipe("tagger")
-    nlp.add_pipe("parser", config={"min_action_freq": 1})
-    examples = []
-    for line in TREEBANK:
-        words, tags, heads, deps = zip(*(item.split("/") for item in line.split()), strict=True)
-        gold = Doc(nlp.vocab, words, tags=tags, heads=[int(h) for h in heads], deps=deps)
-        examples.append(Example(nlp.make_doc(gold.text), gold))
-    optimizer = nlp.initialize(lambda: examples)
-    for _ in range(40):
-        nlp.update(examples, sgd=optimizer)
-    ruler = nlp.add_pipe("attribute_ruler")
-    ruler.add([[{"TAG": "NN"}]], {"POS": "NOUN"})  # the parser's noun chunks ask for it
-    folder = tmp_path_factory.mktemp("pipeline") / "tiny"
-    nlp.to_disk(folder)
-    return folder
 
 
 def check_spans(analysis: Analysis) -> None:
