@@ -18,7 +18,7 @@ from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.manifest import FILE_NAME, Manifest, load_manifest
 from eqforge.transforms import progress, runners
 from eqforge.transforms.dataset import DatasetTarget
-from eqforge.transforms.plan import PlanFiles, write_plan
+from eqforge.transforms.plan import PlanFiles, copy_plan, write_plan
 from eqforge.transforms.write import Table
 
 Configured = TypeVar("Configured", bound=DatasetConfig)
@@ -97,19 +97,21 @@ def build_dataset(
     pipeline.check(config)
     header = manifest_header(pipeline.name, pipeline.inputs(config), config)
     check_output(run, header)
-    with locked(run.output):
-        storage.delete(storage.join(run.output, FILE_NAME))
-        folder = storage.join(run.output, WORK, "plan", fingerprint(identity(header))[:16])
-        plan = write_plan(pipeline.plan(config), folder, pipeline.measure)
+    with tempfile.TemporaryDirectory(prefix="eqforge-") as scratch:
+        # A mistake in the annotations shows here, before anything is written to the output.
+        plan = write_plan(pipeline.plan(config), f"{scratch}/plan", pipeline.measure)
         print(describe(pipeline.name, plan), file=sys.stderr)
-        with tempfile.TemporaryDirectory(prefix="eqforge-progress-") as notes:
+        with locked(run.output):
+            check_output(run, header)  # another run may have finished in the meantime
+            storage.delete(storage.join(run.output, FILE_NAME))
+            folder = storage.join(run.output, WORK, "plan", fingerprint(identity(header))[:16])
             target = Target(
                 config=config,
-                plan_files=plan.files,
+                plan_files=copy_plan(plan, folder).files,
                 dataset=_dataset_target(pipeline, config, header, plan),
-                notes=notes,
+                notes=f"{scratch}/progress",
             )
-            with progress.watch(notes, dict.fromkeys(pipeline.steps, plan.records)):
+            with progress.watch(target.notes, dict.fromkeys(pipeline.steps, plan.records)):
                 log = _worker_log(run.output)
                 runners.run(lambda root: pipeline.build(root, target), options, log)
     return load_manifest(run.output)

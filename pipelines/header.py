@@ -62,7 +62,10 @@ def _name_of(value: Any) -> str:
 def _input_file(path: Path) -> InputFile:
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    return InputFile(name=path.name, sha256=storage.digest(str(path))[1])
+    try:
+        return InputFile(name=path.name, sha256=storage.digest(str(path))[1])
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _versions() -> dict[str, str]:
@@ -74,8 +77,9 @@ def _versions() -> dict[str, str]:
 
 
 def identity(header: Manifest) -> list[Any]:
-    """Returns what tells one dataset from another, as JSON-like values."""
-    return msgspec.to_builtins([header.dataset, header.mode, header.config, header.inputs])
+    """Returns what tells one dataset from another, as a manifest that was read back has it."""
+    found = [header.dataset, header.mode, header.config, header.inputs]
+    return msgspec.json.decode(msgspec.json.encode(found))
 
 
 def check_output(run: RunSettings, header: Manifest) -> None:
@@ -84,6 +88,8 @@ def check_output(run: RunSettings, header: Manifest) -> None:
     Raises:
       InputError: the message says which folder and why.
     """
+    if not run.output:
+        raise InputError("--output is empty; expected a folder or URL")
     if storage.exists(storage.join(run.output, FILE_NAME)):
         _check_same(run, load_manifest(run.output), header)
     elif storage.is_local(run.output):
@@ -103,9 +109,10 @@ def _check_same(run: RunSettings, there: Manifest, header: Manifest) -> None:
 def _check_own(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--output {folder}: is a file, expected a folder")
-    ours = {WORK, "data", "README.md"}
-    foreign = sorted(set(os.listdir(folder)) - ours) if folder.exists() else []
-    if foreign:
+    names = set(os.listdir(folder)) if folder.exists() else set()
+    # Anybody may have a folder of that name and a README; the work folder is only ours.
+    ours = {WORK, "data", "README.md"} if WORK in names else set()
+    if foreign := sorted(names - ours):
         raise InputError(
             f"--output {folder}: holds other files ({foreign[0]}); name another folder"
         )

@@ -55,6 +55,24 @@ class RunSettings:
     images_per_file: int = 4_000
     """Frames for each images file."""
 
+    def __post_init__(self) -> None:
+        """Checks the ranges.
+
+        Raises:
+          InputError: a setting is out of its range.
+        """
+        for name, is_right, rule in (
+            ("workers", self.workers >= 1, "1 or more"),
+            ("max_error_rate", 0 <= self.max_error_rate <= 1, "a share from 0 to 1"),
+            ("decoder_timeout_s", self.decoder_timeout_s > 0, "more than 0 seconds"),
+            ("samples_per_file", self.samples_per_file >= 1, "1 or more"),
+            ("images_per_file", self.images_per_file >= 1, "1 or more"),
+            ("limit", self.limit is None or self.limit >= 0, "0 or more"),
+        ):
+            if not is_right:
+                flag = name.replace("_", "-")
+                raise InputError(f"--{flag} {getattr(self, name)}: expected {rule}")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VideoSettings:
@@ -72,6 +90,17 @@ class VideoSettings:
 
     max_pairs_per_video: int | None = None
     """Keep at most so many pairs of a video, chosen by a hash of their ids."""
+
+    def __post_init__(self) -> None:
+        """Checks the limit.
+
+        Raises:
+          InputError: it is negative.
+        """
+        if self.max_pairs_per_video is not None and self.max_pairs_per_video < 0:
+            raise InputError(
+                f"--max-pairs-per-video {self.max_pairs_per_video}: expected 0 or more"
+            )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,7 +146,7 @@ def selection_of(run: RunSettings) -> Selection:
     """Returns the part of a plan that the settings name.
 
     Raises:
-      InputError: the share is not a percentage of 0 to 100, or the limit is negative.
+      InputError: the share is not a percentage of 0 to 100.
     """
     try:
         share = float(run.sample.removesuffix("%")) / 100
@@ -125,6 +154,4 @@ def selection_of(run: RunSettings) -> Selection:
         share = -1.0
     if not 0 <= share <= 1 or not run.sample.endswith("%"):
         raise InputError(f"--sample {run.sample}: expected a share such as 1% or 12.5%")
-    if run.limit is not None and run.limit < 0:
-        raise InputError(f"--limit {run.limit}: expected 0 or more")
     return Selection(only=run.only, limit=run.limit, sample=share)

@@ -120,7 +120,7 @@ class _Extract(beam.DoFn):
 
     def process(self, clip: Clip) -> Iterator[ClipWork]:
         yield extract_frames(clip, self.videos, self.extractor, self.ledger)
-        progress.count(self.progress_folder, "videos")
+        progress.count(self.progress_folder, "extracted")
 
     def teardown(self) -> None:
         self.extractor.close()

@@ -101,6 +101,14 @@ def write_plan(
     return PlanFiles(files=tuple(files), records=number, counts=dict(counts))
 
 
+def copy_plan(plan: PlanFiles, folder: str) -> PlanFiles:
+    """Copies the files of a plan into a folder or URL, and returns the plan that lies there."""
+    copies = tuple(storage.join(folder, file.rpartition("/")[2]) for file in plan.files)
+    for file, copy in zip(plan.files, copies, strict=True):
+        storage.write_bytes(copy, storage.read_bytes(file))
+    return replace(plan, files=copies)
+
+
 def read_plan_file(kind: type[T], url: str) -> Iterator[T]:
     """Yields the records of one file of a plan."""
     decoder = msgspec.json.Decoder(kind)

@@ -1,18 +1,22 @@
 """Runs a Beam pipeline on the engine the user names, and turns its failures into one sentence."""
 
+import argparse
+import contextlib
+import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.runners.runner import create_runner
 
 from eqforge.schemas import errors
 from eqforge.schemas.errors import BuildError, EqforgeError, InputError
 from eqforge.transforms import watchdog
 
-# The names under which people ask for the local engine. Beam's own DirectRunner first tries to
-# download another engine, so it is never started.
-LOCAL_RUNNERS = ("DirectRunner", "FnApiRunner", "BundleBasedDirectRunner")
+# The names under which people ask for the local engine, in Beam's any spelling. Beam's own
+# DirectRunner first tries to download another engine, so it is never started.
+_LOCAL_RUNNERS = ("direct", "fnapi", "switchingdirect", "bundlebaseddirect")
 _OWN_ERROR = re.compile(r"eqforge\.schemas\.errors\.(\w+): (.*?)(?: \[while running|\n|$)")
 
 
@@ -26,18 +30,42 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
     Raises:
       InputError: an argument is none of Beam's, or `workers` is asked of another runner.
     """
+    unknown = _unknown(beam_args)
     options = PipelineOptions(list(beam_args))
-    values = options.get_all_options(drop_default=True, retain_unknown_options=True)
-    runner = values.get("runner") or "DirectRunner"
-    if runner in LOCAL_RUNNERS:
-        _refuse_unknown(beam_args)
+    runner = options.view_as(StandardOptions).runner or "DirectRunner"
+    if _is_local(runner):
+        if unknown:
+            raise InputError(f"{unknown[0]}: no option of Beam's local runner")
         local = ["--runner=FnApiRunner", "--default_sdk_harness_log_level=WARNING"]
         if workers > 1:
             local += ["--direct_running_mode=multi_processing", f"--direct_num_workers={workers}"]
         return PipelineOptions([*_without_runner(beam_args), *local])
     if workers > 1:
         raise InputError(f"--workers is for the local runner; {runner} has its own setting")
+    try:
+        create_runner(runner)
+    except (ValueError, ImportError, AttributeError) as error:
+        raise InputError(f"--runner {runner}: {error}") from error
     return options
+
+
+def _is_local(runner: str) -> bool:
+    return runner.rpartition(".")[2].lower().removesuffix("runner") in _LOCAL_RUNNERS
+
+
+def _unknown(beam_args: Sequence[str]) -> list[str]:
+    """Returns the arguments that Beam would drop without a word."""
+    parsers: list[argparse.ArgumentParser] = []
+
+    def take(parser: argparse.ArgumentParser) -> None:
+        parser.exit_on_error = False
+        parsers.append(parser)
+
+    try:
+        PipelineOptions(list(beam_args)).get_all_options(add_extra_args_fn=take)
+        return parsers[0].parse_known_args(list(beam_args))[1]
+    except argparse.ArgumentError as error:
+        raise InputError(f"after --: {error}") from error
 
 
 def _without_runner(beam_args: Sequence[str]) -> list[str]:
@@ -53,18 +81,6 @@ def _without_runner(beam_args: Sequence[str]) -> list[str]:
     return kept
 
 
-def _refuse_unknown(beam_args: Sequence[str]) -> None:
-    known = set(PipelineOptions([]).get_all_options())
-    for argument in beam_args:
-        name = argument.removeprefix("--").partition("=")[0]
-        if (
-            argument.startswith("--")
-            and name not in known
-            and name.removeprefix("no_") not in known
-        ):
-            raise InputError(f"{argument}: no option of Beam's local runner")
-
-
 def run(wire: Callable[[beam.Pipeline], None], options: PipelineOptions, log: str) -> None:
     """Builds a pipeline, runs it and waits for its end.
 
@@ -78,29 +94,48 @@ def run(wire: Callable[[beam.Pipeline], None], options: PipelineOptions, log: st
       BuildError: anything else ended the run.
     """
     watchdog.install(log)
+    with _logging_to(log):
+        try:
+            with beam.Pipeline(options=options) as root:
+                wire(root)
+        except EqforgeError as error:
+            raise type(error)(_plain(str(error))) from error
+        except Exception as error:
+            raise _own_error(error, log) from error
+
+
+@contextlib.contextmanager
+def _logging_to(log: str) -> Iterator[None]:
+    """Sends what Beam logs, whole traces among it, to a file; the user gets one sentence."""
+    logger = logging.getLogger("apache_beam")
+    handler = logging.FileHandler(log, delay=True, encoding="utf-8")
+    before = logger.propagate
+    logger.addHandler(handler)
+    logger.propagate = False
     try:
-        with beam.Pipeline(options=options) as root:
-            wire(root)
-    except EqforgeError as error:
-        raise type(error)(_plain(str(error))) from error
-    except OSError as error:
-        raise BuildError(f"the run failed: {_plain(str(error))}") from error
-    except RuntimeError as error:
-        raise _own_error(error) from error
+        yield
+    finally:
+        logger.propagate = before
+        logger.removeHandler(handler)
+        handler.close()
 
 
 def _plain(message: str) -> str:
     return message.partition(" [while running")[0]
 
 
-def _own_error(error: RuntimeError) -> Exception:
-    """Finds the error that a step raised in another process inside the engine's report."""
+def _own_error(error: Exception, log: str) -> BaseException:
+    """Finds the error that a step raised, here or in another process, in the engine's report."""
     found = _OWN_ERROR.findall(str(error))
     if found:
         name, message = found[-1]
-        kind = getattr(errors, name, BuildError)
-        return BuildError(message) if kind is errors.MissingExtra else kind(message)
+        if name == errors.MissingExtra.__name__:
+            return InputError(message)
+        kind: type[EqforgeError] = getattr(errors, name, BuildError)
+        return kind(message)
     if "KeyboardInterrupt" in str(error):
-        return KeyboardInterrupt()  # type: ignore[return-value]
-    last = [line for line in str(error).splitlines() if line.strip()][-1]
-    return BuildError(f"the run failed: {last.strip()}")
+        return KeyboardInterrupt()
+    logging.getLogger("apache_beam").error("the run failed", exc_info=error)
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    last = lines[-1].strip() if lines else type(error).__name__
+    return BuildError(f"the run failed: {last} (more in {log})")

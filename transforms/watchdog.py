@@ -8,6 +8,7 @@ minor version is pinned; a test kills a worker and sees the run end.
 
 import shlex
 import threading
+import time
 from typing import Any
 
 
@@ -43,10 +44,12 @@ def install(log: str) -> None:
                 ending = "exited"
             except BaseException as error:
                 ending = str(error)
-            if not self._closing:
+            # Requests to a worker that died idle come later; nobody else would answer them.
+            while not self._closing:
                 self._fail_open_requests(
                     f"a worker process died ({ending}); its last words are in {log}"
                 )
+                time.sleep(0.2)
 
         def _fail_open_requests(self, message: str) -> None:
             open_requests: list[tuple[str, Any]] = list(self.control_conn._futures_by_id.items())
