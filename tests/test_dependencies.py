@@ -4,7 +4,7 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -35,18 +35,27 @@ def test_a_lock_holds_names_versions_and_hashes_only(lock: str) -> None:
     assert [line for line in lines if "://" in line or "index" in line] == []
 
 
-def imported_modules() -> Iterator[tuple[str, str]]:
+def imported_modules(files: Iterable[Path]) -> Iterator[tuple[str, str]]:
     """The file and the top-level name of every import that is neither ours nor Python's."""
-    package = ROOT / "src" / "eqforge"
-    folders = [package, *(link.resolve() for link in package.iterdir() if link.is_symlink())]
-    for path in [path for folder in folders for path in folder.rglob("*.py")]:
+    ours = {"eqforge", "tests"}
+    for path in files:
         for node in ast.walk(ast.parse(path.read_bytes())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.level == 0:
                 names = [node.module or ""]
-            for name in {name.partition(".")[0] for name in names} - {"eqforge"}:
+            for name in {name.partition(".")[0] for name in names} - ours:
                 if name not in sys.stdlib_module_names:
                     yield path.relative_to(ROOT).as_posix(), name
+
+
+def undeclared(files: Iterable[Path], declared: set[str]) -> list[tuple[str, str]]:
+    providers = dict(packages_distributions())
+    providers["dlib"] = ["dlib-bin"]  # its metadata does not say so
+    return [
+        (file, name)
+        for file, name in imported_modules(files)
+        if not {canonicalize_name(found) for found in providers.get(name, [name])} & declared
+    ]
 
 
 def test_every_direct_requirement_is_met_by_its_lock() -> None:
@@ -66,18 +75,19 @@ def test_the_locks_do_not_overlap_and_the_base_has_no_neural_framework() -> None
     assert not {"torch", "torchvision", "timm", "transformers", "dlib"} & base.keys()
 
 
-def test_every_imported_package_is_a_direct_dependency() -> None:
+def test_every_package_that_eqforge_imports_is_declared() -> None:
+    package = ROOT / "src" / "eqforge"
+    folders = [package, *(link.resolve() for link in package.iterdir() if link.is_symlink())]
+    files = [path for folder in folders for path in folder.rglob("*.py")]
     declared = {
         canonicalize_name(need.name) for extra, need in direct_requirements() if extra != "dev"
     }
-    providers = dict(packages_distributions())
-    providers["dlib"] = ["dlib-bin"]  # its metadata does not say so
-    undeclared = [
-        (file, name)
-        for file, name in imported_modules()
-        if not {canonicalize_name(found) for found in providers.get(name, [name])} & declared
-    ]
-    assert undeclared == []
+    assert undeclared(files, declared) == []
+
+
+def test_every_package_that_the_tests_import_is_declared() -> None:
+    declared = {canonicalize_name(need.name) for _, need in direct_requirements()}
+    assert undeclared((ROOT / "tests").rglob("*.py"), declared) == []
 
 
 def test_every_direct_dependency_is_explained_once() -> None:
