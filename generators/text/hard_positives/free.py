@@ -1,0 +1,102 @@
+"""REPLACE of free captions: a word of the lexicon exchanged, with no foil to say which.
+
+In VL-CheckList the negative tells which word matters and in which sense. A free caption has no
+negative, so only entries are used that keep their sense wherever the tag fits; `in`, `by` and
+`above` are left out ("a man in a hat" is not "a man within a hat"), and so are weak synonyms.
+"""
+
+import functools
+import random
+from dataclasses import dataclass
+
+from eqforge.generators.text.analysis import Analysis, Token
+from eqforge.generators.text.articles import article_for
+from eqforge.generators.text.edits import Edit, EditedText, apply_edits
+from eqforge.generators.text.hard_positives.corrected import FIXED_EXPRESSIONS
+from eqforge.generators.text.inflection import with_inflections
+from eqforge.generators.text.lexicon import Lexicon, LexiconEntry
+from eqforge.generators.text.words import find_words, read_word_list
+
+AMBIGUOUS = frozenset(("in", "by", "above"))
+NO_SYNONYM = "no_lexicon_word"
+_TAGS = {"color": "JJ", "size": "JJ", "state": "JJ", "action": "VB", "spatial": "IN"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rewording:
+    """A caption with one word exchanged.
+
+    Attributes:
+      edited: the caption after the edit, with the spans of the edit before and after.
+      entry: the entry of the lexicon that was used.
+    """
+
+    edited: EditedText
+    entry: LexiconEntry
+
+
+def reword_caption(analysis: Analysis, lexicon: Lexicon, rng: random.Random) -> Rewording | None:
+    """Returns a free caption with one word of the lexicon exchanged; None where it has none.
+
+    Args:
+      analysis: the caption's.
+      lexicon: words and replacements; entries of the groups color, size, state, action and
+        spatial are used where the word's tag fits.
+      rng: draws the place among those that are possible.
+
+    Raises:
+      MissingExtra: a package of the extra "text" is not installed.
+    """
+    places = _places(analysis, lexicon)
+    if not places:
+        return None
+    start, end, entry = rng.choice(places)
+    return Rewording(
+        edited=apply_edits(analysis.text, _edits(analysis, start, end, entry)), entry=entry
+    )
+
+
+@functools.lru_cache(maxsize=4)
+def _usable(lexicon: Lexicon) -> dict[str, LexiconEntry]:
+    """Returns the entries that keep their sense in any caption, by word."""
+    usable: dict[str, LexiconEntry] = {}
+    for entry in with_inflections(lexicon):
+        if entry.synonymy == "full" and entry.group in _TAGS and entry.word not in AMBIGUOUS:
+            usable.setdefault(entry.word, entry)
+    return usable
+
+
+@functools.cache
+def _fixed_expressions() -> tuple[str, ...]:
+    return read_word_list(FIXED_EXPRESSIONS)
+
+
+def _places(analysis: Analysis, lexicon: Lexicon) -> list[tuple[int, int, LexiconEntry]]:
+    usable = _usable(lexicon)
+    fixed = find_words(analysis.text, _fixed_expressions())
+    first = {token.start: token for token in analysis.tokens}
+    return [
+        (start, end, usable[word])
+        for start, end, word in find_words(analysis.text, tuple(usable))
+        if start in first
+        and first[start].tag.startswith(_TAGS[usable[word].group])
+        and not any(begin < end and start < stop for begin, stop, _ in fixed)
+    ]
+
+
+def _edits(analysis: Analysis, start: int, end: int, entry: LexiconEntry) -> tuple[Edit, ...]:
+    """Returns the edit, and that of the article before it where it has to agree."""
+    text = entry.replacement
+    if analysis.text[start].isupper():
+        text = text[0].upper() + text[1:]
+    edit = Edit(start=start, end=end, replacement=text)
+    before = next((token for token in reversed(analysis.tokens) if token.end <= start), None)
+    right = article_for(entry.replacement.split()[0])
+    if before is None or before.text.lower() not in ("a", "an") or right is None:
+        return (edit,)
+    return (edit,) if right == before.text.lower() else (_article(before, right), edit)
+
+
+def _article(token: Token, right: str) -> Edit:
+    cased = right.capitalize() if token.text[0].isupper() else right
+    return Edit(start=token.start, end=token.end, replacement=cased)

@@ -1,0 +1,53 @@
+import random
+
+import pytest
+
+from eqforge.generators.text.hard_positives.free import reword_caption
+from eqforge.generators.text.lexicon import load_lexicon
+from eqforge.generators.text.taggers import load_tagger
+
+
+def reworded(caption: str, seed: int = 0) -> str | None:
+    (analysis,) = load_tagger().analyse([caption])
+    found = reword_caption(analysis, load_lexicon(), random.Random(seed))
+    return None if found is None else found.edited.text
+
+
+@pytest.mark.parametrize(
+    ("caption", "expected"),
+    [
+        ("A white cat on a chair.", "An ivory cat on a chair."),
+        ("Young children play soccer", "Youthful children play soccer"),
+        ("two dogs  sleep under the table!", "two dogs  sleep beneath the table!"),
+        ("the man is eating a pizza", "the man is ingesting a pizza"),
+    ],
+)
+def test_one_word_is_exchanged_and_nothing_else_changes(caption: str, expected: str) -> None:
+    assert reworded(caption) == expected
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "a man in a hat",
+        "a painting by a child",
+        "a dog in front of a house",
+        "a silver car",
+        "the Whites sleep",
+        "",
+    ],
+)
+def test_words_whose_sense_is_open_stay(caption: str) -> None:
+    assert reworded(caption) is None
+
+
+def test_the_seed_chooses_the_place() -> None:
+    caption = "a red car near a blue house"
+
+    found = {reworded(caption, seed) for seed in range(30)}
+
+    assert found == {
+        "a crimson car near a blue house",
+        "a red car next to a blue house",
+        "a red car near a sapphire house",
+    }
