@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from more_itertools import batched
@@ -82,3 +83,19 @@ def select_captions(captions: Iterable[CaptionRecord], run: RunSettings) -> Iter
 def batch_captions(captions: Iterable[CaptionRecord]) -> Iterator[CaptionBatch]:
     """Yields batches of captions in the order of the source."""
     return (CaptionBatch(captions=tuple(chunk)) for chunk in batched(captions, BATCH))
+
+
+def batch_images(captions: Iterable[CaptionRecord]) -> Iterator[CaptionBatch]:
+    """Yields batches of captions with all captions of an image in one batch, ordered by image.
+
+    The captions are held in memory to order them: about 0.4 kB each.
+    """
+    ordered = sorted(captions, key=lambda record: (record.image, record.caption_id))
+    batch: list[CaptionRecord] = []
+    for _, group in groupby(ordered, key=lambda record: record.image):
+        batch += group
+        if len(batch) >= BATCH:
+            yield CaptionBatch(captions=tuple(batch))
+            batch = []
+    if batch:
+        yield CaptionBatch(captions=tuple(batch))

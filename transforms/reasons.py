@@ -10,6 +10,12 @@ from eqforge.schemas.scores import CAPTION_REASONS, IMAGE_REASONS, PAIR_REASONS
 
 _LINTS = {name: text for name, text in CAPTION_REASONS.items() if name != "equal_captions"}
 
+_EDITS = {
+    "no_lexicon_word": "The caption has no word of the lexicon whose sense is plain.",
+    "no_hard_negative": "No kind of hard negative fits the caption.",
+    **{reason: text for reason, text in SWAP_REFUSALS.items() if reason != "no_and"},
+}
+
 STAGE_REASONS: Final[Mapping[str, Mapping[str, str]]] = {
     "segments": {
         "bad_segment": "The segment ends before it starts, or starts before the video.",
@@ -42,7 +48,7 @@ STAGE_REASONS: Final[Mapping[str, Mapping[str, str]]] = {
         **SWAP_REFUSALS,
         **REFUSALS,
     },
-    "training_texts": {},
+    "training_texts": {**_EDITS},
     "frames": {**FRAME_REASONS, **IMAGE_REASONS},
     "pairs": {
         "frame_rejected": "One of the two frames could not be had or was dropped.",

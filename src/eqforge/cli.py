@@ -30,6 +30,10 @@ DATASETS = {
         "eqforge.pipelines.hard_positives",
         "Captions reworded to stay true, beside false ones: REPLACE and SWAP sets.",
     ),
+    "training-captions": (
+        "eqforge.pipelines.training_captions",
+        "Captions with a hard positive and a hard negative each, to train on.",
+    ),
     "retrieval-perturbations": (
         "eqforge.pipelines.retrieval_perturbations",
         "Captions in 13 perturbations each, and their granularity.",

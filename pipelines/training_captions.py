@@ -1,0 +1,142 @@
+r"""Captions to train on, each with a hard positive and a hard negative (Kamath et al., section 5).
+
+Example:
+    eqforge build training-captions --captions captions_train2017.json \
+        --output out/training --workers 4
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+
+from eqforge.generators.text.caption_lint import CaptionSettings
+from eqforge.generators.text.hard_negatives.records import NEGATIVE_KINDS, NegativeKind
+from eqforge.generators.text.lexicon import load_lexicon
+from eqforge.generators.text.wordnet import open_wordnet
+from eqforge.pipelines.driver import Pipeline, Target, build_command
+from eqforge.pipelines.settings import Mode
+from eqforge.pipelines.text import (
+    CaptionDataset,
+    batch_images,
+    check_images,
+    image_folder,
+    media_root,
+    select_captions,
+)
+from eqforge.schemas.caption_sources import read_captions
+from eqforge.schemas.text_tables import TRAINING_CAPTIONS
+from eqforge.transforms import training
+from eqforge.transforms.caption_edits import EditRules
+from eqforge.transforms.dataset import WriteDataset
+from eqforge.transforms.perturb import tagger_of
+from eqforge.transforms.plan import PlanFiles, ReadPlan
+from eqforge.transforms.tables import files_for
+from eqforge.transforms.text_tables import media_tables, split_work, text_table
+from eqforge.transforms.text_work import CAPTIONS, CaptionBatch
+from eqforge.transforms.training import MakeTrainingTexts, TrainingRules
+from eqforge.transforms.write import Table
+
+NAME = "training-captions"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config(CaptionDataset):
+    """Captions with a hard positive and a hard negative each, to fine-tune models on."""
+
+    lexicon: Path | None = None
+    """Your own lexicon of words and replacements; without it the paper's."""
+
+    negative_kinds: tuple[NegativeKind, ...] = NEGATIVE_KINDS
+    """Kinds of hard negatives that are tried; the caption's seed decides which comes first."""
+
+
+def plan(config: Config) -> Iterator[CaptionBatch]:
+    """Yields the captions in batches of whole images."""
+    records = read_captions(config.captions, config.source)
+    yield from batch_images(select_captions(records, config.run))
+
+
+def build(root: beam.Pipeline, target: Target[Config]) -> None:
+    """Wires the pipeline."""
+    works = (
+        root
+        | "ReadPlan" >> ReadPlan(target.plan_files, CaptionBatch)
+        | "MakeTrainingTexts" >> MakeTrainingTexts(rules(target.config), target.notes)
+    )
+    _ = split_work(works, target.dataset.tables) | "WriteDataset" >> WriteDataset(target.dataset)
+
+
+def rules(config: Config) -> TrainingRules:
+    """Returns how the training texts of a configuration are made."""
+    return TrainingRules(
+        edits=EditRules(
+            seed=config.run.seed,
+            lexicon=load_lexicon(config.lexicon),
+            kinds=config.negative_kinds,
+            spacy_model=config.spacy_model,
+        ),
+        captions=CaptionSettings(),
+        images=image_folder(config.images, config.run),
+        only=config.run.only,
+    )
+
+
+def inputs(config: Config) -> tuple[Path, ...]:
+    """Returns the caption file and the user's lexicon."""
+    return (config.captions,) if config.lexicon is None else (config.captions, config.lexicon)
+
+
+def check(config: Config) -> None:
+    """Checks images, tagger, lexicon and WordNet before any work."""
+    check_images(config.images)
+    tagger_of(config.spacy_model)
+    load_lexicon(config.lexicon)
+    open_wordnet()
+
+
+def measure(batch: CaptionBatch) -> dict[str, int]:
+    """Returns what a batch adds to the counts of a plan."""
+    return {"captions": len(batch.captions), "texts at most": 3 * len(batch.captions)}
+
+
+def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
+    """Returns the tables, sized for a plan."""
+    captions = plan.counts.get("captions", 0)
+    shards = files_for(3 * captions, config.run.samples_per_file * 10)
+    return (
+        text_table("samples", TRAINING_CAPTIONS, "sample_id", shards),
+        *media_tables(captions, None if config.images is None else media_root(config.run)),
+    )
+
+
+def defaults(_: Mode) -> dict[str, Any]:
+    """Returns the fields that a mode sets: none, since the paper's texts come from a model."""
+    return {}
+
+
+PIPELINE = Pipeline(
+    name=NAME,
+    config=Config,
+    defaults=defaults,
+    inputs=inputs,
+    check=check,
+    plan=plan,
+    measure=measure,
+    build=build,
+    tables=tables,
+    stages=(CAPTIONS, training.TEXTS),
+    steps=("edited",),
+)
+
+
+def main(argv: list[str]) -> int:
+    """Builds the dataset as the command line says."""
+    return build_command(PIPELINE, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

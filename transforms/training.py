@@ -1,0 +1,113 @@
+"""Makes the texts to train on: each caption, its hard positive and its hard negative."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import apache_beam as beam
+
+from eqforge.generators.text.caption_lint import CaptionSettings
+from eqforge.schemas.clips import Tally
+from eqforge.schemas.scores import Rejection
+from eqforge.schemas.tables import ImageRow, Reject
+from eqforge.schemas.text_tables import TrainingCaption
+from eqforge.transforms import progress
+from eqforge.transforms.caption_edits import EditedCaption, EditRules, edit_captions
+from eqforge.transforms.images import ImageFolder
+from eqforge.transforms.text_work import CaptionBatch, TextWork, admit_captions, reject
+
+TEXTS = "training_texts"
+GENERATOR = "eqforge.caption_edits 1"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainingRules:
+    """How training texts are made.
+
+    Attributes:
+      edits: how captions are edited.
+      captions: which captions are refused.
+      images: the folder of images, where the user names one.
+      only: ids of the samples to make; empty makes all.
+    """
+
+    edits: EditRules
+    captions: CaptionSettings
+    images: ImageFolder | None
+    only: tuple[str, ...] = ()
+
+
+def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
+    """Returns up to three texts for each caption of a batch of whole images.
+
+    Source: Kamath et al., "The Hard Positive Truth about Vision-Language Compositionality",
+      section 5: a caption, a hard positive and a hard negative of each caption of COCO.
+    """
+    admitted = admit_captions(batch.captions, rules.captions, rules.images)
+    images = {record.caption_id: image for record, image in admitted.captions}
+    samples: list[TrainingCaption] = []
+    rejects: list[Reject] = list(admitted.rejects)
+    for edited in edit_captions((record for record, _ in admitted.captions), rules.edits):
+        for text in _texts(edited, images[edited.record.caption_id]):
+            if rules.only and _id_of(text) not in rules.only:
+                continue
+            if isinstance(text, Reject):
+                rejects.append(text)
+            else:
+                samples.append(text)
+    refused = len(rejects) - len(admitted.rejects)
+    return TextWork(
+        samples=tuple(samples),
+        images=admitted.images,
+        rejects=tuple(rejects),
+        tallies=(
+            admitted.tally,
+            Tally(stage=TEXTS, candidates=len(samples) + refused, kept=len(samples)),
+        ),
+    )
+
+
+def _id_of(text: TrainingCaption | Reject) -> str:
+    return text.candidate_id if isinstance(text, Reject) else text.sample_id
+
+
+def _texts(edited: EditedCaption, image: ImageRow | None) -> Iterator[TrainingCaption | Reject]:
+    record = edited.record
+    yield _row(edited, image, "original", record.caption, None)
+    for role, made in (("hard_positive", edited.positive), ("hard_negative", edited.negative)):
+        if isinstance(made, Rejection):
+            yield reject(record, f"{record.caption_id}/{role}", TEXTS, made)
+        else:
+            yield _row(edited, image, role, made.edited.text, made.kind)
+
+
+def _row(
+    edited: EditedCaption, image: ImageRow | None, role: str, text: str, kind: str | None
+) -> TrainingCaption:
+    record = edited.record
+    return TrainingCaption(
+        sample_id=f"{record.caption_id}/{role}",
+        caption_id=record.caption_id,
+        image=record.image,
+        image_id=None if image is None else image.image_id,
+        split=record.split,
+        role=role,
+        text=text,
+        kind=kind,
+        generator=None if kind is None else GENERATOR,
+    )
+
+
+@dataclass
+class MakeTrainingTexts(beam.PTransform):
+    """Makes the training texts of batches of captions."""
+
+    rules: TrainingRules
+    progress_folder: str | None = None
+
+    def expand(self, batches: beam.PCollection[CaptionBatch]) -> beam.PCollection[TextWork]:
+        return batches | "EditBatch" >> beam.Map(self._make)
+
+    def _make(self, batch: CaptionBatch) -> TextWork:
+        work = make_training_texts(batch, self.rules)
+        progress.count(self.progress_folder, "edited")
+        return work
