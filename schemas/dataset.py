@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eqforge.schemas import storage
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.manifest import Manifest, load_manifest
 
 
@@ -25,11 +26,40 @@ class Dataset:
     def batches(
         self, table: str, columns: Sequence[str] | None = None, rows: int = 1_000
     ) -> Iterator[pa.RecordBatch]:
-        """Yields a table in pieces, file by file in the manifest's order."""
+        """Yields a table in pieces, file by file in the manifest's order.
+
+        Raises:
+          InputError: a file is missing or damaged.
+        """
         for file in self.manifest.tables[table]:
-            system, path = storage.locate(self.url(file.path))
-            with system.open(path, "rb") as stream, pq.ParquetFile(stream) as parquet:
+            yield from self.file_batches(file.path, columns, rows)
+
+    def file_batches(
+        self, path: str, columns: Sequence[str] | None = None, rows: int = 1_000
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields one file in pieces; see batches."""
+        system, place = storage.locate(self.url(path))
+        try:
+            with system.open(place, "rb") as stream, pq.ParquetFile(stream) as parquet:
                 yield from parquet.iter_batches(batch_size=rows, columns=columns)
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(
+                f"{self.url(path)}: cannot be read: {error}; eqforge verify looks for all damage"
+            ) from error
+
+    def fingerprint(self, path: str) -> str:
+        """Returns what a file says its rows were when it was written.
+
+        Raises:
+          InputError: the file is missing or damaged.
+        """
+        system, place = storage.locate(self.url(path))
+        try:
+            with system.open(place, "rb") as stream:
+                metadata = pq.read_schema(stream).metadata or {}
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(f"{self.url(path)}: cannot be read: {error}") from error
+        return metadata.get(b"fingerprint", b"").decode()
 
     def rows(self, table: str, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
         """Yields the rows of a table as dicts."""

@@ -136,6 +136,17 @@ class Reject:
     source_path: str | None = None
     source_sha256: str | None = None
 
+    def __post_init__(self) -> None:
+        """Brings the numbers and the text to what a column can hold, so that rows read back equal.
+
+        A detail may quote a caption in which half of a surrogate pair stands; it is escaped.
+        """
+        for name in ("value", "threshold"):
+            number = getattr(self, name)
+            object.__setattr__(self, name, None if number is None else float(number))
+        detail = self.detail.encode("utf-8", "backslashreplace").decode()
+        object.__setattr__(self, "detail", detail)
+
 
 _TEXT, _NUMBER, _WHOLE = pa.string(), pa.float64(), pa.int64()
 
@@ -230,13 +241,8 @@ def image_row(image: ImageRow, data: bytes) -> dict[str, Any]:
 
 
 def reject_row(reject: Reject) -> dict[str, Any]:
-    """Returns the Parquet row of a reject; text that is not valid Unicode is escaped."""
-    return {
-        name: value.encode("utf-8", "backslashreplace").decode()
-        if isinstance(value, str)
-        else value
-        for name, value in asdict(reject).items()
-    }
+    """Returns the Parquet row of a reject."""
+    return asdict(reject)
 
 
 def with_metadata(schema: pa.Schema, metadata: Mapping[str, str]) -> pa.Schema:

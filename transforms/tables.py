@@ -3,6 +3,8 @@
 from functools import partial
 from typing import Any
 
+from eqforge.schemas.errors import BuildError
+from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.tables import (
     IMAGES,
     PAIR_SAMPLES,
@@ -63,4 +65,10 @@ def _stage_and_reason(reject: Reject) -> tuple[str, str]:
 
 
 def _stored_image_row(media: MediaStore, image: ImageRow) -> dict[str, Any]:
-    return image_row(image, media.get(image.image_id, image.suffix))
+    data = media.get(image.image_id, image.suffix)
+    if sha256_hex(data) != image.image_id:
+        raise BuildError(
+            f"{media.path(image.image_id, image.suffix)}: its bytes are not those that were stored "
+            "under this name; delete it and run the same build again"
+        )
+    return image_row(image, data)

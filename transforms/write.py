@@ -66,7 +66,7 @@ def write_shard(table: Table, shard: int, records: Iterable[Any], output: str) -
       BuildError: two different records have the same key.
     """
     ordered = sort_records(table, records)
-    fingerprint = _fingerprint(table, ordered)
+    fingerprint = fingerprint_records(table.schema, ordered, table.metadata)
     url = storage.join(output, table.file_name(shard))
     skipped = _fingerprint_of(url) == fingerprint
     if not skipped:
@@ -105,8 +105,11 @@ def sort_records(table: Table, records: Iterable[Any]) -> list[Any]:
     return [by_key[key] for key in sorted(by_key)]
 
 
-def _fingerprint(table: Table, ordered: list[Any]) -> str:
-    digest = hashlib.sha256(msgspec.json.encode([table.schema.to_string(), table.metadata]))
+def fingerprint_records(
+    schema: pa.Schema, ordered: Iterable[Any], metadata: tuple[tuple[str, str], ...] = ()
+) -> str:
+    """Returns what a file of these records carries in its metadata under `fingerprint`."""
+    digest = hashlib.sha256(msgspec.json.encode([schema.to_string(), metadata]))
     for record in ordered:
         digest.update(msgspec.json.encode(record))
     return digest.hexdigest()
