@@ -1,6 +1,7 @@
 """The two sides of an "and", and why they sometimes cannot be told."""
 
 import functools
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn
@@ -36,6 +37,12 @@ SWAP_REFUSALS: dict[str, str] = {
 }
 """Why a caption is not swapped: the closed list of reasons, each in one sentence."""
 
+_FIXED_PAIRS = re.compile(
+    r"\b(?:in black and white(?=\s*(?:[.,;]|$))"
+    r"|black and white (?:film|image|movie|photo|picture|portrait|shot|television|tv)"
+    r"|bed and breakfast|rock and roll|bread and butter|mac and cheese|back and forth)",
+    re.IGNORECASE,
+)
 _DATA = Path(__file__).parents[1] / "data"
 _ANAPHORA = frozenset(("one", "ones", "other", "others", "another", "itself", "themselves"))
 
@@ -103,6 +110,11 @@ def head_of(analysis: Analysis, phrase: Range) -> Token:
     return analysis.tokens[phrase[0] + (words.index("of") if "of" in words else len(words)) - 1]
 
 
+def is_fixed_pair(text: str, offset: int) -> bool:
+    """Tells whether a character is part of a pair in fixed order: "a black and white photo"."""
+    return any(found.start() <= offset < found.end() for found in _FIXED_PAIRS.finditer(text))
+
+
 def is_living(analysis: Analysis, phrase: Range) -> bool:
     """Tells whether a noun phrase names people or animals: "a man", "a row of cows"."""
     last = analysis.tokens[phrase[1] - 1]
@@ -110,8 +122,13 @@ def is_living(analysis: Analysis, phrase: Range) -> bool:
 
 
 def is_mass(token: Token) -> bool:
+    """Tells whether a noun is one that stands without an article in the singular: "rice"."""
+    return is_mass_noun(token.lemma)
+
+
+def is_mass_noun(lemma: str) -> bool:
     """Tells whether a noun stands without an article in the singular: "rice"."""
-    return token.lemma in _nouns("mass_nouns.txt")
+    return lemma in _nouns("mass_nouns.txt")
 
 
 @functools.cache

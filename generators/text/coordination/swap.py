@@ -13,6 +13,7 @@ from eqforge.generators.text.coordination.conjuncts import (
     CannotTell,
     Conjuncts,
     Level,
+    is_fixed_pair,
     refuse,
     tag_at,
     words_of,
@@ -24,14 +25,9 @@ from eqforge.generators.text.coordination.verb_phrases import (
     join_verb_phrases,
 )
 from eqforge.generators.text.edits import Edit, EditedText, apply_edits
+from eqforge.generators.text.exchange import exchange_phrases
 
 _ARO = re.compile(r"(the .+?)( and )(the .+)", re.DOTALL)
-_FIXED = re.compile(
-    r"\b(?:in black and white(?=\s*(?:[.,;]|$))"
-    r"|black and white (?:film|image|movie|photo|picture|portrait|shot|television|tv)"
-    r"|bed and breakfast|rock and roll|bread and butter|mac and cheese|back and forth)",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,7 +104,7 @@ def _find_conjuncts(analysis: Analysis, conjunction: int) -> Conjuncts:
     if not 0 < conjunction < len(analysis.tokens) - 1:
         refuse("end_of_caption")
     token = analysis.tokens[conjunction]
-    if any(found.start() < token.start < found.end() for found in _FIXED.finditer(analysis.text)):
+    if is_fixed_pair(analysis.text, token.start):
         refuse("fixed_expression")
     conjuncts = _join(analysis, conjunction)
     if words_of(analysis, conjuncts.left) == words_of(analysis, conjuncts.right):
@@ -128,21 +124,9 @@ def _join(analysis: Analysis, conjunction: int) -> Conjuncts:
 
 
 def _edits(analysis: Analysis, conjuncts: Conjuncts) -> tuple[Edit, ...]:
-    """Returns the edits that exchange the sides; a capital at the caption's start stays there."""
-    tokens, text = analysis.tokens, analysis.text
-    spans = [(tokens[a].start, tokens[b - 1].end) for a, b in (conjuncts.left, conjuncts.right)]
-    left, right = (text[start:end] for start, end in spans)
-    first = tokens[conjuncts.left[0]]
-    if conjuncts.left[0] == 0 and first.text[0].isupper():
-        right = right[0].upper() + right[1:]
-        is_name = first.tag.startswith("NNP") or (len(first.text) > 1 and first.text.isupper())
-        left = left if is_name else left[0].lower() + left[1:]
-    (left_start, left_end), (right_start, right_end) = spans
-    edits = (
-        Edit(start=left_start, end=left_end, replacement=right),
-        Edit(start=right_start, end=right_end, replacement=left),
-    )
-    return (*_shared_article(text, left_start, right), *edits)
+    """Returns the edits that exchange the sides, and that of an article before both."""
+    left, right = exchange_phrases(analysis, conjuncts.left, conjuncts.right)
+    return (*_shared_article(analysis.text, left.start, left.replacement), left, right)
 
 
 def _shared_article(text: str, left_start: int, right: str) -> tuple[Edit, ...]:

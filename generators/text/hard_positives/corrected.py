@@ -7,20 +7,18 @@ spelling; see REPAIRS in `records`.
 """
 
 import dataclasses
-import functools
 from collections.abc import Sequence
-from pathlib import Path
 
 from eqforge.generators.text.articles import agree_articles, article_for
 from eqforge.generators.text.edits import Edit, Span, apply_edits
+from eqforge.generators.text.fixed_expressions import FIXED_EXPRESSIONS as FIXED_EXPRESSIONS
+from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
 from eqforge.generators.text.hard_positives.foils import Foil, find_foil
 from eqforge.generators.text.hard_positives.records import HardPositive, Refusal
 from eqforge.generators.text.lexicon import Kind, Lexicon, LexiconEntry, select
 from eqforge.generators.text.tokenizer import find_tokens
-from eqforge.generators.text.words import find_words, read_word_list
 from eqforge.schemas.vl_checklist import VlChecklistRecord
 
-FIXED_EXPRESSIONS = Path(__file__).parents[1] / "data" / "fixed_expressions.txt"
 _PREPOSITIONS = frozenset(
     (
         *("above", "across", "against", "along", "among", "around", "at", "atop", "behind"),
@@ -164,7 +162,7 @@ def _find_target(caption: str, foil: Foil, entries: Sequence[LexiconEntry]) -> _
 def _refuse(
     caption: str, foil: Foil, target: _Target, entries: Sequence[LexiconEntry], allow_weak: bool
 ) -> str | None:
-    if _in_fixed_expression(caption, target):
+    if is_in_fixed_expression(caption, target.span.start, target.span.end):
         return "fixed_expression"
     if target.entry.synonymy == "weak" and not allow_weak:
         return "weak_replacement"
@@ -180,18 +178,6 @@ def _synonyms(entry: LexiconEntry, entries: Sequence[LexiconEntry]) -> set[str]:
     words = {entry.word, entry.replacement}
     links = [{other.word, other.replacement} for other in entries]
     return words.union(*(link for link in links if link & words))
-
-
-def _in_fixed_expression(caption: str, target: _Target) -> bool:
-    return any(
-        start < target.span.end and target.span.start < end
-        for start, end, _ in find_words(caption, _fixed_expressions())
-    )
-
-
-@functools.cache
-def _fixed_expressions() -> tuple[str, ...]:
-    return read_word_list(FIXED_EXPRESSIONS)
 
 
 def _edits(caption: str, target: _Target) -> tuple[Edit, ...]:

@@ -1,0 +1,27 @@
+"""Expressions whose sense is lost when a word of theirs is exchanged: "red wine", "in front of"."""
+
+import functools
+from pathlib import Path
+
+from eqforge.generators.text.words import find_words, read_word_list
+
+FIXED_EXPRESSIONS = Path(__file__).with_name("data") / "fixed_expressions.txt"
+
+
+def is_in_fixed_expression(text: str, start: int, end: int) -> bool:
+    """Tells whether a stretch of a text overlaps a fixed expression.
+
+    Args:
+      text: any text.
+      start: the stretch's first character.
+      end: the first character behind it.
+    """
+    return any(
+        found_start < end and start < found_end
+        for found_start, found_end, _ in find_words(text, _expressions())
+    )
+
+
+@functools.cache
+def _expressions() -> tuple[str, ...]:
+    return read_word_list(FIXED_EXPRESSIONS)

@@ -1,0 +1,75 @@
+"""A place in a caption where other words may stand, and the edit that puts them there."""
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from eqforge.generators.text.analysis import Analysis, Token
+from eqforge.generators.text.edits import Edit, apply_edits
+from eqforge.generators.text.hard_negatives.records import (
+    HardNegative,
+    NegativeKind,
+    NegativeRefusal,
+)
+from eqforge.generators.text.perturbations.synonyms import match_case, replacement_edits
+
+Source = Literal["lexicon", "wordnet"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """Tokens of a caption and what may stand in their place.
+
+    Attributes:
+      first, last: the tokens, `last` exclusive.
+      words: what may stand there, inflected, in lower case; at least one.
+      source: where the words come from.
+    """
+
+    first: int
+    last: int
+    words: tuple[str, ...]
+    source: Source
+
+
+def replace_at(
+    analysis: Analysis,
+    kind: NegativeKind,
+    places: Iterable[Place],
+    rng: random.Random,
+    known: frozenset[str],
+    none: str,
+) -> HardNegative | NegativeRefusal:
+    """Draws a place and a word for it, and replaces what stands there.
+
+    Args:
+      analysis: the caption's analysis.
+      kind: the kind of the negative.
+      places: where words may be replaced.
+      rng: draws the place, then the word.
+      known: words that are not put in, in lower case; nor are those of the caption.
+      none: the reason where there is no place.
+    """
+    options = sorted(places, key=lambda place: place.first)
+    if not options:
+        return NegativeRefusal(kind=kind, reason=none)
+    taken = known | {token.text.lower() for token in analysis.tokens}
+    open_options = [
+        (place, words)
+        for place in options
+        if (words := [word for word in place.words if taken.isdisjoint(word.split())])
+    ]
+    if not open_options:
+        return NegativeRefusal(kind=kind, reason="all_known")
+    place, words = rng.choice(open_options)
+    edits = _edits(analysis.tokens, place, rng.choice(words))
+    return HardNegative(kind=kind, edited=apply_edits(analysis.text, edits), source=place.source)
+
+
+def _edits(tokens: Sequence[Token], place: Place, word: str) -> Sequence[Edit]:
+    """Returns the edits of a place of one token or more, and of an article before it."""
+    first, last = tokens[place.first], tokens[place.last - 1]
+    *article, _ = replacement_edits(tokens, place.first, word.split()[0])
+    edit = Edit(start=first.start, end=last.end, replacement=match_case(word, first.text))
+    return (*article, edit)

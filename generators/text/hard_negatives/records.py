@@ -1,0 +1,56 @@
+"""A hard negative, its kinds, and why a caption has none."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from eqforge.generators.text.edits import EditedText
+
+NegativeKind = Literal[
+    "replace_object",
+    "replace_attribute",
+    "replace_relation",
+    "swap_object",
+    "swap_attribute",
+    "negation",
+]
+NEGATIVE_KINDS: tuple[NegativeKind, ...] = get_args(NegativeKind)
+
+NEGATIVE_REFUSALS: dict[str, str] = {
+    "no_object": "No noun has a word of the same kind to stand in its place.",
+    "no_attribute": "No adjective or number has one of the same kind to stand in its place.",
+    "no_relation": "No preposition or verb has one of the same kind to stand in its place.",
+    "all_known": "Every word that could stand in the place is in a caption of the image.",
+    "no_pair": "The caption has no two noun phrases, or no two adjectives, to exchange.",
+    "same_meaning": "Exchanged, the caption would say the same: 'a cat next to a dog'.",
+    "already_negated": "The caption holds a negation, and a second one would undo it.",
+    "nothing_to_negate": "The caption has no verb and no noun phrase that can be negated.",
+}
+"""Why a caption has no hard negative of a kind: the closed list, each in one sentence."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HardNegative:
+    """A caption that an edit has made false.
+
+    Attributes:
+      kind: what was edited, and how.
+      edited: the caption after the edit, with the spans of the edit before and after.
+      source: where the words come from: "lexicon", "wordnet", or "caption" for swaps and negation.
+    """
+
+    kind: NegativeKind
+    edited: EditedText
+    source: Literal["lexicon", "wordnet", "caption"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NegativeRefusal:
+    """Why a caption has no hard negative of a kind.
+
+    Attributes:
+      kind: the kind that was asked for.
+      reason: a key of NEGATIVE_REFUSALS.
+    """
+
+    kind: NegativeKind
+    reason: str

@@ -1,0 +1,124 @@
+"""The prepositions and verbs of a caption that another of their kind can replace."""
+
+from collections.abc import Iterable, Iterator
+
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.coordination.conjuncts import is_living, word_at
+from eqforge.generators.text.hard_negatives.co_hyponyms import verb_co_hyponyms
+from eqforge.generators.text.hard_negatives.lexicon import closed_classes
+from eqforge.generators.text.hard_negatives.places import Place, Source
+from eqforge.generators.text.inflection import inflect_word
+
+_VERB_TAGS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
+_PARTICLES = frozenset(("away", "back", "down", "for", "off", "out", "over", "through", "up"))
+_MOTION = frozenset(
+    (
+        *("climb", "come", "drive", "fly", "go", "head", "move", "ride", "roll", "run", "sail"),
+        *("skate", "ski", "slide", "snowboard", "surf", "travel", "walk"),
+    )
+)
+_RIDDEN = frozenset(("board or ski", "craft", "land vehicle", "two-wheeler"))
+# What a thing can be in, and what nothing can be under, by the closed classes of objects.
+_ENCLOSURES = frozenset(
+    (
+        *("appliance", "bathroom fixture", "building", "container", "craft", "dish or vessel"),
+        *("land vehicle", "room"),
+    )
+)
+_NO_SURFACES = frozenset(
+    (
+        *("ground", "land", "room", "slope or shore", "water", "way", "upper garment"),
+        *("lower garment", "headwear", "accessory", "footwear"),
+    )
+)
+
+
+def preposition_places(analysis: Analysis) -> Iterator[Place]:
+    """Yields the prepositions before something that can be seen: not "on a sunny day".
+
+    Args:
+      analysis: the caption's analysis.
+    """
+    classes = closed_classes("relation").alternatives
+    phrases = sorted(classes, key=lambda phrase: (-len(phrase.split()), phrase))
+    words = [token.text.lower() for token in analysis.tokens]
+    taken = 0
+    for index in range(len(words)):
+        for phrase in phrases:
+            size = len(phrase.split())
+            if index < taken or words[index : index + size] != phrase.split():
+                continue
+            taken = index + size
+            groups = closed_classes("relation").groups[phrase]
+            is_particle = "rising" in groups and not _is_motion(analysis, index - 1)
+            if _fits(groups, _groups_at(analysis, taken)) and not is_particle:
+                yield Place(first=index, last=taken, words=classes[phrase], source="lexicon")
+            break
+
+
+def _fits(relations: Iterable[str], things: frozenset[str]) -> bool:
+    """Tells whether a thing can stand in all relations of a preposition's groups."""
+    if "containment" in relations:
+        return bool(things & _ENCLOSURES)
+    if "support" in relations:
+        return bool(things) and not things & _NO_SURFACES
+    return bool(things)
+
+
+def _is_motion(analysis: Analysis, index: int) -> bool:
+    """Tells whether a verb leads somewhere, so that "up" behind it is a direction."""
+    return index >= 0 and analysis.tokens[index].lemma in _MOTION
+
+
+def _groups_at(analysis: Analysis, index: int) -> frozenset[str]:
+    """Returns the closed classes of the head of the noun phrase that begins at a token."""
+    groups = closed_classes("object").groups
+    for first, last in analysis.noun_phrases:
+        if first == index:
+            head = analysis.tokens[last - 1]
+            return frozenset((*groups.get(head.lemma, ()), *groups.get(head.text.lower(), ())))
+    return frozenset()
+
+
+def verb_places(analysis: Analysis, use_wordnet: bool) -> Iterator[Place]:
+    """Yields the verbs with what may stand in their place, in the same form.
+
+    Args:
+      analysis: the caption's analysis.
+      use_wordnet: whether verbs that the closed classes lack take co-hyponyms of WordNet.
+
+    Raises:
+      InputError: WordNet is wanted and not on this machine.
+      MissingExtra: a package of the extra "text" is not installed.
+    """
+    classes = closed_classes("verb").alternatives
+    for index, token in enumerate(analysis.tokens):
+        in_phrase = any(first <= index < last for first, last in analysis.noun_phrases)
+        if token.tag not in _VERB_TAGS or in_phrase or token.lemma in ("be", "have"):
+            continue
+        if word_at(analysis, index + 1) in _PARTICLES or not _is_literal(analysis, index):
+            continue
+        source: Source = "lexicon" if token.lemma in classes else "wordnet"
+        found = classes.get(token.lemma, ())
+        if not found and use_wordnet:
+            found = verb_co_hyponyms(token.lemma)
+        tag = "VB" if token.tag == "VBP" else token.tag
+        forms = [inflect_word(word, tag) for word in found]
+        if words := tuple(form for form in forms if form is not None):
+            yield Place(first=index, last=index + 1, words=words, source=source)
+
+
+def _is_literal(analysis: Analysis, verb: int) -> bool:
+    """Tells whether a verb of the closed classes excludes the others of its class here.
+
+    A bicycle that "sits" somewhere stands there too, and a wave that is ridden cannot be washed.
+    """
+    groups = closed_classes("verb").groups.get(analysis.tokens[verb].lemma, ())
+    if "posture" in groups:
+        subjects = [phrase for phrase in analysis.noun_phrases if phrase[1] <= verb]
+        return bool(subjects) and is_living(analysis, subjects[-1])
+    if "riding" in groups:
+        objects = [phrase for phrase in analysis.noun_phrases if phrase[0] == verb + 1]
+        ridden = bool(_groups_at(analysis, verb + 1) & _RIDDEN)
+        return ridden or any(is_living(analysis, phrase) for phrase in objects)
+    return True

@@ -1,0 +1,164 @@
+"""SWAP negatives: two noun phrases, or two adjectives, exchanged to make a caption false."""
+
+import itertools
+import random
+from collections.abc import Iterator
+
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.coordination.conjuncts import (
+    PRONOUNS,
+    Range,
+    head_of,
+    is_living,
+    tag_at,
+    word_at,
+    words_of,
+)
+from eqforge.generators.text.edits import apply_edits
+from eqforge.generators.text.exchange import exchange_phrases
+from eqforge.generators.text.hard_negatives.lexicon import closed_classes
+from eqforge.generators.text.hard_negatives.records import HardNegative, NegativeRefusal
+from eqforge.generators.text.perturbations.synonyms import match_case, replacement_edits
+
+# With one of these between them, two noun phrases can be exchanged in truth.
+_SYMMETRIC = frozenset(
+    (
+        *("across", "against", "alongside", "and", "apart", "beside", "between", "by", "each"),
+        *("from", "like", "near", "nearby", "next", "of", "opposite", "or", "together", "with"),
+        *(",", ";", "."),
+    )
+)
+_ASYMMETRIC = frozenset(
+    (
+        *("above", "atop", "behind", "below", "beneath", "in", "inside", "into", "on", "onto"),
+        *("over", "under", "underneath", "without"),
+    )
+)
+_FINITE = ("VBP", "VBZ", "VBD")
+_VERBS = (*_FINITE, "VB", "VBG", "VBN")
+_QUANTIFIERS = frozenset(
+    (
+        *("different", "few", "first", "last", "many", "more", "most", "much", "next", "only"),
+        *("other", "own", "same", "several", "such", "various"),
+    )
+)
+
+
+def swap_objects(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRefusal:
+    """Exchanges two neighbouring noun phrases whose relation has a direction.
+
+    "a dog chasing two cats" becomes "two cats chasing a dog", and "a cup on a book" "a book on a
+    cup"; "a cat next to a dog" is refused. Living beings are exchanged around a verb, things around
+    a preposition: "the air jumping in a man" fools nobody.
+
+    Args:
+      analysis: the caption's analysis.
+      rng: draws one pair of those that can be exchanged.
+    """
+    pairs = list(_object_pairs(analysis))
+    if not pairs:
+        return NegativeRefusal(kind="swap_object", reason="no_pair")
+    options = [pair for pair in pairs if _changes_meaning(analysis, *pair)]
+    if not options:
+        return NegativeRefusal(kind="swap_object", reason="same_meaning")
+    edited = apply_edits(analysis.text, exchange_phrases(analysis, *rng.choice(options)))
+    return HardNegative(kind="swap_object", edited=edited, source="caption")
+
+
+def _object_pairs(analysis: Analysis) -> Iterator[tuple[Range, Range]]:
+    """Yields neighbouring noun phrases that both name living beings, or both name things."""
+    for left, right in itertools.pairwise(analysis.noun_phrases):
+        around = {word_at(analysis, index) for index in (left[0] - 1, left[1], right[1])}
+        tags = {tag_at(analysis, index) for phrase in (left, right) for index in range(*phrase)}
+        if "of" in around or tags & {*PRONOUNS, "POS"}:
+            continue
+        living = [is_living(analysis, phrase) for phrase in (left, right)]
+        if all(living) or (not any(living) and all(_is_thing(analysis, p) for p in (left, right))):
+            yield left, right
+
+
+def _is_thing(analysis: Analysis, phrase: Range) -> bool:
+    head = head_of(analysis, phrase)
+    return bool({head.lemma, head.text.lower()} & set(closed_classes("object").groups))
+
+
+def _changes_meaning(analysis: Analysis, left: Range, right: Range) -> bool:
+    """Tells whether the exchange of two noun phrases is grammatical and says something else."""
+    between = analysis.tokens[left[1] : right[0]]
+    words = {token.text.lower() for token in between}
+    heads = head_of(analysis, left), head_of(analysis, right)
+    has_finite = any(token.tag in _FINITE for token in analysis.tokens)
+    if heads[0].lemma == heads[1].lemma or (has_finite and heads[0].tag != heads[1].tag):
+        return False
+    has_verb = any(token.tag in _VERBS and token.lemma != "be" for token in between)
+    has_direction = has_verb if is_living(analysis, left) else bool(words & _ASYMMETRIC)
+    return has_direction and not words & _SYMMETRIC
+
+
+def swap_attributes(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRefusal:
+    """Exchanges two adjectives of one kind that stand before different nouns.
+
+    "a black cat and a white dog" becomes "a white cat and a black dog". Colours are exchanged with
+    colours, sizes with sizes; two adjectives of no closed class with each other, as ARO does.
+
+    Args:
+      analysis: the caption's analysis.
+      rng: draws one pair of those that can be exchanged.
+    """
+    pairs = list(_attribute_pairs(analysis))
+    if not pairs:
+        return NegativeRefusal(kind="swap_attribute", reason="no_pair")
+    options = [pair for pair in pairs if _are_exchangeable(analysis, *pair)]
+    if not options:
+        return NegativeRefusal(kind="swap_attribute", reason="same_meaning")
+    left, right = rng.choice(options)
+    words = [
+        match_case(analysis.tokens[i].text.lower(), analysis.tokens[j].text)
+        for i, j in ((right, left), (left, right))
+    ]
+    edits = [
+        edit
+        for index, word in zip((left, right), words, strict=True)
+        for edit in replacement_edits(analysis.tokens, index, word)
+    ]
+    return HardNegative(
+        kind="swap_attribute", edited=apply_edits(analysis.text, edits), source="caption"
+    )
+
+
+def _attribute_pairs(analysis: Analysis) -> Iterator[tuple[int, int]]:
+    """Yields the pairs of adjectives in different noun phrases, as token indices."""
+    places = [
+        (phrase, index)
+        for phrase in analysis.noun_phrases
+        for index in range(*phrase)
+        if analysis.tokens[index].tag == "JJ" and word_at(analysis, index) not in _QUANTIFIERS
+    ]
+    for (phrase, index), (other_phrase, other) in itertools.combinations(places, 2):
+        if phrase != other_phrase:
+            yield index, other
+
+
+def _are_exchangeable(analysis: Analysis, left: int, right: int) -> bool:
+    words = [analysis.tokens[index].text.lower() for index in (left, right)]
+    phrases = [
+        next(phrase for phrase in analysis.noun_phrases if phrase[0] <= index < phrase[1])
+        for index in (left, right)
+    ]
+    heads = [head_of(analysis, phrase).lemma for phrase in phrases]
+    in_phrase = [set(words_of(analysis, phrase)) for phrase in phrases]
+    if heads[0] == heads[1] or words[0] in in_phrase[1] or words[1] in in_phrase[0]:
+        return False
+    classes = closed_classes("attribute")
+    if words[0] in classes.groups or words[1] in classes.groups:
+        shared = set(classes.groups.get(words[0], ())) & set(classes.groups.get(words[1], ()))
+        return bool(shared) and not _are_synonyms(*words)
+    living = [is_living(analysis, phrase) for phrase in phrases]
+    return words[0] != words[1] and living[0] == living[1]
+
+
+def _are_synonyms(left: str, right: str) -> bool:
+    """Tells whether two words of a group are of the same sense: "grey", "silver"."""
+    return set(closed_classes("attribute").alternatives[left]) == set(
+        closed_classes("attribute").alternatives[right]
+    )

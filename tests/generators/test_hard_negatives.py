@@ -1,0 +1,265 @@
+import collections
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.articles import agree_articles
+from eqforge.generators.text.edits import apply_edits, invert
+from eqforge.generators.text.hard_negatives.co_hyponyms import (
+    adjective_antonyms,
+    noun_co_hyponyms,
+    verb_co_hyponyms,
+)
+from eqforge.generators.text.hard_negatives.lexicon import closed_classes
+from eqforge.generators.text.hard_negatives.make import (
+    known_words,
+    make_hard_negative,
+    make_hard_negatives,
+)
+from eqforge.generators.text.hard_negatives.records import (
+    NEGATIVE_KINDS,
+    NEGATIVE_REFUSALS,
+    HardNegative,
+    NegativeKind,
+    NegativeRefusal,
+)
+from eqforge.generators.text.taggers import load_tagger
+from eqforge.generators.text.wordnet import open_wordnet
+from eqforge.schemas.errors import InputError
+
+TAGGER = load_tagger()
+
+
+def _analysis(caption: str) -> Analysis:
+    return TAGGER.analyse([caption])[0]
+
+
+def _outcomes(
+    kind: NegativeKind, caption: str, known: frozenset[str] = frozenset(), *, wordnet: bool = False
+) -> set[str]:
+    """Returns every negative, or reason, that 60 seeds give."""
+    results = [
+        make_hard_negative(
+            _analysis(caption), kind, random.Random(seed), known, use_wordnet=wordnet
+        )
+        for seed in range(60)
+    ]
+    return {r.edited.text if isinstance(r, HardNegative) else r.reason for r in results}
+
+
+@pytest.mark.parametrize(
+    ("kind", "caption", "negatives"),
+    [
+        ("replace_object", "a man on an elephant", {"a woman on an elephant", "a man on a bear"}),
+        ("replace_object", "Two forks.", {"Two knives.", "Two spoons.", "Two chopsticks."}),
+        ("replace_object", "a red fire hydrant", {"a red stop sign", "a red traffic light"}),
+        ("replace_attribute", "an old man", {"a young man"}),
+        ("replace_attribute", "an old house", {"a new house"}),
+        ("replace_attribute", "the largest dog", {"the smallest dog"}),
+        ("replace_attribute", "three dogs", {"two dogs", "five dogs"}),
+        ("replace_relation", "a cup on a table", {"a cup under a table"}),
+        ("replace_relation", "a car in front of a house", {"a car behind a house"}),
+        ("replace_relation", "a man sits near a dog", {"a man stands near a dog"}),
+        ("replace_relation", "a man holding a bat", {"a man dropping a bat"}),
+    ],
+)
+def test_words_are_replaced_by_others_of_their_kind_in_the_same_form(
+    kind: NegativeKind, caption: str, negatives: set[str]
+) -> None:
+    assert negatives <= _outcomes(kind, caption)
+
+
+@pytest.mark.parametrize(
+    ("kind", "caption", "reason"),
+    [
+        ("replace_object", "some thing", "no_object"),
+        ("replace_object", "his glasses", "no_object"),
+        ("replace_object", "a man watches the water", None),
+        ("replace_attribute", "a dog", "no_attribute"),
+        ("replace_attribute", "a black and white photo", "no_attribute"),
+        ("replace_attribute", "two hot dogs", None),
+        ("replace_relation", "a dog on a sunny day", "no_relation"),
+        ("replace_relation", "a man in a shirt", "no_relation"),
+        ("replace_relation", "a bicycle sitting there", "no_relation"),
+        ("replace_relation", "a man riding a wave", "no_relation"),
+        ("swap_object", "a dog", "no_pair"),
+        ("swap_object", "a dog next to a cat", "same_meaning"),
+        ("swap_object", "a dog and a cat", "same_meaning"),
+        ("swap_object", "a man in the air", "no_pair"),
+        ("swap_object", "a bowl of soup", "no_pair"),
+        ("swap_attribute", "a red car and a dog", "no_pair"),
+        ("swap_attribute", "a red car and a blue car", "same_meaning"),
+        ("swap_attribute", "a gray cat and a grey car", "same_meaning"),
+        ("swap_attribute", "a red car and a big dog", "same_meaning"),
+        ("negation", "a man without a hat", "already_negated"),
+        ("negation", "two", "nothing_to_negate"),
+    ],
+)
+def test_what_cannot_be_made_false_for_sure_is_refused_with_a_reason(
+    kind: NegativeKind, caption: str, reason: str | None
+) -> None:
+    outcomes = _outcomes(kind, caption)
+    if reason is None:
+        assert not any("umbrella" in text or "cold dog" in text for text in outcomes)
+    else:
+        assert outcomes == {reason}
+        assert reason in NEGATIVE_REFUSALS
+
+
+@pytest.mark.parametrize(
+    ("kind", "caption", "negatives"),
+    [
+        ("swap_object", "A dog chasing two cats", {"Two cats chasing a dog"}),
+        ("swap_object", "a cup on a book.", {"a book on a cup."}),
+        ("swap_attribute", "a black cat and an orange dog", {"an orange cat and a black dog"}),
+        ("swap_attribute", "A big dog by a small car", {"A small dog by a big car"}),
+        ("negation", "a man is sitting", {"a man is not sitting"}),
+        ("negation", "Two dogs eat.", {"Two dogs do not eat."}),
+        (
+            "negation",
+            "a man riding a horse with a hat",
+            {"a man not riding a horse with a hat", "a man riding a horse without a hat"},
+        ),
+        ("negation", "A red car", {"No red car"}),
+        ("negation", "Dogs on a beach", {"No dogs on a beach"}),
+    ],
+)
+def test_swaps_and_negations(kind: NegativeKind, caption: str, negatives: set[str]) -> None:
+    assert _outcomes(kind, caption) == negatives
+
+
+def test_rice_takes_no_article_and_no_plural() -> None:
+    for text in _outcomes("replace_object", "a carrot") | _outcomes("replace_object", "carrots"):
+        assert "broccoli" not in text
+    assert {"corn on it", "carrots on it"} <= _outcomes("replace_object", "broccoli on it")
+
+
+def test_nothing_that_another_caption_names_is_put_in() -> None:
+    known = known_words(["a knife", "Spoons and chopsticks", "spoon, chopstick"])
+    assert _outcomes("replace_object", "a fork", known) == {"all_known"}
+    assert _outcomes("replace_object", "a fork", known_words(["a knife, a spoon"])) == {
+        "a chopstick"
+    }
+
+
+def test_words_of_one_sense_never_replace_each_other() -> None:
+    for kind in ("object", "attribute", "relation", "verb"):
+        classes = closed_classes(kind)
+        for word, others in classes.alternatives.items():
+            assert word not in others
+            assert others == tuple(sorted(set(others)))
+            assert others, (kind, word)
+    assert "crimson" not in closed_classes("attribute").alternatives["red"]
+
+
+@pytest.fixture(scope="module")
+def _wordnet() -> None:
+    try:
+        open_wordnet()
+    except InputError:
+        pytest.skip("WordNet is not on this machine")
+
+
+@pytest.mark.usefixtures("_wordnet")
+@pytest.mark.parametrize(
+    "lemma", ["dog", "drawer", "candle", "spectator", "trunk", "couch", "idea"]
+)
+def test_co_hyponyms_share_a_parent_and_are_neither_above_nor_below(lemma: str) -> None:
+    wordnet = open_wordnet()
+    sense = wordnet.synsets(lemma, "n")[0]
+    for name in noun_co_hyponyms(lemma):
+        other = wordnet.synsets(name, "n")[0]
+        assert set(other.hypernyms()) & set(sense.hypernyms())
+        assert other != sense
+        assert sense not in other.closure(lambda s: s.hypernyms())
+        assert other not in sense.closure(lambda s: s.hypernyms())
+        assert name not in sense.lemma_names()
+    assert noun_co_hyponyms("idea") == ()  # no picture shows one
+
+
+@pytest.mark.usefixtures("_wordnet")
+def test_wordnet_is_used_for_words_that_the_closed_classes_lack() -> None:
+    assert adjective_antonyms("shallow") == ("deep",)
+    assert "walk" not in verb_co_hyponyms("walk")
+    assert "a basket" in _outcomes("replace_object", "a drawer", wordnet=True)
+    assert _outcomes("replace_object", "a drawer") == {"no_object"}
+
+
+def test_kinds_draw_from_their_own_seeds() -> None:
+    analysis = _analysis("a small dog on a red table near two cats")
+    arguments = {"record_id": "r", "run_seed": 3, "use_wordnet": False}
+    everything = make_hard_negatives(analysis, **arguments)
+    for kind, result in zip(NEGATIVE_KINDS, everything, strict=True):
+        assert make_hard_negatives(analysis, kinds=[kind], **arguments) == [result]
+    other = make_hard_negatives(analysis, record_id="s", run_seed=3, use_wordnet=False)
+    assert everything != other
+
+
+def test_another_process_with_another_hash_seed_makes_the_same_negatives() -> None:
+    caption = "a small dog on a red table near two cats in a kitchen"
+    code = (
+        "from eqforge.generators.text.taggers import load_tagger\n"
+        "from eqforge.generators.text.hard_negatives.make import make_hard_negatives\n"
+        f"a = load_tagger().analyse([{caption!r}])[0]\n"
+        "for i in range(20): print(make_hard_negatives(a, str(i), 1, use_wordnet=False))\n"
+    )
+    other = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONHASHSEED": "12345", "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    analysis = _analysis(caption)
+    own = [make_hard_negatives(analysis, str(i), 1, use_wordnet=False) for i in range(20)]
+    assert other.stdout.splitlines() == [str(results) for results in own]
+
+
+def _check(caption: str, seed: int) -> collections.Counter[str]:
+    counts: collections.Counter[str] = collections.Counter()
+    for result in make_hard_negatives(_analysis(caption), "x", seed, use_wordnet=False):
+        if isinstance(result, NegativeRefusal):
+            assert result.reason in NEGATIVE_REFUSALS
+            counts["refused"] += 1
+            continue
+        counts[result.kind] += 1
+        assert result.edited.text != caption
+        undone = apply_edits(result.edited.text, invert(caption, result.edited))
+        assert undone.text == caption
+    return counts
+
+
+WORDS = st.sampled_from(
+    [
+        *("a", "an", "the", "two", "on", "in", "with", "and", ",", ".", "man", "dogs", "apple"),
+        *("red", "old", "table", "holding", "sits", "riding", "horse", "not", "É", "ICE", "Cat"),
+    ]
+)
+
+
+@given(st.text(max_size=40) | st.lists(WORDS, max_size=10).map(" ".join), st.integers(0, 9))
+def test_any_caption_is_edited_so_that_it_can_be_undone_or_refused(caption: str, seed: int) -> None:
+    _check(caption, seed)
+
+
+def test_coco_captions_get_negatives_with_agreeing_articles(data_folder: Path) -> None:
+    content = json.loads((data_folder / "coco" / "captions_val2017.json").read_text())
+    captions = [annotation["caption"] for annotation in content["annotations"]][::25]
+    counts: collections.Counter[str] = collections.Counter()
+    for index, caption in enumerate(captions):
+        counts += _check(caption, index)
+        if agree_articles(caption):
+            continue
+        for result in make_hard_negatives(_analysis(caption), "x", index, use_wordnet=False):
+            if isinstance(result, HardNegative):
+                assert agree_articles(result.edited.text) == (), result.edited.text
+    assert counts.total() == 6 * len(captions)
+    assert counts["replace_object"] > 0.6 * len(captions)
+    assert counts["negation"] > 0.9 * len(captions)
