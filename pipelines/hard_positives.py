@@ -3,6 +3,7 @@ r"""Hard positives beside hard negatives: REPLACE and SWAP sets (Kamath et al.).
 Example:
     eqforge build hard-positives --vl-checklist VL-CheckList/data --output out/replace
     eqforge build hard-positives --pairs visual_genome_attribution.json --output out/swap
+    eqforge build hard-positives --captions captions_val2017.json --output out/coco
 """
 
 import sys
@@ -16,24 +17,29 @@ from more_itertools import batched
 
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.lexicon import load_lexicon
+from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.driver import Pipeline, Target, build_command
 from eqforge.pipelines.settings import DatasetConfig, Mode, RunSettings, selection_of
 from eqforge.pipelines.text import check_images, image_folder, media_root
+from eqforge.schemas.caption_sources import read_captions
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import is_sampled
 from eqforge.schemas.text_pairs import read_text_pairs
 from eqforge.schemas.text_tables import HARD_POSITIVES
 from eqforge.schemas.vl_checklist import read_vl_checklist
 from eqforge.transforms import hard_positives
+from eqforge.transforms.caption_edits import EditRules
 from eqforge.transforms.dataset import WriteDataset
 from eqforge.transforms.hard_positives import (
     FoilRecord,
+    FreeRecord,
     HardPositiveRules,
     ImageTexts,
     MakeHardPositives,
     PairRecord,
     TextsBatch,
 )
+from eqforge.transforms.perturb import tagger_of
 from eqforge.transforms.plan import PlanFiles, ReadPlan
 from eqforge.transforms.tables import files_for
 from eqforge.transforms.text_tables import media_tables, split_work, text_table
@@ -42,7 +48,7 @@ from eqforge.transforms.write import Table
 
 NAME = "hard-positives"
 BATCH = 256
-Text = FoilRecord | PairRecord
+Text = FoilRecord | PairRecord | FreeRecord
 FOLDERS = {"attribute": "Attribute/vg", "relation": "Relation/vg"}
 
 
@@ -58,6 +64,9 @@ class Config(DatasetConfig):
 
     pairs: Path | None = None
     """A file of text pairs (ARO, SugarCrepe, JSON lines ...): its captions give the SWAP set."""
+
+    captions: Path | None = None
+    """Free captions (COCO, Karpathy, Flickr30k, JSON lines): both texts are made by rules."""
 
     lexicon: Path | None = None
     """Your own lexicon of words and replacements; without it the paper's."""
@@ -77,16 +86,18 @@ def plan(config: Config) -> Iterator[TextsBatch]:
     by_image: dict[str, list[Any]] = {}
     for text in select_texts(_texts(config), config.run):
         by_image.setdefault(text.image, []).append(text)
-    texts = (
-        ImageTexts(
-            image=image,
-            foils=tuple(text for text in found if isinstance(text, FoilRecord)),
-            pairs=tuple(text.pair for text in found if isinstance(text, PairRecord)),
-        )
-        for image, found in by_image.items()
-    )
+    texts = (_texts_of(image, found) for image, found in by_image.items())
     for batch in batched(texts, BATCH):
         yield TextsBatch(images=tuple(batch))
+
+
+def _texts_of(image: str, found: list[Text]) -> ImageTexts:
+    return ImageTexts(
+        image=image,
+        foils=tuple(text for text in found if isinstance(text, FoilRecord)),
+        pairs=tuple(text.pair for text in found if isinstance(text, PairRecord)),
+        captions=tuple(text.caption for text in found if isinstance(text, FreeRecord)),
+    )
 
 
 def select_texts(texts: Iterable[Text], run: RunSettings) -> Iterator[Text]:
@@ -115,6 +126,8 @@ def _texts(config: Config) -> Iterator[Text]:
             yield FoilRecord(kind=kind, group=group, record=record)
     if config.pairs is not None:
         yield from (PairRecord(pair=pair) for pair in read_text_pairs(config.pairs))
+    if config.captions is not None:
+        yield from (FreeRecord(caption=caption) for caption in read_captions(config.captions))
 
 
 def _vl_checklist_files(config: Config) -> Iterator[tuple[Any, str, Path]]:
@@ -143,7 +156,11 @@ def rules(config: Config) -> HardPositiveRules:
         published=config.mode == "paper",
         lexicon=load_lexicon(config.lexicon),
         allow_weak=config.weak_synonyms,
-        spacy_model=config.spacy_model,
+        edits=EditRules(
+            seed=config.run.seed,
+            lexicon=load_lexicon(config.lexicon),
+            spacy_model=config.spacy_model,
+        ),
         images=image_folder(config.images, config.run),
         only=config.run.only,
     )
@@ -151,7 +168,7 @@ def rules(config: Config) -> HardPositiveRules:
 
 def inputs(config: Config) -> Iterable[Path]:
     """Returns the files of the source and the lexicon."""
-    named = (config.pairs, config.lexicon)
+    named = (config.pairs, config.captions, config.lexicon)
     files = [path for _, _, path in _vl_checklist_files(config)]
     return (*files, *(path for path in named if path is not None))
 
@@ -162,17 +179,21 @@ def check(config: Config) -> None:
     Raises:
       InputError: there is no source, or two.
     """
-    if (config.vl_checklist is None) == (config.pairs is None):
-        raise InputError("name one source: --vl-checklist FOLDER or --pairs FILE")
+    sources = (config.vl_checklist, config.pairs, config.captions)
+    if sum(source is not None for source in sources) != 1:
+        raise InputError("name one source: --vl-checklist FOLDER, --pairs FILE or --captions FILE")
     if unknown := sorted(set(config.kinds) - set(FOLDERS)):
         raise InputError(f"--kinds {unknown[0]}: expected {' or '.join(FOLDERS)}")
     check_images(config.images)
     load_lexicon(config.lexicon)
+    tagger_of(config.spacy_model)
+    if config.captions is not None:
+        open_wordnet()
 
 
 def measure(batch: TextsBatch) -> dict[str, int]:
     """Returns what a batch adds to the counts of a plan."""
-    records = sum(len(texts.foils) + len(texts.pairs) for texts in batch.images)
+    records = sum(len(texts.text_ids) for texts in batch.images)
     return {"images": len(batch.images), "records": records}
 
 

@@ -14,6 +14,7 @@ from eqforge.generators.text.hard_positives.records import HardPositive, Refusal
 from eqforge.generators.text.inflection import with_inflections
 from eqforge.generators.text.lexicon import Kind, Lexicon
 from eqforge.generators.text.words import word_edit
+from eqforge.schemas.caption_sources import CaptionRecord
 from eqforge.schemas.clips import Tally
 from eqforge.schemas.scores import Rejection
 from eqforge.schemas.spans import Span
@@ -22,6 +23,7 @@ from eqforge.schemas.text_pairs import TextPair
 from eqforge.schemas.text_tables import HardPositiveSample
 from eqforge.schemas.vl_checklist import VlChecklistRecord
 from eqforge.transforms import progress
+from eqforge.transforms.caption_edits import CaptionEdit, EditedCaption, EditRules, edit_captions
 from eqforge.transforms.images import ImageFolder
 from eqforge.transforms.perturb import tagger_of
 from eqforge.transforms.text_work import CAPTIONS, TextWork
@@ -67,12 +69,39 @@ class PairRecord:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class FreeRecord:
+    """A caption without a negative."""
+
+    caption: CaptionRecord
+
+    @property
+    def image(self) -> str:
+        """The image as the source names it."""
+        return self.caption.image
+
+    @property
+    def text_id(self) -> str:
+        """The id of the caption, and of its sample."""
+        return self.caption.caption_id
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ImageTexts:
     """All that a source says of one image."""
 
     image: str
     foils: tuple[FoilRecord, ...] = ()
     pairs: tuple[TextPair, ...] = ()
+    captions: tuple[CaptionRecord, ...] = ()
+
+    @property
+    def text_ids(self) -> list[str]:
+        """The ids of everything said of the image."""
+        return [
+            *(foil.text_id for foil in self.foils),
+            *(pair.pair_id for pair in self.pairs),
+            *(caption.caption_id for caption in self.captions),
+        ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,7 +119,7 @@ class HardPositiveRules:
       published: whether the published rule is followed, defects included.
       lexicon: words and their replacements.
       allow_weak: whether weak synonyms are used, in corrected mode.
-      spacy_model: a spaCy pipeline for swaps of free captions; None uses the lexicon tagger.
+      edits: how free captions are edited, and with which tagger.
       images: the folder of images, where the user names one.
       only: ids of the samples to make; empty makes all.
     """
@@ -98,7 +127,7 @@ class HardPositiveRules:
     published: bool
     lexicon: Lexicon
     allow_weak: bool
-    spacy_model: str | None
+    edits: EditRules
     images: ImageFolder | None
     only: tuple[str, ...] = ()
 
@@ -113,8 +142,10 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
     rejects: list[Reject] = []
     images: dict[str, ImageRow] = {}
     records = admitted = 0
+    free = [caption for texts in batch.images for caption in texts.captions]
+    edited = {made.record.caption_id: made for made in edit_captions(free, rules.edits)}
     for texts in batch.images:
-        names = [*(foil.text_id for foil in texts.foils), *(p.pair_id for p in texts.pairs)]
+        names = texts.text_ids
         found = None if rules.images is None else rules.images.find(texts.image)
         records += len(names)
         if isinstance(found, Rejection):
@@ -123,7 +154,8 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
         admitted += len(names)
         if found is not None:
             images[found.image_id] = found
-        for result in _results(texts, rules):
+        free_results = (_free(edited[caption.caption_id]) for caption in texts.captions)
+        for result in (*_results(texts, rules), *free_results):
             if isinstance(result, Refusal):
                 refusal = Rejection(reason=result.reason, detail=result.detail)
                 rejects.append(_reject(texts.image, result.record_id, HARD_POSITIVES, refusal))
@@ -253,7 +285,7 @@ def _swapped(pair: TextPair, rules: HardPositiveRules) -> HardPositiveSample | R
     """Returns a text pair with its positive swapped around "and", as in SWAP."""
     swap = swap_phrases(pair.positive)
     if isinstance(swap, SwapRefusal) and not rules.published:
-        (analysis,) = tagger_of(rules.spacy_model).analyse([pair.positive])
+        (analysis,) = tagger_of(rules.edits.spacy_model).analyse([pair.positive])
         swap = swap_coordination(analysis)
     if isinstance(swap, SwapRefusal):
         return Refusal(record_id=pair.pair_id, reason=swap.reason, detail=swap.detail)
@@ -277,6 +309,36 @@ def _swapped(pair: TextPair, rules: HardPositiveRules) -> HardPositiveSample | R
         hard_negative_spans=_spans(foiled.spans_1),
         repairs=(),
         generator=f"{GENERATOR} swap",
+    )
+
+
+def _free(made: EditedCaption) -> HardPositiveSample | Refusal:
+    """Returns a free caption with its hard positive and hard negative, or which is missing."""
+    record = made.record
+    for edit in (made.positive, made.negative):
+        if isinstance(edit, Rejection):
+            return Refusal(record_id=record.caption_id, reason=edit.reason, detail=edit.detail)
+    assert isinstance(made.positive, CaptionEdit)
+    assert isinstance(made.negative, CaptionEdit)
+    return HardPositiveSample(
+        sample_id=record.caption_id,
+        image=record.image,
+        image_id=None,
+        split=record.split,
+        caption=record.caption,
+        hard_positive=made.positive.edited.text,
+        hard_negative=made.negative.edited.text,
+        hard_positive_kind=made.positive.kind,
+        hard_negative_kind=made.negative.kind,
+        group=None,
+        original=made.positive.original,
+        replacement=made.positive.replacement,
+        caption_spans=made.positive.edited.spans_before,
+        hard_positive_spans=made.positive.edited.spans_after,
+        foil_spans=made.negative.edited.spans_before,
+        hard_negative_spans=made.negative.edited.spans_after,
+        repairs=(),
+        generator=f"{GENERATOR} rules",
     )
 
 

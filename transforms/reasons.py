@@ -45,6 +45,7 @@ STAGE_REASONS: Final[Mapping[str, Mapping[str, str]]] = {
     "perturbations": {},
     "hard_positives": {
         "not_selected": "The published rule selects no word of the record.",
+        **_EDITS,
         **SWAP_REFUSALS,
         **REFUSALS,
     },

@@ -117,6 +117,28 @@ def test_pairs_are_swapped_around_and(tmp_path: Path) -> None:
     assert reject["reason"] == "no_and"
 
 
+def test_free_captions_get_both_texts_by_rules(tmp_path: Path) -> None:
+    captions = tmp_path / "captions.jsonl"
+    lines = [
+        {"image": "a.jpg", "caption": "A white dog sleeps under the table.", "id": "one"},
+        {"image": "a.jpg", "caption": "A dog and a cat on a sofa.", "id": "two"},
+        {"image": "b.jpg", "caption": "Zzz", "id": "three"},
+    ]
+    captions.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    rows = {row["sample_id"]: row for row in build(tmp_path / "out", "--captions", captions)}
+
+    assert rows["two"]["hard_positive"] == "A cat and a dog on a sofa."
+    assert rows["one"]["hard_positive"] in (
+        "An ivory dog sleeps under the table.",
+        "A white dog sleeps beneath the table.",
+    )
+    assert all(row["hard_negative"] != row["caption"] for row in rows.values())
+    assert "cat" not in rows["one"]["hard_negative"], "another caption of the image names a cat"
+    (reject,) = open_dataset(str(tmp_path / "out")).rows("rejects")
+    assert (reject["candidate_id"], reject["reason"]) == ("three", "no_lexicon_word")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
