@@ -104,8 +104,10 @@ def read_action_genome(
 
 def _split_key(key: str, node: Node) -> tuple[str, int]:
     parts = _FRAME_KEY.fullmatch(key)
-    if parts is None:
-        raise InputError(f"{node.file}: {key}: expected a key such as 001YG.mp4/000089.png")
+    if parts is None or int(parts["number"]) == 0:
+        raise InputError(
+            f"{node.file}: {key}: expected a key such as 001YG.mp4/000089.png, counted from 1"
+        )
     return parts["video"], int(parts["number"])
 
 

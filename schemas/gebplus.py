@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from eqforge.schemas.checked import Node, load_json
@@ -55,11 +56,17 @@ def read_gebplus(path: str | Path) -> list[BoundaryVideo]:
 
 def _video(video_id: str, record: Node) -> BoundaryVideo:
     boundaries = [_boundary(video_id, boundary) for boundary in record.elements()]
-    ids = [boundary.boundary_id for boundary in boundaries]
-    if len(set(ids)) != len(ids):
-        raise InputError(f"{record.file}: {record.where}: a boundary id stands twice")
-    boundaries.sort(key=lambda boundary: (boundary.number, boundary.annotator))
+    boundaries.sort(key=_place)
+    for first, second in pairwise(boundaries):
+        if _place(first) == _place(second):
+            raise InputError(
+                f"{record.file}: {record.where}: the boundary {second.boundary_id} stands twice"
+            )
     return BoundaryVideo(video_id=video_id, boundaries=tuple(boundaries))
+
+
+def _place(boundary: Boundary) -> tuple[int, str]:
+    return boundary.number, boundary.annotator
 
 
 def _boundary(video_id: str, record: Node) -> Boundary:

@@ -46,6 +46,8 @@ def extract_frames(clip: Clip, videos: str, extractor: FrameExtractor, ledger: L
         return _without_video(work, Rejection(reason=path.reason, detail=path.detail))
     try:
         extraction = _extract_once(clip, path, extractor, ledger)
+    except _SourceUnreadable as error:
+        return _without_video(work, Rejection(reason="video_unreadable", detail=str(error)))
     except Exception as error:
         return _without_video(work, error_rejection(error))
     return _with_frames(
@@ -61,6 +63,10 @@ def encoding_parameters(settings: FrameSettings) -> dict[str, object]:
     return {name: value for name, value in asdict(settings).items() if name in names}
 
 
+class _SourceUnreadable(Exception):
+    """The system does not let a video file be read."""
+
+
 def _extract_once(clip: Clip, path: str, extractor: FrameExtractor, ledger: Ledger) -> Extraction:
     status = os.stat(path)
     inputs = [clip.video, status.st_size, status.st_mtime_ns, list(map(asdict, clip.frames))]
@@ -68,15 +74,18 @@ def _extract_once(clip: Clip, path: str, extractor: FrameExtractor, ledger: Ledg
     media = extractor.store
     if known is not None and all(media.exists(f.image_id, f.suffix) for f in known.stored):
         return known
-    extraction = _extract(clip, path, extractor)
+    try:
+        _, sha256 = storage.digest(path)
+    except OSError as error:
+        raise _SourceUnreadable(error.strerror) from error
+    extraction = _extract(clip, path, sha256, extractor)
     # A crash may be the machine's fault, not the video's: another run has to try again.
     if not any(missed.reason in TRANSIENT for missed in extraction.missed):
         ledger.write(inputs, extraction)
     return extraction
 
 
-def _extract(clip: Clip, path: str, extractor: FrameExtractor) -> Extraction:
-    _, sha256 = storage.digest(path)
+def _extract(clip: Clip, path: str, sha256: str, extractor: FrameExtractor) -> Extraction:
     answers = {answer.frame_id: answer for answer in extractor.extract(path, clip.frames)}
     again = [frame for frame in clip.frames if _is_transient(answers[frame.frame_id])]
     if again:

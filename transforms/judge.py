@@ -72,6 +72,7 @@ def score_images(
                 for image_id in sorted(stored)
             }
         ),
+        _has_no_error,
     )
     rejections = {image_id: image.rejection for image_id, image in scored.by_id.items()}
     rejects = [
@@ -85,6 +86,10 @@ def score_images(
         if rejections[frame.stored.image_id] is None
     )
     return replace(work, frames=frames).with_rejects(rejects)
+
+
+def _has_no_error(images: ScoredImages) -> bool:
+    return all(image.rejection is None for image in images.by_id.values())
 
 
 def _image_row(stored: StoredFrame, scored: ScoredImage) -> ImageRow:

@@ -26,19 +26,28 @@ class Ledger:
     step: str
     basis: Any
 
-    def remember(self, inputs: Any, kind: type[T], compute: Callable[[], T]) -> T:
+    def remember(
+        self,
+        inputs: Any,
+        kind: type[T],
+        compute: Callable[[], T],
+        is_final: Callable[[T], bool] = lambda _: True,
+    ) -> T:
         """Returns the known result for these inputs, or computes it and writes it down.
 
         Args:
           inputs: JSON-like values that identify what the step works on.
           kind: the result's type, a dataclass that msgspec can write and read.
           compute: called only where nothing is known.
+          is_final: tells whether the result may be written down; another run tries the others
+            again.
         """
         known = self.recall(inputs, kind)
         if known is not None:
             return known
         result = compute()
-        self.write(inputs, result)
+        if is_final(result):
+            self.write(inputs, result)
         return result
 
     def recall(self, inputs: Any, kind: type[T]) -> T | None:

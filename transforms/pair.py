@@ -83,9 +83,16 @@ def measure_pairs(
     images = {frame_id: frame.stored.image_id for frame_id, frame in frames.items()}
     inputs = [[asdict(c), images[c.frame_0_id], images[c.frame_1_id]] for c in candidates]
     measured = ledger.remember(
-        inputs, MeasuredPairs, lambda: _measure_all(work, candidates, frames, media, filters)
+        inputs,
+        MeasuredPairs,
+        lambda: _measure_all(work, candidates, frames, media, filters),
+        _has_no_error,
     )
     return replace(work, pairs=measured.pairs).with_rejects([*rejects, *measured.rejects])
+
+
+def _has_no_error(measured: MeasuredPairs) -> bool:
+    return not measured.rejects
 
 
 def _without_measuring(

@@ -1,7 +1,8 @@
 """Pairs of frames around event boundaries: Eq-GEBC."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
 from eqforge.generators.text.words import find_words
@@ -80,7 +81,10 @@ def _refuse(first: Boundary, second: Boundary | None, rules: BoundaryRules) -> R
         if not boundary.prev_timestamp_s < boundary.timestamp_s < boundary.next_timestamp_s:
             return Rejection(reason="bad_order", detail=boundary.boundary_id)
     before, after = _captions(rules, first, second)
-    return next(_caption_rejections(before, after, rules), None)
+    found = chain(
+        _caption_rejections(before, after, rules), _annotation_rejections((first, second), rules)
+    )
+    return next(found, None)
 
 
 def _caption_rejections(before: str, after: str, rules: BoundaryRules) -> Iterator[Rejection]:
@@ -92,6 +96,18 @@ def _caption_rejections(before: str, after: str, rules: BoundaryRules) -> Iterat
             yield Rejection(reason="action_word", detail=f"{word!r} at character {start}")
     if (rejection := lint_pair(before, after)) is not None:
         yield rejection
+
+
+def _annotation_rejections(
+    boundaries: tuple[Boundary, Boundary], rules: BoundaryRules
+) -> Iterator[Rejection]:
+    """Yields why a text that goes into the annotation cannot stand in a row."""
+    limits = replace(rules.captions, max_tokens=None)
+    for boundary in boundaries:
+        for text in (boundary.label, boundary.subject):
+            rejection = lint_caption(text, limits)
+            if rejection is not None and rejection.reason != "empty_caption":
+                yield rejection
 
 
 def _captions(rules: BoundaryRules, first: Boundary, second: Boundary) -> tuple[str, str]:

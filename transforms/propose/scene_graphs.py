@@ -1,7 +1,6 @@
 """Pairs of frames between which a person's relations to an object change: Eq-AG."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -61,14 +60,16 @@ def propose_scene_graph_pairs(video: SceneGraphVideo, rules: SceneGraphRules) ->
     root = f"{rules.dataset}/{video.video}"
     by_object, rejects = _sights(root, video, rules)
     pairs: list[PairCandidate] = []
+    chosen_pairs: list[tuple[Sight, Sight]] = []
     kept = 0
     for name, sights in sorted(by_object.items()):
         chosen = choose_pairs(sights, rules.min_changed_relations, rules.skip_frames)
+        chosen_pairs += chosen
         pairs += (_candidate(root, name, *pair) for pair in chosen)
         used = {sight.number for pair in chosen for sight in pair}
         kept += len(used)
         rejects += _unused(root, video.video, name, sights, used, rules)
-    numbers = sorted({int(frame_id[-6:]) for pair in pairs for frame_id in _frame_ids(pair)})
+    numbers = sorted({sight.number for pair in chosen_pairs for sight in pair})
     total = sum(len(frame.objects) for frame in video.frames)
     return Clip(
         clip_id=video.video,
@@ -117,13 +118,13 @@ def _sights(
     rejects: list[Reject] = []
     caption = english_captions if rules.english else template_captions
     for frame in video.frames:
-        names = Counter(canonical_object(found.name) for found in frame.objects)
-        for place, found in enumerate(frame.objects):
-            candidate_id = f"{root}/{_slug(found.name)}/{frame.number:06d}"
+        slugs = [_slug(canonical_object(found.name) or found.name) for found in frame.objects]
+        for place, (found, slug) in enumerate(zip(frame.objects, slugs, strict=True)):
+            candidate_id = f"{root}/{slug}/{frame.number:06d}"
             name = canonical_object(found.name)
             reason, sight = _see(frame, found, name, caption)
-            if reason is None and names[name] > 1:
-                reason, candidate_id = "object_twice", f"{candidate_id}.{place}"
+            if slugs.count(slug) > 1:
+                reason, candidate_id = reason or "object_twice", f"{candidate_id}.{place}"
             if reason is None and name is not None and sight is not None:
                 by_object.setdefault(name, []).append(sight)
             else:
@@ -189,10 +190,6 @@ def _slug(name: str) -> str:
 def _frame(root: str, number: int) -> FrameRequest:
     # Frames were numbered from 1 when the videos were dumped to files.
     return FrameRequest(frame_id=f"{root}/{number:06d}", frame_index=number - 1)
-
-
-def _frame_ids(pair: PairCandidate) -> tuple[str, str]:
-    return pair.frame_0_id, pair.frame_1_id
 
 
 def _subset(video: SceneGraphVideo) -> str:
