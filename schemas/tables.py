@@ -211,7 +211,8 @@ PAIR_SAMPLES = pa.schema(
 IMAGES = pa.schema(
     [
         required("image_id", _TEXT),
-        required("image", IMAGE),
+        # Never null, but Hugging Face shows pictures only where the column could be.
+        pa.field("image", IMAGE),
         *(required(name, pa.int32()) for name in ("width_px", "height_px")),
         required("num_bytes", _WHOLE),
         required("phash", _TEXT),
