@@ -1,0 +1,125 @@
+"""Runs eqforge as a user would, and reads back what it wrote."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+ENTRY = [sys.executable, "-m", "eqforge.cli"]
+
+
+def rows(output: Path, table: str) -> list[dict[str, Any]]:
+    """The rows of a table, read with pyarrow alone."""
+    files = sorted((output / "data").glob(f"{table}-*.parquet"))
+    return [row for file in files for row in pq.read_table(file).to_pylist()]
+
+
+def ids(output: Path) -> list[str]:
+    return [row["sample_id"] for row in rows(output, "samples")]
+
+
+def reasons(output: Path, stage: str) -> Counter[str]:
+    return Counter(row["reason"] for row in rows(output, "rejects") if row["stage"] == stage)
+
+
+def rejected(output: Path, reason: str) -> list[str]:
+    return [row["candidate_id"] for row in rows(output, "rejects") if row["reason"] == reason]
+
+
+def books(output: Path) -> dict[str, tuple[int, int, int]]:
+    """(candidates, kept, rejected) by stage; each stage's reject rows add up to what it says."""
+    stages = json.loads((output / "dataset.json").read_text())["stages"]
+    for stage, entry in stages.items():
+        assert entry["candidates"] == entry["kept"] + entry["rejected"]
+        assert reasons(output, stage) == entry["reasons"]
+        assert sum(entry["reasons"].values()) == entry["rejected"]
+    return {s: (e["candidates"], e["kept"], e["rejected"]) for s, e in stages.items()}
+
+
+def dataset_bytes(output: Path) -> dict[str, bytes]:
+    """Every file of a finished dataset, the manifest and the card among them."""
+    files = [*sorted((output / "data").iterdir()), output / "dataset.json", output / "README.md"]
+    return {str(file.relative_to(output)): file.read_bytes() for file in files}
+
+
+def finished_work(output: Path, step: str) -> dict[str, int]:
+    """When each finished piece of a step's work was written down, by its file's name."""
+    files = (output / "_work" / "done" / step).rglob("*.json")
+    return {file.name: file.stat().st_mtime_ns for file in files if file.name[0] != "."}
+
+
+def environment(**changes: str) -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": "", "PYTHONWARNINGS": ""} | changes
+
+
+def start(*arguments: object, **changes: str) -> "subprocess.Popen[str]":
+    """Starts eqforge in a process group of its own."""
+    return subprocess.Popen(
+        [*ENTRY, *map(str, arguments)],
+        env=environment(**changes),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A finished run: what it said, its exit status, its CPU seconds and its peak megabytes."""
+
+    out: str
+    status: int
+    cpu_s: float
+    peak_mb: float
+
+
+def measured(*arguments: object) -> Measured:
+    """Runs eqforge in a process of its own, to the end."""
+    command = [sys.executable, "-c", _MEASURED, *map(str, arguments)]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
+    out, _, found = done.stdout.rpartition("\0")
+    return Measured(out, **json.loads(found))
+
+
+_MEASURED = """
+import json, resource, sys
+from eqforge.cli import main
+try:
+    status = main(sys.argv[1:])
+except SystemExit as left:
+    status = left.code
+used = resource.getrusage(resource.RUSAGE_SELF)
+found = {"status": status, "cpu_s": used.ru_utime + used.ru_stime, "peak_mb": used.ru_maxrss / 1024}
+print(chr(0) + json.dumps(found))
+"""
+
+
+def wait_for(what: Callable[[], bool], timeout_s: float = 60.0) -> None:
+    """Waits until something is so."""
+    deadline = time.monotonic() + timeout_s
+    while not what():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.002)
+
+
+def processes(session: int) -> Iterator[tuple[int, str]]:
+    """The living processes of a session: their id and command line."""
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            state, _, _, found = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
+            command = (folder / "cmdline").read_text().replace("\0", " ")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(found) == session and state != "Z":
+            yield int(folder.name), command
