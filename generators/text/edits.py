@@ -45,32 +45,25 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> EditedText:
     Raises:
       ValueError: an edit reaches outside the text, or lies before the end of the one before it.
     """
-    _check_order(text, edits)
     parts: list[str] = []
-    spans_after: list[Span] = []
+    before: list[Span] = []
+    after: list[Span] = []
     done = shift = 0
     for edit in edits:
-        start = edit.start + shift
-        spans_after.append(Span(start=start, end=start + len(edit.replacement)))
-        parts += text[done : edit.start], edit.replacement
-        shift += len(edit.replacement) - (edit.end - edit.start)
-        done = edit.end
-    return EditedText(
-        text="".join([*parts, text[done:]]),
-        spans_before=tuple(Span(start=edit.start, end=edit.end) for edit in edits),
-        spans_after=tuple(spans_after),
-    )
-
-
-def _check_order(text: str, edits: Sequence[Edit]) -> None:
-    done = 0
-    for edit in edits:
-        if not done <= edit.start <= edit.end <= len(text):
+        start, end, replacement = edit.start, edit.end, edit.replacement
+        if not done <= start <= end <= len(text):
             raise ValueError(
                 f"edits must be ordered, apart and inside the text of {len(text)} characters: "
                 f"found {edit} where the previous edit ends at {done}"
             )
-        done = edit.end
+        parts.append(text[done:start])
+        parts.append(replacement)
+        before.append(Span(start=start, end=end))
+        after.append(Span(start=start + shift, end=start + shift + len(replacement)))
+        shift += len(replacement) - (end - start)
+        done = end
+    parts.append(text[done:])
+    return EditedText(text="".join(parts), spans_before=tuple(before), spans_after=tuple(after))
 
 
 def invert(text: str, edited: EditedText) -> tuple[Edit, ...]:

@@ -88,10 +88,10 @@ def test_any_caption_is_perturbed_or_refused_with_its_reason(caption: str, seed:
 @given(CAPTIONS, st.integers(0, 2**63 - 1))
 def test_word_shuffles_permute_words(caption: str, seed: int) -> None:
     (analysis,) = load_tagger().analyse([caption])
-    before = [caption[word.start : word.end] for word in find_words(caption)]
+    before = [caption[start:end] for start, end in find_words(caption)]
     for name in SHUFFLES[1:]:
         after = perturb(name, analysis, seed).text
-        found = [after[word.start : word.end] for word in find_words(after)]
+        found = [after[start:end] for start, end in find_words(after)]
         assert sorted(found) == sorted(before)
 
 

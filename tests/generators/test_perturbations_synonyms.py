@@ -52,6 +52,8 @@ def test_synonyms_take_the_form_of_the_word_and_the_article_agrees(
         ("a tennis court", "n"),  # the sense on the picture is not WordNet's first
         ("a car park", "n"),  # a compound has a sense of its own
         ("a couch-bed", "n"),
+        ("a glass of red wine", "a"),
+        ("in the center of", "n"),
         ("Ford and Obama", "n"),  # names
         ("they run", "n"),
         ("several axes around", "n"),  # the plural of "axis", too

@@ -39,10 +39,9 @@ def perturb(
       KeyError: the name is unknown.
       InputError: synonyms are asked for and WordNet is not on this machine.
     """
-    rng = random.Random(seed)
     if settings.mode == "paper":
-        return perturb_as_published(name, analysis, rng)
-    outcome = _find_edits(name, analysis, rng, settings)
+        return perturb_as_published(name, analysis, random.Random(seed))
+    outcome = _find_edits(name, analysis, seed, settings)
     reason = outcome if isinstance(outcome, Reason) else None
     edited = apply_edits(analysis.text, [] if isinstance(outcome, Reason) else outcome)
     return Perturbation(
@@ -84,10 +83,11 @@ def perturb_all(
 
 
 def _find_edits(
-    name: str, analysis: Analysis, rng: random.Random, settings: PerturbationSettings
+    name: str, analysis: Analysis, seed: int, settings: PerturbationSettings
 ) -> list[Edit] | Reason:
     if name in _STATEMENTS:
         return add_statement(analysis, _STATEMENTS[name])
+    rng = random.Random(seed)
     if name in _PARTS_OF_SPEECH:
         return replace_by_synonyms(analysis, rng, _PARTS_OF_SPEECH[name], settings.max_synonyms)
     return _RANDOM_EDITS[name](analysis, rng)

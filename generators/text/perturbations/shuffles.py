@@ -15,19 +15,22 @@ import re
 from collections.abc import Callable, Sequence
 
 from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun
-from eqforge.generators.text.edits import Edit, Span
+from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.perturbations.record import Reason
 from eqforge.generators.text.tokenizer import MARKS
 
 _WORD = re.compile(rf"\w(?:\S*[\w{MARKS}])?")
 _ATTEMPTS = 64
 
+Place = tuple[int, int]
+"""First character of a word, and the first behind it."""
+
 
 def shuffle_nouns_and_adjectives(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
     """Puts the nouns in another order among their places, and the adjectives among theirs."""
     free = [token for token in analysis.tokens if _stands_alone(analysis.text, token)]
-    nouns = [_span(token) for token in free if is_noun(token)]
-    adjectives = [_span(token) for token in free if is_adjective(token)]
+    nouns = [_place(token) for token in free if is_noun(token)]
+    adjectives = [_place(token) for token in free if is_adjective(token)]
 
     def draw(words: list[str]) -> list[str]:
         return [*_shuffled(words[: len(nouns)], rng), *_shuffled(words[len(nouns) :], rng)]
@@ -47,7 +50,7 @@ def shuffle_other_words(analysis: Analysis, rng: random.Random) -> list[Edit] | 
     others = [
         word
         for word in find_words(analysis.text)
-        if not any(word.start <= start < word.end for start in starts)
+        if not any(word[0] <= start < word[1] for start in starts)
     ]
     return _rearrange(analysis.text, others, lambda words: _shuffled(words, rng))
 
@@ -72,34 +75,33 @@ def shuffle_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit] | Rea
     return _rearrange(analysis.text, find_words(analysis.text), draw)
 
 
-def find_words(text: str) -> list[Span]:
-    """Returns the words between white space, without the punctuation at their ends."""
-    return [Span(start=match.start(), end=match.end()) for match in _WORD.finditer(text)]
+def find_words(text: str) -> list[Place]:
+    """Returns where the words between white space are, without the punctuation at their ends."""
+    return [match.span() for match in _WORD.finditer(text)]
 
 
 def _rearrange(
-    text: str, places: Sequence[Span], draw: Callable[[list[str]], list[str]]
+    text: str, places: Sequence[Place], draw: Callable[[list[str]], list[str]]
 ) -> list[Edit] | Reason:
     """Returns the edits that put the words of these places in a drawn order.
 
     Args:
       text: the caption.
-      places: spans of words, none overlapping another.
+      places: of words, none overlapping another.
       draw: returns the same words in a random order; called until the order reads differently.
     """
-    words = [text[place.start : place.end] for place in places]
+    words = [text[start:end] for start, end in places]
     folded = [word.casefold() for word in words]
     if len(set(folded)) < 2:
         return Reason.ONE_ORDER_ONLY
     for _ in range(_ATTEMPTS):
         drawn = draw(words)
         if [word.casefold() for word in drawn] != folded:
-            edits = [
-                Edit(start=place.start, end=place.end, replacement=word)
-                for place, before, word in zip(places, words, drawn, strict=True)
+            return [
+                Edit(start=start, end=end, replacement=word)
+                for (start, end), before, word in sorted(zip(places, words, drawn, strict=True))
                 if word != before
             ]
-            return sorted(edits, key=lambda edit: edit.start)
     return Reason.ONE_ORDER_ONLY
 
 
@@ -113,8 +115,8 @@ def _trigrams(words: list[str]) -> list[list[str]]:
     return [words[i : i + 3] for i in range(0, len(words), 3)]
 
 
-def _span(token: Token) -> Span:
-    return Span(start=token.start, end=token.end)
+def _place(token: Token) -> Place:
+    return token.start, token.end
 
 
 def _stands_alone(text: str, token: Token) -> bool:

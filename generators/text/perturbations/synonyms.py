@@ -5,8 +5,8 @@ first (most frequent) sense, which has to be the synonym's first sense too, and 
 counted at least `MIN_COUNT` times in that sense in the texts that WordNet's senses are counted in.
 So "couch" becomes "sofa", and neither "put" nor "redact", as in the published code.
 
-Parts of compounds ("fire hydrant") keep their word. Number, degree and letter case follow the word
-replaced, and so does the article before it.
+Parts of compounds ("fire hydrant") and of fixed expressions ("red wine") keep their word. Number,
+degree and letter case follow the word replaced, and so does the article before it.
 """
 
 import csv
@@ -19,6 +19,7 @@ from typing import Literal
 from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun
 from eqforge.generators.text.articles import article_for
 from eqforge.generators.text.edits import Edit
+from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
 from eqforge.generators.text.inflection import inflect_word
 from eqforge.generators.text.perturbations.record import Reason
 from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
@@ -50,6 +51,7 @@ def replace_by_synonyms(
         if token.tag in _TAGS[pos]
         and not _is_in_compound(analysis.tokens, index)
         and (forms := _inflected_synonyms(token.text.lower(), token.lemma, token.tag, pos))
+        and not is_in_fixed_expression(analysis.text, token.start, token.end)
     }
     if not options:
         return Reason.NO_SYNONYM
