@@ -4,9 +4,10 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eqforge.generators.text.analysis import Analysis
@@ -31,8 +32,6 @@ from eqforge.generators.text.hard_negatives.records import (
     NegativeRefusal,
 )
 from eqforge.generators.text.taggers import load_tagger
-from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.schemas.errors import InputError
 
 TAGGER = load_tagger()
 
@@ -159,20 +158,12 @@ def test_words_of_one_sense_never_replace_each_other() -> None:
     assert "crimson" not in closed_classes("attribute").alternatives["red"]
 
 
-@pytest.fixture(scope="module")
-def _wordnet() -> None:
-    try:
-        open_wordnet()
-    except InputError:
-        pytest.skip("WordNet is not on this machine")
-
-
-@pytest.mark.usefixtures("_wordnet")
 @pytest.mark.parametrize(
     "lemma", ["dog", "drawer", "candle", "spectator", "trunk", "couch", "idea"]
 )
-def test_co_hyponyms_share_a_parent_and_are_neither_above_nor_below(lemma: str) -> None:
-    wordnet = open_wordnet()
+def test_co_hyponyms_share_a_parent_and_are_neither_above_nor_below(
+    wordnet: Any, lemma: str
+) -> None:
     sense = wordnet.synsets(lemma, "n")[0]
     for name in noun_co_hyponyms(lemma):
         other = wordnet.synsets(name, "n")[0]
@@ -184,7 +175,7 @@ def test_co_hyponyms_share_a_parent_and_are_neither_above_nor_below(lemma: str) 
     assert noun_co_hyponyms("idea") == ()  # no picture shows one
 
 
-@pytest.mark.usefixtures("_wordnet")
+@pytest.mark.usefixtures("wordnet")
 def test_wordnet_is_used_for_words_that_the_closed_classes_lack() -> None:
     assert adjective_antonyms("shallow") == ("deep",)
     assert "walk" not in verb_co_hyponyms("walk")
@@ -244,6 +235,7 @@ WORDS = st.sampled_from(
 )
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(st.text(max_size=40) | st.lists(WORDS, max_size=10).map(" ".join), st.integers(0, 9))
 def test_any_caption_is_edited_so_that_it_can_be_undone_or_refused(caption: str, seed: int) -> None:
     _check(caption, seed)

@@ -1,0 +1,1 @@
+"""Captions rewritten by a language model, each checked before it is taken."""

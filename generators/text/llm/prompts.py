@@ -1,0 +1,97 @@
+"""The four prompts of the paper.
+
+The texts are those that the authors ran. The REPLACE prompt of the paper's appendix has no "Input:"
+and "Output:", and says "this sentence"; REPLACE_VERB and REPLACE_SPATIAL are only in the code.
+
+Source: Kamath et al. 2024, appendix C.1; github.com/amitakamath/hard_positives,
+generate_hard_positives.py.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+PromptName = Literal["swap", "replace", "replace_verb", "replace_spatial"]
+
+_MAX_SWAP_WORDS = 15
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prompt:
+    """A prompt with one gap for the caption.
+
+    Attributes:
+      name: how users call it.
+      template: the text; `{example}` stands for the caption.
+      max_new_tokens: the most tokens of an answer, as in the paper.
+    """
+
+    name: PromptName
+    template: str
+    max_new_tokens: int
+
+    def render(self, caption: str) -> str:
+        """Returns the prompt for a caption, without spaces at its end, as the authors sent it."""
+        return self.template.replace("{example}", caption).strip()
+
+    def applies_to(self, caption: str) -> bool:
+        """Tells whether the authors used the prompt on such a caption.
+
+        SWAP was used on captions with the word "and" and fewer than 15 words, the others on all.
+        """
+        words = caption.lower().split()
+        return self.name != "swap" or ("and" in words and len(words) < _MAX_SWAP_WORDS)
+
+
+_SWAP = """\
+Swap the words around the word "and" in a sentence without changing the meaning. Only respond with \
+the changed sentence.
+
+Input: three giraffes and two antelope
+Output: two antelopes and three giraffes
+
+Input: a blue and white stained glass clock shows the time
+Output: a white and blue stained glass clock shows the time
+
+Input: a mixture of rice and broccoli are put together
+Output: a mixture of broccoli and rice are put together
+
+Input: a bathroom with a sink, toilet and shower
+Output: a bathroom with a sink, shower and toilet
+
+Input: there is a man wearing glasses and holding a wine bottle
+Output: there is a man holding a wine bottle and wearing glasses
+
+Input: {example}
+Output: """
+
+_REPLACE = """\
+Replace one word in the input sentence with a synonym, without changing the meaning of the \
+sentence. Only output the changed sentence.
+Input: {example}
+Output: """
+
+_REPLACE_VERB = """\
+Replace one verb in this sentence with a synonym, without changing the meaning of the sentence. \
+Only output the changed sentence.
+Input: A person wearing a shirt and smiling.
+Output: A person clothed in a shirt and smiling.
+
+Input: {example}
+Output: """
+
+_REPLACE_SPATIAL = """\
+Replace a spatial preposition in this sentence with a synonym, without changing the meaning of the \
+sentence. Only output the changed sentence.
+Input: A city filled with tall buildings under a cloudy sky.
+Output: A city filled with tall buildings beneath a cloudy sky.
+
+Input: {example}
+Output: """
+
+PROMPTS: dict[PromptName, Prompt] = {
+    "swap": Prompt(name="swap", template=_SWAP, max_new_tokens=20),
+    "replace": Prompt(name="replace", template=_REPLACE, max_new_tokens=30),
+    "replace_verb": Prompt(name="replace_verb", template=_REPLACE_VERB, max_new_tokens=30),
+    "replace_spatial": Prompt(name="replace_spatial", template=_REPLACE_SPATIAL, max_new_tokens=30),
+}
+"""The prompts by name."""

@@ -1,0 +1,172 @@
+"""A local language model that completes prompts."""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from eqforge.generators.text.llm.decode import DecodingSettings, Request, complete
+from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.identity import fingerprint, sha256_hex
+
+WRITER_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WriterSettings:
+    """The language model, and how it decodes.
+
+    The authors sampled Llama-2-70b-chat with its default settings, unseeded, 32 prompts at a time.
+    """
+
+    model: str
+    """Folder of a model saved by transformers, or its id on the Hugging Face hub."""
+    revision: str | None = None
+    """Branch, tag or commit on the hub; a commit makes runs repeatable."""
+    device: str = "cpu"
+    """Device as torch names it, such as cuda:0."""
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    """Type of the weights."""
+    batch_size: int = 32
+    """Prompts completed at a time."""
+    sample: bool = False
+    """Draw tokens by probability from the first attempt on, instead of taking the likeliest."""
+    temperature: float = 0.7
+    """Divides the logits where tokens are drawn."""
+    top_p: float = 0.95
+    """Tokens are drawn from the likeliest that have this probability together."""
+    chat: bool = False
+    """Put prompts into the model's chat template; the authors did not."""
+    trust_remote_code: bool = False
+    """Run code that comes with the model."""
+
+
+class CaptionWriter:
+    """Completes prompts with a causal language model of transformers.
+
+    Args:
+      settings: the model, and how it decodes.
+
+    Raises:
+      InputError: the model or its tokenizer cannot be loaded.
+      MissingExtra: torch or transformers is not installed.
+    """
+
+    def __init__(self, settings: WriterSettings) -> None:
+        self.settings = settings
+        self._tokenizer, self._model = _load(settings)
+        self.revision = _revision(settings, self._model)
+
+    @property
+    def name(self) -> str:
+        """Model and revision, for the row."""
+        return f"{self.settings.model}@{self.revision}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of everything that decides a completion, but for prompt and seed."""
+        settings = self.settings
+        return fingerprint(
+            {
+                "version": WRITER_VERSION,
+                "revision": self.revision,
+                "dtype": settings.dtype,
+                "sample": settings.sample,
+                "temperature": settings.temperature,
+                "top_p": settings.top_p,
+                "chat": settings.chat,
+            }
+        )
+
+    def complete(
+        self, prompts: Sequence[str], seeds: Sequence[int | None], max_new_tokens: int
+    ) -> list[str]:
+        """Returns what the model writes behind each prompt, up to the end of its first line.
+
+        Args:
+          prompts: texts to complete.
+          seeds: one per prompt; None takes the likeliest token at every step.
+          max_new_tokens: the most tokens of a completion.
+        """
+        requests = [
+            Request(prompt_ids=self._prompt_ids(prompt), seed=seed)
+            for prompt, seed in zip(prompts, seeds, strict=True)
+        ]
+        settings = DecodingSettings(
+            max_new_tokens=max_new_tokens,
+            batch_size=self.settings.batch_size,
+            temperature=self.settings.temperature,
+            top_p=self.settings.top_p,
+            end_ids=self._end_ids,
+            pad_id=min(self._end_ids, default=0),
+        )
+        completions = complete(self._model, requests, settings, self._ends_line)
+        return [self._text(tokens) for tokens in completions]
+
+    def _prompt_ids(self, prompt: str) -> tuple[int, ...]:
+        if not self.settings.chat:
+            return tuple(self._tokenizer(prompt)["input_ids"])
+        messages = [{"role": "user", "content": prompt}]
+        ids = self._tokenizer.apply_chat_template(
+            messages, add_generation_prompt=True, return_dict=False
+        )
+        return tuple(ids)
+
+    @functools.cached_property
+    def _end_ids(self) -> frozenset[int]:
+        found = self._model.generation_config.eos_token_id
+        listed = found if isinstance(found, list) else [found]
+        return frozenset(i for i in (*listed, self._tokenizer.eos_token_id) if i is not None)
+
+    def _ends_line(self, tokens: list[int]) -> bool:
+        return "\n" in self._text(tokens).lstrip()
+
+    def _text(self, tokens: list[int]) -> str:
+        return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
+
+
+def _load(settings: WriterSettings) -> tuple[Any, Any]:
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    except ImportError as error:
+        raise MissingExtra("torch and transformers", "models") from error
+    common = {"revision": settings.revision, "trust_remote_code": settings.trust_remote_code}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(settings.model, **common)
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            settings.model, dtype=getattr(torch, settings.dtype), **common
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(
+            f"the language model {settings.model!r} cannot be loaded: name a folder saved by "
+            f"transformers, or an id on the hub with its revision ({error})"
+        ) from error
+    embeddings = model.get_input_embeddings().num_embeddings
+    if len(tokenizer) > embeddings:
+        raise InputError(
+            f"{settings.model}: the tokenizer has {len(tokenizer)} tokens, the model "
+            f"{embeddings}: they do not belong together"
+        )
+    return tokenizer, model.to(settings.device).eval()
+
+
+def _revision(settings: WriterSettings, model: Any) -> str:
+    """Returns the commit on the hub, or a digest of the files of a local folder."""
+    folder = Path(settings.model)
+    if not folder.is_dir():
+        return str(getattr(model.config, "_commit_hash", None) or settings.revision or "unknown")
+    digests = {
+        file.relative_to(folder).as_posix(): _file_digest(file)
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+    }
+    return f"sha256:{sha256_hex(repr(sorted(digests.items())).encode())[:16]}"
+
+
+def _file_digest(file: Path) -> str:
+    import hashlib
+
+    with open(file, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,365 @@
+"""The rewrites by a language model, with a real model: tiny, and trained here on the prompt.
+
+It learns to replace the adjective by a synonym, from answers of which some are wrong, so that it
+makes both good answers and bad ones.
+"""
+
+import itertools
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eqforge.generators.text.llm.decode import DecodingSettings, Request, complete
+from eqforge.generators.text.llm.prompts import PROMPTS, PromptName
+from eqforge.generators.text.llm.resume import RewriteRun, rewrite_resumably
+from eqforge.generators.text.llm.rewrite import Rewrite, RewriteRefusal, rewrite_captions
+from eqforge.generators.text.llm.validate import (
+    REWRITE_REFUSALS,
+    InvalidRewrite,
+    check_rewrite,
+    first_line,
+)
+from eqforge.generators.text.llm.writer import CaptionWriter, WriterSettings
+from eqforge.generators.text.taggers import load_tagger
+from eqforge.schemas.errors import InputError
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+TAGGER = load_tagger()
+SYNONYMS = {"big": "large", "small": "tiny", "long": "lengthy", "wet": "damp"}
+NOUNS = ("dog", "cat", "bus", "horse")
+PLACES = ("mat", "road", "lawn")
+CAPTIONS = [
+    f"a {adjective} {noun} on a {place}"
+    for adjective, noun, place in itertools.product(SYNONYMS, NOUNS, PLACES)
+]
+
+
+def _answer(caption: str, rng: random.Random) -> str:
+    """The answer to learn: wrong in two of five cases."""
+    a, adjective, noun, *rest = caption.split()
+    good = [a, SYNONYMS[adjective], noun, *rest]
+    fault = rng.random()
+    if fault < 0.2:
+        return caption
+    if fault < 0.4:
+        return " ".join([a, SYNONYMS[adjective], rng.choice(NOUNS), *rest])
+    return " ".join(good)
+
+
+def _tokenizer() -> Any:
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    text = PROMPTS["replace"].template.replace("{example}", " ")
+    words = sorted({*text.split(), *" ".join(CAPTIONS).split(), *SYNONYMS.values()})
+    vocabulary = {word: i for i, word in enumerate(["<pad>", "<eos>", "<unk>", "\n", *words])}
+    tokenizer = Tokenizer(models.WordLevel(vocab=vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(r" +"), "removed"),
+            pre_tokenizers.Split(Regex(r"\n"), "isolated"),
+        ]
+    )
+    tokenizer.decoder = decoders.WordPiece(prefix="##", cleanup=False)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="<unk>", eos_token="<eos>", pad_token="<pad>"
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Threads of torch wait for each other on a busy machine; a model this small needs one."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A two-layer language model, trained on the REPLACE prompt in some seconds."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    tokenizer = _tokenizer()
+    torch.manual_seed(0)
+    config = GPT2Config(
+        vocab_size=len(tokenizer),
+        n_positions=128,
+        n_embd=64,
+        n_layer=2,
+        n_head=2,
+        bos_token_id=1,
+        eos_token_id=1,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+    )
+    model = GPT2LMHeadModel(config)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    rng = random.Random(0)
+    prompts = {
+        caption: tokenizer(PROMPTS["replace"].render(caption))["input_ids"] for caption in CAPTIONS
+    }
+    for _ in range(220):
+        batch = rng.choices(CAPTIONS, k=48)
+        answers = [tokenizer(_answer(caption, rng) + "\n")["input_ids"] for caption in batch]
+        ids = torch.tensor([prompts[c] + a for c, a in zip(batch, answers, strict=True)])
+        labels = ids.clone()
+        labels[:, : len(prompts[batch[0]])] = -100
+        loss = model(input_ids=ids, labels=labels).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    folder = tmp_path_factory.mktemp("llm") / "tiny"
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def writer(model_folder: Path) -> CaptionWriter:
+    settings = WriterSettings(model=str(model_folder), batch_size=16, temperature=1.0, top_p=1.0)
+    return CaptionWriter(settings)
+
+
+def _items(captions: list[str]) -> list[tuple[str, Any]]:
+    analyses = TAGGER.analyse(captions)
+    return [
+        (f"id/{caption}", analysis) for caption, analysis in zip(captions, analyses, strict=True)
+    ]
+
+
+def _rewrite(
+    writer: CaptionWriter, captions: list[str], **settings: Any
+) -> list[Rewrite | RewriteRefusal]:
+    return rewrite_captions(_items(captions), writer, "replace", run_seed=7, **settings)
+
+
+def test_good_answers_are_taken_and_bad_ones_become_refusals(writer: CaptionWriter) -> None:
+    results = _rewrite(writer, CAPTIONS, sample=True, retries=0)
+    taken = [result for result in results if isinstance(result, Rewrite)]
+    refused = [result for result in results if isinstance(result, RewriteRefusal)]
+    assert len(taken) >= 10
+    assert len(refused) >= 10
+    for caption, result in zip(CAPTIONS, results, strict=True):
+        if isinstance(result, Rewrite):
+            (before,), (after,) = result.edited.spans_before, result.edited.spans_after
+            assert caption[: before.start] == result.edited.text[: after.start]
+            assert caption[before.end :] == result.edited.text[after.end :]
+            assert caption[before.start : before.end] != result.edited.text[after.start : after.end]
+        else:
+            assert result.reason in REWRITE_REFUSALS
+            assert result.attempts == 1
+
+
+def test_a_bad_answer_is_asked_for_again_at_most_n_times(writer: CaptionWriter) -> None:
+    once = _rewrite(writer, CAPTIONS, sample=True, retries=0)
+    more = _rewrite(writer, CAPTIONS, sample=True, retries=3)
+    for first, last in zip(once, more, strict=True):
+        if isinstance(first, Rewrite):
+            assert last == first
+        elif isinstance(last, Rewrite):
+            assert 1 <= last.attempt <= 3
+        else:
+            assert last.attempts == 4
+    assert sum(isinstance(r, Rewrite) for r in more) > sum(isinstance(r, Rewrite) for r in once)
+
+
+def test_the_first_answer_is_the_likeliest_and_needs_no_seed(writer: CaptionWriter) -> None:
+    results = _rewrite(writer, CAPTIONS, retries=0)
+    assert results == _rewrite(writer, CAPTIONS, retries=0)
+    taken = [result for result in results if isinstance(result, Rewrite)]
+    assert taken
+    assert all(result.seed is None and result.attempt == 0 for result in taken)
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 64])
+def test_a_result_does_not_depend_on_neighbours_order_or_batch(
+    model_folder: Path, writer: CaptionWriter, batch_size: int
+) -> None:
+    settings = WriterSettings(
+        model=str(model_folder), batch_size=batch_size, temperature=1.0, top_p=1.0
+    )
+    shuffled = random.Random(1).sample(CAPTIONS[::2], len(CAPTIONS[::2]))
+    expected = {r.record_id: r for r in _rewrite(writer, CAPTIONS, sample=True, retries=1)}
+    for result in _rewrite(CaptionWriter(settings), shuffled, sample=True, retries=1):
+        assert result == expected[result.record_id]
+
+
+def test_other_seeds_draw_other_answers(writer: CaptionWriter) -> None:
+    items = _items(CAPTIONS)
+    draws = [
+        [r.answer for r in rewrite_captions(items, writer, "replace", run_seed=s, sample=True)]
+        for s in (1, 2)
+    ]
+    assert draws[0] != draws[1]
+
+
+def test_our_decoding_takes_the_tokens_that_transformers_takes(writer: CaptionWriter) -> None:
+    """The reference is `generate` of transformers, one prompt at a time, greedily."""
+    prompts = [PROMPTS["replace"].render(caption) for caption in CAPTIONS[:12]]
+    model, tokenizer = writer._model, writer._tokenizer
+    for prompt, ours in zip(prompts, writer.complete(prompts, [None] * 12, 8), strict=True):
+        inputs = tokenizer(prompt, return_tensors="pt")
+        inputs.pop("token_type_ids", None)
+        output = model.generate(**inputs, do_sample=False, max_new_tokens=8, pad_token_id=0)
+        text = tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+        assert first_line(text) == first_line(ours)
+
+
+def test_draws_have_the_probabilities_of_the_model(writer: CaptionWriter) -> None:
+    """3,000 draws of one token against the softmax, for each with a probability above 2 %."""
+    ids = tuple(
+        writer._tokenizer(PROMPTS["replace"].render("a big dog on a mat") + " a")["input_ids"]
+    )
+    settings = DecodingSettings(
+        max_new_tokens=1, batch_size=500, temperature=1.3, top_p=1.0, end_ids=frozenset(), pad_id=0
+    )
+    requests = [Request(prompt_ids=ids, seed=seed) for seed in range(3000)]
+    drawn = [t for (t,) in complete(writer._model, requests, settings, lambda tokens: False)]
+    with torch.inference_mode():
+        logits = writer._model(torch.tensor([ids])).logits[0, -1]
+    probabilities = torch.softmax(logits.double() / 1.3, dim=0)
+    for token in torch.nonzero(probabilities > 0.02)[:, 0].tolist():
+        p = float(probabilities[token])
+        assert abs(drawn.count(token) / 3000 - p) < 4 * (p * (1 - p) / 3000) ** 0.5
+
+
+def test_a_run_that_was_killed_goes_on_where_it_stopped(
+    tmp_path: Path, writer: CaptionWriter
+) -> None:
+    items = _items(CAPTIONS)
+    run = RewriteRun(prompt="replace", run_seed=7, writer_fingerprint=writer.fingerprint, retries=1)
+    whole = list(rewrite_resumably(items, writer, run, tmp_path / "whole.jsonl", chunk=8))
+    assert whole == rewrite_captions(items, writer, "replace", run_seed=7, retries=1)
+
+    torn = tmp_path / "torn.jsonl"
+    data = (tmp_path / "whole.jsonl").read_bytes()
+    torn.write_bytes(data[: len(data) // 2])
+
+    class Counting:
+        asked = 0
+
+        def complete(self, prompts: Any, seeds: Any, max_new_tokens: int) -> list[str]:
+            Counting.asked += len(prompts)
+            return writer.complete(prompts, seeds, max_new_tokens)
+
+    assert list(rewrite_resumably(items, Counting(), run, torn, chunk=8)) == whole
+    assert torn.read_bytes() == data
+    asked = Counting.asked
+    assert 0 < asked < 2 * len(items)
+    assert list(rewrite_resumably(items, Counting(), run, torn, chunk=8)) == whole
+    assert Counting.asked == asked
+    other = RewriteRun(prompt="replace", run_seed=8, writer_fingerprint="x", retries=0)
+    list(rewrite_resumably(items[:2], Counting(), other, torn))
+    assert Counting.asked == asked + 2
+
+
+def test_a_file_that_is_none_of_ours_is_an_input_error(
+    tmp_path: Path, writer: CaptionWriter
+) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_text('{"key": 3}\n')
+    run = RewriteRun(prompt="replace", run_seed=7, writer_fingerprint="x")
+    with pytest.raises(InputError, match=r"x\.jsonl: line 1: key: Expected `str`"):
+        list(rewrite_resumably([], writer, run, file))
+
+
+def test_the_revision_follows_the_weights(model_folder: Path, writer: CaptionWriter) -> None:
+    assert writer.revision.startswith("sha256:")
+    assert writer.name == f"{model_folder}@{writer.revision}"
+    again = CaptionWriter(WriterSettings(model=str(model_folder)))
+    assert again.revision == writer.revision
+    assert again.fingerprint != writer.fingerprint  # another temperature
+
+
+def test_a_model_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be loaded"):
+        CaptionWriter(WriterSettings(model=str(tmp_path)))
+
+
+def _checked(caption: str, answer: str, prompt: PromptName = "replace") -> str:
+    """Returns the checked caption, or the meaning of the reason why there is none."""
+    try:
+        return check_rewrite(TAGGER.analyse([caption])[0], answer, prompt).text
+    except InvalidRewrite as error:
+        return REWRITE_REFUSALS[error.reason] and error.reason
+
+
+@pytest.mark.parametrize(
+    ("caption", "answer", "result"),
+    [
+        ("A big dog, wet.", "A large dog, wet.", "A large dog, wet."),
+        # what models do besides: capitals, full stops, spacing, quotation marks, explanations
+        ("a big dog .", "A large dog.\n\nI replaced big.", "a large dog ."),
+        ("Dogs run", '"hounds run"', "Hounds run"),
+        ("a big dog", "an enormous dog", "an enormous dog"),
+        ("a skate board ramp", "a skateboard ramp", "a skateboard ramp"),
+        ("a big dog", "a big dog.", "unchanged"),
+        ("a big dog", "\n \n", "empty"),
+        ("a big dog on a mat", "a large dog on a rug", "several_edits"),
+        ("a field that ha sheep", "a meadow that has sheep", "several_edits"),
+        ("a big dog", "a big dog runs", "not_a_replacement"),
+        ("a big dog", "a dog", "not_a_replacement"),
+        ("a dog", "a very big and old hound", "too_long"),
+        ("one two three four", "five", "too_long"),
+        ("a big dog", "a lurgify dog", "invented_word"),
+    ],
+)
+def test_a_replacement_is_one_edit_and_nothing_else(caption: str, answer: str, result: str) -> None:
+    assert _checked(caption, answer) == result
+
+
+def test_the_prompts_for_verbs_and_prepositions_want_verbs_and_prepositions() -> None:
+    caption = "A man holding a cup under a roof."
+    verb = "A man grasping a cup under a roof."
+    spatial = "A man holding a cup beneath a roof."
+    assert _checked(caption, verb, "replace_verb") == verb
+    assert _checked(caption, spatial, "replace_verb") == "wrong_target"
+    assert _checked(caption, spatial, "replace_spatial") == spatial
+    assert _checked(caption, verb, "replace_spatial") == "wrong_target"
+
+
+@pytest.mark.parametrize(
+    ("caption", "answer", "result"),
+    [
+        ("A cat and a dog.", "a dog and a cat", "A dog and a cat."),
+        ("a sink, toilet and shower", "a sink, shower and toilet", "a sink, shower and toilet"),
+        ("three giraffes and two antelope", "two antelopes and three giraffes",
+         "not_a_permutation"),
+        ("a cat and a dog on a mat", "a mat and a dog on a cat", "not_a_swap"),
+        ("a cat and a dog", "A cat and a dog", "unchanged"),
+        ("a dog and cat and cow", "a dog and cow and cat", "a dog and cow and cat"),
+    ],
+)  # fmt: skip
+def test_a_swap_exchanges_what_stands_around_one_and(
+    caption: str, answer: str, result: str
+) -> None:
+    assert _checked(caption, answer, "swap") == result
+
+
+def test_prompts_are_those_of_the_authors() -> None:
+    assert set(PROMPTS) == {"swap", "replace", "replace_verb", "replace_spatial"}
+    assert PROMPTS["swap"].template.count("Input:") == 6
+    for prompt in PROMPTS.values():
+        text = prompt.render("a {cat} and {example}")
+        assert text.endswith("Input: a {cat} and {example}\nOutput:")
+    assert PROMPTS["swap"].applies_to("a cat and a dog")
+    assert not PROMPTS["swap"].applies_to("a sandy dog")
+    assert not PROMPTS["swap"].applies_to("and " * 15)
+    assert PROMPTS["replace"].applies_to("word " * 40)
+
+
+def test_a_caption_the_prompt_is_not_for_is_not_asked_about() -> None:
+    class Unasked:
+        def complete(self, prompts: Any, seeds: Any, max_new_tokens: int) -> list[str]:
+            raise AssertionError(prompts)
+
+    (result,) = rewrite_captions(_items(["a big dog"]), Unasked(), "swap", run_seed=0)
+    assert isinstance(result, RewriteRefusal)
+    assert (result.reason, result.attempts) == ("not_applicable", 0)
