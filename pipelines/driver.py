@@ -11,7 +11,14 @@ from typing import Any, Generic, TypeVar
 import apache_beam as beam
 
 from eqforge.pipelines.command import parse, reported_errors
-from eqforge.pipelines.header import WORK, check_output, identity, locked, manifest_header
+from eqforge.pipelines.header import (
+    WORK,
+    check_output,
+    claim_output,
+    identity,
+    locked,
+    manifest_header,
+)
 from eqforge.pipelines.settings import DatasetConfig, Mode
 from eqforge.schemas import storage
 from eqforge.schemas.identity import fingerprint
@@ -41,6 +48,10 @@ class Target(Generic[Configured]):
     notes: str
 
 
+def _nothing_to_confirm(_config: Any, _plan: PlanFiles) -> None:
+    """Accepts any plan."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pipeline(Generic[Configured]):
     """What a pipeline file says of its dataset.
@@ -53,6 +64,7 @@ class Pipeline(Generic[Configured]):
       check: raises InputError or MissingExtra where a build could not run.
       plan: yields the records of the selected plan; reads the annotations, opens no media.
       measure: what a record adds to the plan's counts.
+      confirm: raises InputError where a plan cannot be built; looks at no media's content.
       build: wires the Beam pipeline.
       tables: the tables, sized for a plan.
       stages: the stages of the books in order.
@@ -66,6 +78,7 @@ class Pipeline(Generic[Configured]):
     check: Callable[[Configured], None]
     plan: Callable[[Configured], Iterator[Any]]
     measure: Callable[[Any], dict[str, int]]
+    confirm: Callable[[Configured, PlanFiles], None] = _nothing_to_confirm
     build: Callable[[beam.Pipeline, Target[Configured]], None]
     tables: Callable[[Configured, PlanFiles], tuple[Table, ...]]
     stages: tuple[str, ...]
@@ -100,9 +113,11 @@ def build_dataset(
     with tempfile.TemporaryDirectory(prefix="eqforge-") as scratch:
         # A mistake in the annotations shows here, before anything is written to the output.
         plan = write_plan(pipeline.plan(config), f"{scratch}/plan", pipeline.measure)
+        pipeline.confirm(config, plan)
         print(describe(pipeline.name, plan), file=sys.stderr)
         with locked(run.output):
             check_output(run, header)  # another run may have finished in the meantime
+            claim_output(run.output, header)
             storage.delete(storage.join(run.output, FILE_NAME))
             folder = storage.join(run.output, WORK, "plan", fingerprint(identity(header))[:16])
             target = Target(

@@ -15,8 +15,9 @@ import apache_beam as beam
 from eqforge.pipelines.driver import Target, build_command
 from eqforge.pipelines.settings import VideoDataset
 from eqforge.pipelines.video import rules_of, video_pipeline
-from eqforge.schemas.action_genome import read_action_genome
+from eqforge.schemas.action_genome import RELATION_KINDS, read_action_genome
 from eqforge.schemas.clips import Clip
+from eqforge.schemas.errors import InputError
 from eqforge.transforms.dataset import WriteDataset
 from eqforge.transforms.plan import ReadPlan
 from eqforge.transforms.propose.scene_graphs import (
@@ -47,6 +48,17 @@ class Config(VideoDataset):
 
     skip_frames: int = 1
     """Annotated frames skipped after a chosen one: 1 in the paper's appendix, 2 in section 4.1."""
+
+    def __post_init__(self) -> None:
+        """Checks the ranges.
+
+        Raises:
+          InputError: a setting is out of its range.
+        """
+        if not 1 <= self.min_changed_relations <= len(RELATION_KINDS):
+            raise InputError("--min-changed-relations: expected 1, 2 or 3")
+        if self.skip_frames < 0:
+            raise InputError("--skip-frames: expected 0 or more")
 
 
 def plan(config: Config) -> Iterator[Clip]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -18,14 +17,17 @@ from eqforge.schemas.manifest import FILE_NAME, InputFile, Manifest, load_manife
 from eqforge.schemas.tables import SCHEMA_VERSION
 
 WORK = "_work"
+IDENTITY = "identity.json"
 # Every package whose version can change a byte of a dataset.
 VERSIONED = (
     "eqforge", "apache-beam", "pyarrow", "numpy", "scipy", "pillow", "av", "opencv-python-headless",
-    "scikit-image", "imagehash", "dlib-bin", "tokenizers", "rapidfuzz",
+    "scikit-image", "imagehash", "dlib-bin", "tokenizers", "rapidfuzz", "nltk", "spacy", "textblob",
+    "lemminflect", "inflect", "transformers", "torch",
 )  # fmt: skip
+# Folders of media: the rows hold what was taken from them, the settings only that there was one.
+_MEDIA_FOLDERS = ("videos", "images")
 # Settings that say where and how a run happens, and leave no trace in the rows.
 _NOT_OF_THE_ROWS = ("output", "overwrite", "workers", "max_error_rate", "decoder_timeout_s")
-_MEDIA_FOLDERS = ("videos", "images")
 
 
 def manifest_header(name: str, inputs: Iterable[Path], config: DatasetConfig) -> Manifest:
@@ -50,7 +52,8 @@ def _config_json(config: DatasetConfig) -> dict[str, Any]:
     values = msgspec.to_builtins(config, enc_hook=_name_of)
     for name in _NOT_OF_THE_ROWS:
         values["run"].pop(name)
-    return {name: value for name, value in values.items() if name not in _MEDIA_FOLDERS}
+    named = {name: values[name] is not None for name in _MEDIA_FOLDERS if name in values}
+    return values | named
 
 
 def _name_of(value: Any) -> str:
@@ -90,32 +93,53 @@ def check_output(run: RunSettings, header: Manifest) -> None:
     """
     if not run.output:
         raise InputError("--output is empty; expected a folder or URL")
-    if storage.exists(storage.join(run.output, FILE_NAME)):
-        _check_same(run, load_manifest(run.output), header)
-    elif storage.is_local(run.output):
-        _check_own(Path(storage.locate(run.output)[1]))
+    manifest = storage.join(run.output, FILE_NAME)
+    started = storage.join(run.output, WORK, IDENTITY)
+    if storage.exists(manifest):
+        there = load_manifest(run.output)
+        _check_same(run, "holds", there.dataset, identity(there), header)
+    elif storage.exists(started):
+        known = msgspec.json.decode(storage.read_bytes(started))
+        _check_same(run, "holds an unfinished build of", known[0], known, header)
+    else:
+        _check_free(run.output)
 
 
-def _check_same(run: RunSettings, there: Manifest, header: Manifest) -> None:
-    if there.dataset != header.dataset:
-        raise InputError(f"--output {run.output}: holds {there.dataset}; name another folder")
-    if identity(there) != identity(header) and not run.overwrite:
+def _check_same(
+    run: RunSettings, what: str, dataset: str, there: list[Any], header: Manifest
+) -> None:
+    if dataset != header.dataset:
+        raise InputError(f"--output {run.output}: {what} {dataset}; name another folder")
+    if there != identity(header) and not run.overwrite:
         raise InputError(
-            f"--output {run.output}: holds {there.dataset} made with other settings or inputs; "
+            f"--output {run.output}: {what} {dataset} made with other settings or inputs; "
             "name another folder, or add --overwrite to replace it"
         )
 
 
-def _check_own(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"--output {folder}: is a file, expected a folder")
-    names = set(os.listdir(folder)) if folder.exists() else set()
-    # Anybody may have a folder of that name and a README; the work folder is only ours.
-    ours = {WORK, "data", "README.md"} if WORK in names else set()
-    if foreign := sorted(names - ours):
+def _check_free(output: str) -> None:
+    if storage.is_local(output):
+        folder = Path(storage.locate(output)[1])
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"--output {output}: is a file, expected a folder")
+    names = [name for name in storage.list_names(output) if not is_half_written(name)]
+    # A run that was refused or killed at once may have left its empty work folder.
+    if foreign := [name for name in names if name != WORK]:
         raise InputError(
-            f"--output {folder}: holds other files ({foreign[0]}); name another folder"
+            f"--output {output}: holds other files ({foreign[0]}); name another folder"
         )
+
+
+def is_half_written(name: str) -> bool:
+    """Tells whether a file is what a killed run left of one it was writing."""
+    return name.startswith(storage.TEMPORARY_PREFIX)
+
+
+def claim_output(output: str, header: Manifest) -> None:
+    """Writes down whose the output folder is, and removes what a killed run left half-written."""
+    for name in filter(is_half_written, storage.list_files(output)):
+        storage.delete(storage.join(output, name))
+    storage.write_bytes(storage.join(output, WORK, IDENTITY), msgspec.json.encode(identity(header)))
 
 
 @contextlib.contextmanager

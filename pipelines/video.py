@@ -14,10 +14,11 @@ from eqforge.schemas.clips import Clip
 from eqforge.schemas.errors import InputError
 from eqforge.transforms.clip_work import FRAMES, PAIRS
 from eqforge.transforms.faces import prepare_faces
+from eqforge.transforms.frames.locate import resolve_video
 from eqforge.transforms.judge import ImageFilters
 from eqforge.transforms.media import MediaStore
 from eqforge.transforms.pair import PairFilters
-from eqforge.transforms.plan import PlanFiles, select
+from eqforge.transforms.plan import PlanFiles, read_plan_file, select
 from eqforge.transforms.tables import files_for, images_table, rejects_table, samples_table
 from eqforge.transforms.video_pairs import VideoPairRules
 from eqforge.transforms.write import Table
@@ -64,6 +65,7 @@ def video_pipeline(
         check=check,
         plan=selected,
         measure=measure,
+        confirm=confirm,
         build=build,
         tables=tables,
         stages=(stage, FRAMES, PAIRS),
@@ -81,6 +83,21 @@ def check(config: VideoDataset) -> None:
     if not config.videos.is_dir():
         raise InputError(f"--videos {config.videos}: no such folder")
     prepare_faces(config.settings.faces)
+
+
+def confirm(config: VideoDataset, plan: PlanFiles) -> None:
+    """Checks that the videos folder is the right one.
+
+    Raises:
+      InputError: none of the plan's videos is in it; a folder that is not mounted looks so.
+    """
+    clips = (clip for url in plan.files for clip in read_plan_file(Clip, url) if clip.frames)
+    found = (isinstance(resolve_video(str(config.videos), clip.video), str) for clip in clips)
+    if plan.counts.get("frames") and not any(found):
+        raise InputError(
+            f"--videos {config.videos}: none of the {plan.counts['videos']:,} videos of the plan "
+            "is there; the names expected are the annotations' ids with an ending such as .mp4"
+        )
 
 
 def measure(clip: Clip) -> dict[str, int]:

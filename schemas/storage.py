@@ -93,6 +93,16 @@ def list_files(url: str) -> list[str]:
     return sorted(entry["name"].rsplit("/", 1)[-1] for entry in found if entry["type"] == "file")
 
 
+def list_names(url: str) -> list[str]:
+    """Returns the names of the files and folders directly in a folder; none where it is missing."""
+    system, path = locate(url)
+    if not system.isdir(path):
+        return []
+    return sorted(
+        {entry["name"].rstrip("/").rsplit("/", 1)[-1] for entry in system.ls(path, detail=True)}
+    )
+
+
 def delete(url: str) -> None:
     """Deletes a file; it is no error that it is not there."""
     system, path = locate(url)

@@ -1,7 +1,8 @@
 """Writes a dataset: its three tables, and then the manifest that says it is complete."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -191,12 +192,9 @@ def check_books(manifest: Manifest, seen: set[str], target: DatasetTarget) -> No
 def _remove_strays(output: str, shards: list[WrittenShard]) -> None:
     """Deletes what older runs left in the data folder: other shard counts, half-written files."""
     ours = {shard.file.path.removeprefix("data/") for shard in shards}
-    for name in _strays(storage.list_files(storage.join(output, "data")), ours):
-        storage.delete(storage.join(output, "data", name))
-
-
-def _strays(names: list[str], ours: set[str]) -> Iterator[str]:
-    for name in names:
+    tables = "|".join(sorted({shard.table for shard in shards}))
+    left_over = re.compile(rf"({tables})-\d{{5}}-of-\d{{5}}\.parquet")
+    for name in storage.list_files(storage.join(output, "data")):
         is_half = name.startswith(storage.TEMPORARY_PREFIX)
-        if name not in ours and (is_half or name.endswith(".parquet")):
-            yield name
+        if name not in ours and (is_half or left_over.fullmatch(name)):
+            storage.delete(storage.join(output, "data", name))

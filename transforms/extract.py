@@ -69,7 +69,9 @@ class _SourceUnreadable(Exception):
 
 def _extract_once(clip: Clip, path: str, extractor: FrameExtractor, ledger: Ledger) -> Extraction:
     status = os.stat(path)
-    inputs = [clip.video, status.st_size, status.st_mtime_ns, list(map(asdict, clip.frames))]
+    # A changed file differs in one of these, even where its time of change was set back.
+    file = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+    inputs = [clip.video, file, list(map(asdict, clip.frames))]
     known = ledger.recall(inputs, Extraction)
     media = extractor.store
     if known is not None and all(media.exists(f.image_id, f.suffix) for f in known.stored):

@@ -22,6 +22,7 @@ from eqforge.schemas.scores import Rejection, Score, compact_json, value_of
 from eqforge.transforms.luma import check_pixels
 from eqforge.transforms.opencv import import_cv2
 
+VERSION = "1"
 DLIB = "face_dlib_hog"
 OPENCV = "face_opencv_haar"
 
@@ -111,6 +112,17 @@ def score_faces(pixels: NDArray[np.uint8], settings: FaceSettings) -> list[Score
     check_pixels(pixels)
     contiguous = np.ascontiguousarray(pixels)
     return [_SCORERS[name](contiguous, settings) for name in _thresholds(settings)]
+
+
+def scoring_basis(settings: FaceSettings) -> dict[str, object]:
+    """Returns what the scores depend on beside the image; thresholds do not belong to it."""
+    return {
+        "version": VERSION,
+        "detectors": sorted(_thresholds(settings)),
+        "upsample": settings.face_upsample,
+        "opencv_scale": settings.face_opencv_scale,
+        "opencv_neighbors": settings.face_opencv_neighbors,
+    }
 
 
 def has_face(scores: Sequence[Score], settings: FaceSettings) -> Rejection | None:

@@ -1,8 +1,7 @@
 """Scores the images of a clip, and drops the frames that a score speaks against."""
 
 import io
-from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
+from dataclasses import dataclass, replace
 
 import apache_beam as beam
 import numpy as np
@@ -12,11 +11,10 @@ from PIL import Image
 from eqforge.schemas.frames import StoredFrame
 from eqforge.schemas.scores import Rejection, Score
 from eqforge.schemas.tables import ImageRow, Reject
-from eqforge.transforms import faces, progress, quality
+from eqforge.transforms import faces, minimality, progress, quality
 from eqforge.transforms.clip_work import FRAMES, ClipWork, KeptFrame, error_rejection
-from eqforge.transforms.ledger import Ledger
+from eqforge.transforms.ledger import Ledger, versions_of
 from eqforge.transforms.media import MediaStore
-from eqforge.transforms.minimality import view
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,9 +25,10 @@ class ImageFilters:
     quality: quality.QualitySettings
 
     def basis(self) -> list[object]:
-        """Returns what the scores depend on beside the image: settings and library versions."""
+        """Returns what the scores depend on beside the image: scorers and library versions."""
         packages = ("numpy", "scipy", "pillow", "opencv-python-headless", "dlib-bin", "imagehash")
-        return [asdict(self.faces), quality.VERSION, {name: version(name) for name in packages}]
+        own = [faces.scoring_basis(self.faces), quality.VERSION, minimality.VERSION]
+        return [*own, versions_of(*packages)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,7 +107,7 @@ def _score_image(data: bytes, filters: ImageFilters) -> ScoredImage:
     try:
         pixels = read_pixels(data)
         scores = (*quality.score_quality(pixels), *faces.score_faces(pixels, filters.faces))
-        return ScoredImage(phash=view(pixels).phash, scores=scores)
+        return ScoredImage(phash=minimality.view(pixels).phash, scores=scores)
     except Exception as error:
         return ScoredImage(rejection=error_rejection(error))
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from skimage.metrics import structural_similarity
 
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.scores import Rejection
 from eqforge.transforms.luma import luma_image, scale_to
 
@@ -90,6 +91,17 @@ class GateSettings:
 
     max_phash_distance: int | None = None
     """Greatest number of differing bits of the perceptual hashes, 0 to 64."""
+
+    def __post_init__(self) -> None:
+        """Refuses limits that are no numbers, which every pair would keep.
+
+        Raises:
+          InputError: a limit is not a number.
+        """
+        for field in dataclasses.fields(self):
+            limit = getattr(self, field.name)
+            if limit is not None and limit != limit:
+                raise InputError(f"{field.name} is not a number")
 
 
 def view(pixels: NDArray[np.uint8]) -> PairView:

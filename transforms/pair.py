@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
 
 import apache_beam as beam
 
+from eqforge.generators.text import words
 from eqforge.generators.text.caption_lint import lint_pair
-from eqforge.generators.text.words import word_edit
 from eqforge.schemas.clips import PairCandidate
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.scores import Rejection
@@ -21,7 +20,7 @@ from eqforge.transforms.clip_work import (
     error_rejection,
 )
 from eqforge.transforms.judge import read_pixels
-from eqforge.transforms.ledger import Ledger
+from eqforge.transforms.ledger import Ledger, versions_of
 from eqforge.transforms.media import MediaStore
 
 
@@ -42,17 +41,10 @@ class PairFilters:
     max_pairs_per_video: int | None
 
     def basis(self) -> list[object]:
-        """Returns what the measures depend on beside the images: versions."""
-        packages = (
-            "numpy",
-            "scipy",
-            "pillow",
-            "opencv-python-headless",
-            "scikit-image",
-            "imagehash",
-        )
-        own = {"cuts": cuts.VERSION, "minimality": "1"}
-        return [own, {name: version(name) for name in packages}]
+        """Returns what the measures depend on beside the images: measures and library versions."""
+        packages = ("numpy", "scipy", "pillow", "opencv-python-headless", "scikit-image")
+        own = [cuts.VERSION, minimality.VERSION, words.VERSION]
+        return [*own, versions_of(*packages, "imagehash", "rapidfuzz")]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,7 +139,7 @@ def _measure(candidate: PairCandidate, views: _Views, filters: PairFilters) -> M
     return MeasuredPair(
         candidate=candidate,
         measures=minimality.measure_pair(first[0], second[0]),
-        edit=word_edit(candidate.caption_0, candidate.caption_1),
+        edit=words.word_edit(candidate.caption_0, candidate.caption_1),
         scores=tuple(cuts.score_cut(first[1], second[1])),
     )
 

@@ -1,7 +1,6 @@
 """From planned clips to samples, images and rejects: the construction of EqBen's section 4.1."""
 
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 import apache_beam as beam
@@ -20,7 +19,7 @@ from eqforge.transforms.judge import (
     drop_frames,
     score_images,
 )
-from eqforge.transforms.ledger import Ledger
+from eqforge.transforms.ledger import Ledger, versions_of
 from eqforge.transforms.media import MediaStore
 from eqforge.transforms.pair import DropPairs, MeasurePairs, PairFilters, drop_pairs, measure_pairs
 
@@ -58,7 +57,7 @@ class VideoPairRules:
                 encoding_parameters(self.frames),
                 self.frames.end_tolerance_s,
                 self.frames.max_pixels,
-                [version(name) for name in ("eqforge", "av", "pillow", "numpy")],
+                versions_of("eqforge", "av", "pillow", "numpy"),
             ],
             "score": self.image_filters.basis(),
             "measure": self.pair_filters.basis(),

@@ -60,7 +60,7 @@ class WrittenShard:
 def write_shard(table: Table, shard: int, records: Iterable[Any], output: str) -> WrittenShard:
     """Writes the records of one shard under its final name, sorted by key.
 
-    A file that is there and carries the fingerprint of the same records is kept as it is.
+    A file that is there, of the same records, and whole to the byte, is kept as it is.
 
     Raises:
       BuildError: two different records have the same key.
@@ -68,12 +68,15 @@ def write_shard(table: Table, shard: int, records: Iterable[Any], output: str) -
     ordered = sort_records(table, records)
     fingerprint = fingerprint_records(table.schema, ordered, table.metadata)
     url = storage.join(output, table.file_name(shard))
-    skipped = _fingerprint_of(url) == fingerprint
+    note = storage.join(output, "_work", "shards", f"{table.name}-{shard:05d}.json")
+    basis = [table.file_name(shard), fingerprint, pa.__version__]
+    skipped = storage.exists(url) and _noted(note) == [*basis, *storage.digest(url)]
     if not skipped:
         schema = with_metadata(table.schema, {**dict(table.metadata), "fingerprint": fingerprint})
         with storage.open_atomic(url) as stream:
             _write_rows(stream, schema, map(table.row, ordered))
     num_bytes, sha256 = storage.digest(url)
+    storage.write_bytes(note, msgspec.json.encode([*basis, num_bytes, sha256]))
     counts = Counter(map(table.tag, ordered)) if table.tag is not None else Counter()
     return WrittenShard(
         table=table.name,
@@ -100,7 +103,7 @@ def sort_records(table: Table, records: Iterable[Any]) -> list[Any]:
         if by_key.setdefault(key, record) != record:
             raise BuildError(
                 f"two different {table.name} have the id {key!r}: ids have to be unique in the "
-                "source; nothing was written under the dataset's final names"
+                "source; the dataset was not finished"
             )
     return [by_key[key] for key in sorted(by_key)]
 
@@ -115,17 +118,12 @@ def fingerprint_records(
     return digest.hexdigest()
 
 
-def _fingerprint_of(url: str) -> str | None:
-    """Returns the fingerprint a file carries; None where it is missing or not whole."""
-    if not storage.exists(url):
-        return None
-    system, path = storage.locate(url)
+def _noted(url: str) -> list[Any] | None:
+    """Returns what an earlier run wrote down of a shard; None where it did not come so far."""
     try:
-        with system.open(path, "rb") as stream:
-            metadata = pq.read_schema(stream).metadata or {}
-    except (pa.ArrowInvalid, OSError):
+        return msgspec.json.decode(storage.read_bytes(url), type=list)
+    except (FileNotFoundError, msgspec.DecodeError):
         return None
-    return metadata.get(b"fingerprint", b"").decode()
 
 
 # Encoded pictures neither compress nor repeat; the settings beside them repeat in every row.

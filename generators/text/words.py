@@ -17,6 +17,9 @@ from rapidfuzz.distance import Levenshtein
 
 from eqforge.schemas.errors import InputError
 
+VERSION = "1"
+"""Raised whenever the edit between the same texts would be told otherwise."""
+
 ACTION_WORDS = Path(__file__).with_name("data") / "action_words.txt"
 """The list of words one picture cannot show that EqBen's appendix B.2 names."""
 

@@ -1,14 +1,18 @@
 """Pairs of captioned segments: Eq-YouCook2, and the same construction for any captioned videos."""
 
 from itertools import combinations
+from math import comb
 
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption
 from eqforge.schemas.captioned_videos import CaptionedSegment, CaptionedVideo
 from eqforge.schemas.clips import Clip, PairCandidate, Tally
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.frames import FrameRequest
 from eqforge.schemas.tables import Reject
 
 STAGE = "segments"
+# 124,750 pairs; YouCook2 has at most 16 segments in a video.
+MAX_SEGMENTS = 500
 
 
 def propose_segment_pairs(dataset: str, video: CaptionedVideo, captions: CaptionSettings) -> Clip:
@@ -23,7 +27,17 @@ def propose_segment_pairs(dataset: str, video: CaptionedVideo, captions: Caption
         if (reject := _reject_segment(root, video, segment, captions)) is not None
     }
     kept = [segment for segment in video.segments if segment.segment_id not in rejects]
+    if len(kept) > MAX_SEGMENTS:
+        raise InputError(
+            f"{video.video_id}: {len(kept)} captioned segments, which make {comb(len(kept), 2):,} "
+            f"pairs; at most {MAX_SEGMENTS} segments of one video are paired: thin them out"
+        )
     pairs = tuple(_pair(root, video, first, second) for first, second in combinations(kept, 2))
+    if len({pair.sample_id for pair in pairs}) != len(pairs):
+        raise InputError(
+            f"{video.video_id}: two pairs of segments have the same id, because segment ids hold "
+            "hyphens; rename them"
+        )
     return Clip(
         clip_id=video.video_id,
         video=video.video,
