@@ -4,6 +4,8 @@ import dataclasses
 import math
 from typing import Literal
 
+from eqforge.schemas.errors import InputError
+
 FRAME_REASONS: dict[str, str] = {
     "video_missing": "No file of that name lies in the videos folder.",
     "outside_root": "The name leads out of the videos folder, or round in a circle of links.",
@@ -39,16 +41,16 @@ class FrameSettings:
         """Checks the ranges.
 
         Raises:
-          ValueError: a setting is out of its range.
+          InputError: a setting is out of its range.
         """
         if not 1 <= self.jpeg_quality <= 95:
-            raise ValueError(f"jpeg_quality must lie in 1..95, not {self.jpeg_quality}")
+            raise InputError(f"jpeg_quality must lie in 1..95, not {self.jpeg_quality}")
         if self.max_side is not None and self.max_side < 1:
-            raise ValueError(f"max_side must be at least 1, not {self.max_side}")
+            raise InputError(f"max_side must be at least 1, not {self.max_side}")
         if not 0 <= self.end_tolerance_s < math.inf:
-            raise ValueError(f"end_tolerance_s must be 0 or more, not {self.end_tolerance_s}")
+            raise InputError(f"end_tolerance_s must be 0 or more, not {self.end_tolerance_s}")
         if self.max_pixels < 1:
-            raise ValueError(f"max_pixels must be at least 1, not {self.max_pixels}")
+            raise InputError(f"max_pixels must be at least 1, not {self.max_pixels}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -28,6 +28,7 @@ class Clip:
       pix_fmt: pixel format.
       starts_ms: when each frame begins to show.
       options: options of the encoder.
+      muxer: options of the container.
       rotation_deg: the quarter turn, counterclockwise, that a player has to make.
     """
 
@@ -37,6 +38,7 @@ class Clip:
     pix_fmt: str = "yuv420p"
     starts_ms: Sequence[int] = range(0, 48 * 40, 40)
     options: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    muxer: Mapping[str, str] = dataclasses.field(default_factory=dict)
     rotation_deg: int = 0
 
 
@@ -76,7 +78,7 @@ def write_clip(path: Path, clip: Clip, sound_ms: int = 0) -> Path:
     """Writes a clip, with so much silence from time 0 on, and returns its path."""
     os.environ.setdefault("SVT_LOG", "0")  # the AV1 encoder prints a page otherwise
     turned = clip.rotation_deg % 180 != 0
-    with av.open(str(path), "w") as container:
+    with av.open(str(path), "w", options=dict(clip.muxer)) as container:
         stream = container.add_stream(clip.codec, rate=25, options=dict(clip.options))
         stream.width, stream.height = clip.size[::-1] if turned else clip.size
         stream.pix_fmt = clip.pix_fmt
@@ -135,6 +137,7 @@ CLIPS: dict[str, Clip] = {
             "x264-params": "open-gop=1:scenecut=0:min-keyint=12",
         }
     ),
+    "in fragments": Clip(options=_X264, muxer={"movflags": "frag_keyframe+empty_moov"}),
     "HEVC with B-frames": Clip(
         codec="libx265",
         options={
@@ -181,6 +184,12 @@ CLIPS: dict[str, Clip] = {
     "GIF": Clip(suffix=".gif", codec="gif", pix_fmt="rgb8"),
     "keyframes only": Clip(suffix=".mov", codec="mjpeg", pix_fmt="yuvj422p"),
     "odd size": Clip(size=(161, 95), options=_X264, pix_fmt="yuv444p"),
+    "odd size, 4:2:0": Clip(
+        size=(161, 95),
+        suffix=".webm",
+        codec="libvpx-vp9",
+        options={"g": "12", "deadline": "realtime", "cpu-used": "8"},
+    ),
     "10 bits": Clip(options=_X264, pix_fmt="yuv420p10le"),
     "4:4:4": Clip(options=_X264, pix_fmt="yuv444p"),
     "grey": Clip(options=_X264, pix_fmt="gray"),

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.frames import FrameSettings
 from eqforge.transforms.frames import encode_image
 from tests import clips
@@ -79,5 +80,5 @@ def test_shrinking_averages_rather_than_drops_pixels() -> None:
     ],
 )
 def test_settings_out_of_range_are_refused_by_name(wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=next(iter(wrong))):
+    with pytest.raises(InputError, match=next(iter(wrong))):
         FrameSettings(**wrong)  # type: ignore[arg-type]

@@ -22,6 +22,7 @@ WALKED = [
     "constant rate",
     "variable rate, switching",
     "open GOP",
+    "in fragments",
     "HEVC with B-frames",
     "HEVC in temporal layers",
     "VP9",

@@ -17,7 +17,7 @@ def index_of(pts: list[int], keys: set[int], hidden: frozenset[int] = frozenset(
         )
         for n, p in enumerate(pts)
     ]
-    return PacketIndex(entries, None)
+    return PacketIndex(entries)
 
 
 INDEX = index_of(PTS, KEYS)
@@ -42,7 +42,8 @@ def test_hidden_frames_are_neither_numbered_nor_found() -> None:
 
 def test_a_frame_without_a_length_lasts_as_its_predecessor() -> None:
     entries = [PacketEntry(pts, pts, True, True, 0) for pts in (0, 10, 40)]
-    assert PacketIndex(entries, None).end == 70
+    assert PacketIndex(entries).end == 70
+    assert PacketIndex(entries[:1], frame_ticks=25).end == 25
 
 
 @pytest.mark.parametrize(
@@ -86,8 +87,8 @@ def test_an_index_with_two_frames_at_one_time_or_none_at_its_start_is_not_sound(
     assert INDEX.is_sound
     assert not index_of([0, 1, 1], {0}).is_sound
     assert not index_of([0, 1], {1}).is_sound
-    assert not PacketIndex([], None).is_sound
-    assert not PacketIndex([PacketEntry(None, 0, True, True, 1)], None).is_sound
+    assert not PacketIndex([]).is_sound
+    assert not PacketIndex([PacketEntry(None, 0, True, True, 1)]).is_sound
 
 
 def test_where_packets_are_missing_at_the_end_only_what_was_decoded_before_is_known() -> None:

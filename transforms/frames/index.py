@@ -38,10 +38,12 @@ class PacketIndex:
     Attributes:
       entries: the packets in decoding order.
       fault: why they end before the stream does, None if they do not.
+      frame_ticks: length of a frame by the stream's rate.
     """
 
     entries: Sequence[PacketEntry]
-    fault: str | None
+    fault: str | None = None
+    frame_ticks: int = 1
 
     @functools.cached_property
     def shown(self) -> list[int]:
@@ -73,7 +75,7 @@ class PacketIndex:
             return 0
         last = self.shown[-1]
         duration = self.entries[self.position[last]].duration
-        return last + (duration or last - self.shown[-2:][0])
+        return last + (duration or last - self.shown[-2:][0] or self.frame_ticks)
 
     @property
     def known_until(self) -> int:
@@ -130,7 +132,7 @@ def read_index(video: Video) -> PacketIndex:
             )
     except FFmpegError as error:
         fault = error_text(error)
-    index = PacketIndex(entries, fault)
+    index = PacketIndex(entries, fault, video.ticks_per_frame())
     return index if fault else dataclasses.replace(index, fault=_missing_end(video, index))
 
 
@@ -140,7 +142,8 @@ def _missing_end(video: Video, index: PacketIndex) -> str | None:
     if len(index.entries) < announced:
         return f"the file ends after {len(index.entries)} of {announced} packets"
     end = video.announced_end()
-    if end is None or not index.shown or end <= index.end + video.tolerance:
+    inaccuracy = max(video.tolerance, 3 * index.frame_ticks)
+    if end is None or not index.shown or end <= index.end + inaccuracy:
         return None
     return f"the file ends at {video.seconds(index.end):.3f} of {video.seconds(end):.3f} s"
 

@@ -134,10 +134,10 @@ def _packets_of(
         position = position + 1 if position >= 0 else _landing(index, run, packet)
         if packet.pts != index.entries[position].pts:
             raise Surprise(f"packet {packet.pts} where {index.entries[position].pts} was due")
-        if packet.is_corrupt:
-            raise _Damage(position)
         # A keyframe's leading pictures refer to frames that were not decoded.
         if position >= run.first and _pts(packet) >= _pts(key):
+            if packet.is_corrupt:
+                raise _Damage(position)
             yield position, packet
         if position == run.last:
             break
