@@ -1,0 +1,1 @@
+"""How well the text alone tells true captions from false ones."""

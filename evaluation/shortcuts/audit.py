@@ -1,0 +1,203 @@
+"""The audit: every probe, on images it has not seen, with a confidence interval against chance."""
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from eqforge.evaluation.shortcuts.intervals import cluster_interval
+from eqforge.evaluation.shortcuts.probes import PROBES, train_and_judge
+from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.text_pairs import TextPair
+
+CHANCE = 0.5
+
+Contrast = Literal["negative", "hard_positive_or_negative", "hard_positive"]
+CONTRASTS: dict[Contrast, tuple[str, str, str]] = {
+    "negative": ("positive", "negative", "Which is true, the positive or the negative?"),
+    "hard_positive_or_negative": (
+        "hard_positive",
+        "negative",
+        "Which is true, the hard positive or the negative?",
+    ),
+    "hard_positive": (
+        "positive",
+        "hard_positive",
+        "Which is the original, the positive or the hard positive?",
+    ),
+}
+"""The questions put to a probe: the right caption, the wrong one, and the question in words."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProbeResult:
+    """How often one probe answers one question rightly.
+
+    Attributes:
+      contrast: a key of CONTRASTS.
+      probe: a key of PROBES, or "language_model_total" or "language_model_per_token".
+      pairs, images: how many pairs were judged, and of how many images.
+      accuracy: share of right answers in [0, 1]; a tie counts one half.
+      low, high: 95 % confidence interval of the accuracy, by a bootstrap over images.
+      ties: share of pairs that the probe cannot tell, in [0, 1].
+    """
+
+    contrast: Contrast
+    probe: str
+    pairs: int
+    images: int
+    accuracy: float
+    low: float
+    high: float
+    ties: float
+
+    @property
+    def is_shortcut(self) -> bool:
+        """Whether the probe does better than chance: its interval lies above one half."""
+        return self.low > CHANCE
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Audit:
+    """What the text alone tells.
+
+    Attributes:
+      results: one per question and probe.
+      one_image: pairs of one image and two captions, which were audited.
+      two_by_two: pairs of two images and two captions, to which the audit does not apply: each
+        caption is true once and false once, so that the text alone is right half the time.
+      folds: how many folds the images were dealt into.
+      seed: of the bootstrap.
+    """
+
+    results: tuple[ProbeResult, ...]
+    one_image: int
+    two_by_two: int
+    folds: int
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """The captions of one contrast, in pairs.
+
+    Attributes:
+      contrast: a key of CONTRASTS.
+      right, wrong: the captions, as many of each.
+      images: for each pair a number that names its image.
+    """
+
+    contrast: Contrast
+    right: tuple[str, ...]
+    wrong: tuple[str, ...]
+    images: npt.NDArray[np.int64]
+
+
+Judge = Callable[[Question], npt.NDArray[np.float64]]
+"""Says of each pair by how much the right caption looks truer: above 0, or 0 for a tie."""
+
+
+def probe_judges(probes: Sequence[str] = tuple(PROBES), folds: int = 5) -> dict[str, Judge]:
+    """Returns the judges that learn from the pairs themselves, fold by fold.
+
+    Args:
+      probes: keys of PROBES.
+      folds: how many folds images are dealt into; a probe judges each with what it learnt from the
+        others, so that it never sees an image twice.
+    """
+    return {probe: functools.partial(_judge_by_folds, probe, folds) for probe in probes}
+
+
+def _judge_by_folds(probe: str, folds: int, question: Question) -> npt.NDArray[np.float64]:
+    try:
+        from sklearn.model_selection import GroupKFold
+    except ImportError as error:
+        raise MissingExtra("scikit-learn", "text") from error
+    margins = np.zeros(len(question.right))
+    for train, test in GroupKFold(n_splits=folds).split(margins, groups=question.images):
+        margins[test] = train_and_judge(
+            probe, *(_take(question, indices) for indices in (train, test))
+        )
+    return margins
+
+
+def _take(question: Question, indices: npt.NDArray[np.int64]) -> tuple[list[str], list[str]]:
+    return [question.right[i] for i in indices], [question.wrong[i] for i in indices]
+
+
+def audit_pairs(
+    pairs: Iterable[TextPair],
+    judges: Mapping[str, Judge] | None = None,
+    *,
+    folds: int = 5,
+    seed: int = 0,
+    resamples: int = 1000,
+) -> Audit:
+    """Audits the text pairs of one dataset.
+
+    Args:
+      pairs: the pairs.
+      judges: who judges; None takes all probes.
+      folds: how many folds images are dealt into.
+      seed: of the bootstrap.
+      resamples: how often images are drawn anew for the interval.
+
+    Raises:
+      InputError: there are fewer images than folds.
+      MissingExtra: scikit-learn is not installed.
+    """
+    everything = list(pairs)
+    audited = [pair for pair in everything if pair.design == "one_image"]
+    judges = probe_judges(folds=folds) if judges is None else judges
+    results = [
+        _judged(question, name, judge(question), seed, resamples)
+        for question in _questions(audited, folds)
+        for name, judge in judges.items()
+    ]
+    return Audit(
+        results=tuple(results),
+        one_image=len(audited),
+        two_by_two=len(everything) - len(audited),
+        folds=folds,
+        seed=seed,
+    )
+
+
+def _questions(pairs: Sequence[TextPair], folds: int) -> Iterator[Question]:
+    with_hard = [pair for pair in pairs if pair.hard_positive is not None]
+    for contrast, chosen in zip(CONTRASTS, (pairs, with_hard, with_hard), strict=True):
+        if not chosen:
+            continue
+        right, wrong, _ = CONTRASTS[contrast]
+        names = sorted({pair.image for pair in chosen})
+        if len(names) < folds:
+            raise InputError(
+                f"the audit deals images into {folds} folds, but found {len(names)}: lower --folds"
+            )
+        numbers = {name: number for number, name in enumerate(names)}
+        yield Question(
+            contrast=contrast,
+            right=tuple(str(getattr(pair, right)) for pair in chosen),
+            wrong=tuple(str(getattr(pair, wrong)) for pair in chosen),
+            images=np.array([numbers[pair.image] for pair in chosen]),
+        )
+
+
+def _judged(
+    question: Question, name: str, margins: npt.NDArray[np.float64], seed: int, resamples: int
+) -> ProbeResult:
+    wins = np.where(margins > 0, 1.0, np.where(margins == 0, CHANCE, 0.0))
+    low, high = cluster_interval(wins, question.images, seed=seed, resamples=resamples)
+    return ProbeResult(
+        contrast=question.contrast,
+        probe=name,
+        pairs=len(wins),
+        images=len(np.unique(question.images)),
+        accuracy=float(wins.mean()),
+        low=low,
+        high=high,
+        ties=float((margins == 0).mean()),
+    )

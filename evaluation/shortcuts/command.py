@@ -1,0 +1,92 @@
+"""The command `eqforge audit`: how well the text alone tells true captions from false ones."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from eqforge.evaluation.shortcuts.audit import audit_pairs, probe_judges
+from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
+from eqforge.evaluation.shortcuts.report import as_json, as_text
+from eqforge.schemas.errors import EqforgeError, InputError
+from eqforge.schemas.text_pairs import read_text_pairs, with_hard_positives
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AuditSettings:
+    """What to audit, and how."""
+
+    path: tyro.conf.Positional[Path]
+    """File of text pairs (VL-CheckList, ARO, SugarCrepe, JSON lines) or a dataset."""
+
+    hard_positives: Path | None = None
+    """The second file of a published hard-positive set, whose first is the path."""
+
+    language_model: str | None = None
+    """Judge by a causal language model too: a folder, or an id on the Hugging Face hub."""
+
+    revision: str | None = None
+    """Branch, tag or commit of the language model."""
+
+    device: str = "cpu"
+    """Device of the language model."""
+
+    folds: int = 5
+    """How many folds images are dealt into."""
+
+    seed: int = 0
+    """Seed of the bootstrap."""
+
+    resamples: int = 1000
+    """How often the bootstrap draws."""
+
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print JSON."""
+
+    fail_above: float | None = None
+    """Exit with 1 if a true caption is told from a negative more often than this, in [0, 1]."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Audits what the command line names; returns the exit status.
+
+    Returns:
+      0, or 1 if `--fail-above` is exceeded, or 2 for input that cannot be audited.
+    """
+    settings = tyro.cli(AuditSettings, args=argv, prog="eqforge audit", description=__doc__)
+    try:
+        return audit_command(settings)
+    except EqforgeError as error:
+        print(f"eqforge audit: {error}", file=sys.stderr)
+        return 2
+
+
+def audit_command(settings: AuditSettings) -> int:
+    """Audits a file and prints the report; returns 0, or 1 if `fail_above` is exceeded.
+
+    Raises:
+      EqforgeError: the file cannot be read or audited, or a package is missing.
+    """
+    if settings.folds < 2 or settings.resamples < 1:
+        raise InputError("expected --folds of at least 2 and --resamples of at least 1")
+    judges = probe_judges(folds=settings.folds)
+    if settings.language_model is not None:
+        model = LanguageModelProbe(settings.language_model, settings.revision, settings.device)
+        judges |= model.judges()
+    pairs = read_text_pairs(settings.path)
+    if settings.hard_positives is not None:
+        pairs = with_hard_positives(pairs, read_text_pairs(settings.hard_positives))
+    audit = audit_pairs(
+        pairs, judges, folds=settings.folds, seed=settings.seed, resamples=settings.resamples
+    )
+    print((as_json if settings.json else as_text)(str(settings.path), audit))
+    limit = settings.fail_above
+    told = [result.accuracy for result in audit.results if result.contrast != "hard_positive"]
+    return int(limit is not None and max(told, default=0.0) > limit)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""The probes: small models that see two captions and no image, and say which one is true.
+
+Every probe turns a caption into numbers and weighs the difference between two captions by logistic
+regression without an intercept, so that it knows nothing of the order in which they come.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eqforge.schemas.errors import MissingExtra
+
+Matrix = Any
+"""A NumPy array or SciPy sparse matrix of [captions, features], float64."""
+Featurizer = Callable[[Sequence[str]], Matrix]
+"""Turns captions into a matrix; made by fitting on the captions of the training folds."""
+
+_WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
+_POSITIONS = 3
+_REGULARISATION = 1.0
+
+
+def words_of(text: str) -> list[str]:
+    """Returns the words of a text in lower case."""
+    return _WORD.findall(text.lower())
+
+
+def fit_length(texts: Sequence[str]) -> Featurizer:
+    """Counts characters, words, and characters per word; needs no fitting.
+
+    Args:
+      texts: the captions of the training folds.
+    """
+    del texts
+
+    def featurize(captions: Sequence[str]) -> Matrix:
+        words = [words_of(caption) for caption in captions]
+        characters = np.array([len(caption) for caption in captions], dtype=float)
+        counts = np.array([len(found) for found in words], dtype=float)
+        return np.column_stack([characters, counts, characters / np.maximum(counts, 1)])
+
+    return featurize
+
+
+def fit_rarity(texts: Sequence[str]) -> Featurizer:
+    """Measures how rare the words are among all captions of the training folds, true and false.
+
+    The features are the mean and the least log frequency of a caption's words, and the share of
+    words that no training caption has.
+
+    Args:
+      texts: the captions of the training folds.
+    """
+    counts = Counter(word for text in texts for word in words_of(text))
+    total = sum(counts.values()) + len(counts) + 1
+
+    def featurize(captions: Sequence[str]) -> Matrix:
+        rows = []
+        for caption in captions:
+            found = words_of(caption) or [""]
+            logs = np.log([(counts[word] + 1) / total for word in found])
+            unseen = sum(word not in counts for word in found) / len(found)
+            rows.append([logs.mean(), logs.min(), unseen])
+        return np.array(rows)
+
+    return featurize
+
+
+def fit_position(texts: Sequence[str]) -> Featurizer:
+    """Tells which words stand in the first, second and last third, and which are first and last.
+
+    Args:
+      texts: the captions of the training folds.
+    """
+    return _fit_counts(texts, analyzer=_placed_words)
+
+
+def _placed_words(text: str) -> list[str]:
+    words = words_of(text)
+    placed = [f"{i * _POSITIONS // len(words)}:{word}" for i, word in enumerate(words)]
+    return [*placed, *(f"{end}={words[end]}" for end in (0, -1) if words)]
+
+
+def fit_words(texts: Sequence[str]) -> Featurizer:
+    """Counts words and pairs of neighbouring words.
+
+    Args:
+      texts: the captions of the training folds.
+    """
+    return _fit_counts(texts, analyzer="word", ngram_range=(1, 2), token_pattern=_WORD.pattern)
+
+
+def fit_letters(texts: Sequence[str]) -> Featurizer:
+    """Counts runs of 2 to 4 characters inside words, letter case included.
+
+    Args:
+      texts: the captions of the training folds.
+    """
+    return _fit_counts(texts, analyzer="char_wb", ngram_range=(2, 4), lowercase=False)
+
+
+PROBES: dict[str, Callable[[Sequence[str]], Featurizer]] = {
+    "length": fit_length,
+    "rarity": fit_rarity,
+    "position": fit_position,
+    "words": fit_words,
+    "letters": fit_letters,
+}
+"""How each probe is fitted."""
+
+
+def _fit_counts(texts: Sequence[str], **settings: Any) -> Featurizer:
+    try:
+        from sklearn.feature_extraction.text import CountVectorizer
+    except ImportError as error:
+        raise MissingExtra("scikit-learn", "text") from error
+    vectorizer = CountVectorizer(min_df=min(2, len(texts)), **settings)
+    try:
+        vectorizer.fit(texts)
+    except ValueError:  # no feature is frequent enough, or there is none
+        return lambda captions: np.zeros((len(captions), 1))
+    return lambda captions: vectorizer.transform(captions).astype(float)
+
+
+def train_and_judge(
+    probe: str,
+    train: tuple[Sequence[str], Sequence[str]],
+    test: tuple[Sequence[str], Sequence[str]],
+) -> npt.NDArray[np.float64]:
+    """Returns the margins by which a probe takes the true caption of each test pair for true.
+
+    Args:
+      probe: a key of PROBES.
+      train: true and false captions to learn from, as many of each, in pairs.
+      test: true and false captions to judge, in pairs.
+
+    Returns:
+      Margins [test pairs]: above 0 where the probe is right, 0 where it cannot tell.
+
+    Raises:
+      MissingExtra: scikit-learn is not installed.
+    """
+    try:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.preprocessing import MaxAbsScaler
+    except ImportError as error:
+        raise MissingExtra("scikit-learn", "text") from error
+    featurize = PROBES[probe]([*train[0], *train[1]])
+    # Without an intercept a pair and its mirror image weigh the same, so every other is mirrored.
+    signs = [1 if index % 2 == 0 else -1 for index in range(len(train[0]))]
+    ordered = [pair[::sign] for sign, pair in zip(signs, zip(*train, strict=True), strict=True)]
+    left, right = zip(*ordered, strict=True)
+    differences = featurize(left) - featurize(right)
+    if abs(differences).sum() == 0:
+        return np.zeros(len(test[0]))
+    scaler = MaxAbsScaler().fit(differences)
+    model = LogisticRegression(C=_REGULARISATION, fit_intercept=False, max_iter=1000)
+    model.fit(scaler.transform(differences), signs)
+    return model.decision_function(scaler.transform(featurize(test[0]) - featurize(test[1])))

@@ -1,0 +1,68 @@
+"""The audit in words and as JSON."""
+
+import dataclasses
+import json
+
+from eqforge.evaluation.shortcuts.audit import CHANCE, CONTRASTS, Audit
+
+
+def as_text(name: str, audit: Audit) -> str:
+    """Returns a readable report.
+
+    Args:
+      name: of the file or dataset.
+      audit: what was found.
+    """
+    lines = [
+        f"{name}: {audit.one_image:,} pairs of one image and two captions were audited.",
+        *_not_applicable(audit),
+    ]
+    for contrast, (_, _, question) in CONTRASTS.items():
+        results = [result for result in audit.results if result.contrast == contrast]
+        if not results:
+            continue
+        found = results[0]
+        lines += ["", f"{question} ({found.pairs:,} pairs of {found.images:,} images)"]
+        lines += [
+            f"  {result.probe:<25} {result.accuracy:7.2%}  [{result.low:.2%}, {result.high:.2%}]"
+            f"{'  shortcut' if result.is_shortcut else ''}"
+            for result in results
+        ]
+    if audit.results:
+        lines += ["", *_method(audit)]
+    return "\n".join(lines)
+
+
+def as_json(name: str, audit: Audit) -> str:
+    """Returns the report as one JSON object.
+
+    Args:
+      name: of the file or dataset.
+      audit: what was found.
+    """
+    results = [
+        {**dataclasses.asdict(result), "is_shortcut": result.is_shortcut}
+        for result in audit.results
+    ]
+    return json.dumps(
+        {"name": name, "chance": CHANCE, **dataclasses.asdict(audit), "results": results}
+    )
+
+
+def _not_applicable(audit: Audit) -> list[str]:
+    if not audit.two_by_two:
+        return []
+    return [
+        f"{audit.two_by_two:,} pairs of two images and two captions were not: there every caption "
+        "is true once and false once, so that no text alone is right more than half the time."
+    ]
+
+
+def _method(audit: Audit) -> list[str]:
+    return [
+        f"Chance is {CHANCE:.0%}; intervals hold 95 %, by a bootstrap over images (seed "
+        f"{audit.seed}). A probe judges an image by what",
+        f"it learnt from others, in {audit.folds} folds; a language model learns nothing here. "
+        "'shortcut': the interval lies above chance,",
+        "and so much of a model's score can come from the text alone.",
+    ]

@@ -1,0 +1,300 @@
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eqforge.evaluation.shortcuts.audit import (
+    CONTRASTS,
+    Audit,
+    ProbeResult,
+    audit_pairs,
+    probe_judges,
+)
+from eqforge.evaluation.shortcuts.command import main
+from eqforge.evaluation.shortcuts.intervals import cluster_interval
+from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
+from eqforge.evaluation.shortcuts.probes import PROBES, train_and_judge
+from eqforge.evaluation.shortcuts.report import as_json, as_text
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.text_pairs import TextPair, read_text_pairs
+
+NOUNS = [f"{a}{b}" for a in ("bla", "dro", "fli", "gru") for b in ("ck", "nt", "sh", "mp", "rk")]
+
+
+def _pair(index: int, positive: str, negative: str, hard_positive: str | None = None) -> TextPair:
+    return TextPair(
+        pair_id=str(index),
+        image=f"{index // 2}.jpg",
+        positive=positive,
+        negative=negative,
+        hard_positive=hard_positive,
+    )
+
+
+def _random_pairs(count: int) -> list[TextPair]:
+    """Pairs whose two captions are drawn alike."""
+    rng = random.Random(0)
+    texts = [" ".join(rng.choices(NOUNS, k=rng.randint(3, 7))) for _ in range(2 * count)]
+    return [_pair(i, texts[2 * i], texts[2 * i + 1]) for i in range(count)]
+
+
+def _accuracies(pairs: list[TextPair], **settings: Any) -> dict[str, ProbeResult]:
+    return {result.probe: result for result in audit_pairs(pairs, **settings).results}
+
+
+def test_captions_drawn_alike_leave_the_probes_at_chance() -> None:
+    """One interval of five may miss chance: they hold 95 %."""
+    results = _accuracies(_random_pairs(600)).values()
+    assert all(0.44 < result.accuracy < 0.56 for result in results)
+    assert sum(result.low < 0.5 < result.high for result in results) >= 4
+
+
+@pytest.mark.parametrize(
+    ("probe", "change"),
+    [
+        ("length", lambda words: [*words, "very", "long"]),
+        ("rarity", lambda words: [*words[:-1], "zyx" + words[0] + words[1]]),
+        ("position", lambda words: sorted(words, reverse=True)),
+        ("words", lambda words: [*words[:-1], "not"]),
+        ("letters", lambda words: [words[0].upper(), *words[1:]]),
+    ],
+)
+def test_each_probe_finds_the_shortcut_it_is_made_for(probe: str, change: Any) -> None:
+    rng = random.Random(1)
+    pairs = []
+    for index in range(300):
+        words = sorted(rng.choices(NOUNS, k=5))
+        pairs.append(_pair(index, " ".join(words), " ".join(change(words))))
+    result = _accuracies(pairs)[probe]
+    assert result.is_shortcut
+    assert result.accuracy > 0.9
+
+
+def test_a_probe_cannot_learn_the_captions_of_an_image() -> None:
+    """True captions of an image share a word that no other image has: only a leak would help."""
+    rng = random.Random(2)
+    pairs = []
+    for image in range(100):
+        words = rng.sample([f"w{image}x", f"w{image}y"], k=2)
+        for index in range(4):
+            texts = (f"{word} {' '.join(rng.choices(NOUNS, k=4))}" for word in words)
+            positive, negative = texts
+            pairs.append(
+                TextPair(
+                    pair_id=f"{image}/{index}",
+                    image=str(image),
+                    positive=positive,
+                    negative=negative,
+                )
+            )
+    assert 0.4 < _accuracies(pairs)["words"].accuracy < 0.6
+
+
+def test_probes_do_not_know_the_order_of_the_captions() -> None:
+    pairs = _random_pairs(80)
+    right, wrong = [pair.positive for pair in pairs], [pair.negative + " not" for pair in pairs]
+    for probe in PROBES:
+        margins = train_and_judge(probe, (right[:60], wrong[:60]), (right[60:], wrong[60:]))
+        mirrored = train_and_judge(probe, (right[:60], wrong[:60]), (wrong[60:], right[60:]))
+        np.testing.assert_allclose(margins, -mirrored, atol=1e-9)
+
+
+def test_equal_captions_are_ties_and_count_one_half() -> None:
+    pairs = [_pair(index, f"a {noun}", f"a {noun}") for index, noun in enumerate(NOUNS)]
+    for result in _accuracies(pairs).values():
+        assert (result.accuracy, result.low, result.high, result.ties) == (0.5, 0.5, 0.5, 1.0)
+
+
+def test_hard_positives_bring_two_more_questions() -> None:
+    pairs = [
+        _pair(index, f"red {noun}", f"not {noun}", f"crimson {noun}")
+        for index, noun in enumerate(NOUNS * 4)
+    ]
+    audit = audit_pairs(pairs, probe_judges(["words"]))
+    assert [(r.contrast, r.accuracy) for r in audit.results] == [(name, 1.0) for name in CONTRASTS]
+    assert audit.results[0].pairs == 80
+    assert audit.results[0].images == 40
+
+
+def test_two_by_two_designs_are_left_out_and_said_so() -> None:
+    two = [
+        TextPair(pair_id=f"{i}/{s}", image=f"{i}/{s}", positive="a b"[::o], negative="a b"[::-o],
+                 design="two_by_two")
+        for i in range(9) for s, o in ((0, 1), (1, -1))
+    ]  # fmt: skip
+    audit = audit_pairs(two)
+    assert (audit.results, audit.one_image, audit.two_by_two) == ((), 0, 18)
+    assert "18 pairs of two images and two captions were not" in as_text("x", audit)
+    mixed = audit_pairs([*two, *_random_pairs(40)], probe_judges(["length"]))
+    assert (mixed.one_image, mixed.two_by_two) == (40, 18)
+    assert mixed.results[0].pairs == 40
+
+
+def test_the_same_pairs_give_the_same_audit_in_any_process_order() -> None:
+    pairs = _random_pairs(60)
+    assert audit_pairs(pairs) == audit_pairs(iter(pairs))
+    assert audit_pairs(pairs, seed=1) != audit_pairs(pairs)
+
+
+def test_too_few_images_are_an_input_error() -> None:
+    with pytest.raises(InputError, match="into 5 folds, but found 2: lower --folds"):
+        audit_pairs(_random_pairs(4))
+
+
+def test_the_interval_draws_whole_clusters() -> None:
+    """Against a bootstrap in plain Python; ten equal terms of a cluster are no more than one."""
+    rng = np.random.default_rng(5)
+    values = rng.random(40)
+    clusters = np.repeat(np.arange(10), 4)
+    low, high = cluster_interval(values, clusters, seed=0, resamples=4000)
+    groups = [values[clusters == c] for c in range(10)]
+    plain = random.Random(0)
+    means = []
+    for _ in range(4000):
+        drawn = np.concatenate(plain.choices(groups, k=10))
+        means.append(drawn.mean())
+    assert abs(low - np.quantile(means, 0.025)) < 0.01
+    assert abs(high - np.quantile(means, 0.975)) < 0.01
+    once = cluster_interval(values, np.arange(40), seed=0)
+    tenfold = cluster_interval(np.repeat(values, 10), np.repeat(np.arange(40), 10), seed=0)
+    assert tenfold == pytest.approx(once)
+    assert cluster_interval(values, np.zeros(40, dtype=int), seed=0) == pytest.approx(
+        (values.mean(), values.mean())
+    )
+
+
+def test_the_interval_holds_the_mean_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    held = 0
+    for _ in range(200):
+        values = (rng.random(100) < 0.7).astype(float)
+        low, high = cluster_interval(values, np.arange(100), seed=1, resamples=300)
+        held += low <= 0.7 <= high
+    assert 180 <= held <= 199
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
+    vocabulary = {word: i for i, word in enumerate(["<s>", "<unk>", *NOUNS, "a", "the"])}
+    tokenizer = Tokenizer(models.WordLevel(vocab=vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    torch.manual_seed(0)
+    model = GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=len(vocabulary),
+            n_positions=32,
+            n_embd=16,
+            n_layer=1,
+            n_head=1,
+            initializer_range=1.0,
+            bos_token_id=0,
+            eos_token_id=0,
+        )
+    )
+    folder = tmp_path_factory.mktemp("lm") / "tiny"
+    model.save_pretrained(folder)
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<s>", eos_token="<s>", unk_token="<unk>"
+    ).save_pretrained(folder)
+    return folder
+
+
+def test_likelihoods_are_those_of_the_models_own_loss(model_folder: Path) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    captions = ["a black", "the drock a fliprk", "a black", "blant blash blamp blark a a a", ""]
+    probe = LanguageModelProbe(str(model_folder), batch_size=2)
+    scores = probe.score(captions)
+    tokenizer = AutoTokenizer.from_pretrained(model_folder)
+    model = AutoModelForCausalLM.from_pretrained(model_folder)
+    for caption, (total, per_token) in zip(captions[:4], scores, strict=False):
+        ids = torch.tensor([[0, *tokenizer(caption, add_special_tokens=False)["input_ids"]]])
+        with torch.inference_mode():
+            loss = float(model(input_ids=ids, labels=ids).loss)
+        assert per_token == pytest.approx(-loss, abs=1e-4)
+        assert total == pytest.approx(-loss * (ids.shape[1] - 1), abs=1e-3)
+    assert list(scores[4]) == [0.0, 0.0]
+
+
+def test_a_language_model_takes_the_likelier_caption_for_the_true_one(model_folder: Path) -> None:
+    probe = LanguageModelProbe(str(model_folder))
+    texts = sorted({pair.positive for pair in _random_pairs(40)})
+    texts.sort(key=lambda text: probe.score([text])[0, 0])
+    pairs = [_pair(i, texts[-1 - i], texts[i]) for i in range(len(texts) // 2)]
+    audit = audit_pairs(pairs, probe.judges())
+    assert (audit.results[0].probe, audit.results[0].accuracy) == ("language_model_total", 1.0)
+
+
+def test_a_language_model_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    with pytest.raises(InputError, match="cannot be loaded"):
+        LanguageModelProbe(str(tmp_path))
+
+
+def _file(folder: Path, pairs: list[TextPair]) -> Path:
+    path = folder / "pairs.jsonl"
+    rows = (
+        {"id": p.pair_id, "image": p.image, "caption": p.positive, "hard_negative": p.negative}
+        for p in pairs
+    )
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_the_command_reports_and_sets_a_limit(
+    tmp_path: Path, model_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = [_pair(i, f"red {noun}", f"not {noun}") for i, noun in enumerate(NOUNS)]
+    path = str(_file(tmp_path, pairs))
+    assert main([path]) == 0
+    out = capsys.readouterr().out
+    assert "20 pairs of one image and two captions were audited" in out
+    assert "words                     100.00%  [100.00%, 100.00%]  shortcut" in out
+    assert main([path, "--fail-above", "0.6", "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["chance"] == 0.5
+    assert {result["probe"] for result in report["results"]} == set(PROBES)
+    assert main([path, "--language-model", str(model_folder), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["results"][-1]["probe"] == "language_model_per_token"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.json"], "cannot be read"),
+        (["pairs.jsonl", "--folds", "40"], "lower --folds"),
+        (["pairs.jsonl", "--folds", "1"], "expected --folds of at least 2"),
+    ],
+)
+def test_what_cannot_be_audited_is_exit_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    _file(tmp_path, _random_pairs(20))
+    assert main([str(tmp_path / arguments[0]), *arguments[1:]]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_reports_hold_the_same_numbers() -> None:
+    audit: Audit = audit_pairs(_random_pairs(40), probe_judges(["length"]))
+    (result,) = audit.results
+    report = json.loads(as_json("x", audit))
+    assert report["results"][0]["accuracy"] == result.accuracy
+    assert f"{result.accuracy:.2%}" in as_text("x", audit)
+
+
+def test_the_published_attribute_foils_are_told_by_their_text_alone(data_folder: Path) -> None:
+    """VL-CheckList's negatives: a probe of words is right nine times in ten without the image."""
+    path = data_folder / "vl_checklist" / "data" / "Attribute" / "vg" / "action.json"
+    results = {r.probe: r for r in audit_pairs(read_text_pairs(path)).results}
+    assert results["words"].low > 0.8
+    assert results["words"].pairs == 1892
