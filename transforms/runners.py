@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import logging
 import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
 
 import apache_beam as beam
@@ -17,6 +18,7 @@ from eqforge.transforms import watchdog
 # The names under which people ask for the local engine, in Beam's any spelling. Beam's own
 # DirectRunner first tries to download another engine, so it is never started.
 _LOCAL_RUNNERS = ("direct", "fnapi", "switchingdirect", "bundlebaseddirect")
+_LOST_WORKER = "Channel closed prematurely"  # Beam's words for a data stream that broke off
 _OWN_ERROR = re.compile(r"eqforge\.schemas\.errors\.(\w+): (.*?)(?: \[while running|\n|$)")
 
 
@@ -109,13 +111,17 @@ def _logging_to(log: str) -> Iterator[None]:
     """Sends what Beam logs, whole traces among it, to a file; the user gets one sentence."""
     logger = logging.getLogger("apache_beam")
     handler = logging.FileHandler(log, delay=True, encoding="utf-8")
-    before = logger.propagate
+    before = logger.propagate, threading.excepthook
+
+    def log_thread(failed: threading.ExceptHookArgs) -> None:
+        logger.error("a thread ended with %s", failed.exc_type, exc_info=failed.exc_value)
+
     logger.addHandler(handler)
-    logger.propagate = False
+    logger.propagate, threading.excepthook = False, log_thread
     try:
         yield
     finally:
-        logger.propagate = before
+        logger.propagate, threading.excepthook = before
         logger.removeHandler(handler)
         handler.close()
 
@@ -136,6 +142,8 @@ def _own_error(error: Exception, log: str) -> BaseException:
     if "KeyboardInterrupt" in str(error):
         return KeyboardInterrupt()
     logging.getLogger("apache_beam").error("the run failed", exc_info=error)
+    if _LOST_WORKER in str(error) and (death := watchdog.death()) is not None:
+        return BuildError(f"the run failed: {death}")
     lines = [line for line in str(error).splitlines() if line.strip()]
     last = lines[-1].strip() if lines else type(error).__name__
     return BuildError(f"the run failed: {last} (more in {log})")

@@ -11,13 +11,16 @@ import threading
 import time
 from typing import Any
 
+_deaths: list[str] = []
+
 
 def install(log: str) -> None:
-    """Registers the watched worker in Beam, in place of an earlier one.
+    """Registers the watched worker in Beam, in place of an earlier one, and forgets its deaths.
 
     Args:
       log: a file to which the workers' own messages are added; Beam's workers are talkative.
     """
+    _deaths.clear()
     from apache_beam.portability import python_urns
     from apache_beam.portability.api import beam_fn_api_pb2
     from apache_beam.runners.portability import local_job_service
@@ -44,11 +47,12 @@ def install(log: str) -> None:
                 ending = "exited"
             except BaseException as error:
                 ending = str(error)
+            message = f"a worker process died ({ending}); its last words are in {log}"
+            if not self._closing:
+                _deaths.append(message)
             # Requests to a worker that died idle come later; nobody else would answer them.
             while not self._closing:
-                self._fail_open_requests(
-                    f"a worker process died ({ending}); its last words are in {log}"
-                )
+                self._fail_open_requests(message)
                 time.sleep(0.2)
 
         def _fail_open_requests(self, message: str) -> None:
@@ -70,3 +74,11 @@ def install(log: str) -> None:
     worker_handlers.WorkerHandler.register_environment(python_urns.SUBPROCESS_SDK, bytes)(
         WatchedWorker
     )
+
+
+def death(wait_s: float = 2.0) -> str | None:
+    """Tells of a worker's death since the installation; Beam may have felt it before we know."""
+    deadline = time.monotonic() + wait_s
+    while not _deaths and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return _deaths[0] if _deaths else None

@@ -1,0 +1,274 @@
+"""Eq-Video from captioned moments: the demo's, hostile ones, and moments of real clips."""
+
+import io
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import av
+import dlib
+import numpy as np
+import pytest
+from PIL import Image
+
+from eqforge import verify
+from eqforge.generators.demo.workspace import Workspace
+from eqforge.pipelines import eq_video
+from tests import clips
+from tests.builds import books, ids, measured, reasons, rejected, rows
+
+CLIP = "demoCoffee1.mp4"
+
+
+def write_captions(path: Path, moments: Iterable[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(moment) + "\n" for moment in moments))
+    return path
+
+
+def build(captions: Path, videos: Path, output: Path, *arguments: str) -> Path:
+    inputs = ["--captions", str(captions), "--videos", str(videos), "--output", str(output)]
+    assert eq_video.main([*inputs, *arguments]) == 0
+    return output
+
+
+@pytest.fixture
+def videos(demo_workspace: Workspace, tmp_path: Path) -> Path:
+    """A folder with one clip that a test may add to."""
+    (tmp_path / "videos").mkdir()
+    shutil.copy(demo_workspace.videos / CLIP, tmp_path / "videos" / CLIP)
+    return tmp_path / "videos"
+
+
+def test_all_moments_of_a_video_are_paired(demo_workspace: Workspace, tmp_path: Path) -> None:
+    """Five moments of one clip and three of another: 10 + 3 pairs, none with a face."""
+    output = build(
+        demo_workspace.captions, demo_workspace.videos, tmp_path / "out", "--mode", "paper"
+    )
+
+    assert books(output) == {"segments": (8, 8, 0), "frames": (8, 8, 0), "pairs": (13, 13, 0)}
+    assert len(rows(output, "images")) == 8
+    captions = map(json.loads, demo_workspace.captions.read_text().splitlines())
+    by_id = {moment["id"]: moment for moment in captions}
+    for row in rows(output, "samples"):
+        annotation = json.loads(row["annotation"])
+        for side in (0, 1):
+            moment, origin = by_id[annotation[f"segment_{side}"]], row[f"origin_{side}"]
+            middle_s = moment.get("timestamp_s")
+            if middle_s is None:
+                middle_s = (moment["start_s"] + moment["end_s"]) / 2
+            assert row[f"caption_{side}"] == moment["caption"]
+            assert origin["requested_timestamp_s"] == middle_s
+            assert origin["licence"] == "CC0-1.0"
+            assert origin["source_path"] == row["source_id"] == moment["video"]
+
+
+def test_a_name_that_leads_out_of_the_folder_is_refused_and_never_read(
+    videos: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside.mp4"
+    shutil.copy(videos / CLIP, outside)
+    (videos / "loop.mp4").symlink_to(videos / "pool.mp4")
+    (videos / "pool.mp4").symlink_to(videos / "loop.mp4")
+    (videos / "link.mp4").symlink_to(outside)
+    (videos / "folder").symlink_to(tmp_path)
+    (videos / "inside.mp4").symlink_to(videos / CLIP)
+    hostile = [
+        "../outside.mp4",
+        str(outside),
+        "loop.mp4",
+        "link.mp4",
+        "folder/outside.mp4",
+        f"folder/videos/../../{tmp_path.name}/outside.mp4",
+    ]
+    captions = write_captions(
+        tmp_path / "captions.jsonl",
+        (
+            {"video": name, "timestamp_s": time_s, "caption": f"moment {time_s}"}
+            for name in [*hostile, "inside.mp4"]
+            for time_s in (1.0, 8.0)
+        ),
+    )
+    read_before = outside.stat().st_atime_ns
+    os.utime(outside, ns=(read_before - 10**15, outside.stat().st_mtime_ns))
+
+    output = build(captions, videos, tmp_path / "out", "--mode", "paper", "--face-policy", "off")
+
+    assert reasons(output, "frames") == {"outside_root": 2 * len(hostile)}
+    assert {row["source_id"] for row in rows(output, "rejects")} == set(hostile)
+    assert [row["source_id"] for row in rows(output, "samples")] == ["inside.mp4"]
+    if not os.statvfs(outside).f_flag & os.ST_NOATIME:
+        assert outside.stat().st_atime_ns == read_before - 10**15
+
+
+def test_captions_no_model_can_be_tested_with_are_rejects(videos: Path, tmp_path: Path) -> None:
+    texts = {
+        "bell": "a \x07 bell",
+        "half": "half a \ud83d pair",
+        "huge": "x" * 10_000_000,
+        "empty": " \u200b ",
+        "long": "word " * 200,
+        "cup": "a red cup",
+        "spoon": "a spoon",
+    }
+    captions = write_captions(
+        tmp_path / "captions.jsonl",
+        (
+            {"video": CLIP, "id": name, "timestamp_s": 1.0 + number, "caption": text}
+            for number, (name, text) in enumerate(texts.items())
+        ),
+    )
+    assert rb"\ud83d" in captions.read_bytes()  # as JSON spells half of a pair
+
+    started = time.process_time()
+    output = build(captions, videos, tmp_path / "out", "--face-policy", "off")
+
+    assert time.process_time() - started < 20
+    assert rejected(output, "control_characters") == [
+        f"eq-video/{CLIP}/bell",
+        f"eq-video/{CLIP}/half",
+    ]
+    assert rejected(output, "caption_too_long_chars") == [f"eq-video/{CLIP}/huge"]
+    assert rejected(output, "caption_too_long_tokens") == [f"eq-video/{CLIP}/long"]
+    assert rejected(output, "empty_caption") == [f"eq-video/{CLIP}/empty"]
+    assert books(output)["segments"] == (7, 2, 5)
+    assert verify.main([str(output)]) == 0
+
+
+def test_a_selection_of_nothing_is_an_empty_dataset(
+    demo_workspace: Workspace, tmp_path: Path
+) -> None:
+    for name, selection in (("limit", ["--limit", "0"]), ("sample", ["--sample", "0%"])):
+        output = build(demo_workspace.captions, demo_workspace.videos, tmp_path / name, *selection)
+        assert books(output) == {stage: (0, 0, 0) for stage in ("segments", "frames", "pairs")}
+        assert rows(output, "samples") == rows(output, "images") == []
+        assert verify.main([str(output)]) == 0
+
+
+REAL = {
+    "decord/corrupted.mp4": (0.05, 1.55, 2.65, 4.0),
+    "decord/video_90.mov": (0.0, 0.07),
+    "face_recognition/short_hamilton_clip.mp4": (1.0, 3.0, 5.0, 7.0, 9.0),
+    "missing.mp4": (1.0, 2.0),
+    "moviepy/-video-with-dash-.mp4": (0.5, 1.5),
+    "moviepy/bitmap.mp4": (0.5, 1.5),
+    "moviepy/fire2.mp4": (0.5, 1.5),
+    "moviepy/no_duration.webm": (1.0, 4.0, 6.0),
+    "moviepy/result.webm": (0.0, 1.0),
+    "torchcodec/h264_10bits.mp4": (0.1, 0.9),
+    "torchcodec/nasa_13013.mp4.audio.mp3": (1.0, 2.0),
+}
+
+
+@pytest.fixture(scope="module")
+def real(data_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Both modes of a dataset of moments of real clips."""
+    folder = tmp_path_factory.mktemp("real")
+    moments = (
+        {"video": name, "id": f"{time_s:.2f}", "timestamp_s": time_s, "caption": f"at {time_s}"}
+        for name, times_s in REAL.items()
+        for time_s in times_s
+    )
+    captions = write_captions(folder / "captions.jsonl", moments)
+    return {
+        mode: build(captions, data_folder / "videos", folder / mode, "--mode", mode)
+        for mode in ("paper", "corrected")
+    }
+
+
+def test_of_real_clips_every_frame_that_is_there_is_kept(real: dict[str, Path]) -> None:
+    """corrupted.mp4 has 28 good frames at 10 a second; no_duration.webm 74 at 15000/1001."""
+    for output in real.values():
+        assert rejected(output, "undecodable") == ["eq-video/decord/corrupted.mp4/4.00"]
+        assert rejected(output, "after_last_frame") == ["eq-video/moviepy/no_duration.webm/6.00"]
+        assert reasons(output, "frames")["video_missing"] == 2
+        assert reasons(output, "frames")["no_video_stream"] == 2
+        assert rejected(output, "video_empty") == [
+            "eq-video/moviepy/result.webm/0.00",
+            "eq-video/moviepy/result.webm/1.00",
+        ]
+    kept = {row["source_id"] for row in rows(real["paper"], "samples")}
+    lost = {
+        "missing.mp4",
+        "moviepy/result.webm",
+        "torchcodec/nasa_13013.mp4.audio.mp3",
+        "face_recognition/short_hamilton_clip.mp4",
+    }
+    assert kept == set(REAL) - lost
+
+
+def test_of_real_clips_faces_are_dropped_where_dlib_sees_them(
+    real: dict[str, Path], data_folder: Path
+) -> None:
+    """Asked directly, with the setting of face_recognition."""
+    name = "face_recognition/short_hamilton_clip.mp4"
+    detect = dlib.get_frontal_face_detector()
+    with_face = []
+    with av.open(str(data_folder / "videos" / name)) as container:
+        start_s = container.start_time / 1_000_000
+        shown = [
+            (float(frame.pts * frame.time_base) - start_s, frame.to_ndarray(format="rgb24"))
+            for frame in container.decode(video=0)
+        ]
+    for time_s in REAL[name]:
+        pixels = [pixels for start, pixels in shown if start <= time_s + 1e-9][-1]
+        if detect(np.ascontiguousarray(pixels), 1):
+            with_face.append(f"eq-video/{name}/{time_s:.2f}")
+    assert len(with_face) == 4
+    assert rejected(real["paper"], "face_found") == with_face
+    assert set(rejected(real["corrected"], "face_found")) >= set(with_face)
+
+
+def test_of_real_clips_the_odd_ones_behave(real: dict[str, Path]) -> None:
+    """1x1 pictures are pictures for paper mode; corrected mode sees that they show nothing."""
+    images = {row["image_id"]: row for row in rows(real["paper"], "images")}
+    sizes = {
+        row["source_id"]: (images[name]["width_px"], images[name]["height_px"])
+        for row in rows(real["paper"], "samples")
+        for name in (row["image_0_id"], row["image_1_id"])
+    }
+    assert sizes["moviepy/bitmap.mp4"] == sizes["moviepy/-video-with-dash-.mp4"] == (1, 1)
+    assert sizes["decord/video_90.mov"] == (320, 568)  # 568x320, turned
+    assert sizes["moviepy/fire2.mp4"] == (1280, 720)  # upside down, turned
+    assert sizes["torchcodec/h264_10bits.mp4"] == (200, 200)
+    assert rejected(real["corrected"], "constant_image") == [
+        f"eq-video/moviepy/{name}/{time_s}"
+        for name in ("-video-with-dash-.mp4", "bitmap.mp4")
+        for time_s in ("0.50", "1.50")
+    ]
+    for row in images.values():
+        Image.open(io.BytesIO(row["image"]["bytes"])).load()
+    assert [verify.main([str(output)]) for output in real.values()] == [0, 0]
+
+
+def test_memory_hardly_grows_with_the_number_of_videos(tmp_path: Path) -> None:
+    """Whatever the engine holds of a video, it is little: no pixels, no encoded pictures."""
+    small, large = (peak_mb_of_videos(tmp_path / str(number), number) for number in (50, 350))
+    assert large < 1_000
+    assert large - small < 50  # megabytes for 300 videos, 900 frames and 900 pairs
+
+
+def peak_mb_of_videos(folder: Path, number: int) -> float:
+    """Returns the peak megabytes of building a dataset whose videos are links to one small clip."""
+    (folder / "videos").mkdir(parents=True)
+    clip = clips.write_clip(folder / "clip.mp4", clips.Clip(size=(48, 32)))
+    for video in range(number):
+        (folder / "videos" / f"{video:04d}.mp4").hardlink_to(clip)
+    captions = write_captions(
+        folder / "captions.jsonl",
+        (
+            {"video": f"{video:04d}", "timestamp_s": time_s, "caption": f"{video} at {time_s}"}
+            for video in range(number)
+            for time_s in (0.1, 0.9, 1.5)
+        ),
+    )
+    done = measured(
+        "build", "eq-video", "--captions", captions, "--videos", folder / "videos",
+        "--output", folder / "out", "--mode", "paper", "--face-policy", "off",
+    )  # fmt: skip
+    assert done.status == 0
+    assert len(ids(folder / "out")) == 3 * number
+    return done.peak_mb

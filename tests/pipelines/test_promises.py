@@ -1,0 +1,453 @@
+"""What every dataset promises: the same bytes however it was made, and nothing lost.
+
+The dataset is Eq-Video's of two clips with eight moments, the smallest that has every part; it is
+written as many small files, so that a run can be killed while it writes.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eqforge.generators.demo.workspace import Workspace
+from eqforge.pipelines import eq_video
+from eqforge.transforms import faces, progress, quality
+from eqforge.transforms.frames.extract import FrameExtractor
+from tests.builds import (
+    books,
+    dataset_bytes,
+    environment,
+    finished_work,
+    ids,
+    processes,
+    rejected,
+    rows,
+    start,
+    wait_for,
+)
+
+SETTINGS = ["--mode", "paper", "--face-policy", "off"]
+SMALL_FILES = ["--samples-per-file", "1", "--images-per-file", "1"]
+
+
+def inputs(workspace: Workspace) -> list[str]:
+    return ["--captions", str(workspace.captions), "--videos", str(workspace.videos), *SETTINGS]
+
+
+def build(workspace: Workspace, output: Path, *arguments: str) -> Path:
+    command = [*inputs(workspace), *SMALL_FILES, "--output", str(output), *arguments]
+    assert eq_video.main(command) == 0
+    return output
+
+
+def leave(workspace: Workspace, output: Path, *arguments: str) -> object:
+    """Returns the exit status of a build that does not come to its end."""
+    with pytest.raises(SystemExit) as left:
+        build(workspace, output, *arguments)
+    return left.value.code
+
+
+@pytest.fixture(scope="module")
+def reference(demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The dataset, made in one go in this process."""
+    return build(demo_workspace, tmp_path_factory.mktemp("promises") / "reference")
+
+
+@pytest.fixture(scope="module")
+def expected(reference: Path) -> dict[str, bytes]:
+    found = dataset_bytes(reference)
+    assert len(found) == 13 + 8 + 1 + 2  # a file a pair and a frame, rejects, manifest and card
+    return found
+
+
+# --- the same bytes
+
+
+@pytest.mark.parametrize("workers", ["2", "4"])
+def test_any_number_of_workers_gives_the_same_bytes(
+    demo_workspace: Workspace, tmp_path: Path, expected: dict[str, bytes], workers: str
+) -> None:
+    assert dataset_bytes(build(demo_workspace, tmp_path, "--workers", workers)) == expected
+
+
+def test_another_hash_seed_folder_and_copy_of_the_inputs_give_the_same_bytes(
+    demo_workspace: Workspace, tmp_path: Path, expected: dict[str, bytes]
+) -> None:
+    """Run as a module, from another working directory, with the inputs named relative to it."""
+    shutil.copytree(demo_workspace.folder, tmp_path / "elsewhere")
+    os.utime(tmp_path / "elsewhere" / "videos" / "own" / "tour.mkv", (1, 1))
+    named = ["--captions", "elsewhere/captions.jsonl", "--videos", "./elsewhere/videos/"]
+    command = [*named, *SETTINGS, *SMALL_FILES, "--output", "out/deep/er"]
+
+    subprocess.run(
+        [sys.executable, "-m", "eqforge.pipelines.eq_video", *command],
+        cwd=tmp_path, env=environment(PYTHONHASHSEED="4711"), check=True, capture_output=True,
+    )  # fmt: skip
+
+    assert dataset_bytes(tmp_path / "out" / "deep" / "er") == expected
+
+
+def test_a_second_run_opens_no_video_and_measures_nothing_again(
+    demo_workspace: Workspace,
+    reference: Path,
+    expected: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("finished work is repeated")
+
+    monkeypatch.setattr(FrameExtractor, "extract", refuse)
+    monkeypatch.setattr(quality, "score_quality", refuse)
+    monkeypatch.setattr("eqforge.transforms.minimality.measure_pair", refuse)
+    written = {path: path.stat().st_mtime_ns for path in (reference / "data").iterdir()}
+
+    build(demo_workspace, reference)
+
+    assert dataset_bytes(reference) == expected
+    assert {path: path.stat().st_mtime_ns for path in (reference / "data").iterdir()} == written
+
+
+def test_an_image_deleted_between_runs_is_made_again(
+    demo_workspace: Workspace, reference: Path, tmp_path: Path, expected: dict[str, bytes]
+) -> None:
+    shutil.copytree(reference, tmp_path / "out")
+    extracted = finished_work(tmp_path / "out", "extract")
+    tour = next(row for row in rows(reference, "samples") if row["source_id"] == "own/tour.mkv")
+    name = f"{tour['image_0_id']}.jpg"
+    stored = tmp_path / "out" / "_work" / "media" / name[:2] / name
+    data = stored.read_bytes()
+    stored.unlink()
+    shutil.rmtree(tmp_path / "out" / "data")
+
+    build(demo_workspace, tmp_path / "out")
+
+    assert dataset_bytes(tmp_path / "out") == expected
+    assert stored.read_bytes() == data
+    again = finished_work(tmp_path / "out", "extract")
+    assert sorted(again) == sorted(extracted)
+    assert sum(again[name] != extracted[name] for name in again) == 1  # the tour alone
+
+
+def test_files_that_an_earlier_run_left_behind_are_cleared_away(
+    demo_workspace: Workspace, reference: Path, tmp_path: Path, expected: dict[str, bytes]
+) -> None:
+    shutil.copytree(reference, tmp_path / "out")
+    (tmp_path / "out" / "dataset.json").unlink()
+    shard = tmp_path / "out" / "data" / "samples-00000-of-00013.parquet"
+    shutil.copy(shard, shard.with_name("samples-00000-of-00002.parquet"))
+    shard.with_name(".tmp-0123").write_bytes(b"half of a file")
+    shard.write_bytes(shard.read_bytes()[:-100])
+
+    assert dataset_bytes(build(demo_workspace, tmp_path / "out")) == expected
+
+
+# --- one record again, and parts
+
+
+def test_one_sample_alone_is_the_same_as_in_the_whole(
+    demo_workspace: Workspace, reference: Path, tmp_path: Path
+) -> None:
+    name = "eq-video/own/tour.mkv/own-001-own-003"
+    whole = {row["sample_id"]: row for row in rows(reference, "samples")}
+    images = {row["image_id"]: row for row in rows(reference, "images")}
+
+    build(demo_workspace, tmp_path / "out", "--only", name)
+
+    (row,) = rows(tmp_path / "out", "samples")
+    assert row == whole[name]
+    found = {image["image_id"]: image for image in rows(tmp_path / "out", "images")}
+    assert set(found) == {row["image_0_id"], row["image_1_id"]}
+    assert all(images[image_id] == image for image_id, image in found.items())
+
+
+def test_a_limit_and_a_share_of_the_videos_give_subsets(
+    demo_workspace: Workspace, reference: Path, tmp_path: Path
+) -> None:
+    whole = {row["sample_id"]: row for row in rows(reference, "samples")}
+    for selection, number in ((["--limit", "4"], {4}), (["--sample", "50%"], {0, 3, 10, 13})):
+        output = build(demo_workspace, tmp_path / selection[0][2:], *selection)
+        found = rows(output, "samples")
+        assert len(found) in number  # of videos with 10 and 3 pairs
+        assert all(whole[row["sample_id"]] == row for row in found)
+        assert len(rows(output, "images")) <= 2 * len(found)
+
+
+# --- killed and started again
+
+
+MOMENTS: dict[str, Callable[[Path], bool]] = {
+    "planned": lambda out: any((out / "_work" / "plan").rglob("*.jsonl")),
+    "one video extracted": lambda out: bool(finished_work(out, "extract")),
+    "one video measured": lambda out: bool(finished_work(out, "measure")),
+    "a few files written": lambda out: len(list((out / "data").glob("*.parquet"))) >= 3,
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_killed_at_any_moment_and_started_again_it_ends_with_the_same_bytes(
+    demo_workspace: Workspace, tmp_path: Path, expected: dict[str, bytes], moment: str
+) -> None:
+    output = tmp_path / "out"
+    arguments = [*inputs(demo_workspace), *SMALL_FILES, "--output", output]
+    with start("build", "eq-video", *arguments) as run:
+        wait_for(lambda: MOMENTS[moment](output))
+        os.killpg(run.pid, signal.SIGKILL)
+    assert run.returncode == -signal.SIGKILL
+    assert not (output / "dataset.json").exists()
+    finished = {step: finished_work(output, step) for step in ("extract", "measure")}
+    wait_for(lambda: not list(processes(run.pid)))
+
+    build(demo_workspace, output)
+
+    assert dataset_bytes(output) == expected
+    for step, files in finished.items():
+        assert files.items() <= finished_work(output, step).items()
+
+
+def test_a_killed_worker_ends_the_run_and_the_next_run_finishes(
+    demo_workspace: Workspace, tmp_path: Path, expected: dict[str, bytes]
+) -> None:
+    output = tmp_path / "out"
+    arguments = [*inputs(demo_workspace), *SMALL_FILES, "--output", output, "--workers", "2"]
+    with start("build", "eq-video", *arguments) as run:
+        wait_for(lambda: bool(finished_work(output, "extract")))
+        worker = next(
+            number
+            for number, command in processes(run.pid)
+            if "sdk_worker_main" in command and not command.startswith("/bin/sh")
+        )
+        os.kill(worker, signal.SIGKILL)
+        killed_at = time.monotonic()
+        _, err = run.communicate(timeout=60)
+    assert time.monotonic() - killed_at < 30
+    assert run.returncode == 1
+    assert "eqforge: the run failed: a worker process died" in err
+    assert "Traceback" not in err
+    assert not (output / "dataset.json").exists()
+    assert not list(processes(run.pid))
+
+    assert dataset_bytes(build(demo_workspace, output)) == expected
+
+
+def test_a_killed_decoder_does_not_end_the_run(
+    demo_workspace: Workspace, tmp_path: Path, expected: dict[str, bytes]
+) -> None:
+    output = tmp_path / "out"
+    arguments = [*inputs(demo_workspace), *SMALL_FILES, "--output", output]
+    with start("build", "eq-video", *arguments) as run:
+        wait_for(lambda: any((output / "_work" / "media").rglob("*.jpg")))
+        decoders = [number for number, name in processes(run.pid) if "child_main" in name]
+        for number in decoders:
+            os.kill(number, signal.SIGKILL)
+        _, err = run.communicate(timeout=120)
+
+    assert len(decoders) == 1
+    assert run.returncode == 0, err
+    assert dataset_bytes(output) == expected
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_ctrl_c_is_one_message_status_130_and_no_process_left(
+    demo_workspace: Workspace, tmp_path: Path, workers: str
+) -> None:
+    output = tmp_path / "out"
+    arguments = [*inputs(demo_workspace), "--output", output, "--workers", workers]
+    with start("build", "eq-video", *arguments) as run:
+        wait_for(lambda: bool(finished_work(output, "extract")))
+        os.killpg(run.pid, signal.SIGINT)  # as a terminal does
+        _, err = run.communicate(timeout=60)
+
+    assert run.returncode == 130
+    message = "eqforge: interrupted; the same command goes on where this one stopped"
+    assert err.splitlines()[-1] == message
+    assert "Traceback" not in err
+    wait_for(lambda: not list(processes(run.pid)), timeout_s=10)
+
+
+def test_one_run_at_a_time_writes_into_a_folder(demo_workspace: Workspace, tmp_path: Path) -> None:
+    """The lock ends with the process, however that ends."""
+    output = tmp_path / "out"
+    arguments = [*inputs(demo_workspace), *SMALL_FILES, "--output", output]
+    with start("build", "eq-video", *arguments) as run:
+        wait_for(lambda: any((output / "_work" / "plan").rglob("*.jsonl")))
+        os.killpg(run.pid, signal.SIGSTOP)
+        with pytest.raises(SystemExit) as left:
+            build(demo_workspace, output)
+        assert left.value.code == 2
+        os.killpg(run.pid, signal.SIGKILL)
+    build(demo_workspace, output)
+
+
+def test_no_process_outlives_a_killed_parent(demo_workspace: Workspace, tmp_path: Path) -> None:
+    """As when the system kills the run for its memory: workers and decoders end by themselves."""
+    arguments = [*inputs(demo_workspace), "--output", tmp_path / "out", "--workers", "2"]
+    with start("build", "eq-video", *arguments) as run:
+        wait_for(lambda: bool(finished_work(tmp_path / "out", "extract")))
+        run.kill()
+    wait_for(lambda: not list(processes(run.pid)), timeout_s=20)
+
+
+# --- failures of single records
+
+
+def test_a_step_that_fails_on_one_record_gives_one_reject(
+    demo_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_on_the_first_image(monkeypatch)
+
+    output = build(demo_workspace, tmp_path, "--max-error-rate", "0.2")
+
+    (name,) = rejected(output, "error:ZeroDivisionError")
+    (reject,) = [row for row in rows(output, "rejects") if row["candidate_id"] == name]
+    assert (reject["stage"], reject["detail"]) == ("frames", "no score at 0x")
+    assert books(output)["frames"] == (8, 7, 1)
+    assert not any(name in (row["origin_0"]["frame_id"], row["origin_1"]["frame_id"])
+                   for row in rows(output, "samples"))  # fmt: skip
+    assert set(rejected(output, "frame_rejected")) == set(all_pairs()) - set(ids(output))
+
+
+def test_too_many_failures_end_the_run_and_are_tried_again_in_the_next(
+    demo_workspace: Workspace,
+    tmp_path: Path,
+    expected: dict[str, bytes],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        fail_on_the_first_image(monkeypatch)
+        assert leave(demo_workspace, tmp_path) == 1
+    err = capsys.readouterr().err
+    assert "1 of 8 candidates of the stage 'frames' failed with an exception" in err
+    assert "--max-error-rate 0.01" in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "dataset.json").exists()
+    assert len(rejected(tmp_path, "error:ZeroDivisionError")) == 1  # the message points to them
+
+    assert dataset_bytes(build(demo_workspace, tmp_path)) == expected
+
+
+def fail_on_the_first_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    score, failures = quality.score_quality, iter([ZeroDivisionError(f"no score at {id(1):#x}")])
+
+    def fail_once(pixels: Any) -> Any:
+        for error in failures:
+            raise error
+        return score(pixels)
+
+    monkeypatch.setattr(quality, "score_quality", fail_once)
+
+
+def all_pairs() -> list[str]:
+    moments = {"own/tour.mkv": range(5), "demoCoffee1.mp4": range(5, 8)}
+    return [
+        f"eq-video/{video}/own-{i:03d}-own-{j:03d}"
+        for video, numbers in moments.items()
+        for i in numbers
+        for j in numbers
+        if i < j
+    ]
+
+
+def test_a_pair_whose_measure_fails_is_a_reject(
+    demo_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise KeyError("no measure")
+
+    monkeypatch.setattr("eqforge.transforms.minimality.measure_pair", fail)
+
+    output = build(demo_workspace, tmp_path, "--max-error-rate", "1")
+
+    assert rejected(output, "error:KeyError") == sorted(all_pairs())
+    assert books(output)["pairs"] == (13, 0, 13)
+
+
+def test_an_image_damaged_in_the_store_is_not_written_into_a_dataset(
+    demo_workspace: Workspace, reference: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(reference, tmp_path / "out")
+    shutil.rmtree(tmp_path / "out" / "data")
+    stored = next((tmp_path / "out" / "_work" / "media").rglob("*.jpg"))
+    stored.write_bytes(stored.read_bytes()[:-1] + b"\0")
+
+    assert leave(demo_workspace, tmp_path / "out") == 1
+
+    assert f"{stored.name}: its bytes are not those that were stored" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_one_message_not_a_reject_of_every_record(
+    demo_workspace: Workspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(faces, "score_faces", fail)
+
+    assert leave(demo_workspace, tmp_path) == 1
+
+    err = capsys.readouterr().err
+    assert "eqforge: the run failed: OSError: [Errno 28] No space left on device" in err
+    assert "Traceback" not in err
+
+
+# --- how it runs
+
+
+@pytest.mark.parametrize("name", ["DirectRunner", "direct", "FnApiRunner"])
+def test_the_direct_runner_is_the_local_engine_and_downloads_nothing(
+    demo_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    from apache_beam.runners.portability import prism_runner
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("another engine is started")
+
+    monkeypatch.setattr(prism_runner.PrismRunner, "run_pipeline", refuse)
+    monkeypatch.setattr(prism_runner.PrismJobServer, "path_to_binary", refuse)
+    monkeypatch.setattr("socket.socket.connect", refuse)
+
+    output = build(demo_workspace, tmp_path, "--limit", "1", "--", "--runner", name)
+
+    assert len(ids(output)) == 1
+
+
+def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(
+    demo_workspace: Workspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(progress, "LINE_EVERY_S", 0.05)
+
+    build(demo_workspace, tmp_path)
+
+    lines = [line.split(maxsplit=2) for line in capsys.readouterr().err.splitlines()]
+    shown = [rest for _, unit, rest in (line for line in lines if len(line) == 3) if unit == "s"]
+    assert shown
+    assert all(text.split()[1::2] == ["extracted,", "judged,", "paired"] for text in shown)
+    assert any(text.startswith(("1/2 extracted", "2/2 extracted")) for text in shown)
+
+
+def test_the_build_leaves_no_thread_and_no_scratch_folder(
+    demo_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    before = set(threading.enumerate())
+
+    build(demo_workspace, tmp_path / "out", "--limit", "1")
+
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert not [t for t in set(threading.enumerate()) - before if t.name.startswith("eqforge")]
+    assert json.loads((tmp_path / "out" / "dataset.json").read_text())["dataset"] == "eq-video"
