@@ -42,7 +42,6 @@ def parse(
         prog=program,
         description=f"{kind.__doc__} {note}".strip(),
         default=_defaults(kind, defaults, _mode_of(own)),
-        config=(tyro.conf.FlagConversionOff,),
     )
     return config, beam_args
 

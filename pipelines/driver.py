@@ -21,6 +21,7 @@ from eqforge.pipelines.header import (
 )
 from eqforge.pipelines.settings import DatasetConfig, Mode
 from eqforge.schemas import storage
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.manifest import FILE_NAME, Manifest, load_manifest
 from eqforge.transforms import progress, runners
@@ -113,6 +114,10 @@ def build_dataset(
     with tempfile.TemporaryDirectory(prefix="eqforge-") as scratch:
         # A mistake in the annotations shows here, before anything is written to the output.
         plan = write_plan(pipeline.plan(config), f"{scratch}/plan", pipeline.measure)
+        if not plan.records:
+            raise InputError(
+                "the settings leave nothing to build: see --limit, --sample and --only"
+            )
         pipeline.confirm(config, plan)
         print(describe(pipeline.name, plan), file=sys.stderr)
         with locked(run.output):
@@ -158,5 +163,10 @@ def describe(name: str, plan: PlanFiles) -> str:
 
 def finished(manifest: Manifest, output: str) -> str:
     """Returns what a user wants to know when a dataset is complete."""
-    rows = ", ".join(f"{manifest.num_rows(table):,} {table}" for table in manifest.tables)
-    return f"{output}: {rows}; look with: eqforge inspect {output}"
+    *_, (stage, books) = manifest.stages.items()
+    others = [table for table in manifest.tables if table != "samples"]
+    rows = ", ".join(f"{manifest.num_rows(table):,} {table}" for table in others)
+    return (
+        f"{output}: {manifest.num_rows('samples'):,} samples of {books.candidates:,} candidate "
+        f"{stage.replace('_', ' ')}; {rows}; look with: eqforge inspect {output}"
+    )

@@ -32,8 +32,9 @@ class Config(VideoDataset):
     annotations: Path
     """GEB+'s train.json, val.json or test.json; the file's name becomes the split."""
 
-    action_words: Path = ACTION_WORDS
-    """Word list, one a line: a caption with one of these words is dropped."""
+    action_words: Path | None = None
+    """Word list, one a line: a caption with one of these words is dropped. Without it the five
+    words of the paper: up, down, upward, downward, towards."""
 
 
 def plan(config: Config) -> Iterator[Clip]:
@@ -41,7 +42,7 @@ def plan(config: Config) -> Iterator[Clip]:
     rules = BoundaryRules(
         dataset=NAME,
         split=config.annotations.stem,
-        action_words=read_word_list(config.action_words),
+        action_words=read_word_list(config.action_words or ACTION_WORDS),
         with_subject=config.mode == "corrected",
         at_middle=config.mode == "corrected",
         captions=config.settings.captions,
@@ -62,7 +63,7 @@ def build(root: beam.Pipeline, target: Target[Config]) -> None:
 
 def inputs(config: Config) -> tuple[Path, ...]:
     """Returns the annotation file and the word list."""
-    return (config.annotations, config.action_words)
+    return (config.annotations, config.action_words or ACTION_WORDS)
 
 
 PIPELINE = video_pipeline(

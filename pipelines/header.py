@@ -110,6 +110,10 @@ def _check_same(
 ) -> None:
     if dataset != header.dataset:
         raise InputError(f"--output {run.output}: {what} {dataset}; name another folder")
+    if run.only and run.overwrite:
+        raise InputError(
+            f"--output {run.output}: {what} {dataset}; --only builds a part: name another folder"
+        )
     if there != identity(header) and not run.overwrite:
         raise InputError(
             f"--output {run.output}: {what} {dataset} made with other settings or inputs; "

@@ -129,7 +129,7 @@ def report(name: str, summary: Summary) -> Iterator[str]:
     yield "  ".join(f"{heading:>15}" for heading in headings)
     counters = (summary.videos, summary.missing, summary.records, summary.frames, summary.pairs)
     rows = [(split, [counter[split] for counter in counters]) for split in sorted(summary.videos)]
-    rows.append(("all", [counter.total() for counter in counters]))
+    rows.append(("total", [counter.total() for counter in counters]))
     for split, counts in rows:
         yield "  ".join([f"{split:>15}", *(f"{count:>15,}" for count in counts)])
     for reason, count in sorted(summary.rejects.items()):
@@ -159,9 +159,17 @@ def run_pilot(name: str, config: VideoDataset, clips: Sequence[Clip]) -> Cost:
 def forecast(summary: Summary, cost: Cost) -> Iterator[str]:
     """Yields the lines of a cost estimate: the pilot's time and bytes per frame, scaled up."""
     scale = summary.frames.total() / max(1, cost.frames)
-    hours, gigabytes = cost.seconds * scale / 3600, cost.num_bytes * scale / 1e9
     yield f"pilot: {cost.clips} videos, {cost.frames} frames in {cost.seconds:.1f} s on one core"
-    yield f"all: about {hours:.2f} core hours and {gigabytes:.2f} GB of images"
+    time_needed, size = _duration(cost.seconds * scale), _size(cost.num_bytes * scale)
+    yield f"all: about {time_needed} and {size} of images"
     print(
         "the pilot's first videos may not be typical; its frames were thrown away", file=sys.stderr
     )
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} core hours" if seconds > 3600 else f"{seconds:.0f} core seconds"
+
+
+def _size(num_bytes: float) -> str:
+    return f"{num_bytes / 1e9:.1f} GB" if num_bytes > 1e9 else f"{num_bytes / 1e6:.1f} MB"

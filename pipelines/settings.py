@@ -29,7 +29,8 @@ class RunSettings:
     """Replace the dataset that the output folder holds, if its settings were others."""
 
     only: tuple[str, ...] = ()
-    """Build these samples alone, by id; their rows are the same as in the whole dataset."""
+    """Build these samples alone, by id, into a folder of their own; their rows are the same as in
+    the whole dataset."""
 
     limit: int | None = None
     """At most so many candidate pairs, from the first videos."""
@@ -119,7 +120,8 @@ class VideoDataset(DatasetConfig):
     """What every dataset made of videos is configured with; each adds its annotations."""
 
     videos: Path
-    """Folder of the videos, each named by its id (ID.mp4, ID.webm, ...) or as annotated."""
+    """Folder of the videos, each directly in it and named by its id (ID.mp4, ID.webm, ...), or as
+    the annotations name it."""
 
     settings: OmitArgPrefixes[VideoSettings] = field(default_factory=VideoSettings)
 

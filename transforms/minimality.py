@@ -93,15 +93,25 @@ class GateSettings:
     """Greatest number of differing bits of the perceptual hashes, 0 to 64."""
 
     def __post_init__(self) -> None:
-        """Refuses limits that are no numbers, which every pair would keep.
+        """Refuses limits that no measure can reach.
 
         Raises:
-          InputError: a limit is not a number.
+          InputError: a limit is out of its measure's range, or not a number.
         """
-        for field in dataclasses.fields(self):
-            limit = getattr(self, field.name)
-            if limit is not None and limit != limit:
-                raise InputError(f"{field.name} is not a number")
+        for name, (low, high) in _RANGES.items():
+            for limit in (getattr(self, f"min_{name}", None), getattr(self, f"max_{name}", None)):
+                if limit is not None and not low <= limit <= high:
+                    raise InputError(f"a limit of {name} lies in [{low}, {high}]; found {limit}")
+
+
+_RANGES = {
+    "changed_area": (0, 1),
+    "ssim": (-1, 1),
+    "background_ssim": (-1, 1),
+    "luminance_shift": (0, 255),
+    "phash_distance": (0, 64),
+}
+"""What each measure can be, by the end of its settings' names."""
 
 
 def view(pixels: NDArray[np.uint8]) -> PairView:

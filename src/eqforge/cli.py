@@ -2,6 +2,7 @@
 
 import importlib
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -43,10 +44,18 @@ DATASETS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status: 0 done, 1 failed, 2 wrong input."""
+    try:
+        return _run(list(sys.argv[1:] if argv is None else argv))
+    except BrokenPipeError:
+        # Whoever read the output, such as `head`, has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _run(arguments: list[str]) -> int:
     # Beam warns of extras that only Dataflow needs as soon as it is imported.
     logging.getLogger().addFilter(_is_not_about_gcp)
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
-    arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments in ([], ["-h"], ["--help"]):
         print(_help(COMMANDS, "eqforge COMMAND", "command"))
         return 0

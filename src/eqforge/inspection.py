@@ -21,8 +21,11 @@ class Arguments:
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""
 
-    rows: int = 2
+    rows: int = 3
     """Samples to show."""
+
+    full: bool = False
+    """Show every column of the samples, and the columns of every table with their types."""
 
 
 def main(argv: list[str]) -> int:
@@ -32,10 +35,13 @@ def main(argv: list[str]) -> int:
         dataset = open_dataset(arguments.dataset)
         console = Console(highlight=False)
         console.print(f"{dataset.manifest.dataset}, {dataset.manifest.mode} mode", style="bold")
-        for table in (tables(dataset), books(dataset), reasons(dataset), columns(dataset)):
+        shown = [tables(dataset), books(dataset), reasons(dataset)]
+        for table in (*shown, columns(dataset)) if arguments.full else shown:
             console.print(table)
+            console.print()
         for row in islice(dataset.rows("samples"), arguments.rows):
-            console.print_json(json.dumps(row), indent=2, ensure_ascii=False)
+            short = row if arguments.full else {k: v for k, v in row.items() if _is_short(v)}
+            console.print_json(json.dumps(short), indent=2, ensure_ascii=False)
         return 0
     return 2
 
@@ -90,3 +96,8 @@ _NUMBERS = ("rows", "files", "MB", "candidates", "kept", "rejected")
 def _short(kind: str) -> str:
     plain = kind.replace(" not null", "").replace("item: ", "")
     return plain if len(plain) <= 60 else plain[:57] + "..."
+
+
+def _is_short(value: object) -> bool:
+    """Tells whether a value reads at a glance: text and numbers do, lists and structs do not."""
+    return value is not None and not isinstance(value, list | dict)
