@@ -45,8 +45,8 @@ class LanguageModelProbe:
     def judges(self) -> dict[str, Judge]:
         """Returns two judges: by the likelihood of the whole caption, and by that per token."""
         return {
-            "language_model_total": lambda question: self._margins(question, 0),
-            "language_model_per_token": lambda question: self._margins(question, 1),
+            "language_model_total": Judge(margins=lambda question: self._margins(question, 0)),
+            "language_model_per_token": Judge(margins=lambda question: self._margins(question, 1)),
         }
 
     def score(self, captions: Sequence[str]) -> npt.NDArray[np.float64]:
