@@ -1,6 +1,7 @@
 """What the pipelines over videos have in common."""
 
 from collections.abc import Callable, Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,12 +12,13 @@ from eqforge.pipelines.header import WORK
 from eqforge.pipelines.settings import Mode, VideoDataset, selection_of, video_settings
 from eqforge.schemas import storage
 from eqforge.schemas.clips import Clip
-from eqforge.schemas.errors import InputError
+from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.transforms.clip_work import FRAMES, PAIRS
 from eqforge.transforms.faces import prepare_faces
 from eqforge.transforms.frames.locate import resolve_video
 from eqforge.transforms.judge import ImageFilters
 from eqforge.transforms.media import MediaStore
+from eqforge.transforms.opencv import import_cv2
 from eqforge.transforms.pair import PairFilters
 from eqforge.transforms.plan import PlanFiles, read_plan_file, select
 from eqforge.transforms.tables import files_for, images_table, rejects_table, samples_table
@@ -78,10 +80,13 @@ def check(config: VideoDataset) -> None:
 
     Raises:
       InputError: the videos folder is none.
-      MissingExtra: a face detector is asked for and not installed.
+      MissingExtra: PyAV, OpenCV or a face detector that is asked for is not installed.
     """
     if not config.videos.is_dir():
         raise InputError(f"--videos {config.videos}: no such folder")
+    if find_spec("av") is None:
+        raise MissingExtra("av", "video")
+    import_cv2()
     prepare_faces(config.settings.faces)
 
 

@@ -11,6 +11,8 @@ from typing import IO, Any
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
+from eqforge.schemas.errors import InputError
+
 TEMPORARY_PREFIX = ".tmp-"
 
 
@@ -20,8 +22,15 @@ def join(root: str, *parts: str) -> str:
 
 
 def locate(url: str) -> tuple[Any, str]:
-    """Returns the file system of a path or URL, and the path on it."""
-    return fsspec.core.url_to_fs(url)
+    """Returns the file system of a path or URL, and the path on it.
+
+    Raises:
+      InputError: nothing is installed for URLs of that kind.
+    """
+    try:
+        return fsspec.core.url_to_fs(url)
+    except (ValueError, ImportError) as error:
+        raise InputError(f"{url}: {error}") from error
 
 
 def is_local(url: str) -> bool:

@@ -1,0 +1,384 @@
+"""Wrong input is one clear message and exit status 2, before anything is written."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from eqforge.generators.demo.workspace import Workspace
+from eqforge.pipelines import eq_ag, eq_gebc, eq_video, eq_youcook2
+from eqforge.pipelines.command import parse, reported_errors
+from eqforge.pipelines.header import locked
+from eqforge.schemas.errors import BuildError, EqforgeError, InputError, MissingExtra
+from tests.builds import environment
+
+Main = Callable[[list[str]], int]
+
+
+@pytest.fixture
+def command(demo_workspace: Workspace, tmp_path: Path) -> list[str]:
+    """A right command line of Eq-Video, to which a test adds what is wrong."""
+    captions, videos = str(demo_workspace.captions), str(demo_workspace.videos)
+    return ["--captions", captions, "--videos", videos, "--output", str(tmp_path / "out")]
+
+
+def refuse(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], main: Main = eq_video.main
+) -> str:
+    """Runs a command that must be refused; returns its message."""
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    captured = capsys.readouterr()
+    assert left.value.code == 2
+    assert captured.out == ""
+    assert "Traceback" not in captured.err
+    return captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--werkers", "3"], "--workers"),  # the suggestion
+        (["--mode", "papers"], "papers"),
+        (["--workers", "two"], "two"),
+        (["stray"], "stray"),
+        (["--workers", "0"], "--workers 0: expected 1 or more"),
+        (["--samples-per-file", "0"], "--samples-per-file 0: expected 1 or more"),
+        (["--images-per-file", "-5"], "--images-per-file -5: expected 1 or more"),
+        (["--max-error-rate", "7"], "--max-error-rate 7.0: expected a share from 0 to 1"),
+        (["--max-error-rate", "nan"], "--max-error-rate nan: expected a share from 0 to 1"),
+        (["--decoder-timeout-s", "0"], "--decoder-timeout-s 0.0: expected more than 0 seconds"),
+        (["--limit", "-1"], "--limit -1: expected 0 or more"),
+        (["--max-pairs-per-video", "-1"], "--max-pairs-per-video -1: expected 0 or more"),
+        (["--jpeg-quality", "200"], "jpeg_quality must lie in 1..95, not 200"),
+        (["--face-upsample", "9"], "face_upsample lies in 0 to 4"),
+        (["--sample", "5"], "--sample 5: expected a share such as 1% or 12.5%"),
+        (["--sample", "nan%"], "--sample nan%: expected a share"),
+        (["--sample", "101%"], "--sample 101%: expected a share"),
+        (["--only", "eq-video/nobody/1-2"], "the plan has no sample 'eq-video/nobody/1-2'"),
+        (["--", "--nonsense"], "--nonsense: no option of Beam's local runner"),
+        (["--", "nonsense"], "nonsense: no option of Beam's local runner"),
+        (["--", "--runner", "NoRunner"], "--runner NoRunner: Unexpected pipeline runner"),
+        (["--", "--runner"], "after --: argument --runner: expected one argument"),
+        (["--", "--direct_num_workers", "two"], "invalid int value: 'two'"),
+        (["--workers", "2", "--", "--runner=FlinkRunner"], "--workers is for the local runner"),
+        (["--videos", "nowhere"], "--videos nowhere: no such folder"),
+        (["--captions", "nowhere.jsonl"], "nowhere.jsonl: no such file"),
+        (["--captions", "."], ".: no such file"),
+        (["--output", ""], "--output is empty; expected a folder or URL"),
+        (["--output", "nothing://bucket/out"], "Protocol not known: nothing"),
+    ],
+)
+def test_a_wrong_argument_is_refused(
+    command: list[str],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    arguments: list[str],
+    message: str,
+) -> None:
+    err = refuse(capsys, [*command, *arguments])
+
+    assert message in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_argument_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    err = refuse(capsys, ["--output", "out"])
+
+    assert "--captions" in err
+    assert "--videos" in err
+
+
+YOUCOOK2 = {"duration": 9.0, "subset": "training", "recipe_type": "1", "annotations": []}
+MOMENT = {"video": "a.mp4", "timestamp_s": 1.0, "caption": "a cup"}
+
+
+@pytest.mark.parametrize(
+    ("main", "flag", "content", "message"),
+    [
+        (eq_youcook2.main, "annotations", b"[1, 2]", "the whole file: expected an object"),
+        (eq_youcook2.main, "annotations", b"{", "not valid JSON"),
+        (eq_youcook2.main, "annotations", b"\xff\xfe\x00", "not UTF-8 text"),
+        (eq_youcook2.main, "annotations", b'{"videos": {}}', "the field 'database' is missing"),
+        (
+            eq_youcook2.main,
+            "annotations",
+            json.dumps({"database": {"v": YOUCOOK2 | {"duration": "long"}}}).encode(),
+            "database.v.duration: expected a number, found str 'long'",
+        ),
+        (eq_gebc.main, "annotations", b'{"v": {"boundary_id": "v_0A"}}', "v: expected an array"),
+        (eq_gebc.main, "annotations", b'{"v": [{"boundary_id": "v"}]}', "v[0].boundary_id:"),
+        (eq_gebc.main, "annotations", b"", "not valid JSON"),
+        (eq_ag.main, "objects", b"no pickle", "not a readable pickle"),
+        (eq_ag.main, "objects", pickle.dumps([1]), "expected an object, found list"),
+        (eq_ag.main, "objects", pickle.dumps({"frame": []}), "expected a key such as 001YG.mp4"),
+        (
+            eq_ag.main,
+            "objects",
+            pickle.dumps({"A.mp4/000001.png": [Path("x")]}),
+            "it asks for pathlib",
+        ),
+        (eq_video.main, "captions", b"", "holds no captioned moment"),
+        (eq_video.main, "captions", json.dumps([1]).encode(), "line 1: expected an object"),
+        (
+            eq_video.main,
+            "captions",
+            json.dumps(MOMENT | {"colour": 1}).encode(),
+            "line 1: unknown field 'colour'",
+        ),
+        (
+            eq_video.main,
+            "captions",
+            b"\n".join([json.dumps(MOMENT).encode()] * 2),
+            "line 2: a.mp4 already has a moment with the id",
+        ),
+    ],
+)
+def test_annotations_of_another_format_are_refused(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    main: Main,
+    flag: str,
+    content: bytes,
+    message: str,
+) -> None:
+    file = tmp_path / "annotations.file"
+    file.write_bytes(content)
+    named = [f"--{flag}", str(file), "--videos", str(tmp_path)]
+
+    err = refuse(capsys, [*named, "--output", str(tmp_path / "out")], main)
+
+    assert "annotations.file" in err
+    assert message in err
+    assert len(err.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+# --- the output folder
+
+
+@pytest.fixture
+def dataset(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A finished dataset of one pair."""
+    assert eq_video.main([*command, "--mode", "paper", "--limit", "1"]) == 0
+    capsys.readouterr()
+    return tmp_path / "out"
+
+
+def test_a_dataset_of_another_name_is_left_alone(
+    dataset: Path, demo_workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (dataset / "dataset.json").read_bytes()
+    named = ["--annotations", str(demo_workspace.youcook2), "--videos", str(demo_workspace.videos)]
+
+    for more in ([], ["--overwrite"]):
+        err = refuse(capsys, [*named, "--output", str(dataset), *more], eq_youcook2.main)
+        assert "holds eq-video; name another folder" in err
+
+    assert (dataset / "dataset.json").read_bytes() == before
+
+
+def test_a_dataset_of_other_settings_is_replaced_only_when_told(
+    dataset: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (dataset / "dataset.json").read_bytes()
+
+    err = refuse(capsys, [*command, "--mode", "paper", "--limit", "2"])
+
+    assert "made with other settings or inputs" in err
+    assert "--overwrite" in err
+    assert (dataset / "dataset.json").read_bytes() == before
+    assert eq_video.main([*command, "--mode", "paper", "--limit", "2", "--overwrite"]) == 0
+    assert json.loads((dataset / "dataset.json").read_text())["config"]["run"]["limit"] == 2
+
+
+def test_a_wrong_selection_leaves_the_finished_dataset_as_it_was(
+    dataset: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (dataset / "dataset.json").read_bytes()
+
+    refuse(capsys, [*command, "--only", "nobody", "--overwrite"])
+
+    assert (dataset / "dataset.json").read_bytes() == before
+
+
+def test_workers_and_tolerances_do_not_make_another_dataset(
+    dataset: Path, command: list[str]
+) -> None:
+    before = (dataset / "dataset.json").read_bytes()
+    tolerances = ["--max-error-rate", "0.5", "--decoder-timeout-s", "99"]
+
+    assert eq_video.main([*command, "--mode", "paper", "--limit", "1", *tolerances]) == 0
+
+    assert (dataset / "dataset.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("names", [["notes.txt"], ["data/mine.parquet", "README.md"], [".git/x"]])
+def test_a_folder_with_other_files_is_left_alone(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], names: list[str]
+) -> None:
+    for name in names:
+        (tmp_path / "out" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "out" / name).write_text("mine")
+
+    err = refuse(capsys, command)
+
+    assert "holds other files" in err
+    found = {str(f.relative_to(tmp_path / "out")) for f in (tmp_path / "out").rglob("*.*")}
+    assert found - {".git"} == {name for name in names if "." in name.rpartition("/")[2]}
+    assert all((tmp_path / "out" / name).read_text() == "mine" for name in names)
+
+
+def test_an_empty_folder_is_used(command: list[str], tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+
+    assert eq_video.main([*command, "--mode", "paper", "--limit", "1"]) == 0
+
+
+def test_a_manifest_that_is_none_is_refused(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "dataset.json").write_text('{"some": "json"}')
+
+    assert "not a dataset manifest" in refuse(capsys, command)
+
+
+def test_an_output_that_is_a_file_is_refused(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out").write_text("mine")
+
+    assert "is a file, expected a folder" in refuse(capsys, command)
+    assert (tmp_path / "out").read_text() == "mine"
+
+
+def test_an_output_below_a_file_is_refused(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("mine")
+
+    err = refuse(capsys, [*command, "--output", str(tmp_path / "file" / "out")])
+
+    assert "cannot be written: Not a directory" in err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody")
+def test_an_output_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "locked"
+    folder.mkdir(mode=0o555)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(InputError, match="cannot be written: Permission denied"):  # noqa: SIM117
+            with locked(str(folder / "out")):
+                pytest.fail("an output was locked that cannot be written")
+    finally:
+        os.seteuid(0)
+
+
+# --- what is missing, and exit statuses
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"), [("av", "video"), ("cv2", "video"), ("dlib", "faces")]
+)
+def test_a_missing_package_is_named_with_its_extra_before_any_work(
+    command: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    module: str,
+    extra: str,
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+
+    err = refuse(capsys, command)
+
+    assert f"pip install 'eqforge[{extra}]'" in err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (InputError("wrong"), 2, "eqforge: wrong\n"),
+        (MissingExtra("av", "video"), 2, "eqforge: av is not installed"),
+        (EqforgeError("odd"), 2, "eqforge: odd\n"),
+        (BuildError("unfinished"), 1, "eqforge: unfinished\n"),
+        (KeyboardInterrupt(), 130, "eqforge: interrupted; the same command goes on"),
+    ],
+)
+def test_errors_become_a_message_and_a_status(
+    capsys: pytest.CaptureFixture[str], error: BaseException, status: int, message: str
+) -> None:
+    with pytest.raises(SystemExit) as left, reported_errors():
+        raise error
+
+    assert left.value.code == status
+    assert capsys.readouterr().err.startswith(message)
+
+
+def test_a_mistake_of_the_program_keeps_its_trace() -> None:
+    with pytest.raises(ZeroDivisionError), reported_errors():
+        raise ZeroDivisionError
+
+
+# --- what a command line means
+
+
+def test_the_mode_sets_the_defaults_and_a_flag_beside_it_wins(command: list[str]) -> None:
+    def settings(*arguments: str) -> tuple[str, int | None, float | None, bool]:
+        config, _ = parse(
+            eq_video.Config, eq_video.PIPELINE.defaults, [*command, *arguments], "program"
+        )
+        found = config.settings
+        return (
+            found.faces.face_policy,
+            found.captions.max_tokens,
+            found.cuts.min_edge_change,
+            found.distinct_captions,
+        )
+
+    assert settings() == ("either", 77, 0.3, True)
+    assert settings("--mode", "paper") == ("paper", None, None, False)
+    assert settings("--mode=paper", "--min-edge-change", "0.5") == ("paper", None, 0.5, False)
+    assert settings("--mode", "paper", "--face-policy", "both")[0] == "both"
+    assert settings("--mode", "paper", "--mode", "corrected")[0] == "either"
+
+
+def test_what_follows_two_dashes_is_beam_s(command: list[str]) -> None:
+    arguments = [*command, "--", "--runner", "FlinkRunner", "--mode", "x"]
+    config, beam_args = parse(eq_video.Config, eq_video.PIPELINE.defaults, arguments, "program")
+
+    assert config.mode == "corrected"
+    assert beam_args == ["--runner", "FlinkRunner", "--mode", "x"]
+
+
+def test_help_explains_every_setting_and_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        eq_video.main(["--help"])
+
+    assert left.value.code == 0
+    out = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    for text in (
+        "--captions",
+        "--face-policy",
+        "Folder or URL of the dataset.",
+        "Build these samples alone, by id",
+        "paper: as the published dataset was made",
+    ):
+        assert text in out
+
+
+def test_a_reader_that_stops_reading_is_no_trace(command: list[str]) -> None:
+    """As in `eqforge build … | head`: the pipe is closed before the last line is written."""
+    run = subprocess.run(
+        f"{sys.executable} -m eqforge.cli build eq-video --help | head -c 1",
+        shell=True, env=environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "Traceback" not in run.stderr
