@@ -186,11 +186,10 @@ def audit_pairs(
 
 
 def _questions(pairs: Sequence[TextPair], folds: int) -> Iterator[Question]:
-    with_hard = [pair for pair in pairs if pair.hard_positive is not None]
-    for contrast, chosen in zip(CONTRASTS, (pairs, with_hard, with_hard), strict=True):
+    for contrast, (right, wrong, _) in CONTRASTS.items():
+        chosen = [p for p in pairs if None not in (getattr(p, right), getattr(p, wrong))]
         if not chosen:
             continue
-        right, wrong, _ = CONTRASTS[contrast]
         names = sorted({pair.image for pair in chosen})
         if len(names) < folds:
             raise InputError(

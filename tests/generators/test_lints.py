@@ -15,6 +15,7 @@ from eqforge.generators.text.lints.findings import KINDS
 from eqforge.generators.text.lints.lint import lint_records
 from eqforge.generators.text.lints.vocabulary import is_known_word
 from eqforge.generators.text.lints.word_edits import WordExchange, exchanged_words
+from eqforge.schemas.labelled_captions import LabelledCaptions
 from eqforge.schemas.text_pairs import TextPair
 from eqforge.schemas.vl_checklist import read_vl_checklist
 
@@ -70,6 +71,22 @@ def test_defects_of_one_record_are_found(pair: TextPair, kind: str, field: str) 
 )
 def test_sound_records_have_no_finding(pair: TextPair) -> None:
     assert _kinds(pair) == []
+
+
+def test_a_perturbed_caption_may_be_garbled_but_not_unchanged() -> None:
+    def perturbed(text: str, record_id: str) -> LabelledCaptions:
+        return LabelledCaptions(
+            record_id=record_id, image="1.jpg", positive="an old dog", perturbed=text
+        )
+
+    found = lint_records(
+        [perturbed("a odl dog", "0"), perturbed("an old dog", "1"), perturbed("An old dog", "2")]
+    )
+    assert [(finding.record_id, finding.kind) for finding in found] == [
+        ("1", "unchanged"),
+        ("2", "case_or_spacing_only"),
+        ("2", "near_duplicate"),
+    ]
 
 
 def test_repetition_is_found_within_an_image_only() -> None:

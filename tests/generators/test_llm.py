@@ -14,7 +14,6 @@ import pytest
 
 from eqforge.generators.text.llm.decode import DecodingSettings, Request, complete
 from eqforge.generators.text.llm.prompts import PROMPTS, PromptName
-from eqforge.generators.text.llm.resume import RewriteRun, rewrite_resumably
 from eqforge.generators.text.llm.rewrite import Rewrite, RewriteRefusal, rewrite_captions
 from eqforge.generators.text.llm.validate import (
     REWRITE_REFUSALS,
@@ -228,46 +227,6 @@ def test_draws_have_the_probabilities_of_the_model(writer: CaptionWriter) -> Non
     for token in torch.nonzero(probabilities > 0.02)[:, 0].tolist():
         p = float(probabilities[token])
         assert abs(drawn.count(token) / 3000 - p) < 4 * (p * (1 - p) / 3000) ** 0.5
-
-
-def test_a_run_that_was_killed_goes_on_where_it_stopped(
-    tmp_path: Path, writer: CaptionWriter
-) -> None:
-    items = _items(CAPTIONS)
-    run = RewriteRun(prompt="replace", run_seed=7, writer_fingerprint=writer.fingerprint, retries=1)
-    whole = list(rewrite_resumably(items, writer, run, tmp_path / "whole.jsonl", chunk=8))
-    assert whole == rewrite_captions(items, writer, "replace", run_seed=7, retries=1)
-
-    torn = tmp_path / "torn.jsonl"
-    data = (tmp_path / "whole.jsonl").read_bytes()
-    torn.write_bytes(data[: len(data) // 2])
-
-    class Counting:
-        asked = 0
-
-        def complete(self, prompts: Any, seeds: Any, max_new_tokens: int) -> list[str]:
-            Counting.asked += len(prompts)
-            return writer.complete(prompts, seeds, max_new_tokens)
-
-    assert list(rewrite_resumably(items, Counting(), run, torn, chunk=8)) == whole
-    assert torn.read_bytes() == data
-    asked = Counting.asked
-    assert 0 < asked < 2 * len(items)
-    assert list(rewrite_resumably(items, Counting(), run, torn, chunk=8)) == whole
-    assert Counting.asked == asked
-    other = RewriteRun(prompt="replace", run_seed=8, writer_fingerprint="x", retries=0)
-    list(rewrite_resumably(items[:2], Counting(), other, torn))
-    assert Counting.asked == asked + 2
-
-
-def test_a_file_that_is_none_of_ours_is_an_input_error(
-    tmp_path: Path, writer: CaptionWriter
-) -> None:
-    file = tmp_path / "x.jsonl"
-    file.write_text('{"key": 3}\n')
-    run = RewriteRun(prompt="replace", run_seed=7, writer_fingerprint="x")
-    with pytest.raises(InputError, match=r"x\.jsonl: line 1: key: Expected `str`"):
-        list(rewrite_resumably([], writer, run, file))
 
 
 def test_the_revision_follows_the_weights(model_folder: Path, writer: CaptionWriter) -> None:

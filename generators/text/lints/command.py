@@ -13,7 +13,12 @@ import tyro
 from eqforge.generators.text.lints.findings import KINDS, Finding, Severity
 from eqforge.generators.text.lints.lint import lint_records
 from eqforge.schemas.errors import EqforgeError
-from eqforge.schemas.text_pairs import TextPair, read_text_pairs, with_hard_positives
+from eqforge.schemas.labelled_captions import (
+    LabelledCaptions,
+    label_pair,
+    read_labelled_captions,
+)
+from eqforge.schemas.text_pairs import read_text_pairs, with_hard_positives
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,21 +83,21 @@ def lint_command(settings: LintSettings) -> int:
 class _Counter:
     """Counts what passes through it."""
 
-    def __init__(self, pairs: Iterator[TextPair]) -> None:
-        self._pairs = pairs
+    def __init__(self, records: Iterator[LabelledCaptions]) -> None:
+        self._source = records
         self.records = 0
 
-    def __iter__(self) -> Iterator[TextPair]:
-        for pair in self._pairs:
+    def __iter__(self) -> Iterator[LabelledCaptions]:
+        for record in self._source:
             self.records += 1
-            yield pair
+            yield record
 
 
-def _records(path: Path, settings: LintSettings) -> Iterator[TextPair]:
-    pairs = read_text_pairs(path)
+def _records(path: Path, settings: LintSettings) -> Iterator[LabelledCaptions]:
     if settings.hard_positives is None:
-        return pairs
-    return with_hard_positives(pairs, read_text_pairs(settings.hard_positives))
+        return read_labelled_captions(path)
+    reworded = read_text_pairs(settings.hard_positives)
+    return map(label_pair, with_hard_positives(read_text_pairs(path), reworded))
 
 
 def _as_json(path: Path, finding: Finding) -> str:

@@ -9,7 +9,7 @@ Severity = Literal["error", "warning", "note"]
 KINDS: dict[str, tuple[Severity, str]] = {
     "negative_equals_positive": ("error", "The negative is the positive: no model can win."),
     "hard_positive_equals_negative": ("error", "One caption is labelled true and false."),
-    "unchanged": ("error", "The hard positive is the positive: nothing was reworded."),
+    "unchanged": ("error", "The hard positive, or the perturbed caption, is the positive."),
     "case_or_spacing_only": (
         "error",
         "Two captions of the record differ in letter case, spacing or punctuation alone.",
@@ -38,9 +38,9 @@ class Finding:
     """One defect of one record.
 
     Attributes:
-      record_id: the record's `pair_id`.
+      record_id: the id of the record.
       kind: a key of KINDS.
-      field: the caption at fault: "positive", "negative" or "hard_positive".
+      field: the caption at fault: "positive", "negative", "hard_positive" or "perturbed".
       detail: what was found.
     """
 

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator
 
 from eqforge.generators.text.lints.findings import Finding
-from eqforge.generators.text.lints.pair_checks import check_pair
+from eqforge.generators.text.lints.pair_checks import check_record
 from eqforge.generators.text.lints.set_checks import SetChecks
+from eqforge.schemas.labelled_captions import LabelledCaptions, label_pair
 from eqforge.schemas.text_pairs import TextPair
 
 
-def lint_records(records: Iterable[TextPair]) -> Iterator[Finding]:
+def lint_records(records: Iterable[TextPair | LabelledCaptions]) -> Iterator[Finding]:
     """Yields the findings of the records of one file or dataset.
 
     Findings of a record come as it is read; contradictions between records come at the end. The
@@ -21,7 +22,8 @@ def lint_records(records: Iterable[TextPair]) -> Iterator[Finding]:
       has some of these.
     """
     others = SetChecks()
-    for record in records:
-        yield from check_pair(record)
+    for given in records:
+        record = label_pair(given) if isinstance(given, TextPair) else given
+        yield from check_record(record)
         yield from others.add(record)
     yield from others.finish()

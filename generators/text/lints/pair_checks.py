@@ -7,66 +7,75 @@ from eqforge.generators.text.clip_tokens import CONTEXT_TOKENS, count_clip_token
 from eqforge.generators.text.lints.findings import Finding
 from eqforge.generators.text.lints.vocabulary import is_known_word
 from eqforge.generators.text.lints.word_edits import WordExchange, exchanged_words
-from eqforge.schemas.text_pairs import TextPair
+from eqforge.schemas.labelled_captions import LabelledCaptions
 
 _LENGTH_GAP_WORDS = 4
 _LENGTH_GAP_RATIO = 1.5
 _EQUAL_KINDS = {
     ("positive", "negative"): "negative_equals_positive",
     ("positive", "hard_positive"): "unchanged",
+    ("positive", "perturbed"): "unchanged",
     ("negative", "hard_positive"): "hard_positive_equals_negative",
 }
 
 
-def captions_of(pair: TextPair) -> dict[str, str]:
-    """Returns the captions of a record by field."""
-    captions = {"positive": pair.positive, "negative": pair.negative}
-    if pair.hard_positive is not None:
-        captions["hard_positive"] = pair.hard_positive
-    return captions
+def captions_of(record: LabelledCaptions) -> dict[str, str]:
+    """Returns the captions that a record has, by field."""
+    fields = ("positive", "negative", "hard_positive", "perturbed")
+    texts = ((field, getattr(record, field)) for field in fields)
+    return {field: text for field, text in texts if text is not None}
 
 
-def check_pair(pair: TextPair) -> Iterator[Finding]:
+def check_record(record: LabelledCaptions) -> Iterator[Finding]:
     """Yields the findings that one record shows by itself.
 
-    Words edited inside that only other records can prove are left to `set_checks`.
+    Words edited inside that only other records can prove are left to `set_checks`. A perturbed
+    caption may have any word and grammar.
 
     Raises:
       MissingExtra: a package of the extra "text" is not installed.
     """
-    captions = captions_of(pair)
+    captions = captions_of(record)
     for (left, right), kind in _EQUAL_KINDS.items():
         if left in captions and right in captions:
-            yield from _check_equal(pair.pair_id, kind, right, captions[left], captions[right])
+            yield from _check_equal(record, kind, right, captions[left], captions[right])
     for field, text in captions.items():
-        for edit in agree_articles(text):
-            detail = text[edit.start : edit.end + 20]
-            yield Finding(record_id=pair.pair_id, kind="article", field=field, detail=detail)
-        if field != "positive" and text != pair.positive:
-            yield from _check_edit(pair, field, text)
+        if field != "perturbed":
+            yield from _check_articles(record, field, text)
+        if field != "positive" and text != record.positive:
+            yield from _check_edit(record, field, text)
 
 
-def _check_equal(record_id: str, kind: str, field: str, left: str, right: str) -> Iterator[Finding]:
+def _finding(record: LabelledCaptions, kind: str, field: str, detail: str) -> Finding:
+    return Finding(record_id=record.record_id, kind=kind, field=field, detail=detail)
+
+
+def _check_equal(
+    record: LabelledCaptions, kind: str, field: str, left: str, right: str
+) -> Iterator[Finding]:
     if left == right:
-        yield Finding(record_id=record_id, kind=kind, field=field, detail=right)
+        yield _finding(record, kind, field, right)
     elif not exchanged_words(left, right):
-        detail = f"{left!r} | {right!r}"
-        yield Finding(record_id=record_id, kind="case_or_spacing_only", field=field, detail=detail)
+        yield _finding(record, "case_or_spacing_only", field, f"{left!r} | {right!r}")
 
 
-def _check_edit(pair: TextPair, field: str, text: str) -> Iterator[Finding]:
-    exchanges = exchanged_words(pair.positive, text)
+def _check_articles(record: LabelledCaptions, field: str, text: str) -> Iterator[Finding]:
+    for edit in agree_articles(text):
+        yield _finding(record, "article", field, text[edit.start : edit.end + 20])
+
+
+def _check_edit(record: LabelledCaptions, field: str, text: str) -> Iterator[Finding]:
+    exchanges = exchanged_words(record.positive, text)
+    if exchanges and _first_difference_is_cut_off(record.positive, text):
+        yield _finding(record, "edit_beyond_context", field, text[-60:])
+    if field == "perturbed":
+        return
     for word in _invented(exchanges):
-        yield Finding(record_id=pair.pair_id, kind="invented_word", field=field, detail=word)
-    if exchanges and _first_difference_is_cut_off(pair.positive, text):
-        yield Finding(
-            record_id=pair.pair_id, kind="edit_beyond_context", field=field, detail=text[-60:]
-        )
-    lengths = sorted((len(pair.positive.split()), len(text.split())))
+        yield _finding(record, "invented_word", field, word)
+    lengths = sorted((len(record.positive.split()), len(text.split())))
     gap = lengths[1] - lengths[0]
     if gap >= _LENGTH_GAP_WORDS and lengths[1] >= _LENGTH_GAP_RATIO * lengths[0]:
-        detail = f"{lengths[0]} and {lengths[1]} words"
-        yield Finding(record_id=pair.pair_id, kind="length_gap", field=field, detail=detail)
+        yield _finding(record, "length_gap", field, f"{lengths[0]} and {lengths[1]} words")
 
 
 def _invented(exchanges: tuple[WordExchange, ...]) -> list[str]:

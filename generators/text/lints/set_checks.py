@@ -15,7 +15,10 @@ from eqforge.generators.text.lints.word_edits import (
     exchanged_words,
     find_partial_edits,
 )
-from eqforge.schemas.text_pairs import TextPair
+from eqforge.schemas.labelled_captions import LabelledCaptions
+
+# What a record repeats where it repeats a positive: the first of these that it has.
+_MADE = ("negative", "perturbed", "hard_positive")
 
 
 @dataclass(slots=True)
@@ -31,39 +34,43 @@ class SetChecks:
     _whole_words: set[tuple[str, str]] = field(default_factory=set)
     _partial_edits: list[tuple[str, str, PartialEdit]] = field(default_factory=list)
 
-    def add(self, pair: TextPair) -> Iterator[Finding]:
+    def add(self, record: LabelledCaptions) -> Iterator[Finding]:
         """Takes a record; yields what the records before it show already."""
-        normal = {name: normalize_caption(text) for name, text in captions_of(pair).items()}
-        exact = _digest(pair.image, pair.positive, pair.negative)
-        near = _digest(pair.image, normal["positive"], normal["negative"])
-        kind = "duplicate" if exact in self._pairs else "near_duplicate"
+        captions = captions_of(record)
+        normal = {name: normalize_caption(text) for name, text in captions.items()}
+        made = next((name for name in _MADE if name in captions), "positive")
+        exact = _digest(record.image, made, record.positive, captions[made])
+        near = _digest(record.image, made, normal["positive"], normal[made])
         if near in self._normal_pairs:
-            detail = f"{pair.image}: {pair.positive} | {pair.negative}"
-            yield Finding(record_id=pair.pair_id, kind=kind, field="positive", detail=detail)
+            kind = "duplicate" if exact in self._pairs else "near_duplicate"
+            detail = f"{record.image}: {record.positive} | {captions[made]}"
+            yield Finding(record_id=record.record_id, kind=kind, field="positive", detail=detail)
         self._pairs.add(exact)
         self._normal_pairs.add(near)
-        self._remember_captions(pair, normal)
-        yield from self._add_edits(pair)
+        self._remember(record, normal)
+        yield from self._add_edits(record)
 
-    def _remember_captions(self, pair: TextPair, normal: dict[str, str]) -> None:
-        self._true.setdefault(_digest(pair.image, normal["positive"]), pair.pair_id)
-        negative = _digest(pair.image, normal["negative"])
-        self._false.setdefault(negative, pair.pair_id)
-        if normal["negative"] != normal["positive"]:
-            self._negatives.append((negative, pair.pair_id))
-        if normal.get("hard_positive", normal["negative"]) != normal["negative"]:
-            hard_positive = _digest(pair.image, normal["hard_positive"])
-            self._hard_positives.append((hard_positive, pair.pair_id))
+    def _remember(self, record: LabelledCaptions, normal: dict[str, str]) -> None:
+        image, record_id = record.image, record.record_id
+        self._true.setdefault(_digest(image, normal["positive"]), record_id)
+        negative = normal.get("negative")
+        if negative is not None:
+            self._false.setdefault(_digest(image, negative), record_id)
+            if negative != normal["positive"]:
+                self._negatives.append((_digest(image, negative), record_id))
+        if "hard_positive" in normal and normal["hard_positive"] != negative:
+            self._hard_positives.append((_digest(image, normal["hard_positive"]), record_id))
 
-    def _add_edits(self, pair: TextPair) -> Iterator[Finding]:
-        for name, text in captions_of(pair).items():
-            for exchange in exchanged_words(pair.positive, text):
+    def _add_edits(self, record: LabelledCaptions) -> Iterator[Finding]:
+        for name in ("negative", "hard_positive"):
+            text = getattr(record, name)
+            for exchange in () if text is None else exchanged_words(record.positive, text):
                 self._whole_words.add((" ".join(exchange.before), " ".join(exchange.after)))
                 for edit in find_partial_edits(exchange):
                     if edit.is_certain:
-                        yield _inside_word(pair.pair_id, name, edit)
+                        yield _inside_word(record.record_id, name, edit)
                     else:
-                        self._partial_edits.append((pair.pair_id, name, edit))
+                        self._partial_edits.append((record.record_id, name, edit))
 
     def finish(self) -> Iterator[Finding]:
         """Yields what only all records together show, in the order of the records."""

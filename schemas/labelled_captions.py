@@ -1,0 +1,107 @@
+"""Captions of one image with what is known of their truth: what the lints read.
+
+A `TextPair` always has a negative. Two of eqforge's own datasets have rows without one: training
+captions, where it could not be made, and perturbed captions, which have none at all.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eqforge.schemas.text_pairs import TextPair, read_text_pairs
+
+_TRAINING = ("caption_id", "image", "role", "text")
+_PERTURBED = ("sample_id", "image", "caption", "perturbed_caption", "applied")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LabelledCaptions:
+    """A true caption of an image, and captions made from it.
+
+    Attributes:
+      record_id: unique in its file.
+      image: the image as the file names it.
+      positive: a true caption.
+      negative: a false caption.
+      hard_positive: a rewording that is true too.
+      perturbed: the true caption after a perturbation, which may garble words and grammar.
+    """
+
+    record_id: str
+    image: str
+    positive: str
+    negative: str | None = None
+    hard_positive: str | None = None
+    perturbed: str | None = None
+
+
+def label_pair(pair: TextPair) -> LabelledCaptions:
+    """Returns the captions of a text pair."""
+    return LabelledCaptions(
+        record_id=pair.pair_id,
+        image=pair.image,
+        positive=pair.positive,
+        negative=pair.negative,
+        hard_positive=pair.hard_positive,
+    )
+
+
+def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
+    """Yields the captions of any file of text pairs, or of any dataset of captions.
+
+    Training captions come as one row a text, anywhere in the dataset, and are joined in memory;
+    perturbed captions that say they were not changed are left out.
+
+    Raises:
+      InputError: the file has no known format; the message names file, record and field.
+    """
+    path = Path(path)
+    files = sorted(path.glob("data/samples-*.parquet"))
+    columns = _columns(files[0]) if files else frozenset()
+    if columns >= set(_TRAINING):
+        return _training(files)
+    if columns >= set(_PERTURBED):
+        return _perturbed(files)
+    return map(label_pair, read_text_pairs(path))
+
+
+def _columns(file: Path) -> frozenset[str]:
+    import pyarrow.parquet as pq
+
+    return frozenset(pq.read_schema(file).names)
+
+
+def _rows(files: list[Path], columns: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    for file in files:
+        for batch in pq.ParquetFile(file).iter_batches(columns=list(columns)):
+            yield from batch.to_pylist()
+
+
+def _training(files: list[Path]) -> Iterator[LabelledCaptions]:
+    captions: dict[str, dict[str, str]] = {}
+    for row in _rows(files, _TRAINING):
+        by_role = captions.setdefault(row["caption_id"], {"image": row["image"]})
+        by_role[row["role"]] = row["text"]
+    for caption_id, by_role in captions.items():
+        if "original" in by_role:
+            yield LabelledCaptions(
+                record_id=caption_id,
+                image=by_role["image"],
+                positive=by_role["original"],
+                negative=by_role.get("hard_negative"),
+                hard_positive=by_role.get("hard_positive"),
+            )
+
+
+def _perturbed(files: list[Path]) -> Iterator[LabelledCaptions]:
+    for row in _rows(files, _PERTURBED):
+        if row["applied"]:
+            yield LabelledCaptions(
+                record_id=row["sample_id"],
+                image=row["image"],
+                positive=row["caption"],
+                perturbed=row["perturbed_caption"],
+            )
