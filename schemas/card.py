@@ -2,38 +2,68 @@
 
 from eqforge.schemas.manifest import Manifest
 
-_HEAD = """---
-configs:
-- config_name: samples
-  data_files: data/samples-*.parquet
-  default: true
-- config_name: images
-  data_files: data/images-*.parquet
-- config_name: rejects
-  data_files: data/rejects-*.parquet
----
-"""
+_PAIRS = (
+    "In `samples`, `caption_0` describes the image `image_0_id` and `caption_1` the image "
+    "`image_1_id`; the two ids are keys into `images`, where every distinct picture stands once. "
+    "`origin_0` and `origin_1` say where each picture comes from, and `origin_0.licence` what the "
+    "source states of its licence."
+)
+_OF_TEXTS = {
+    "hard-positives": "A row of `samples` has three texts of one image: `caption` is true of it, "
+    "`hard_positive` is a rewording that stays true, and `hard_negative` is false. The columns of "
+    "spans say which characters each edit touches, before and after.",
+    "training-captions": "A row of `samples` is one text to train on. Rows with the same "
+    "`caption_id` belong together: `role` tells the `original` from its `hard_positive`, which "
+    "says the same, and its `hard_negative`, which says something else.",
+    "retrieval-perturbations": "A row of `samples` is one caption after one perturbation. Where "
+    "`applied` is false, `perturbed_caption` equals `caption` and `reason` says why; leave these "
+    "rows out of every contrast. `captions` has each caption once, with its granularity.",
+}
+_IMAGE_BY_NAME = "`image` is the picture's file as the source names it; no pictures are included."
+_IMAGE_BY_ID = (
+    "`image` is the picture's file as the source names it, and `image_id` a key into `images`, "
+    "where every distinct picture stands once."
+)
 
 
 def dataset_card(manifest: Manifest) -> str:
     """Returns the card of a dataset as Markdown with the header that Hugging Face reads."""
     parts = [
-        _HEAD + f"# {manifest.dataset}",
-        f"Minimal pairs, built by eqforge {manifest.versions.get('eqforge', '')} "
-        f"in {manifest.mode} mode.",
+        _header(manifest),
+        f"# {manifest.dataset}",
+        f"Built by eqforge {manifest.versions.get('eqforge', '')} in {manifest.mode} mode.",
         _table_of_tables(manifest),
-        "In `samples`, `caption_0` describes the image `image_0_id` and `caption_1` the image "
-        "`image_1_id`; the two ids are keys into `images`, where every distinct picture stands "
-        "once. `origin_0` and `origin_1` say where each picture comes from.",
+        _meaning(manifest),
         _books(manifest),
         _inputs(manifest),
-        _loading(),
-        "## Licence\n\nThe pictures and captions keep the licences of their sources; "
-        "`origin_0.licence` holds what the source states. Check them before you pass the files on.",
+        _loading(manifest),
+        "## Licence\n\nThe pictures and captions keep the licences of their sources. Check them "
+        "before you pass the files on.",
     ]
     if manifest.warnings:
         parts.append("## Warnings\n\n" + "\n".join(f"- {text}" for text in manifest.warnings))
     return "\n\n".join(parts) + "\n"
+
+
+def _tables(manifest: Manifest) -> list[str]:
+    """Returns the tables that have files, in the order of the manifest."""
+    return [name for name, files in manifest.tables.items() if files]
+
+
+def _header(manifest: Manifest) -> str:
+    lines = ["---", "configs:"]
+    for name in _tables(manifest):
+        lines += [f"- config_name: {name}", f"  data_files: data/{name}-*.parquet"]
+        lines += ["  default: true"] if name == "samples" else []
+    return "\n".join([*lines, "---"])
+
+
+def _meaning(manifest: Manifest) -> str:
+    """Returns what a row of the samples says."""
+    text = _OF_TEXTS.get(manifest.dataset)
+    if text is None:
+        return _PAIRS
+    return f"{text} {_IMAGE_BY_ID if 'images' in _tables(manifest) else _IMAGE_BY_NAME}"
 
 
 def _table_of_tables(manifest: Manifest) -> str:
@@ -65,11 +95,11 @@ def _inputs(manifest: Manifest) -> str:
     return "## Made from\n\n" + "\n".join(files)
 
 
-def _loading() -> str:
-    return (
-        "## Loading\n\n```python\n"
-        "from datasets import load_dataset\n\n"
-        'samples = load_dataset("parquet", data_files="data/samples-*.parquet", split="train")\n'
-        'images = load_dataset("parquet", data_files="data/images-*.parquet", split="train")\n'
-        "```"
+def _loading(manifest: Manifest) -> str:
+    lines = (
+        f'{name} = load_dataset("parquet", data_files="data/{name}-*.parquet", split="train")'
+        for name in _tables(manifest)
+        if name != "rejects"
     )
+    code = "\n".join(["from datasets import load_dataset", "", *lines])
+    return f"## Loading\n\n```python\n{code}\n```"
