@@ -19,6 +19,10 @@ COMMANDS = {
         "eqforge.generators.text.lints.command",
         "Find defects of text pairs: published files, your own, or a dataset.",
     ),
+    "audit": (
+        "eqforge.evaluation.shortcuts.command",
+        "Measure how well the text alone tells true captions from false ones.",
+    ),
     "setup": ("eqforge.provision", "Fetch what a step needs and no package brings: wordnet."),
 }
 # The datasets, and the pipeline file of each.
