@@ -1,6 +1,6 @@
 """The checks that need the other records of a file: repetition and contradiction.
 
-They keep digests, not captions: some 200 bytes a record.
+They keep digests and ids, not captions: some 600 bytes a record.
 """
 
 import hashlib
