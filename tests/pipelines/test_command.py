@@ -54,6 +54,8 @@ def refuse(
         (["--max-error-rate", "nan"], "--max-error-rate nan: expected a share from 0 to 1"),
         (["--decoder-timeout-s", "0"], "--decoder-timeout-s 0.0: expected more than 0 seconds"),
         (["--limit", "-1"], "--limit -1: expected 0 or more"),
+        (["--limit", "0"], "the settings leave nothing to build"),
+        (["--sample", "0%"], "the settings leave nothing to build"),
         (["--max-pairs-per-video", "-1"], "--max-pairs-per-video -1: expected 0 or more"),
         (["--jpeg-quality", "200"], "jpeg_quality must lie in 1..95, not 200"),
         (["--face-upsample", "9"], "face_upsample lies in 0 to 4"),
@@ -197,14 +199,46 @@ def test_a_dataset_of_other_settings_is_replaced_only_when_told(
     assert json.loads((dataset / "dataset.json").read_text())["config"]["run"]["limit"] == 2
 
 
-def test_a_wrong_selection_leaves_the_finished_dataset_as_it_was(
+def test_a_wrong_plan_leaves_the_finished_dataset_as_it_was(
     dataset: Path, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = (dataset / "dataset.json").read_bytes()
 
-    refuse(capsys, [*command, "--only", "nobody", "--overwrite"])
+    refuse(capsys, [*command, "--limit", "0", "--overwrite"])
 
     assert (dataset / "dataset.json").read_bytes() == before
+
+
+def test_a_part_never_takes_the_place_of_a_whole(
+    dataset: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (dataset / "dataset.json").read_bytes()
+
+    err = refuse(capsys, [*command, "--mode", "paper", "--only", "any", "--overwrite"])
+
+    assert "--only builds a part" in err
+    assert (dataset / "dataset.json").read_bytes() == before
+
+
+def test_an_unfinished_build_of_other_settings_is_told(
+    dataset: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (dataset / "dataset.json").unlink()
+
+    assert "holds an unfinished build of eq-video" in refuse(capsys, command)
+    assert eq_video.main([*command, "--mode", "paper", "--limit", "1"]) == 0
+
+
+def test_a_folder_with_none_of_the_videos_is_refused(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a drive that is not mounted: every video would be missing."""
+    (tmp_path / "empty").mkdir()
+
+    err = refuse(capsys, [*command, "--videos", str(tmp_path / "empty")])
+
+    assert "none of the 2 videos of the plan is there" in err
+    assert not (tmp_path / "out").exists()
 
 
 def test_workers_and_tolerances_do_not_make_another_dataset(

@@ -142,6 +142,8 @@ def test_all_of_the_real_annotations_are_accounted_for(data_folder: Path, tmp_pa
     """2,082 videos, 7,279 boundaries; a boundary is half of a pair or refused with a reason."""
     annotations = data_folder / "gebplus" / "val.json"
     (tmp_path / "videos").mkdir()
+    # One video is there, and has no bytes: a folder with none of them is refused as the wrong one.
+    (tmp_path / "videos" / f"{next(iter(json.loads(annotations.read_text())))}.mp4").touch()
 
     done = measured(
         "build", "eq-gebc", "--annotations", annotations, "--videos", tmp_path / "videos",
@@ -156,7 +158,9 @@ def test_all_of_the_real_annotations_are_accounted_for(data_folder: Path, tmp_pa
     assert kept + refused == 7_279
     assert found["pairs"] == (kept // 2, 0, kept // 2)
     assert found["frames"] == (kept, 0, kept)
-    assert reasons(tmp_path / "out", "frames") == {"video_missing": kept}
+    missed = reasons(tmp_path / "out", "frames")
+    assert set(missed) == {"video_missing", "video_empty"}
+    assert missed.total() == kept
     others = 7_279 - 6_751  # boundaries that a second annotator described, too
     assert reasons(tmp_path / "out", "boundaries")["other_annotator"] == others
     assert_refusals_hold(annotations, tmp_path / "out")

@@ -138,16 +138,6 @@ def test_captions_no_model_can_be_tested_with_are_rejects(videos: Path, tmp_path
     assert verify.main([str(output)]) == 0
 
 
-def test_a_selection_of_nothing_is_an_empty_dataset(
-    demo_workspace: Workspace, tmp_path: Path
-) -> None:
-    for name, selection in (("limit", ["--limit", "0"]), ("sample", ["--sample", "0%"])):
-        output = build(demo_workspace.captions, demo_workspace.videos, tmp_path / name, *selection)
-        assert books(output) == {stage: (0, 0, 0) for stage in ("segments", "frames", "pairs")}
-        assert rows(output, "samples") == rows(output, "images") == []
-        assert verify.main([str(output)]) == 0
-
-
 REAL = {
     "decord/corrupted.mp4": (0.05, 1.55, 2.65, 4.0),
     "decord/video_90.mov": (0.0, 0.07),

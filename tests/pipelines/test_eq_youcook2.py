@@ -202,7 +202,7 @@ def test_the_real_annotations_give_53550_candidate_pairs_in_seconds_and_under_1_
     table = [line.split() for line in done.out.splitlines()]
     assert ["training", "1,333", "1,333", "10,337", "10,337", "40,175"] in table
     assert ["validation", "457", "457", "3,492", "3,492", "13,375"] in table
-    assert ["all", "1,790", "1,790", "13,829", "13,829", "53,550"] in table
+    assert ["total", "1,790", "1,790", "13,829", "13,829", "53,550"] in table
     assert done.status == 0
     assert done.cpu_s < 30
     assert done.peak_mb < 1_000

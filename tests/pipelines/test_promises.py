@@ -173,7 +173,7 @@ def test_a_limit_and_a_share_of_the_videos_give_subsets(
     demo_workspace: Workspace, reference: Path, tmp_path: Path
 ) -> None:
     whole = {row["sample_id"]: row for row in rows(reference, "samples")}
-    for selection, number in ((["--limit", "4"], {4}), (["--sample", "50%"], {0, 3, 10, 13})):
+    for selection, number in ((["--limit", "4"], {4}), (["--sample", "50%"], {3, 10})):
         output = build(demo_workspace, tmp_path / selection[0][2:], *selection)
         found = rows(output, "samples")
         assert len(found) in number  # of videos with 10 and 3 pairs

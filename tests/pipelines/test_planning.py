@@ -1,0 +1,124 @@
+"""`eqforge plan` counts what a build would try, and opens no video."""
+
+from pathlib import Path
+
+import pytest
+
+from eqforge.generators.demo.workspace import Workspace
+from eqforge.pipelines import eq_ag, eq_gebc, eq_video, eq_youcook2
+from eqforge.pipelines.driver import Pipeline
+from eqforge.pipelines.planning import plan_command
+from eqforge.transforms.frames.extract import FrameExtractor
+from tests.builds import rows
+
+
+def plan(
+    capsys: pytest.CaptureFixture[str], pipeline: Pipeline, *arguments: object
+) -> list[list[str]]:
+    """Returns the words of each line of a plan."""
+    assert plan_command(pipeline, [str(argument) for argument in arguments]) == 0
+    return [line.split() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_plan_counts_by_split_and_opens_no_video(
+    demo_workspace: Workspace,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(FrameExtractor, "extract")
+    lines = plan(
+        capsys, eq_youcook2.PIPELINE, "--annotations", demo_workspace.youcook2,
+        "--videos", demo_workspace.videos, "--output", tmp_path / "out",
+    )  # fmt: skip
+
+    # Coffee, turned, cut off and absent have 5 + 4 + 4 + 4 segments, kitchen and guests 6 each.
+    assert ["training", "4", "1", "17", "17", "28"] in lines
+    assert ["validation", "2", "0", "12", "12", "30"] in lines
+    assert ["total", "6", "1", "29", "29", "58"] in lines
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_names_what_it_refuses(
+    demo_workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = plan(
+        capsys, eq_gebc.PIPELINE, "--annotations", demo_workspace.gebplus,
+        "--videos", demo_workspace.videos, "--output", tmp_path / "out",
+    )  # fmt: skip
+    refused = [" ".join(words) for words in lines if words[:2] == ["rejected", "by"]]
+    assert refused == [
+        "rejected by the plan, boundaries: action_word: 1",
+        "rejected by the plan, boundaries: equal_captions: 1",
+        "rejected by the plan, boundaries: no_next_boundary: 2",
+        "rejected by the plan, boundaries: other_annotator: 2",
+    ]
+    assert ["total", "4", "0", "18", "12", "6"] in lines
+
+    lines = plan(
+        capsys, eq_ag.PIPELINE, "--objects", demo_workspace.object_boxes,
+        "--videos", demo_workspace.videos, "--output", tmp_path / "out",
+    )  # fmt: skip
+    assert ["train", "1", "0", "20", "5", "8"] in lines
+    assert ["test", "1", "0", "22", "6", "12"] in lines
+
+
+def test_a_plan_shows_sample_ids_that_a_build_takes(
+    demo_workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inputs = [
+        "--captions", demo_workspace.captions, "--videos", demo_workspace.videos,
+        "--output", tmp_path / "out",
+    ]  # fmt: skip
+    lines = plan(capsys, eq_video.PIPELINE, *inputs)
+    (shown,) = [words[2:] for words in lines if words[:2] == ["first", "samples:"]]
+    name = shown[0].rstrip(",")
+
+    lines = plan(capsys, eq_video.PIPELINE, *inputs, "--only", name)
+
+    assert ["total", "1", "0", "5", "2", "1"] in lines
+    assert eq_video.main([*map(str, inputs), "--mode", "paper", "--only", name]) == 0
+
+
+def test_a_pilot_measures_time_and_bytes_and_leaves_nothing_behind(
+    demo_workspace: Workspace,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    lines = plan(
+        capsys, eq_video.PIPELINE, "--captions", demo_workspace.captions,
+        "--videos", demo_workspace.videos, "--output", tmp_path / "out",
+        "--mode", "paper", "--face-policy", "off", "--pilot", "1",
+    )  # fmt: skip
+
+    (pilot,) = [words for words in lines if words[:1] == ["pilot:"]]
+    assert pilot[1:5] == ["1", "videos,", "5", "frames"]
+    assert float(pilot[6]) > 0  # seconds
+    (forecast,) = [" ".join(words) for words in lines if words[:1] == ["all:"]]
+    assert forecast.startswith("all: about ")
+    # Eight frames where the pilot had five.
+    assert forecast.endswith(f"{measured_mb(demo_workspace, tmp_path) * 8 / 5:.1f} MB of images")
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert not (tmp_path / "out").exists()
+
+
+def measured_mb(workspace: Workspace, folder: Path) -> float:
+    """The megabytes of the tour's five frames, which a build of its pairs alone stores."""
+    tour = [line for line in workspace.captions.read_text().splitlines() if "tour.mkv" in line]
+    (folder / "tour.jsonl").write_text("\n".join(tour))
+    named = ["--captions", str(folder / "tour.jsonl"), "--videos", str(workspace.videos)]
+    settings = ["--mode", "paper", "--face-policy", "off", "--output", str(folder / "tour")]
+    assert eq_video.main([*named, *settings]) == 0
+    return sum(row["num_bytes"] for row in rows(folder / "tour", "images")) / 1e6
+
+
+@pytest.mark.parametrize("pilot", [["--pilot"], ["--pilot", "many"], ["--pilot", "-1"]])
+def test_a_wrong_pilot_is_refused(capsys: pytest.CaptureFixture[str], pilot: list[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        plan_command(eq_video.PIPELINE, pilot)
+
+    assert left.value.code == 2
+    assert "expected a number of videos" in capsys.readouterr().err

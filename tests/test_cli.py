@@ -1,0 +1,126 @@
+"""The command `eqforge`: what it answers without, and how it hands the rest on."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import eqforge
+from eqforge import demo, inspection
+from eqforge.cli import COMMANDS, DATASETS, main
+from eqforge.generators.demo.workspace import Workspace
+from tests.builds import ENTRY, dataset_bytes, environment
+
+
+@pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert main(arguments) == 0
+
+    out = capsys.readouterr().out
+    assert all(name in out and text in out for name, (_, text) in COMMANDS.items())
+
+
+@pytest.mark.parametrize("command", ["plan", "build"])
+def test_a_command_without_a_dataset_names_every_dataset(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert main([command]) == 2
+    out = capsys.readouterr().out
+    assert all(name in out for name in DATASETS)
+    assert main([command, "--help"]) == 0
+
+
+def test_an_unknown_command_or_dataset_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bild"]) == 2
+    assert "no command 'bild'" in capsys.readouterr().err
+    assert main(["build", "eq-youcook3"]) == 2
+    err = capsys.readouterr().err
+    assert "no dataset 'eq-youcook3'" in err
+    assert "eq-youcook2" in err
+
+
+def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.strip() == eqforge.__version__
+
+
+def test_help_needs_no_heavy_package() -> None:
+    """It is answered in a moment, even where an extra is missing."""
+    heavy = ["apache_beam", "av", "cv2", "torch", "dlib", "pyarrow"]
+    code = "import sys; from eqforge.cli import main; main([]); "
+    code += f"print(set({heavy}) & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_the_module_of_a_dataset_equals_the_command(
+    demo_workspace: Workspace, tmp_path: Path
+) -> None:
+    inputs = [
+        *("--annotations", str(demo_workspace.gebplus), "--videos", str(demo_workspace.videos)),
+        *("--mode", "paper", "--limit", "2"),
+    ]
+    entries = {
+        "command": [*ENTRY, "build", "eq-gebc"],
+        "module": [sys.executable, "-m", "eqforge.pipelines.eq_gebc"],
+    }
+    said = {}
+    for name, entry in entries.items():
+        output = str(tmp_path / name)
+        done = subprocess.run(
+            [*entry, *inputs, "--output", output],
+            env=environment(), capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        said[name] = [stream.replace(output, "OUT") for stream in (done.stdout, done.stderr)]
+    assert said["command"] == said["module"]
+    assert dataset_bytes(tmp_path / "command") == dataset_bytes(tmp_path / "module")
+    wrong = [
+        subprocess.run([*entry, "--nonsense"], env=environment(), capture_output=True, check=False)
+        for entry in entries.values()
+    ]
+    assert [done.returncode for done in wrong] == [2, 2]
+
+
+# --- the demo
+
+
+@pytest.fixture(scope="module")
+def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("demo")
+    assert demo.main(["--output", str(folder)]) == 0
+    return folder
+
+
+def test_the_demo_builds_and_verifies_every_video_dataset(demo_folder: Path) -> None:
+    names = {"eq-youcook2", "eq-gebc", "eq-ag", "eq-video"}
+    assert all((demo_folder / name / "dataset.json").exists() for name in names)
+
+
+def test_inspect_shows_the_numbers(demo_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """18 boundaries of which 12 are used, in 6 pairs; 2 frames of the empty video are missing."""
+    assert inspection.main([str(demo_folder / "eq-gebc"), "--rows", "1", "--full"]) == 0
+
+    out = capsys.readouterr().out
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[0] == ["eq-gebc,", "corrected", "mode"]
+    assert ["boundaries", "18", "12", "6"] in lines
+    assert ["frames", "12", "10", "2"] in lines
+    assert ["pairs", "6", "3", "3"] in lines
+    assert ["samples", "3", "1"] in [words[:3] for words in lines]
+    assert ["images", "6", "1"] in [words[:3] for words in lines]
+    assert ["frames", "video_empty", "2"] in [words[:3] for words in lines]
+    assert ["samples", "caption_0", "string"] in lines
+    assert '"sample_id": "eq-gebc/demoGebCat2/001A-002A",' in out
+
+
+def test_inspect_of_no_dataset_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        inspection.main([str(tmp_path)])
+
+    assert left.value.code == 2
+    assert "holds no dataset.json" in capsys.readouterr().err
