@@ -1,0 +1,333 @@
+"""`eqforge verify` finds every kind of damage, each done to a copy of one sound dataset."""
+
+import hashlib
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from eqforge import inspection, verify
+from eqforge.generators.demo.workspace import Workspace
+from eqforge.pipelines import eq_video
+
+SAMPLES = "data/samples-00000-of-00001.parquet"
+IMAGES = "data/images-00000-of-00002.parquet"
+REJECTS = "data/rejects-00000-of-00001.parquet"
+
+
+@pytest.fixture(scope="module")
+def sound(demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("verify") / "out"
+    inputs = ["--captions", str(demo_workspace.captions), "--videos", str(demo_workspace.videos)]
+    settings = ["--face-policy", "off", "--images-per-file", "4"]
+    assert eq_video.main([*inputs, *settings, "--output", str(output)]) == 0
+    shutil.rmtree(output / "_work")
+    return output
+
+
+@pytest.fixture
+def dataset(sound: Path, tmp_path: Path) -> Path:
+    """A copy to damage."""
+    return Path(shutil.copytree(sound, tmp_path / "out"))
+
+
+def problems(dataset: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, list[str]]:
+    """Verifies a damaged dataset; returns what was found by the name of the failed check."""
+    capsys.readouterr()
+    assert verify.main([str(dataset)]) == 1
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    found: dict[str, list[str]] = {}
+    for line in captured.out.splitlines()[:-1]:
+        if line.startswith("FAILED"):
+            name = line.split(maxsplit=1)[1]
+            found[name] = []
+        elif line.startswith("   "):
+            found[name].append(line.strip())
+    return found
+
+
+def patch_manifest(dataset: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    manifest = json.loads((dataset / "dataset.json").read_text())
+    change(manifest)
+    (dataset / "dataset.json").write_text(json.dumps(manifest))
+
+
+def rewrite(
+    dataset: Path, path: str, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+) -> None:
+    """Rewrites a file with other rows, and the manifest so that it knows of them."""
+    table = pq.read_table(dataset / path)
+    rows = change(table.to_pylist())
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), dataset / path)
+    data = (dataset / path).read_bytes()
+
+    def describe(manifest: dict[str, Any]) -> None:
+        files = [file for files in manifest["tables"].values() for file in files]
+        (entry,) = [file for file in files if file["path"] == path]
+        entry |= {
+            "rows": len(rows),
+            "num_bytes": len(data),
+            "sha256": hashlib.sha256(data).hexdigest(),
+        }
+
+    patch_manifest(dataset, describe)
+
+
+def changed(index: int, **values: Any) -> Callable[[list[dict[str, Any]]], list[dict[str, Any]]]:
+    def change(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [row | values if place == index else row for place, row in enumerate(rows)]
+
+    return change
+
+
+def test_a_sound_dataset_is_sound(sound: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verify.main([str(sound)]) == 0
+
+    *checks, last = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in checks] == ["ok"] * len(verify.CHECKS)
+    assert last == f"{sound}: sound"
+
+
+def test_a_rewritten_file_with_the_same_rows_is_told_only_by_its_bytes(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What `rewrite` does beside changing rows does no harm: the tests below see the change."""
+    rewrite(dataset, SAMPLES, lambda rows: rows)
+
+    assert verify.main([str(dataset)]) == 0
+
+
+@pytest.mark.parametrize("place", [0.05, 0.5, 0.9])
+def test_a_flipped_byte_is_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str], place: float
+) -> None:
+    for path in (SAMPLES, IMAGES, REJECTS):
+        data = bytearray((dataset / path).read_bytes())
+        data[int(place * len(data))] ^= 0xFF
+        (dataset / path).write_bytes(data)
+
+    found = problems(dataset, capsys)
+
+    expected = [f"{path}: its bytes are not those the manifest describes" for path in (
+        SAMPLES, IMAGES, REJECTS)]  # fmt: skip
+    assert sorted(found["files and digests"]) == sorted(expected)
+
+
+@pytest.mark.parametrize("path", [SAMPLES, IMAGES, REJECTS])
+def test_a_missing_file_is_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str], path: str
+) -> None:
+    (dataset / path).unlink()
+
+    found = problems(dataset, capsys)
+
+    assert found["files and digests"] == [f"{path}: missing"]
+    assert any(path in line for line in found["schemas"])
+
+
+def test_a_file_cut_short_is_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (dataset / IMAGES).write_bytes((dataset / IMAGES).read_bytes()[:-1])
+
+    found = problems(dataset, capsys)
+
+    assert found["files and digests"] == [
+        f"{IMAGES}: its bytes are not those the manifest describes"
+    ]
+    assert f"{IMAGES}: not readable" in found["schemas"][0]
+
+
+def test_a_stray_file_is_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(dataset / SAMPLES, dataset / "data" / "samples-00001-of-00002.parquet")
+
+    assert problems(dataset, capsys) == {
+        "files and digests": ["data/samples-00001-of-00002.parquet: not in the manifest"]
+    }
+
+
+def test_a_removed_image_is_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    removed = pq.read_table(dataset / IMAGES)["image_id"][0].as_py()
+    rewrite(dataset, IMAGES, lambda rows: rows[1:])
+
+    found = problems(dataset, capsys)
+
+    assert all(line.endswith(f"no image {removed}") for line in found["ids"])
+    assert found["rows"] == [f"{IMAGES}: its rows are not those it was written with"]
+
+
+def test_an_image_that_nothing_uses_and_one_that_stands_twice_are_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = io.BytesIO()
+    Image.new("RGB", (8, 6)).save(data, "PNG")
+    new_id = hashlib.sha256(data.getvalue()).hexdigest()
+    new = {
+        "image_id": new_id,
+        "image": {"bytes": data.getvalue(), "path": f"{new_id}.png"},
+        "width_px": 8,
+        "height_px": 6,
+        "num_bytes": len(data.getvalue()),
+    }
+    rewrite(dataset, IMAGES, lambda rows: [rows[0], *rows, rows[0] | new])
+    twice = pq.read_table(dataset / IMAGES)["image_id"][0].as_py()
+
+    assert problems(dataset, capsys)["ids"] == [
+        f"images: {twice}: 2 rows",
+        f"image {new_id}: nothing uses it",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("caption_0", "another caption"),
+        ("sample_id", "eq-video/another/id"),
+        ("ssim", 0.25),
+        ("split", "test"),
+        ("edited_spans_1", []),
+        ("annotation", "{}"),
+    ],
+)
+def test_any_changed_cell_of_a_sample_is_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str], column: str, value: object
+) -> None:
+    rewrite(dataset, SAMPLES, changed(2, **{column: value}))
+
+    assert problems(dataset, capsys)["rows"] == [
+        f"{SAMPLES}: its rows are not those it was written with"
+    ]
+
+
+def test_a_sample_that_stands_twice_is_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = pq.read_table(dataset / SAMPLES)["sample_id"][0].as_py()
+    rewrite(dataset, SAMPLES, lambda rows: [rows[0], *rows])
+
+    found = problems(dataset, capsys)
+
+    assert found["ids"] == [f"samples: {name}: 2 rows"]
+    assert found["books"] == ["4 candidates kept, 5 samples"]
+
+
+def test_a_caption_the_settings_refuse_is_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rewrite(dataset, SAMPLES, changed(0, caption_0=" "))
+
+    assert any("caption_0: empty_caption" in line for line in problems(dataset, capsys)["captions"])
+
+
+def test_books_that_do_not_balance_are_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    patch_manifest(dataset, lambda manifest: manifest["stages"]["pairs"].update(candidates=14))
+
+    assert problems(dataset, capsys) == {"books": ["pairs: 14 candidates, 4 + 9 left"]}
+
+
+def test_books_that_balance_but_do_not_match_the_rows_are_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rewrite(dataset, REJECTS, changed(0, reason="same_image"))
+
+    assert problems(dataset, capsys)["books"] == [
+        "pairs, camera_cut: 8 rows, 9 booked",
+        "pairs, same_image: 1 rows, 0 booked",
+    ]
+
+
+def test_an_undocumented_reason_is_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rewrite(dataset, REJECTS, changed(0, reason="because"))
+
+    assert "pairs, because: not a documented reason" in problems(dataset, capsys)["books"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda data: data[:-20], "its bytes are others"),
+        (lambda data: b"no picture", "its bytes are others"),
+    ],
+)
+def test_a_damaged_picture_is_found(
+    dataset: Path,
+    capsys: pytest.CaptureFixture[str],
+    damage: Callable[[bytes], bytes],
+    message: str,
+) -> None:
+    image = pq.read_table(dataset / IMAGES).to_pylist()[0]
+    damaged = image["image"] | {"bytes": damage(image["image"]["bytes"])}
+    rewrite(dataset, IMAGES, changed(0, image=damaged))
+
+    assert problems(dataset, capsys) == {"images": [f"image {image['image_id']}: {message}"]}
+
+
+def test_a_picture_that_does_not_decode_is_found_even_under_its_own_digest(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    image = pq.read_table(dataset / IMAGES).to_pylist()[0]
+    data = image["image"]["bytes"][:600]
+    name = hashlib.sha256(data).hexdigest()
+    rewrite(
+        dataset, IMAGES,
+        changed(0, image_id=name, num_bytes=600, image={"bytes": data, "path": f"{name}.jpg"}),
+    )  # fmt: skip
+
+    (line,) = problems(dataset, capsys)["images"]
+    assert line.startswith(f"image {name}: does not decode")
+
+
+def test_a_size_that_is_not_the_picture_s_is_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rewrite(dataset, IMAGES, changed(1, width_px=7))
+
+    (line,) = problems(dataset, capsys)["images"]
+    assert line.endswith("its row says otherwise")
+
+
+def test_other_columns_are_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = pq.read_table(dataset / SAMPLES)
+    pq.write_table(table.drop_columns(["ssim"]), dataset / SAMPLES)
+
+    assert (
+        f"{SAMPLES}: its columns are not those of samples" in problems(dataset, capsys)["schemas"]
+    )
+
+
+def test_a_table_nobody_knows_is_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    patch_manifest(dataset, lambda manifest: manifest["tables"].update(others=[]))
+
+    found = problems(dataset, capsys)
+
+    assert found["schemas"] == ["others: no table of a eq-video dataset"]
+
+
+def test_what_is_no_dataset_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for content in (None, "", "[]", '{"format": "eqforge dataset"}'):
+        if content is not None:
+            (tmp_path / "dataset.json").write_text(content)
+        with pytest.raises(SystemExit) as left:
+            verify.main([str(tmp_path)])
+        assert left.value.code == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_inspect_of_a_damaged_dataset_says_what_to_do(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (dataset / SAMPLES).write_bytes(b"no parquet")
+
+    with pytest.raises(SystemExit) as left:
+        inspection.main([str(dataset)])
+
+    assert left.value.code == 2
+    assert "eqforge verify looks for all damage" in capsys.readouterr().err
