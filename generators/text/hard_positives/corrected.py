@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from eqforge.generators.text.articles import agree_articles, article_for
 from eqforge.generators.text.edits import Edit, Span, apply_edits
-from eqforge.generators.text.fixed_expressions import FIXED_EXPRESSIONS as FIXED_EXPRESSIONS
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
 from eqforge.generators.text.hard_positives.foils import Foil, find_foil
 from eqforge.generators.text.hard_positives.records import HardPositive, Refusal

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from eqforge.generators.text.analysis import Analysis, Token
 from eqforge.generators.text.articles import article_for
 from eqforge.generators.text.edits import Edit, EditedText, apply_edits
-from eqforge.generators.text.hard_positives.corrected import FIXED_EXPRESSIONS
+from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
 from eqforge.generators.text.inflection import with_inflections
 from eqforge.generators.text.lexicon import Lexicon, LexiconEntry
-from eqforge.generators.text.words import find_words, read_word_list
+from eqforge.generators.text.words import find_words
 
 AMBIGUOUS = frozenset(("in", "by", "above"))
 NO_SYNONYM = "no_lexicon_word"
@@ -66,21 +66,15 @@ def _usable(lexicon: Lexicon) -> dict[str, LexiconEntry]:
     return usable
 
 
-@functools.cache
-def _fixed_expressions() -> tuple[str, ...]:
-    return read_word_list(FIXED_EXPRESSIONS)
-
-
 def _places(analysis: Analysis, lexicon: Lexicon) -> list[tuple[int, int, LexiconEntry]]:
     usable = _usable(lexicon)
-    fixed = find_words(analysis.text, _fixed_expressions())
     first = {token.start: token for token in analysis.tokens}
     return [
         (start, end, usable[word])
         for start, end, word in find_words(analysis.text, tuple(usable))
         if start in first
         and first[start].tag.startswith(_TAGS[usable[word].group])
-        and not any(begin < end and start < stop for begin, stop, _ in fixed)
+        and not is_in_fixed_expression(analysis.text, start, end)
     ]
 
 
