@@ -19,12 +19,11 @@ from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.driver import Pipeline, Target, build_command
-from eqforge.pipelines.settings import DatasetConfig, Mode, RunSettings, selection_of
-from eqforge.pipelines.text import check_images, image_folder, media_root
-from eqforge.schemas.caption_sources import read_captions
+from eqforge.pipelines.settings import DatasetConfig, Mode
+from eqforge.pipelines.text import check_images, image_folder, media_root, select_images
+from eqforge.schemas.caption_sources import CaptionRecord, read_captions
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import is_sampled
-from eqforge.schemas.text_pairs import read_text_pairs
+from eqforge.schemas.text_pairs import TextPair, read_text_pairs
 from eqforge.schemas.text_tables import HARD_POSITIVES
 from eqforge.schemas.vl_checklist import read_vl_checklist
 from eqforge.transforms import hard_positives
@@ -32,11 +31,10 @@ from eqforge.transforms.caption_edits import EditRules
 from eqforge.transforms.dataset import WriteDataset
 from eqforge.transforms.hard_positives import (
     FoilRecord,
-    FreeRecord,
     HardPositiveRules,
     ImageTexts,
     MakeHardPositives,
-    PairRecord,
+    Text,
     TextsBatch,
 )
 from eqforge.transforms.perturb import tagger_of
@@ -48,7 +46,6 @@ from eqforge.transforms.write import Table
 
 NAME = "hard-positives"
 BATCH = 256
-Text = FoilRecord | PairRecord | FreeRecord
 FOLDERS = {"attribute": "Attribute/vg", "relation": "Relation/vg"}
 
 
@@ -83,41 +80,18 @@ class Config(DatasetConfig):
 
 def plan(config: Config) -> Iterator[TextsBatch]:
     """Yields the records of a source, image by image, in batches of images."""
-    by_image: dict[str, list[Any]] = {}
-    for text in select_texts(_texts(config), config.run):
-        by_image.setdefault(text.image, []).append(text)
-    texts = (_texts_of(image, found) for image, found in by_image.items())
-    for batch in batched(texts, BATCH):
+    images = map(_texts_of, select_images(_texts(config), config.run))
+    for batch in batched(images, BATCH):
         yield TextsBatch(images=tuple(batch))
 
 
-def _texts_of(image: str, found: list[Text]) -> ImageTexts:
+def _texts_of(found: tuple[Text, ...]) -> ImageTexts:
     return ImageTexts(
-        image=image,
+        image=found[0].image,
         foils=tuple(text for text in found if isinstance(text, FoilRecord)),
-        pairs=tuple(text.pair for text in found if isinstance(text, PairRecord)),
-        captions=tuple(text.caption for text in found if isinstance(text, FreeRecord)),
+        pairs=tuple(text for text in found if isinstance(text, TextPair)),
+        captions=tuple(text for text in found if isinstance(text, CaptionRecord)),
     )
-
-
-def select_texts(texts: Iterable[Text], run: RunSettings) -> Iterator[Text]:
-    """Yields the records that the run settings select; the limit counts records.
-
-    Raises:
-      InputError: a selection is wrong, or a sample named in `only` is of no record.
-    """
-    selection, missing, number = selection_of(run), set(run.only), 0
-    for text in texts:
-        # A published record can give two samples, named by the record and the pass.
-        named = {name for name in run.only if name.startswith(text.text_id)}
-        missing -= named
-        if run.only and not named:
-            continue
-        if is_sampled(text.image, selection.sample) and number != selection.limit:
-            number += 1
-            yield text
-    if missing:
-        raise InputError(f"--only: there is no record for {min(missing)!r}")
 
 
 def _texts(config: Config) -> Iterator[Text]:
@@ -125,9 +99,9 @@ def _texts(config: Config) -> Iterator[Text]:
         for record in read_vl_checklist(path):
             yield FoilRecord(kind=kind, group=group, record=record)
     if config.pairs is not None:
-        yield from (PairRecord(pair=pair) for pair in read_text_pairs(config.pairs))
+        yield from read_text_pairs(config.pairs)
     if config.captions is not None:
-        yield from (FreeRecord(caption=caption) for caption in read_captions(config.captions))
+        yield from read_captions(config.captions)
 
 
 def _vl_checklist_files(config: Config) -> Iterator[tuple[Any, str, Path]]:
@@ -182,6 +156,8 @@ def check(config: Config) -> None:
     sources = (config.vl_checklist, config.pairs, config.captions)
     if sum(source is not None for source in sources) != 1:
         raise InputError("name one source: --vl-checklist FOLDER, --pairs FILE or --captions FILE")
+    if not config.kinds:
+        raise InputError("--kinds: name at least one kind")
     if unknown := sorted(set(config.kinds) - set(FOLDERS)):
         raise InputError(f"--kinds {unknown[0]}: expected {' or '.join(FOLDERS)}")
     check_images(config.images)
@@ -193,7 +169,7 @@ def check(config: Config) -> None:
 
 def measure(batch: TextsBatch) -> dict[str, int]:
     """Returns what a batch adds to the counts of a plan."""
-    records = sum(len(texts.text_ids) for texts in batch.images)
+    records = sum(len(texts.records) for texts in batch.images)
     return {"images": len(batch.images), "records": records}
 
 

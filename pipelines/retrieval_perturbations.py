@@ -21,6 +21,7 @@ from eqforge.pipelines.settings import Mode
 from eqforge.pipelines.text import (
     CaptionDataset,
     batch_captions,
+    check_at_least,
     check_images,
     image_folder,
     media_root,
@@ -82,7 +83,12 @@ def inputs(config: Config) -> tuple[Path, ...]:
 
 
 def check(config: Config) -> None:
-    """Checks images, tagger and WordNet before any work."""
+    """Checks ranges, images, tagger and WordNet before any work.
+
+    Raises:
+      InputError: one of them is not what it has to be.
+    """
+    check_at_least("--max-synonyms", config.max_synonyms, 1)
     check_images(config.images)
     tagger_of(config.spacy_model)
     open_wordnet()

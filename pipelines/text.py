@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 from more_itertools import batched
@@ -14,7 +13,7 @@ from eqforge.schemas.caption_sources import CaptionRecord, Source
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import is_sampled
 from eqforge.transforms.images import ImageFolder
-from eqforge.transforms.text_work import CaptionBatch
+from eqforge.transforms.text_work import CaptionBatch, Text
 
 BATCH = 256
 
@@ -65,19 +64,48 @@ def select_captions(captions: Iterable[CaptionRecord], run: RunSettings) -> Iter
     Raises:
       InputError: a selection is wrong, or a sample named in `only` is of no caption.
     """
-    selection = selection_of(run)
-    wanted = {sample_id.rpartition("/")[0] for sample_id in selection.only}
-    missing, number = set(wanted), 0
-    for record in captions:
-        if wanted and record.caption_id not in wanted:
+    single = ((caption.image, (caption,)) for caption in captions)
+    return (caption for group in _select(single, run) for caption in group)
+
+
+def select_images(texts: Iterable[Text], run: RunSettings) -> Iterator[tuple[Text, ...]]:
+    """Yields all texts of each image of which the run settings select one.
+
+    What another text of the image says can decide on a sample, so no image is cut: the limit counts
+    texts, and the last image is taken whole. The texts are held in memory to bring those of an
+    image together, about 0.4 kB each.
+
+    Raises:
+      InputError: a selection is wrong, or a sample named in `only` is of no text.
+    """
+    by_image: dict[str, list[Text]] = {}
+    for text in texts:
+        by_image.setdefault(text.image, []).append(text)
+    return _select(((image, tuple(found)) for image, found in by_image.items()), run)
+
+
+def _select(
+    groups: Iterable[tuple[str, tuple[Text, ...]]], run: RunSettings
+) -> Iterator[tuple[Text, ...]]:
+    selection, missing, number = selection_of(run), set(run.only), 0
+    for image, group in groups:
+        named = {name for name in run.only for text in group if _is_of(name, text.text_id)}
+        if run.only and not named:
             continue
-        if not is_sampled(record.image, selection.sample) or number == selection.limit:
+        if not is_sampled(image, selection.sample):
             continue
-        number += 1
-        missing.discard(record.caption_id)
-        yield record
+        if selection.limit is not None and number >= selection.limit:
+            continue
+        number += len(group)
+        missing -= named
+        yield group
     if missing:
-        raise InputError(f"--only: there is no caption {min(missing)!r}")
+        raise InputError(f"--only: the source has no text for {min(missing)!r}")
+
+
+def _is_of(name: str, text_id: str) -> bool:
+    """Tells whether a name is that of a text or of a sample made of it."""
+    return name == text_id or name.startswith(f"{text_id}/")
 
 
 def batch_captions(captions: Iterable[CaptionRecord]) -> Iterator[CaptionBatch]:
@@ -85,17 +113,23 @@ def batch_captions(captions: Iterable[CaptionRecord]) -> Iterator[CaptionBatch]:
     return (CaptionBatch(captions=tuple(chunk)) for chunk in batched(captions, BATCH))
 
 
-def batch_images(captions: Iterable[CaptionRecord]) -> Iterator[CaptionBatch]:
-    """Yields batches of captions with all captions of an image in one batch, ordered by image.
-
-    The captions are held in memory to order them: about 0.4 kB each.
-    """
-    ordered = sorted(captions, key=lambda record: (record.image, record.caption_id))
+def batch_images(images: Iterable[tuple[CaptionRecord, ...]]) -> Iterator[CaptionBatch]:
+    """Yields batches of captions with all captions of an image in one batch."""
     batch: list[CaptionRecord] = []
-    for _, group in groupby(ordered, key=lambda record: record.image):
-        batch += group
+    for captions in images:
+        batch += captions
         if len(batch) >= BATCH:
             yield CaptionBatch(captions=tuple(batch))
             batch = []
     if batch:
         yield CaptionBatch(captions=tuple(batch))
+
+
+def check_at_least(flag: str, value: int, least: int) -> None:
+    """Checks a number of the command line.
+
+    Raises:
+      InputError: it is less than it may be.
+    """
+    if value < least:
+        raise InputError(f"{flag} {value}: expected {least} or more")

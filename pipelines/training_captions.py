@@ -9,29 +9,35 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import apache_beam as beam
 
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.hard_negatives.records import NEGATIVE_KINDS, NegativeKind
 from eqforge.generators.text.lexicon import load_lexicon
+from eqforge.generators.text.llm.writer import WriterSettings
 from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.driver import Pipeline, Target, build_command
+from eqforge.pipelines.header import WORK
 from eqforge.pipelines.settings import Mode
 from eqforge.pipelines.text import (
     CaptionDataset,
     batch_images,
+    check_at_least,
     check_images,
     image_folder,
     media_root,
-    select_captions,
+    select_images,
 )
+from eqforge.schemas import storage
 from eqforge.schemas.caption_sources import read_captions
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.text_tables import TRAINING_CAPTIONS
 from eqforge.transforms import training
-from eqforge.transforms.caption_edits import EditRules
+from eqforge.transforms.caption_edits import EditRules, writer_of
 from eqforge.transforms.dataset import WriteDataset
+from eqforge.transforms.ledger import Ledger
 from eqforge.transforms.perturb import tagger_of
 from eqforge.transforms.plan import PlanFiles, ReadPlan
 from eqforge.transforms.tables import files_for
@@ -53,11 +59,36 @@ class Config(CaptionDataset):
     negative_kinds: tuple[NegativeKind, ...] = NEGATIVE_KINDS
     """Kinds of hard negatives that are tried; the caption's seed decides which comes first."""
 
+    model: str | None = None
+    """A language model that writes the hard positives by the paper's prompts: a folder saved by
+    transformers, or an id on the Hugging Face hub. Without it they are made by rules."""
+
+    model_revision: str | None = None
+    """Branch, tag or commit of the model on the hub; a commit makes runs repeatable."""
+
+    model_device: str = "cpu"
+    """Device of the model as torch names it, such as cuda:0."""
+
+    model_dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    """Type of the model's weights."""
+
+    model_batch: int = 32
+    """Prompts completed at a time."""
+
+    model_sample: bool = False
+    """Draw the model's answers, each from its caption's seed, instead of the likeliest tokens."""
+
+    model_chat: bool = False
+    """Put the prompts into the model's chat template."""
+
+    model_retries: int = 3
+    """How often an answer that is not valid is asked for again, with the next seed."""
+
 
 def plan(config: Config) -> Iterator[CaptionBatch]:
     """Yields the captions in batches of whole images."""
     records = read_captions(config.captions, config.source)
-    yield from batch_images(select_captions(records, config.run))
+    yield from batch_images(select_images(records, config.run))
 
 
 def build(root: beam.Pipeline, target: Target[Config]) -> None:
@@ -78,10 +109,30 @@ def rules(config: Config) -> TrainingRules:
             lexicon=load_lexicon(config.lexicon),
             kinds=config.negative_kinds,
             spacy_model=config.spacy_model,
+            writer=writer(config),
+            retries=config.model_retries,
+            ledger=Ledger(
+                root=storage.join(config.run.output, WORK, "done"), step="rewrite", basis=None
+            ),
         ),
         captions=CaptionSettings(),
         images=image_folder(config.images, config.run),
         only=config.run.only,
+    )
+
+
+def writer(config: Config) -> WriterSettings | None:
+    """Returns the language model of a configuration; None where hard positives come from rules."""
+    if config.model is None:
+        return None
+    return WriterSettings(
+        model=config.model,
+        revision=config.model_revision,
+        device=config.model_device,
+        dtype=config.model_dtype,
+        batch_size=config.model_batch,
+        sample=config.model_sample,
+        chat=config.model_chat,
     )
 
 
@@ -91,11 +142,23 @@ def inputs(config: Config) -> tuple[Path, ...]:
 
 
 def check(config: Config) -> None:
-    """Checks images, tagger, lexicon and WordNet before any work."""
+    """Checks ranges, images, tagger, lexicon, WordNet and the model before any work.
+
+    Raises:
+      InputError: one of them is not what it has to be.
+      MissingExtra: a package that is needed is not installed.
+    """
+    if not config.negative_kinds:
+        raise InputError("--negative-kinds: name at least one kind")
+    check_at_least("--model-batch", config.model_batch, 1)
+    check_at_least("--model-retries", config.model_retries, 0)
     check_images(config.images)
     tagger_of(config.spacy_model)
     load_lexicon(config.lexicon)
     open_wordnet()
+    settings = writer(config)
+    if settings is not None:
+        writer_of(settings)
 
 
 def measure(batch: CaptionBatch) -> dict[str, int]:

@@ -47,6 +47,16 @@ class CaptionRecord:
     caption: str
     split: str = "all"
 
+    @property
+    def text_id(self) -> str:
+        """The id, as every kind of text has it."""
+        return self.caption_id
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The caption, as every kind of text has it."""
+        return (self.caption,)
+
 
 def read_captions(path: str | Path, source: Source | None = None) -> Iterator[CaptionRecord]:
     """Yields the captions of a file in its order.
@@ -210,17 +220,25 @@ def _flickr_line(
 
 
 def _read_flickr_annotations(path: Path) -> Iterator[CaptionRecord]:
-    with open(path, encoding="utf-8-sig", newline="") as stream:
-        for row in csv.DictReader(stream):
-            image, where = row["filename"], f"row of {row['filename']}: raw"
-            captions = decode((row["raw"] or "").encode(), list[str], path.name, where)
-            for position, caption in enumerate(captions):
-                yield CaptionRecord(
-                    caption_id=f"flickr30k/{image}#{position}",
-                    image=image,
-                    caption=caption,
-                    split=row["split"] or "all",
-                )
+    for row in _csv_rows(path):
+        image, where = row["filename"] or "", f"row of {row['filename']}: raw"
+        captions = decode((row["raw"] or "").encode(), list[str], path.name, where)
+        for position, caption in enumerate(captions):
+            yield CaptionRecord(
+                caption_id=f"flickr30k/{image}#{position}",
+                image=image,
+                caption=caption,
+                split=row["split"] or "all",
+            )
+
+
+def _csv_rows(path: Path) -> Iterator[dict[str, str | None]]:
+    """Yields the rows of a CSV file by column; a short row lacks the last ones."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as stream:
+            yield from csv.DictReader(stream)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path.name}: not readable as CSV in UTF-8: {error}") from error
 
 
 class _OwnLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,6 +14,7 @@ The last four are read as a JSON array or as JSON lines. A folder is an eqforge 
 files with the same fields, or with caption_0, caption_1, image_0_id and image_1_id.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,8 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.typed_json import read_lines
 
 Design = Literal["one_image", "two_by_two"]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,6 +52,17 @@ class TextPair:
     kind: str | None = None
     design: Design = "one_image"
 
+    @property
+    def text_id(self) -> str:
+        """The id, as every kind of text has it."""
+        return self.pair_id
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The captions, as every kind of text has them."""
+        extra = () if self.hard_positive is None else (self.hard_positive,)
+        return (self.positive, self.negative, *extra)
+
 
 def read_text_pairs(path: str | Path) -> Iterator[TextPair]:
     """Yields the text pairs of a file or of an eqforge dataset folder, in order.
@@ -56,14 +70,32 @@ def read_text_pairs(path: str | Path) -> Iterator[TextPair]:
     JSON lines and datasets stream; a JSON file is held in memory.
 
     Raises:
-      InputError: the file has none of the formats; the message names file, record and field.
+      InputError: the file has none of the formats, gives an id twice, or holds half of a surrogate
+        pair; the message names file, record and field.
     """
     path = Path(path)
+    return _checked(path.name, _pairs(_records(path)))
+
+
+def _records(path: Path) -> Iterator[tuple[str, Node]]:
     if path.is_dir():
-        return _pairs(_dataset_records(path))
+        return _dataset_records(path)
     if path.suffix in (".jsonl", ".ndjson"):
-        return _pairs(_json_line_records(path))
-    return _pairs(_json_records(load_json(path)))
+        return _json_line_records(path)
+    return _json_records(load_json(path))
+
+
+def _checked(file: str, pairs: Iterable[TextPair]) -> Iterator[TextPair]:
+    seen: set[str] = set()
+    for pair in pairs:
+        # JSON can escape half a surrogate pair, which no UTF-8 file can hold.
+        for text in (pair.pair_id, pair.image, pair.kind or "", *pair.texts):
+            if _SURROGATE.search(text):
+                raise InputError(f"{file}: record {pair.pair_id!r}: not valid Unicode: {text!r}")
+        if pair.pair_id in seen:
+            raise InputError(f"{file}: the id {pair.pair_id!r} stands twice")
+        seen.add(pair.pair_id)
+        yield pair
 
 
 def with_hard_positives(
@@ -112,14 +144,14 @@ def _dataset_records(folder: Path) -> Iterator[tuple[str, Node]]:
     files = sorted(folder.glob("data/samples-*.parquet"))
     if not files:
         raise InputError(f"{folder}: expected a dataset: data/samples-*.parquet is missing")
+    number = 0  # of the record in the dataset, for those without an id of their own
     for file in files:
-        row = 0
         table = pq.ParquetFile(file)
         columns = [name for name in table.schema_arrow.names if name in _DATASET_COLUMNS]
-        for batch in table.iter_batches(columns=columns):
-            for record in batch.to_pylist():
-                yield str(row), Node(file.name, f"row {row}", record)
-                row += 1
+        rows = (row for batch in table.iter_batches(columns=columns) for row in batch.to_pylist())
+        for position, row in enumerate(rows):
+            yield str(number), Node(file.name, f"row {position}", row)
+            number += 1
 
 
 def _pairs(records: Iterable[tuple[str, Node]]) -> Iterator[TextPair]:

@@ -1,8 +1,10 @@
-"""Makes a hard positive and a hard negative of free captions, by rules."""
+"""Makes a hard positive and a hard negative of free captions, by rules or by a language model."""
 
 import random
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.swap import Swap, swap_coordination
@@ -15,13 +17,25 @@ from eqforge.generators.text.hard_negatives.records import (
 )
 from eqforge.generators.text.hard_positives.free import NO_SYNONYM, Rewording, reword_caption
 from eqforge.generators.text.lexicon import Lexicon
+from eqforge.generators.text.llm.prompts import PROMPTS, PromptName
+from eqforge.generators.text.llm.rewrite import (
+    STEP_VERSION,
+    Rewrite,
+    RewriteRefusal,
+    rewrite_captions,
+)
+from eqforge.generators.text.llm.writer import CaptionWriter, WriterSettings
 from eqforge.schemas.caption_sources import CaptionRecord
 from eqforge.schemas.identity import derive_seed
 from eqforge.schemas.scores import Rejection
-from eqforge.transforms.perturb import tagger_of
+from eqforge.transforms.ledger import Ledger
+from eqforge.transforms.perturb import analyse_captions
+from eqforge.transforms.text_work import guarded
 
 VERSION = 1
+GENERATOR = f"eqforge.caption_edits {VERSION}"
 NO_NEGATIVE = "no_hard_negative"
+_WRITER_LOCK = threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,12 +46,14 @@ class CaptionEdit:
       kind: how it was edited, such as `swap/noun_phrase`, `replace/color` or `replace_object`.
       edited: the caption after the edit, with the spans of the edit before and after.
       original, replacement: the words exchanged by a lexicon; None otherwise.
+      generator: name and version of what made the edit; a model's with its revision and seed.
     """
 
     kind: str
     edited: EditedText
     original: str | None = None
     replacement: str | None = None
+    generator: str = GENERATOR
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,12 +65,18 @@ class EditRules:
       lexicon: words and replacements of hard positives.
       kinds: hard negatives that are tried; which one is drawn for a caption is up to its seed.
       spacy_model: a spaCy pipeline for the tags; None uses the lexicon tagger.
+      writer: the language model that writes the hard positives; None uses rules.
+      retries: how often an answer that is not taken is asked for again.
+      ledger: where the model's answers are kept, so that no run asks twice.
     """
 
     seed: int
     lexicon: Lexicon
     kinds: tuple[NegativeKind, ...] = NEGATIVE_KINDS
     spacy_model: str | None = None
+    writer: WriterSettings | None = None
+    retries: int = 3
+    ledger: Ledger | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,19 +95,125 @@ def edit_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list[E
     of an image have to come together.
     """
     records = list(captions)
-    analyses = tagger_of(rules.spacy_model).analyse([record.caption for record in records])
+    analyses = analyse_captions([record.caption for record in records], rules.spacy_model)
     by_image: dict[str, list[str]] = {}
     for record in records:
         by_image.setdefault(record.image, []).append(record.caption)
-    known = {image: known_words(texts) for image, texts in by_image.items()}
+    known = {image: guarded(partial(known_words, texts)) for image, texts in by_image.items()}
+    positives = _positives(records, analyses, rules)
     return [
         EditedCaption(
             record=record,
-            positive=_positive(analysis, record.caption_id, rules),
-            negative=_negative(analysis, record.caption_id, known[record.image], rules),
+            positive=positive,
+            negative=_guarded_negative(analysis, record.caption_id, known[record.image], rules),
         )
-        for record, analysis in zip(records, analyses, strict=True)
+        for record, analysis, positive in zip(records, analyses, positives, strict=True)
     ]
+
+
+def _positives(
+    records: list[CaptionRecord], analyses: list[Analysis | Rejection], rules: EditRules
+) -> list[CaptionEdit | Rejection]:
+    named = [(record.caption_id, a) for record, a in zip(records, analyses, strict=True)]
+    if rules.writer is None:
+        return [
+            analysis
+            if isinstance(analysis, Rejection)
+            else guarded(partial(_positive, analysis, caption_id, rules))
+            for caption_id, analysis in named
+        ]
+    asked = [(name, analysis) for name, analysis in named if not isinstance(analysis, Rejection)]
+    results = iter(_written(asked, rules, rules.writer).results if asked else ())
+    return [
+        analysis if isinstance(analysis, Rejection) else _taken(next(results))
+        for _, analysis in named
+    ]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenCaption:
+    """What a language model made of one caption: a rewrite, or why there is none."""
+
+    name: str
+    rewrite: Rewrite | None = None
+    refusal: RewriteRefusal | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenCaptions:
+    """What a language model made of a batch, in its order."""
+
+    results: tuple[WrittenCaption, ...]
+
+
+def _written(
+    captions: list[tuple[str, Analysis]], rules: EditRules, settings: WriterSettings
+) -> WrittenCaptions:
+    """Returns the results for a batch; the model is asked once, however often a build starts."""
+    with _WRITER_LOCK:
+        writer = writer_of(settings)
+        inputs = [
+            *(writer.fingerprint, rules.seed, rules.retries, STEP_VERSION),
+            [[caption_id, analysis.text] for caption_id, analysis in captions],
+        ]
+        if rules.ledger is None:
+            return _ask(captions, rules, writer)
+        return rules.ledger.remember(inputs, WrittenCaptions, lambda: _ask(captions, rules, writer))
+
+
+@lru_cache(maxsize=1)
+def writer_of(settings: WriterSettings) -> CaptionWriter:
+    """Returns a language model, loaded once in every process."""
+    return CaptionWriter(settings)
+
+
+def _ask(
+    captions: list[tuple[str, Analysis]], rules: EditRules, writer: CaptionWriter
+) -> WrittenCaptions:
+    """Asks for each caption by the prompt that its seed draws among those that apply."""
+    by_prompt: dict[PromptName, list[int]] = {}
+    for place, (caption_id, analysis) in enumerate(captions):
+        by_prompt.setdefault(_prompt_of(caption_id, analysis, rules.seed), []).append(place)
+    results: list[WrittenCaption] = [WrittenCaption(name=writer.name)] * len(captions)
+    for prompt, places in sorted(by_prompt.items()):
+        answers = rewrite_captions(
+            [captions[place] for place in places],
+            writer,
+            prompt,
+            run_seed=rules.seed,
+            sample=writer.settings.sample,
+            retries=rules.retries,
+        )
+        for place, answer in zip(places, answers, strict=True):
+            results[place] = (
+                WrittenCaption(name=writer.name, rewrite=answer)
+                if isinstance(answer, Rewrite)
+                else WrittenCaption(name=writer.name, refusal=answer)
+            )
+    return WrittenCaptions(results=tuple(results))
+
+
+def _prompt_of(caption_id: str, analysis: Analysis, seed: int) -> PromptName:
+    """SWAP where it applies, as in the paper; else one of the REPLACE prompts."""
+    if PROMPTS["swap"].applies_to(analysis.text):
+        return "swap"
+    others = sorted(name for name in PROMPTS if name != "swap")
+    return random.Random(derive_seed(seed, caption_id, "prompt", VERSION)).choice(others)
+
+
+def _taken(written: WrittenCaption) -> CaptionEdit | Rejection:
+    if written.rewrite is None:
+        assert written.refusal is not None
+        refusal = written.refusal
+        detail = f"{refusal.prompt}, {refusal.attempts} answers, the last: {refusal.answer[:150]}"
+        return Rejection(reason=refusal.reason, detail=detail)
+    rewrite = written.rewrite
+    seed = "greedy" if rewrite.seed is None else f"seed {rewrite.seed}"
+    return CaptionEdit(
+        kind=f"llm/{rewrite.prompt}",
+        edited=rewrite.edited,
+        generator=f"{written.name} {seed}",
+    )
 
 
 def _positive(analysis: Analysis, caption_id: str, rules: EditRules) -> CaptionEdit | Rejection:
@@ -104,6 +232,19 @@ def _positive(analysis: Analysis, caption_id: str, rules: EditRules) -> CaptionE
         original=found.entry.word,
         replacement=found.entry.replacement,
     )
+
+
+def _guarded_negative(
+    analysis: Analysis | Rejection,
+    caption_id: str,
+    known: frozenset[str] | Rejection,
+    rules: EditRules,
+) -> CaptionEdit | Rejection:
+    if isinstance(analysis, Rejection):
+        return analysis
+    if isinstance(known, Rejection):
+        return known
+    return guarded(partial(_negative, analysis, caption_id, known, rules))
 
 
 def _negative(

@@ -2,13 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import apache_beam as beam
 
+from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.coordination.swap import SwapRefusal, swap_coordination, swap_phrases
 from eqforge.generators.text.hard_positives.corrected import record_id, reword_foil
-from eqforge.generators.text.hard_positives.published import replace_as_published
+from eqforge.generators.text.hard_positives.published import (
+    PublishedTriple,
+    replace_as_published,
+)
 from eqforge.generators.text.hard_positives.reconcile import reconcile_image
 from eqforge.generators.text.hard_positives.records import HardPositive, Refusal
 from eqforge.generators.text.inflection import with_inflections
@@ -18,7 +22,7 @@ from eqforge.schemas.caption_sources import CaptionRecord
 from eqforge.schemas.clips import Tally
 from eqforge.schemas.scores import Rejection
 from eqforge.schemas.spans import Span
-from eqforge.schemas.tables import ImageRow, Reject
+from eqforge.schemas.tables import Reject
 from eqforge.schemas.text_pairs import TextPair
 from eqforge.schemas.text_tables import HardPositiveSample
 from eqforge.schemas.vl_checklist import VlChecklistRecord
@@ -26,10 +30,11 @@ from eqforge.transforms import progress
 from eqforge.transforms.caption_edits import CaptionEdit, EditedCaption, EditRules, edit_captions
 from eqforge.transforms.images import ImageFolder
 from eqforge.transforms.perturb import tagger_of
-from eqforge.transforms.text_work import CAPTIONS, TextWork
+from eqforge.transforms.text_work import TextWork, admit_texts, guarded, is_wanted, reject
 
 HARD_POSITIVES = "hard_positives"
 GENERATOR = "eqforge.hard_positives 1"
+LIMITS = CaptionSettings(max_tokens=None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,39 +55,14 @@ class FoilRecord:
         """The id of the record; its samples' ids begin with it."""
         return record_id(self.record, self.kind, self.group)
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PairRecord:
-    """A text pair of a file."""
-
-    pair: TextPair
-
     @property
-    def image(self) -> str:
-        """The image as the source names it."""
-        return self.pair.image
-
-    @property
-    def text_id(self) -> str:
-        """The id of the pair, and of its sample."""
-        return self.pair.pair_id
+    def texts(self) -> tuple[str, ...]:
+        """The captions, true and false."""
+        return (*self.record.positives, *self.record.negatives)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FreeRecord:
-    """A caption without a negative."""
-
-    caption: CaptionRecord
-
-    @property
-    def image(self) -> str:
-        """The image as the source names it."""
-        return self.caption.image
-
-    @property
-    def text_id(self) -> str:
-        """The id of the caption, and of its sample."""
-        return self.caption.caption_id
+Text = FoilRecord | TextPair | CaptionRecord
+Outcome = HardPositiveSample | Rejection
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,13 +75,9 @@ class ImageTexts:
     captions: tuple[CaptionRecord, ...] = ()
 
     @property
-    def text_ids(self) -> list[str]:
-        """The ids of everything said of the image."""
-        return [
-            *(foil.text_id for foil in self.foils),
-            *(pair.pair_id for pair in self.pairs),
-            *(caption.caption_id for caption in self.captions),
-        ]
+    def records(self) -> tuple[Text, ...]:
+        """Everything said of the image."""
+        return (*self.foils, *self.pairs, *self.captions)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,103 +108,115 @@ class HardPositiveRules:
     only: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Made:
+    """What was made of one record.
+
+    Attributes:
+      record: the record.
+      candidates: the ids of the samples that could be.
+      outcomes: the samples, or why there is none.
+    """
+
+    record: Text
+    candidates: tuple[str, ...]
+    outcomes: tuple[Outcome, ...]
+
+
 def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork:
-    """Returns the hard positives of a batch of images.
+    """Returns the hard positives of a batch of whole images.
 
     Source: Kamath et al., "The Hard Positive Truth about Vision-Language Compositionality",
       section 3.4 and appendix A.
     """
+    records = [record for texts in batch.images for record in texts.records]
+    admitted = admit_texts(records, LIMITS, rules.images, rules.only)
     samples: list[HardPositiveSample] = []
-    rejects: list[Reject] = []
-    images: dict[str, ImageRow] = {}
-    records = admitted = 0
-    free = [caption for texts in batch.images for caption in texts.captions]
-    edited = {made.record.caption_id: made for made in edit_captions(free, rules.edits)}
-    for texts in batch.images:
-        names = texts.text_ids
-        found = None if rules.images is None else rules.images.find(texts.image)
-        records += len(names)
-        if isinstance(found, Rejection):
-            rejects += (_reject(texts.image, name, CAPTIONS, found) for name in names)
-            continue
-        admitted += len(names)
-        if found is not None:
-            images[found.image_id] = found
-        free_results = (_free(edited[caption.caption_id]) for caption in texts.captions)
-        for result in (*_results(texts, rules), *free_results):
-            if isinstance(result, Refusal):
-                refusal = Rejection(reason=result.reason, detail=result.detail)
-                rejects.append(_reject(texts.image, result.record_id, HARD_POSITIVES, refusal))
-            else:
-                samples.append(_with_image(result, found))
-    kept = [sample for sample in samples if not rules.only or sample.sample_id in rules.only]
-    refused = sum(reject.stage == HARD_POSITIVES for reject in rejects)
+    rejects: list[Reject] = list(admitted.rejects)
+    candidates = 0
+    for made in _make(admitted.records, rules):
+        record = made.record
+        candidates += sum(is_wanted(name, rules.only) for name in made.candidates)
+        for found in made.outcomes:
+            if isinstance(found, HardPositiveSample):
+                if is_wanted(found.sample_id, rules.only):
+                    samples.append(replace(found, image_id=admitted.image_id(record)))
+            elif is_wanted(record.text_id, rules.only):
+                rejects.append(reject(record, record.text_id, HARD_POSITIVES, found))
     return TextWork(
-        samples=tuple(kept),
-        images=tuple(images.values()),
+        samples=tuple(samples),
+        images=admitted.images_of(samples),
         rejects=tuple(rejects),
         tallies=(
-            Tally(stage=CAPTIONS, candidates=records, kept=admitted),
-            Tally(stage=HARD_POSITIVES, candidates=len(kept) + refused, kept=len(kept)),
+            admitted.tally,
+            Tally(stage=HARD_POSITIVES, candidates=candidates, kept=len(samples)),
         ),
     )
 
 
-def _reject(image: str, candidate_id: str, stage: str, rejection: Rejection) -> Reject:
-    return Reject(
-        candidate_id=candidate_id,
-        stage=stage,
-        reason=rejection.reason,
-        value=rejection.value,
-        threshold=rejection.threshold,
-        detail=rejection.detail,
-        source_id=image,
-        source_path=image,
-    )
-
-
-def _with_image(sample: HardPositiveSample, image: ImageRow | None) -> HardPositiveSample:
-    return sample if image is None else replace(sample, image_id=image.image_id)
-
-
-def _results(texts: ImageTexts, rules: HardPositiveRules) -> Iterator[HardPositiveSample | Refusal]:
+def _make(records: tuple[Text, ...], rules: HardPositiveRules) -> Iterator[_Made]:
+    foils = [record for record in records if isinstance(record, FoilRecord)]
     if rules.published:
-        for foil in texts.foils:
-            yield from _published(foil, rules.lexicon)
+        yield from (_published(foil, rules.lexicon) for foil in foils)
     else:
-        yield from _corrected(texts, rules)
-    for pair in texts.pairs:
-        yield _swapped(pair, rules)
+        for group in _by_image(foils).values():
+            found = _corrected(group, rules)
+            yield from (_one(foil, found.get(foil.text_id)) for foil in group)
+    for pair in records:
+        if isinstance(pair, TextPair):
+            yield _one(pair, guarded(partial(_swapped, pair, rules)))
+    free = [record for record in records if isinstance(record, CaptionRecord)]
+    for edited in edit_captions(free, rules.edits):
+        yield _one(edited.record, _free(edited))
 
 
-def _published(foil: FoilRecord, lexicon: Lexicon) -> Iterator[HardPositiveSample | Refusal]:
-    name = foil.text_id
-    rows = replace_as_published(foil.record, foil.kind, foil.group, lexicon)
+def _by_image(foils: list[FoilRecord]) -> dict[str, list[FoilRecord]]:
+    groups: dict[str, list[FoilRecord]] = {}
+    for foil in foils:
+        groups.setdefault(foil.image, []).append(foil)
+    return groups
+
+
+def _one(record: Text, outcome: Outcome | None) -> _Made:
+    """Returns the books of a record that gives one sample; None, nothing, would not balance."""
+    outcomes = () if outcome is None else (outcome,)
+    return _Made(record=record, candidates=(record.text_id,), outcomes=outcomes)
+
+
+def _published(foil: FoilRecord, lexicon: Lexicon) -> _Made:
+    rows = guarded(lambda: replace_as_published(foil.record, foil.kind, foil.group, lexicon))
+    if isinstance(rows, Rejection):
+        return _one(foil, rows)
     if not rows:
-        yield Refusal(record_id=name, reason="not_selected", detail=foil.record.positives[0])
-    for row in rows:
-        edit = word_edit(row.caption, row.hard_positive)
-        foiled = word_edit(row.caption, row.hard_negative)
-        yield HardPositiveSample(
-            sample_id=f"{name}/{row.pass_number}",
-            image=row.image,
-            image_id=None,
-            split="all",
-            caption=row.caption,
-            hard_positive=row.hard_positive,
-            hard_negative=row.hard_negative,
-            hard_positive_kind=f"replace/{row.kind}",
-            hard_negative_kind=f"vl-checklist/{row.kind}",
-            group=row.group,
-            original=row.entry.word,
-            replacement=row.entry.replacement,
-            caption_spans=_spans(edit.spans_0),
-            hard_positive_spans=_spans(edit.spans_1),
-            foil_spans=_spans(foiled.spans_0),
-            hard_negative_spans=_spans(foiled.spans_1),
-            repairs=(),
-            generator=f"{GENERATOR} paper",
-        )
+        return _one(foil, Rejection(reason="not_selected", detail=foil.record.positives[0]))
+    samples = [_published_sample(foil, row) for row in rows]
+    names = tuple(f"{foil.text_id}/{row.pass_number}" for row in rows)
+    return _Made(record=foil, candidates=names, outcomes=tuple(samples))
+
+
+def _published_sample(foil: FoilRecord, row: PublishedTriple) -> HardPositiveSample:
+    edit = word_edit(row.caption, row.hard_positive)
+    foiled = word_edit(row.caption, row.hard_negative)
+    return HardPositiveSample(
+        sample_id=f"{foil.text_id}/{row.pass_number}",
+        image=row.image,
+        image_id=None,
+        split="all",
+        caption=row.caption,
+        hard_positive=row.hard_positive,
+        hard_negative=row.hard_negative,
+        hard_positive_kind=f"replace/{row.kind}",
+        hard_negative_kind=f"vl-checklist/{row.kind}",
+        group=row.group,
+        original=row.entry.word,
+        replacement=row.entry.replacement,
+        caption_spans=_spans(edit.spans_0),
+        hard_positive_spans=_spans(edit.spans_1),
+        foil_spans=_spans(foiled.spans_0),
+        hard_negative_spans=_spans(foiled.spans_1),
+        repairs=(),
+        generator=f"{GENERATOR} paper",
+    )
 
 
 def _spans(pairs: tuple[tuple[int, int], ...]) -> tuple[Span, ...]:
@@ -240,22 +228,33 @@ def _inflected(lexicon: Lexicon) -> Lexicon:
     return with_inflections(lexicon)
 
 
-def _corrected(
-    texts: ImageTexts, rules: HardPositiveRules
-) -> Iterator[HardPositiveSample | Refusal]:
-    candidates: list[HardPositive] = []
+def _corrected(foils: list[FoilRecord], rules: HardPositiveRules) -> dict[str, Outcome]:
+    """Returns the outcome of each record of one image, by its id."""
     lexicon = _inflected(rules.lexicon)
-    for foil in texts.foils:
-        result = reword_foil(
-            foil.record, foil.kind, foil.group, lexicon, allow_weak=rules.allow_weak
-        )
-        if isinstance(result, Refusal):
-            yield result
+    outcomes: dict[str, Outcome] = {}
+    candidates: list[HardPositive] = []
+    for foil in foils:
+        make = partial(reword_foil, foil.record, foil.kind, foil.group, lexicon)
+        found = guarded(partial(make, allow_weak=rules.allow_weak))
+        if isinstance(found, HardPositive):
+            candidates.append(found)
         else:
-            candidates.append(result)
-    true = [foil.record.positives[0] for foil in texts.foils]
-    for reconciled in reconcile_image(candidates, true):
-        yield reconciled if isinstance(reconciled, Refusal) else _corrected_sample(reconciled)
+            outcomes[foil.text_id] = _rejection(found)
+    true = [foil.record.positives[0] for foil in foils]
+    reconciled = guarded(lambda: list(reconcile_image(candidates, true)))
+    if isinstance(reconciled, Rejection):
+        return outcomes | {candidate.record_id: reconciled for candidate in candidates}
+    for result in reconciled:
+        outcomes[result.record_id] = (
+            _corrected_sample(result) if isinstance(result, HardPositive) else _rejection(result)
+        )
+    return outcomes
+
+
+def _rejection(refusal: Refusal | Rejection) -> Rejection:
+    if isinstance(refusal, Rejection):
+        return refusal
+    return Rejection(reason=refusal.reason, detail=refusal.detail)
 
 
 def _corrected_sample(found: HardPositive) -> HardPositiveSample:
@@ -281,14 +280,14 @@ def _corrected_sample(found: HardPositive) -> HardPositiveSample:
     )
 
 
-def _swapped(pair: TextPair, rules: HardPositiveRules) -> HardPositiveSample | Refusal:
+def _swapped(pair: TextPair, rules: HardPositiveRules) -> Outcome:
     """Returns a text pair with its positive swapped around "and", as in SWAP."""
     swap = swap_phrases(pair.positive)
     if isinstance(swap, SwapRefusal) and not rules.published:
         (analysis,) = tagger_of(rules.edits.spacy_model).analyse([pair.positive])
         swap = swap_coordination(analysis)
     if isinstance(swap, SwapRefusal):
-        return Refusal(record_id=pair.pair_id, reason=swap.reason, detail=swap.detail)
+        return Rejection(reason=swap.reason, detail=swap.detail)
     foiled = word_edit(pair.positive, pair.negative)
     return HardPositiveSample(
         sample_id=pair.pair_id,
@@ -312,12 +311,12 @@ def _swapped(pair: TextPair, rules: HardPositiveRules) -> HardPositiveSample | R
     )
 
 
-def _free(made: EditedCaption) -> HardPositiveSample | Refusal:
+def _free(made: EditedCaption) -> Outcome:
     """Returns a free caption with its hard positive and hard negative, or which is missing."""
     record = made.record
     for edit in (made.positive, made.negative):
         if isinstance(edit, Rejection):
-            return Refusal(record_id=record.caption_id, reason=edit.reason, detail=edit.detail)
+            return edit
     assert isinstance(made.positive, CaptionEdit)
     assert isinstance(made.negative, CaptionEdit)
     return HardPositiveSample(

@@ -1,5 +1,6 @@
 """A user's folder of images: each is checked, and taken into the media store as it is."""
 
+import errno
 import io
 import warnings
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from eqforge.transforms.minimality import view
 
 SUFFIXES = {"JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp"}
 REMEMBERED = 4_096
+# Errors of one file; any other, such as too many open files, is of the machine and ends the run.
+UNREADABLE = frozenset({errno.EACCES, errno.EPERM, errno.EIO, errno.ENOENT, errno.ESTALE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,13 @@ def _find(folder: ImageFolder, name: str) -> ImageRow | Rejection:
     if isinstance(path, MissedVideo):
         reason = {"video_missing": "image_missing"}.get(path.reason, path.reason)
         return Rejection(reason=reason, detail=path.detail)
-    with open(path, "rb") as stream:
-        data = stream.read()
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read()
+    except OSError as error:
+        if error.errno not in UNREADABLE:
+            raise
+        return Rejection(reason="undecodable_image", detail=f"cannot be read: {error.strerror}")
     return _store(folder, data)
 
 

@@ -1,5 +1,6 @@
 """Perturbs captions in all 13 ways, and measures each caption once."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
@@ -9,15 +10,25 @@ from eqforge.generators.text.analysis import Analysis, Tagger
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.granularity import measure_granularity
 from eqforge.generators.text.perturbations.perturb import perturb_all
+from eqforge.generators.text.perturbations.record import PERTURBATIONS as NAMES
 from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.generators.text.taggers import load_tagger
 from eqforge.schemas.caption_sources import CaptionRecord
 from eqforge.schemas.clips import Tally
-from eqforge.schemas.tables import ImageRow
+from eqforge.schemas.scores import Rejection
+from eqforge.schemas.tables import Reject
 from eqforge.schemas.text_tables import MeasuredCaption, PerturbedCaption
 from eqforge.transforms import progress
+from eqforge.transforms.clip_work import error_rejection
 from eqforge.transforms.images import ImageFolder
-from eqforge.transforms.text_work import CaptionBatch, TextWork, admit_captions
+from eqforge.transforms.text_work import (
+    CaptionBatch,
+    TextWork,
+    admit_texts,
+    guarded,
+    is_wanted,
+    reject,
+)
 
 PERTURBATIONS = "perturbations"
 
@@ -49,35 +60,70 @@ def tagger_of(spacy_model: str | None) -> Tagger:
     return load_tagger(spacy_model)
 
 
+def analyse_captions(
+    captions: Sequence[str], spacy_model: str | None
+) -> list[Analysis | Rejection]:
+    """Returns the analysis of each caption; a rejection for one on which the tagger fails."""
+    try:
+        return list(tagger_of(spacy_model).analyse(captions))
+    except Exception as error:
+        if len(captions) == 1:
+            return [error_rejection(error)]
+        return [found for text in captions for found in analyse_captions([text], spacy_model)]
+
+
 def perturb_batch(batch: CaptionBatch, rules: PerturbationRules) -> TextWork:
     """Returns the perturbed and the measured captions of a batch; each is analysed once.
 
     Source: Hendriksen et al., "Benchmark Granularity and Model Robustness for Image-Text
       Retrieval", sections 3 and 4.
     """
-    admitted = admit_captions(batch.captions, rules.captions, rules.images)
-    tagger = tagger_of(rules.spacy_model)
-    analyses = tagger.analyse([record.caption for record, _ in admitted.captions])
+    admitted = admit_texts(batch.captions, rules.captions, rules.images, rules.only)
+    analyses = analyse_captions([r.caption for r in admitted.records], rules.spacy_model)
     samples: list[PerturbedCaption] = []
     measured: list[MeasuredCaption] = []
-    for (record, image), analysis in zip(admitted.captions, analyses, strict=True):
-        samples += _perturbed(record, image, analysis, rules)
-        measured.append(_measured(record, image, analysis))
-    kept = [sample for sample in samples if not rules.only or sample.sample_id in rules.only]
+    rejects: list[Reject] = list(admitted.rejects)
+    candidates = 0
+    for record, analysis in zip(admitted.records, analyses, strict=True):
+        names = [f"{record.caption_id}/{name}" for name in NAMES]
+        wanted = [name for name in names if is_wanted(name, rules.only)]
+        candidates += len(wanted)
+        made = _make(record, admitted.image_id(record), analysis, rules)
+        if isinstance(made, Rejection):
+            rejects += (reject(record, name, PERTURBATIONS, made) for name in wanted)
+            continue
+        samples += (sample for sample in made[0] if is_wanted(sample.sample_id, rules.only))
+        measured.append(made[1])
     return TextWork(
-        samples=tuple(kept),
+        samples=tuple(samples),
         captions=tuple(measured),
-        images=admitted.images,
-        rejects=admitted.rejects,
+        images=admitted.images_of([*samples, *measured]),
+        rejects=tuple(rejects),
         tallies=(
             admitted.tally,
-            Tally(stage=PERTURBATIONS, candidates=len(kept), kept=len(kept)),
+            Tally(stage=PERTURBATIONS, candidates=candidates, kept=len(samples)),
         ),
     )
 
 
+def _make(
+    record: CaptionRecord,
+    image_id: str | None,
+    analysis: Analysis | Rejection,
+    rules: PerturbationRules,
+) -> tuple[list[PerturbedCaption], MeasuredCaption] | Rejection:
+    if isinstance(analysis, Rejection):
+        return analysis
+    return guarded(
+        lambda: (
+            _perturbed(record, image_id, analysis, rules),
+            _measured(record, image_id, analysis),
+        )
+    )
+
+
 def _perturbed(
-    record: CaptionRecord, image: ImageRow | None, analysis: Analysis, rules: PerturbationRules
+    record: CaptionRecord, image_id: str | None, analysis: Analysis, rules: PerturbationRules
 ) -> list[PerturbedCaption]:
     found = perturb_all(analysis, record.caption_id, rules.seed, rules.perturbations)
     return [
@@ -85,7 +131,7 @@ def _perturbed(
             sample_id=f"{record.caption_id}/{perturbation.name}",
             caption_id=record.caption_id,
             image=record.image,
-            image_id=None if image is None else image.image_id,
+            image_id=image_id,
             split=record.split,
             perturbation=perturbation.name,
             mode=perturbation.mode,
@@ -101,11 +147,11 @@ def _perturbed(
     ]
 
 
-def _measured(record: CaptionRecord, image: ImageRow | None, analysis: Analysis) -> MeasuredCaption:
+def _measured(record: CaptionRecord, image_id: str | None, analysis: Analysis) -> MeasuredCaption:
     return MeasuredCaption(
         caption_id=record.caption_id,
         image=record.image,
-        image_id=None if image is None else image.image_id,
+        image_id=image_id,
         split=record.split,
         caption=record.caption,
         tagger=analysis.tagger,

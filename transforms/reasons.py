@@ -5,6 +5,7 @@ from typing import Final
 
 from eqforge.generators.text.coordination.conjuncts import SWAP_REFUSALS
 from eqforge.generators.text.hard_positives.records import REFUSALS
+from eqforge.generators.text.llm.validate import REWRITE_REFUSALS
 from eqforge.schemas.frames import FRAME_REASONS
 from eqforge.schemas.scores import CAPTION_REASONS, IMAGE_REASONS, PAIR_REASONS
 
@@ -14,6 +15,7 @@ _EDITS = {
     "no_lexicon_word": "The caption has no word of the lexicon whose sense is plain.",
     "no_hard_negative": "No kind of hard negative fits the caption.",
     **{reason: text for reason, text in SWAP_REFUSALS.items() if reason != "no_and"},
+    **REWRITE_REFUSALS,
 }
 
 STAGE_REASONS: Final[Mapping[str, Mapping[str, str]]] = {

@@ -2,16 +2,37 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption
 from eqforge.schemas.caption_sources import CaptionRecord
 from eqforge.schemas.clips import Tally
 from eqforge.schemas.scores import Rejection
 from eqforge.schemas.tables import ImageRow, Reject
+from eqforge.transforms.clip_work import error_rejection
 from eqforge.transforms.images import ImageFolder
 
 CAPTIONS = "captions"
+Made = TypeVar("Made")
+
+
+class SourceText(Protocol):
+    """What a source says of an image: a caption, or a caption and a false one."""
+
+    @property
+    def image(self) -> str:
+        """The image as the source names it."""
+
+    @property
+    def text_id(self) -> str:
+        """Unique in the source; a sample's id is this, or this with more behind a slash."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Every text of it."""
+
+
+Text = TypeVar("Text", bound=SourceText)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,8 +61,31 @@ class TextWork:
     tallies: tuple[Tally, ...] = ()
 
 
-def reject(record: CaptionRecord, candidate_id: str, stage: str, rejection: Rejection) -> Reject:
-    """Returns the reject of a candidate made from a caption."""
+def is_wanted(name: str, only: tuple[str, ...]) -> bool:
+    """Tells whether a record or sample is asked for; all are where nothing is named.
+
+    It is if it is named itself, if a sample of it is, or if the record is that it was made of.
+    """
+    return not only or any(
+        name == other or other.startswith(f"{name}/") or name.startswith(f"{other}/")
+        for other in only
+    )
+
+
+def guarded(make: Callable[[], Made]) -> Made | Rejection:
+    """Returns what a function makes of one record; a rejection where the record breaks it.
+
+    Raises:
+      EqforgeError, OSError, MemoryError: the failure is of the run; see `error_rejection`.
+    """
+    try:
+        return make()
+    except Exception as error:
+        return error_rejection(error)
+
+
+def reject(record: SourceText, candidate_id: str, stage: str, rejection: Rejection) -> Reject:
+    """Returns the reject of a candidate made from a text."""
     return Reject(
         candidate_id=candidate_id,
         stage=stage,
@@ -55,43 +99,78 @@ def reject(record: CaptionRecord, candidate_id: str, stage: str, rejection: Reje
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Admitted:
-    """The captions of a batch that can be worked on, and the books of those that cannot.
+class Admitted(Generic[Text]):
+    """The texts of a batch that can be worked on, and the books of those that are asked for.
 
     Attributes:
-      captions: the captions, each with its image's row; None where no folder of images was named.
-      rejects: the others.
+      records: the texts, those too that are only there because their image is asked for.
+      images: the image of each text, by the text's id; none where no folder was named.
+      rejects: those asked for that cannot be worked on.
       tally: the books of the stage.
     """
 
-    captions: tuple[tuple[CaptionRecord, ImageRow | None], ...]
+    records: tuple[Text, ...]
+    images: dict[str, ImageRow]
     rejects: tuple[Reject, ...]
     tally: Tally
 
-    @property
-    def images(self) -> tuple[ImageRow, ...]:
-        """The images of the captions, each once."""
-        rows = {row.image_id: row for _, row in self.captions if row is not None}
-        return tuple(rows.values())
+    def image_id(self, record: Text) -> str | None:
+        """Returns the id of a text's image; None where no folder of images was named."""
+        image = self.images.get(record.text_id)
+        return None if image is None else image.image_id
+
+    def images_of(self, rows: Iterable[Any]) -> tuple[ImageRow, ...]:
+        """Returns the images that some rows refer to, each once."""
+        used = {row.image_id for row in rows}
+        by_id = {row.image_id: row for row in self.images.values()}
+        return tuple(image for image_id, image in by_id.items() if image_id in used)
 
 
-def admit_captions(
-    captions: Iterable[CaptionRecord], settings: CaptionSettings, images: ImageFolder | None
-) -> Admitted:
-    """Checks captions, and finds their images where a folder is named."""
-    admitted: list[tuple[CaptionRecord, ImageRow | None]] = []
+def admit_texts(
+    records: Iterable[Text],
+    settings: CaptionSettings,
+    images: ImageFolder | None,
+    only: tuple[str, ...] = (),
+) -> Admitted[Text]:
+    """Checks texts, and finds their images where a folder is named.
+
+    Args:
+      records: the texts.
+      settings: what each text may be.
+      images: the folder of images.
+      only: ids of the samples asked for; empty asks for all.
+    """
+    admitted: list[Text] = []
+    found: dict[str, ImageRow] = {}
     rejects: list[Reject] = []
-    for record in captions:
-        rejection = lint_caption(record.caption.strip(), settings)
-        found = None if rejection is not None or images is None else images.find(record.image)
-        if isinstance(found, Rejection):
-            rejection = found
+    candidates = 0
+    for record in records:
+        wanted = is_wanted(record.text_id, only)
+        candidates += wanted
+        checked = _check(record, settings, images)
+        if not isinstance(checked, Rejection):
+            admitted.append(record)
+            found.update({} if checked is None else {record.text_id: checked})
+        elif wanted:
+            rejects.append(reject(record, record.text_id, CAPTIONS, checked))
+    kept = sum(is_wanted(record.text_id, only) for record in admitted)
+    return Admitted(
+        records=tuple(admitted),
+        images=found,
+        rejects=tuple(rejects),
+        tally=Tally(stage=CAPTIONS, candidates=candidates, kept=kept),
+    )
+
+
+def _check(
+    record: SourceText, settings: CaptionSettings, images: ImageFolder | None
+) -> ImageRow | Rejection | None:
+    """Returns why a text cannot be worked on, or its image where a folder is named."""
+    for text in record.texts:
+        rejection = lint_caption(text.strip(), settings)
         if rejection is not None:
-            rejects.append(reject(record, record.caption_id, CAPTIONS, rejection))
-        else:
-            admitted.append((record, found if isinstance(found, ImageRow) else None))
-    tally = Tally(stage=CAPTIONS, candidates=len(rejects) + len(admitted), kept=len(admitted))
-    return Admitted(captions=tuple(admitted), rejects=tuple(rejects), tally=tally)
+            return rejection
+    return None if images is None else guarded(lambda: images.find(record.image))
 
 
 def field_of(name: str) -> Callable[[TextWork], Iterator[Any]]:

@@ -8,15 +8,21 @@ import apache_beam as beam
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.schemas.clips import Tally
 from eqforge.schemas.scores import Rejection
-from eqforge.schemas.tables import ImageRow, Reject
+from eqforge.schemas.tables import Reject
 from eqforge.schemas.text_tables import TrainingCaption
 from eqforge.transforms import progress
-from eqforge.transforms.caption_edits import EditedCaption, EditRules, edit_captions
+from eqforge.transforms.caption_edits import CaptionEdit, EditedCaption, EditRules, edit_captions
 from eqforge.transforms.images import ImageFolder
-from eqforge.transforms.text_work import CaptionBatch, TextWork, admit_captions, reject
+from eqforge.transforms.text_work import (
+    CaptionBatch,
+    TextWork,
+    admit_texts,
+    is_wanted,
+    reject,
+)
 
 TEXTS = "training_texts"
-GENERATOR = "eqforge.caption_edits 1"
+ROLES = ("original", "hard_positive", "hard_negative")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,26 +48,29 @@ def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
     Source: Kamath et al., "The Hard Positive Truth about Vision-Language Compositionality",
       section 5: a caption, a hard positive and a hard negative of each caption of COCO.
     """
-    admitted = admit_captions(batch.captions, rules.captions, rules.images)
-    images = {record.caption_id: image for record, image in admitted.captions}
+    admitted = admit_texts(batch.captions, rules.captions, rules.images, rules.only)
+    candidates = [f"{record.caption_id}/{role}" for record in admitted.records for role in ROLES]
     samples: list[TrainingCaption] = []
     rejects: list[Reject] = list(admitted.rejects)
-    for edited in edit_captions((record for record, _ in admitted.captions), rules.edits):
-        for text in _texts(edited, images[edited.record.caption_id]):
-            if rules.only and _id_of(text) not in rules.only:
+    for edited in edit_captions(admitted.records, rules.edits):
+        for text in _texts(edited, admitted.image_id(edited.record)):
+            if not is_wanted(_id_of(text), rules.only):
                 continue
             if isinstance(text, Reject):
                 rejects.append(text)
             else:
                 samples.append(text)
-    refused = len(rejects) - len(admitted.rejects)
     return TextWork(
         samples=tuple(samples),
-        images=admitted.images,
+        images=admitted.images_of(samples),
         rejects=tuple(rejects),
         tallies=(
             admitted.tally,
-            Tally(stage=TEXTS, candidates=len(samples) + refused, kept=len(samples)),
+            Tally(
+                stage=TEXTS,
+                candidates=sum(is_wanted(name, rules.only) for name in candidates),
+                kept=len(samples),
+            ),
         ),
     )
 
@@ -70,30 +79,30 @@ def _id_of(text: TrainingCaption | Reject) -> str:
     return text.candidate_id if isinstance(text, Reject) else text.sample_id
 
 
-def _texts(edited: EditedCaption, image: ImageRow | None) -> Iterator[TrainingCaption | Reject]:
+def _texts(edited: EditedCaption, image_id: str | None) -> Iterator[TrainingCaption | Reject]:
     record = edited.record
-    yield _row(edited, image, "original", record.caption, None)
+    yield _row(edited, image_id, "original", record.caption, None)
     for role, made in (("hard_positive", edited.positive), ("hard_negative", edited.negative)):
         if isinstance(made, Rejection):
             yield reject(record, f"{record.caption_id}/{role}", TEXTS, made)
         else:
-            yield _row(edited, image, role, made.edited.text, made.kind)
+            yield _row(edited, image_id, role, made.edited.text, made)
 
 
 def _row(
-    edited: EditedCaption, image: ImageRow | None, role: str, text: str, kind: str | None
+    edited: EditedCaption, image_id: str | None, role: str, text: str, made: CaptionEdit | None
 ) -> TrainingCaption:
     record = edited.record
     return TrainingCaption(
         sample_id=f"{record.caption_id}/{role}",
         caption_id=record.caption_id,
         image=record.image,
-        image_id=None if image is None else image.image_id,
+        image_id=image_id,
         split=record.split,
         role=role,
         text=text,
-        kind=kind,
-        generator=None if kind is None else GENERATOR,
+        kind=None if made is None else made.kind,
+        generator=None if made is None else made.generator,
     )
 
 

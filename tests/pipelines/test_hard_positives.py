@@ -1,4 +1,5 @@
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,7 @@ def test_free_captions_get_both_texts_by_rules(tmp_path: Path) -> None:
         (["--pairs", "p.json", "--vl-checklist", "."], "name one source"),
         (["--pairs", "none.json"], "none.json: no such file"),
         (["--vl-checklist", ".", "--kinds", "colour"], "--kinds colour: expected attribute or"),
+        (["--vl-checklist", ".", "--kinds"], "--kinds"),
     ],
 )
 def test_a_wrong_source_is_one_message_and_status_2(
@@ -180,3 +182,123 @@ def test_only_and_limit_select_records(checklist: Path, tmp_path: Path) -> None:
 
     assert row == next(found for found in everything if found["sample_id"] == name)
     assert len(build(tmp_path / "two", "--vl-checklist", checklist, "--limit", 1)) == 1
+
+
+TOGETHER = (
+    {"image": "a.jpg", "caption": "A white dog sleeps under the table.", "id": "one"},
+    {"image": "b.jpg", "caption": "A man holds a red umbrella.", "id": "four"},
+    {"image": "a.jpg", "caption": "A dog and a cat on a sofa.", "id": "two"},
+    {"image": "a.jpg", "caption": "Zzz", "id": "three"},
+    {"image": "b.jpg", "caption": "A woman holds a small blue bag.", "id": "five"},
+)
+
+
+def write_lines(path: Path, lines: Iterable[Any]) -> Path:
+    """Writes JSON lines."""
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def parts(output: Path) -> dict[str, Any]:
+    """Samples and rejects of a dataset, by id."""
+    dataset = open_dataset(str(output))
+    rows = {row["sample_id"]: row for row in dataset.rows("samples")}
+    return rows | {row["candidate_id"]: row for row in dataset.rows("rejects")}
+
+
+@pytest.mark.parametrize(
+    ("source", "mode"),
+    [("--captions", "corrected"), ("--vl-checklist", "corrected"), ("--vl-checklist", "paper")],
+)
+def test_every_record_alone_is_the_same_as_in_the_whole_dataset(
+    checklist: Path, tmp_path: Path, source: str, mode: str
+) -> None:
+    captions = write_lines(tmp_path / "captions.jsonl", TOGETHER)
+    command = (source, captions if source == "--captions" else checklist, "--mode", mode)
+    build(tmp_path / "all", *command)
+
+    for name, row in parts(tmp_path / "all").items():
+        alone = tmp_path / name.replace("/", "-")
+        build(alone, *command, "--only", name)
+        assert parts(alone) == {name: row}
+
+
+def test_a_name_that_only_begins_like_a_record_is_refused(
+    checklist: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "vl-checklist/attribute/color/0000025"
+    command = ["--vl-checklist", str(checklist), "--only", name, "--output", str(tmp_path / "out")]
+
+    with pytest.raises(SystemExit) as left:
+        hard_positives.main(command)
+
+    assert left.value.code == 2
+    assert f"--only: the source has no text for '{name}'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_limit_counts_texts_and_takes_the_last_image_whole(tmp_path: Path) -> None:
+    captions = write_lines(tmp_path / "captions.jsonl", TOGETHER)
+    whole, first = tmp_path / "all", tmp_path / "first"
+    build(whole, "--captions", captions)
+    build(first, "--captions", captions, "--limit", 1)
+
+    names = ("one", "two", "three")
+    assert parts(first) == {name: parts(whole)[name] for name in names}
+
+
+def test_an_image_whose_texts_are_all_refused_is_not_in_the_dataset(tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    for name, colour in (("a.jpg", "red"), ("b.jpg", "blue")):
+        Image.new("RGB", (40, 30), colour).save(tmp_path / "images" / name)
+    captions = write_lines(
+        tmp_path / "captions.jsonl",
+        [{"image": "a.jpg", "caption": "Zzz", "id": "none"}, TOGETHER[1]],
+    )
+
+    rows = build(tmp_path / "out", "--captions", captions, "--images", tmp_path / "images")
+
+    used = [row["image_id"] for row in open_dataset(str(tmp_path / "out")).rows("images")]
+    assert used == [row["image_id"] for row in rows]
+
+
+def test_a_text_that_no_model_can_use_is_a_reject_of_the_captions(tmp_path: Path) -> None:
+    pair = {"image": "a.jpg", "caption": "a cat and a dog", "hard_negative": "a dog"}
+    pairs = write_lines(
+        tmp_path / "pairs.jsonl",
+        [
+            pair | {"id": "good"},
+            pair | {"id": "blank", "hard_negative": " \u200b "},
+            pair | {"id": "bell", "caption": "a cat \u0007 and a dog"},
+            pair | {"id": "long", "hard_negative": "dog " * 600},
+        ],
+    )
+
+    (row,) = build(tmp_path / "out", "--pairs", pairs)
+
+    assert row["sample_id"] == "good"
+    dataset = open_dataset(str(tmp_path / "out"))
+    assert {r["candidate_id"]: (r["stage"], r["reason"]) for r in dataset.rows("rejects")} == {
+        "blank": ("captions", "empty_caption"),
+        "bell": ("captions", "control_characters"),
+        "long": ("captions", "caption_too_long_chars"),
+    }
+    assert dataset.manifest.stages["captions"].candidates == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"caption": "a \ud800 cat"}, "not valid Unicode"), ({}, "the id 'one' stands twice")],
+)
+def test_pairs_that_cannot_be_told_or_written_are_one_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, str], message: str
+) -> None:
+    pair = {"id": "one", "image": "a.jpg", "caption": "a cat", "hard_negative": "a dog"}
+    pairs = write_lines(tmp_path / "pairs.jsonl", [pair, pair | change])
+
+    with pytest.raises(SystemExit) as left:
+        hard_positives.main(["--pairs", str(pairs), "--output", str(tmp_path / "out")])
+
+    assert left.value.code == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

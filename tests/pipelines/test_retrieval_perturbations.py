@@ -1,14 +1,18 @@
 import json
 from collections import Counter
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eqforge import verify
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.perturbations.perturb import perturb_all
 from eqforge.generators.text.perturbations.record import PERTURBATIONS
 from eqforge.pipelines import retrieval_perturbations
 from eqforge.schemas.dataset import open_dataset
+from eqforge.transforms import perturb
 
 CAPTIONS = (
     "A small brown dog runs across the green grass.",
@@ -73,11 +77,47 @@ def _without(text: str, spans: list[dict[str, int]]) -> str:
 def test_one_sample_alone_is_the_same_as_in_the_whole_dataset(
     captions: Path, tmp_path: Path
 ) -> None:
-    everything = build(tmp_path / "all", "--captions", captions)
+    everything = {row["sample_id"]: row for row in build(tmp_path / "all", "--captions", captions)}
 
-    (row,) = build(tmp_path / "one", "--captions", captions, "--only", "c1/shuffle_all_words")
+    for name in ("c0/synonym_noun", "c1/shuffle_all_words"):
+        output = tmp_path / name.replace("/", "-")
+        assert build(output, "--captions", captions, "--only", name) == [everything[name]]
+        assert open_dataset(str(output)).manifest.stages["perturbations"].candidates == 1
+    caption = [row for row in everything.values() if row["caption_id"] == "c1"]
+    alone = build(tmp_path / "caption", "--captions", captions, "--only", "c1")
+    assert alone == sorted(caption, key=itemgetter("sample_id"))
 
-    assert row in everything
+
+def test_a_caption_that_breaks_a_perturbation_is_thirteen_rejects(
+    captions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(analysis: Analysis, *arguments: Any) -> Any:
+        if analysis.text == "x":
+            raise ValueError("no such word")
+        return perturb_all(analysis, *arguments)
+
+    monkeypatch.setattr(perturb, "perturb_all", fail)
+    rows = build(tmp_path / "out", "--captions", captions, "--max-error-rate", 0.5)
+
+    assert {row["caption_id"] for row in rows} == {"c0", "c1"}
+    dataset = open_dataset(str(tmp_path / "out"))
+    errors = [r for r in dataset.rows("rejects") if r["reason"] == "error:ValueError"]
+    assert sorted(r["candidate_id"] for r in errors) == sorted(f"c2/{n}" for n in PERTURBATIONS)
+    assert {row["caption_id"] for row in dataset.rows("captions")} == {"c0", "c1"}
+    assert dataset.manifest.stages["perturbations"].candidates == 39
+
+
+def test_no_synonym_at_all_is_refused_before_any_work(
+    captions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["--captions", str(captions), "--max-synonyms", "0", "--output"]
+
+    with pytest.raises(SystemExit) as left:
+        retrieval_perturbations.main([*command, str(tmp_path / "out")])
+
+    assert left.value.code == 2
+    assert "--max-synonyms 0: expected 1 or more" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_paper_mode_writes_the_published_typo(captions: Path, tmp_path: Path) -> None:

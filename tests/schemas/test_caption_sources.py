@@ -156,3 +156,28 @@ def test_coco_val2017_has_its_25014_captions_of_5000_images(data_folder: Path) -
     assert len({record.image for record in records}) == 5000
     # At this rate the 591,753 captions of the training set stay below 1 GB.
     assert peak * 591_753 / 25_014 < 1e9
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b'"[""a dog""]",a.jpg,\xff', "not readable as CSV in UTF-8: 'utf-8' codec"),
+        (b'"' + b"x" * 200_000 + b'",a.jpg,test', "not readable as CSV in UTF-8: field larger"),
+    ],
+)
+def test_a_csv_file_that_cannot_be_read_is_one_error(
+    tmp_path: Path, raw: bytes, message: str
+) -> None:
+    path = tmp_path / "annotations.csv"
+    path.write_bytes(b"raw,filename,split\n" + raw + b"\n")
+
+    with pytest.raises(InputError, match=re.escape(message)):
+        list(read_captions(path))
+
+
+def test_half_of_a_surrogate_pair_is_one_error(tmp_path: Path) -> None:
+    path = tmp_path / "captions.jsonl"
+    path.write_text(r'{"image": "a.jpg", "caption": "a \ud800 cat"}')
+
+    with pytest.raises(InputError, match="line 1: not valid JSON"):
+        list(read_captions(path))

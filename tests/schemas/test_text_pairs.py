@@ -116,6 +116,22 @@ def test_an_empty_folder_is_no_dataset(tmp_path: Path) -> None:
         list(read_text_pairs(tmp_path))
 
 
+def test_an_id_that_stands_twice_and_half_a_surrogate_pair_are_one_error(tmp_path: Path) -> None:
+    pair = {"id": "x", "image": "a.jpg", "caption": "a cat", "hard_negative": "a dog"}
+    with pytest.raises(InputError, match=r"f\.json: the id 'x' stands twice"):
+        list(read_text_pairs(_write(tmp_path, "f.json", [pair, pair])))
+    with pytest.raises(InputError, match=r"g\.json: record 'x': not valid Unicode"):
+        list(read_text_pairs(_write(tmp_path, "g.json", [pair | {"caption": "a \ud800 cat"}])))
+
+
+def test_rows_of_a_dataset_without_ids_are_numbered_through_its_files(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    for part in range(2):
+        table = pa.table({"caption": ["a dog"], "hard_negative": ["a cat"], "image": ["a.jpg"]})
+        pq.write_table(table, tmp_path / "data" / f"samples-0000{part}-of-00002.parquet")
+    assert [pair.pair_id for pair in read_text_pairs(tmp_path)] == ["0", "1"]
+
+
 def test_hard_positives_of_a_second_file_are_joined_by_position_and_image() -> None:
     def pair(image: str, positive: str) -> TextPair:
         return TextPair(pair_id="0", image=image, positive=positive, negative="n")
