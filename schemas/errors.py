@@ -30,3 +30,8 @@ class MissingExtra(EqforgeError):
     def __init__(self, package: str, extra: str) -> None:
         """Names the missing package and the extra that brings it."""
         super().__init__(f"{package} is not installed: pip install 'eqforge[{extra}]'")
+        self.package, self.extra = package, extra
+
+    def __reduce__(self) -> tuple[type["MissingExtra"], tuple[str, str]]:
+        """Lets the error travel from a worker to the driver."""
+        return type(self), (self.package, self.extra)
