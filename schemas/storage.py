@@ -2,9 +2,12 @@
 
 import contextlib
 import hashlib
+import io
 import os
 import uuid
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
@@ -91,6 +94,45 @@ def open_atomic(url: str) -> Iterator[IO[bytes]]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+class DigestingStream(io.RawIOBase):
+    """A stream for writing that takes the SHA-256 of what passes, in a thread beside the writing.
+
+    Args:
+      stream: where the bytes go; it is left open.
+    """
+
+    PENDING = 8
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        """Starts with nothing written."""
+        self._stream, self._size, self._sha256 = stream, 0, hashlib.sha256()
+        self._thread = ThreadPoolExecutor(1)
+        self._pending: deque[Future[None]] = deque()
+
+    def writable(self) -> bool:
+        """Tells that it can be written to."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Writes bytes; waits where the digest lags behind by several pieces."""
+        piece = bytes(data)
+        self._stream.write(piece)
+        self._size += len(piece)
+        self._pending.append(self._thread.submit(self._sha256.update, piece))
+        if len(self._pending) > self.PENDING:
+            self._pending.popleft().result()
+        return len(piece)
+
+    def tell(self) -> int:
+        """Returns how many bytes were written."""
+        return self._size
+
+    def digest(self) -> tuple[int, str]:
+        """Returns how many bytes were written, and their SHA-256."""
+        self._thread.shutdown()
+        return self._size, self._sha256.hexdigest()
 
 
 def list_files(url: str) -> list[str]:

@@ -70,13 +70,16 @@ def write_shard(table: Table, shard: int, records: Iterable[Any], output: str) -
     url = storage.join(output, table.file_name(shard))
     note = storage.join(output, "_work", "shards", f"{table.name}-{shard:05d}.json")
     basis = [table.file_name(shard), fingerprint, pa.__version__]
-    skipped = storage.exists(url) and _noted(note) == [*basis, *storage.digest(url)]
-    if not skipped:
+    digest = storage.digest(url) if storage.exists(url) else None
+    skipped = digest is not None and _noted(note) == [*basis, *digest]
+    if digest is None or not skipped:
         schema = with_metadata(table.schema, {**dict(table.metadata), "fingerprint": fingerprint})
         with storage.open_atomic(url) as stream:
-            _write_rows(stream, schema, map(table.row, ordered))
-    num_bytes, sha256 = storage.digest(url)
-    storage.write_bytes(note, msgspec.json.encode([*basis, num_bytes, sha256]))
+            digesting = storage.DigestingStream(stream)
+            _write_rows(digesting, schema, map(table.row, ordered))
+            digest = digesting.digest()
+        storage.write_bytes(note, msgspec.json.encode([*basis, *digest]))
+    num_bytes, sha256 = digest
     counts = Counter(map(table.tag, ordered)) if table.tag is not None else Counter()
     return WrittenShard(
         table=table.name,
