@@ -7,6 +7,9 @@ import pytest
 from eqforge import verify
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.swap import swap_coordination
+from eqforge.generators.text.llm.prompts import PROMPTS
+from eqforge.generators.text.llm.validate import REWRITE_REFUSALS
+from eqforge.generators.text.llm.writer import CaptionWriter, WriterSettings
 from eqforge.pipelines import training_captions
 from eqforge.schemas.dataset import open_dataset
 from eqforge.transforms import caption_edits
@@ -146,3 +149,89 @@ def test_a_setting_out_of_its_range_is_one_message(
     assert left.value.code == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+TAUGHT = {
+    "a cat and a dog": "a dog and a cat",
+    "a bus and a horse": "a bus and a horse",
+}
+"""Captions, and what the model answers: one swap, and one caption given back unchanged."""
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A GPT-2 of two layers, with a vocabulary of words, that has learnt two answers by heart."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    tokenizer = _tokenizer(transformers)
+    torch.manual_seed(0)
+    model = transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(
+            **{"vocab_size": len(tokenizer), "n_positions": 256, "n_embd": 32, "n_layer": 2},
+            **{"n_head": 2, "bos_token_id": 0, "eos_token_id": 0},
+            **{"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0},
+        )
+    )
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    prompts = [tokenizer(PROMPTS["swap"].render(caption))["input_ids"] for caption in TAUGHT]
+    answers = [tokenizer(answer + "\n")["input_ids"] for answer in TAUGHT.values()]
+    ids = torch.tensor([prompt + answer for prompt, answer in zip(prompts, answers, strict=True)])
+    labels = ids.clone()
+    labels[:, : len(prompts[0])] = -100
+    for _ in range(220):
+        optimizer.zero_grad()
+        model(input_ids=ids, labels=labels).loss.backward()
+        optimizer.step()
+    folder = tmp_path_factory.mktemp("model") / "tiny"
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def _tokenizer(transformers: Any) -> Any:
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+
+    text = " ".join([PROMPTS["swap"].template, *TAUGHT])
+    vocabulary = {
+        word: n for n, word in enumerate(["<eos>", "<unk>", "\n", *sorted({*text.split()})])
+    }
+    tokenizer = Tokenizer(models.WordLevel(vocab=vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(" +"), "removed"),
+            pre_tokenizers.Split(Regex("\n"), "isolated"),
+        ]
+    )
+    tokenizer.decoder = decoders.WordPiece(prefix="##", cleanup=False)
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="<unk>", eos_token="<eos>"
+    )
+
+
+def test_a_language_model_writes_the_hard_positives_and_is_asked_once(
+    model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captions = tmp_path / "captions.jsonl"
+    lines = [{"image": "a.jpg", "caption": text, "id": text[:5]} for text in TAUGHT]
+    captions.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    output = tmp_path / "out"
+    command = ("--captions", captions, "--model", model_folder, "--model-retries", 1)
+
+    rows = build(output, *command)
+
+    written = rows["a cat/hard_positive"]
+    assert (written["text"], written["kind"]) == ("a dog and a cat", "llm/swap")
+    revision = CaptionWriter(WriterSettings(model=str(model_folder))).revision
+    assert f"@{revision} greedy" in written["generator"]
+    dataset = open_dataset(str(output))
+    (refused,) = (r for r in dataset.rows("rejects") if r["candidate_id"] == "a bus/hard_positive")
+    assert refused["reason"] in REWRITE_REFUSALS
+    books = dataset.manifest.stages["training_texts"]
+    assert (books.candidates, books.kept) == (6, len(rows))
+
+    def asked_again(*_: Any) -> None:
+        raise AssertionError("the answers are known")
+
+    monkeypatch.setattr(CaptionWriter, "complete", asked_again)
+    again = build(output, *command, "--negative-kinds", "replace_object", "--overwrite")
+    assert again["a cat/hard_positive"] == written
