@@ -12,15 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
 from more_itertools import batched
 
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.pipelines.driver import Pipeline, Target, build_command
-from eqforge.pipelines.settings import DatasetConfig, Mode
-from eqforge.pipelines.text import check_images, image_folder, media_root, select_images
+from eqforge.pipelines.driver import build_command
+from eqforge.pipelines.settings import DatasetConfig
+from eqforge.pipelines.text import (
+    check_images,
+    image_folder,
+    media_root,
+    select_images,
+    text_pipeline,
+)
 from eqforge.schemas.caption_sources import CaptionRecord, read_captions
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.text_pairs import TextPair, read_text_pairs
@@ -28,7 +33,6 @@ from eqforge.schemas.text_tables import HARD_POSITIVES
 from eqforge.schemas.vl_checklist import read_vl_checklist
 from eqforge.transforms import hard_positives
 from eqforge.transforms.caption_edits import EditRules
-from eqforge.transforms.dataset import WriteDataset
 from eqforge.transforms.hard_positives import (
     FoilRecord,
     HardPositiveRules,
@@ -38,10 +42,9 @@ from eqforge.transforms.hard_positives import (
     TextsBatch,
 )
 from eqforge.transforms.perturb import tagger_of
-from eqforge.transforms.plan import PlanFiles, ReadPlan
+from eqforge.transforms.plan import PlanFiles
 from eqforge.transforms.tables import files_for
-from eqforge.transforms.text_tables import media_tables, split_work, text_table
-from eqforge.transforms.text_work import CAPTIONS
+from eqforge.transforms.text_tables import media_tables, text_table
 from eqforge.transforms.write import Table
 
 NAME = "hard-positives"
@@ -114,14 +117,9 @@ def _vl_checklist_files(config: Config) -> Iterator[tuple[Any, str, Path]]:
                 )
 
 
-def build(root: beam.Pipeline, target: Target[Config]) -> None:
-    """Wires the pipeline."""
-    works = (
-        root
-        | "ReadPlan" >> ReadPlan(target.plan_files, TextsBatch)
-        | "MakeHardPositives" >> MakeHardPositives(rules(target.config), target.notes)
-    )
-    _ = split_work(works, target.dataset.tables) | "WriteDataset" >> WriteDataset(target.dataset)
+def make(config: Config, notes: str) -> MakeHardPositives:
+    """Returns the composite that makes the rows."""
+    return MakeHardPositives(rules(config), notes)
 
 
 def rules(config: Config) -> HardPositiveRules:
@@ -183,23 +181,18 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     )
 
 
-def defaults(_: Mode) -> dict[str, Any]:
-    """Returns the fields that a mode sets: the mode itself decides the rules."""
-    return {}
-
-
-PIPELINE = Pipeline(
+PIPELINE = text_pipeline(
     name=NAME,
     config=Config,
-    defaults=defaults,
     inputs=inputs,
     check=check,
     plan=plan,
+    batch=TextsBatch,
     measure=measure,
-    build=build,
+    make=make,
     tables=tables,
-    stages=(CAPTIONS, hard_positives.HARD_POSITIVES),
-    steps=("reworded",),
+    stage=hard_positives.HARD_POSITIVES,
+    step="reworded",
 )
 
 

@@ -9,15 +9,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import apache_beam as beam
 
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.perturbations.record import PERTURBATIONS, PerturbationSettings
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.pipelines.driver import Pipeline, Target, build_command
-from eqforge.pipelines.settings import Mode
+from eqforge.pipelines.driver import build_command
 from eqforge.pipelines.text import (
     CaptionDataset,
     batch_captions,
@@ -26,16 +22,16 @@ from eqforge.pipelines.text import (
     image_folder,
     media_root,
     select_captions,
+    text_pipeline,
 )
 from eqforge.schemas.caption_sources import read_captions
 from eqforge.schemas.text_tables import MEASURED_CAPTIONS, PERTURBED_CAPTIONS
 from eqforge.transforms import perturb
-from eqforge.transforms.dataset import WriteDataset
 from eqforge.transforms.perturb import PerturbationRules, PerturbCaptions, tagger_of
-from eqforge.transforms.plan import PlanFiles, ReadPlan
+from eqforge.transforms.plan import PlanFiles
 from eqforge.transforms.tables import files_for
-from eqforge.transforms.text_tables import media_tables, split_work, text_table
-from eqforge.transforms.text_work import CAPTIONS, CaptionBatch
+from eqforge.transforms.text_tables import media_tables, text_table
+from eqforge.transforms.text_work import CaptionBatch
 from eqforge.transforms.write import Table
 
 NAME = "retrieval-perturbations"
@@ -55,14 +51,9 @@ def plan(config: Config) -> Iterator[CaptionBatch]:
     yield from batch_captions(select_captions(records, config.run))
 
 
-def build(root: beam.Pipeline, target: Target[Config]) -> None:
-    """Wires the pipeline."""
-    works = (
-        root
-        | "ReadPlan" >> ReadPlan(target.plan_files, CaptionBatch)
-        | "PerturbCaptions" >> PerturbCaptions(rules(target.config), target.notes)
-    )
-    _ = split_work(works, target.dataset.tables) | "WriteDataset" >> WriteDataset(target.dataset)
+def make(config: Config, notes: str) -> PerturbCaptions:
+    """Returns the composite that makes the rows."""
+    return PerturbCaptions(rules(config), notes)
 
 
 def rules(config: Config) -> PerturbationRules:
@@ -111,23 +102,18 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     )
 
 
-def defaults(_: Mode) -> dict[str, Any]:
-    """Returns the fields that a mode sets: the mode itself decides the rules."""
-    return {}
-
-
-PIPELINE = Pipeline(
+PIPELINE = text_pipeline(
     name=NAME,
     config=Config,
-    defaults=defaults,
     inputs=inputs,
     check=check,
     plan=plan,
+    batch=CaptionBatch,
     measure=measure,
-    build=build,
+    make=make,
     tables=tables,
-    stages=(CAPTIONS, perturb.PERTURBATIONS),
-    steps=("perturbed",),
+    stage=perturb.PERTURBATIONS,
+    step="perturbed",
 )
 
 

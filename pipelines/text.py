@@ -1,21 +1,89 @@
 """What the pipelines over captions have in common."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
+import apache_beam as beam
 from more_itertools import batched
 
+from eqforge.pipelines.driver import Pipeline, Target
 from eqforge.pipelines.header import WORK
-from eqforge.pipelines.settings import DatasetConfig, RunSettings, selection_of
+from eqforge.pipelines.settings import DatasetConfig, Mode, RunSettings, selection_of
 from eqforge.schemas import storage
 from eqforge.schemas.caption_sources import CaptionRecord, Source
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import is_sampled
+from eqforge.transforms.dataset import WriteDataset
 from eqforge.transforms.images import ImageFolder
-from eqforge.transforms.text_work import CaptionBatch, Text
+from eqforge.transforms.plan import PlanFiles, ReadPlan
+from eqforge.transforms.text_tables import split_work
+from eqforge.transforms.text_work import CAPTIONS, CaptionBatch, Text
+from eqforge.transforms.write import Table
 
 BATCH = 256
+Configured = TypeVar("Configured", bound=DatasetConfig)
+
+
+def text_pipeline(
+    *,
+    name: str,
+    config: type[Configured],
+    inputs: Callable[[Configured], Iterable[Path]],
+    check: Callable[[Configured], None],
+    plan: Callable[[Configured], Iterator[Any]],
+    batch: type,
+    measure: Callable[[Any], dict[str, int]],
+    make: Callable[[Configured, str], Any],
+    tables: Callable[[Configured, PlanFiles], tuple[Table, ...]],
+    stage: str,
+    step: str,
+) -> Pipeline[Configured]:
+    """Returns the pipeline of a dataset made of texts.
+
+    Args:
+      name: see Pipeline; so are `config`, `inputs`, `check`, `plan`, `measure` and `tables`.
+      config: as there.
+      inputs: as there.
+      check: as there.
+      plan: as there.
+      batch: the type of the plan's records.
+      measure: as there.
+      make: returns the composite from batches to works; its second argument is the folder in which
+        processes note their progress.
+      tables: as there.
+      stage: the stage of the books that follows `captions`.
+      step: what a worker notes for every finished batch.
+    """
+
+    def build(root: beam.Pipeline, target: Target[Configured]) -> None:
+        works = (
+            root
+            | "ReadPlan" >> ReadPlan(target.plan_files, batch)
+            | "MakeTexts" >> make(target.config, target.notes)
+        )
+        written = split_work(works, target.dataset.tables)
+        _ = written | "WriteDataset" >> WriteDataset(target.dataset)
+
+    return Pipeline(
+        name=name,
+        config=config,
+        defaults=_no_defaults,
+        inputs=inputs,
+        check=check,
+        plan=plan,
+        measure=measure,
+        build=build,
+        tables=tables,
+        stages=(CAPTIONS, stage),
+        steps=(step,),
+    )
+
+
+def _no_defaults(_: Mode) -> dict[str, Any]:
+    """Returns the fields that a mode sets: none, the mode itself decides the rules."""
+    return {}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,18 +9,15 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
-
-import apache_beam as beam
+from typing import Literal
 
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.hard_negatives.records import NEGATIVE_KINDS, NegativeKind
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.llm.writer import WriterSettings
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.pipelines.driver import Pipeline, Target, build_command
+from eqforge.pipelines.driver import build_command
 from eqforge.pipelines.header import WORK
-from eqforge.pipelines.settings import Mode
 from eqforge.pipelines.text import (
     CaptionDataset,
     batch_images,
@@ -29,6 +26,7 @@ from eqforge.pipelines.text import (
     image_folder,
     media_root,
     select_images,
+    text_pipeline,
 )
 from eqforge.schemas import storage
 from eqforge.schemas.caption_sources import read_captions
@@ -36,13 +34,12 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.text_tables import TRAINING_CAPTIONS
 from eqforge.transforms import training
 from eqforge.transforms.caption_edits import EditRules, writer_of
-from eqforge.transforms.dataset import WriteDataset
 from eqforge.transforms.ledger import Ledger
 from eqforge.transforms.perturb import tagger_of
-from eqforge.transforms.plan import PlanFiles, ReadPlan
+from eqforge.transforms.plan import PlanFiles
 from eqforge.transforms.tables import files_for
-from eqforge.transforms.text_tables import media_tables, split_work, text_table
-from eqforge.transforms.text_work import CAPTIONS, CaptionBatch
+from eqforge.transforms.text_tables import media_tables, text_table
+from eqforge.transforms.text_work import CaptionBatch
 from eqforge.transforms.training import MakeTrainingTexts, TrainingRules
 from eqforge.transforms.write import Table
 
@@ -91,14 +88,9 @@ def plan(config: Config) -> Iterator[CaptionBatch]:
     yield from batch_images(select_images(records, config.run))
 
 
-def build(root: beam.Pipeline, target: Target[Config]) -> None:
-    """Wires the pipeline."""
-    works = (
-        root
-        | "ReadPlan" >> ReadPlan(target.plan_files, CaptionBatch)
-        | "MakeTrainingTexts" >> MakeTrainingTexts(rules(target.config), target.notes)
-    )
-    _ = split_work(works, target.dataset.tables) | "WriteDataset" >> WriteDataset(target.dataset)
+def make(config: Config, notes: str) -> MakeTrainingTexts:
+    """Returns the composite that makes the rows."""
+    return MakeTrainingTexts(rules(config), notes)
 
 
 def rules(config: Config) -> TrainingRules:
@@ -176,23 +168,18 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     )
 
 
-def defaults(_: Mode) -> dict[str, Any]:
-    """Returns the fields that a mode sets: none, since the paper's texts come from a model."""
-    return {}
-
-
-PIPELINE = Pipeline(
+PIPELINE = text_pipeline(
     name=NAME,
     config=Config,
-    defaults=defaults,
     inputs=inputs,
     check=check,
     plan=plan,
+    batch=CaptionBatch,
     measure=measure,
-    build=build,
+    make=make,
     tables=tables,
-    stages=(CAPTIONS, training.TEXTS),
-    steps=("edited",),
+    stage=training.TEXTS,
+    step="edited",
 )
 
 
