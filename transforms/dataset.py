@@ -18,6 +18,8 @@ from eqforge.transforms.reasons import ERROR_PREFIX, is_known
 from eqforge.transforms.write import Table, WrittenShard, write_shard
 
 CARD = "README.md"
+# A shard of any table of any dataset: what was replaced may have had tables that this one has not.
+_SHARD = re.compile(r"(samples|images|captions|rejects)-\d{5}-of-\d{5}\.parquet")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -192,9 +194,7 @@ def check_books(manifest: Manifest, seen: set[str], target: DatasetTarget) -> No
 def _remove_strays(output: str, shards: list[WrittenShard]) -> None:
     """Deletes what older runs left in the data folder: other shard counts, half-written files."""
     ours = {shard.file.path.removeprefix("data/") for shard in shards}
-    tables = "|".join(sorted({shard.table for shard in shards}))
-    left_over = re.compile(rf"({tables})-\d{{5}}-of-\d{{5}}\.parquet")
     for name in storage.list_files(storage.join(output, "data")):
         is_half = name.startswith(storage.TEMPORARY_PREFIX)
-        if name not in ours and (is_half or left_over.fullmatch(name)):
+        if name not in ours and (is_half or _SHARD.fullmatch(name)):
             storage.delete(storage.join(output, "data", name))
