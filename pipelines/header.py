@@ -53,6 +53,9 @@ def _config_json(config: DatasetConfig) -> dict[str, Any]:
     for name in _NOT_OF_THE_ROWS:
         values["run"].pop(name)
     named = {name: values[name] is not None for name in _MEDIA_FOLDERS if name in values}
+    model = values.get("model")
+    if model is not None and os.path.isdir(model):
+        named["model"] = os.path.basename(os.path.normpath(model))
     return values | named
 
 

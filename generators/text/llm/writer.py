@@ -61,7 +61,9 @@ class CaptionWriter:
     @property
     def name(self) -> str:
         """Model and revision, for the row."""
-        return f"{self.settings.model}@{self.revision}"
+        model = Path(self.settings.model)
+        # A folder's place on this machine says nothing of the model; its revision is a digest.
+        return f"{model.name if model.is_dir() else self.settings.model}@{self.revision}"
 
     @property
     def fingerprint(self) -> str:
