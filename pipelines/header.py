@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
