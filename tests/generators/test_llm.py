@@ -231,7 +231,7 @@ def test_draws_have_the_probabilities_of_the_model(writer: CaptionWriter) -> Non
 
 def test_the_revision_follows_the_weights(model_folder: Path, writer: CaptionWriter) -> None:
     assert writer.revision.startswith("sha256:")
-    assert writer.name == f"{model_folder}@{writer.revision}"
+    assert writer.name == f"{model_folder.name}@{writer.revision}"
     again = CaptionWriter(WriterSettings(model=str(model_folder)))
     assert again.revision == writer.revision
     assert again.fingerprint != writer.fingerprint  # another temperature
