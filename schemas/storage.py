@@ -62,6 +62,7 @@ def digest(url: str) -> tuple[int, str]:
     system, path = locate(url)
     with system.open(path, "rb") as stream:
         sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        stream.seek(0, os.SEEK_END)  # files in memory are digested without being read through
         return stream.tell(), sha256
 
 

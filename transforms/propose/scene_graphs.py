@@ -100,10 +100,10 @@ def choose_pairs(
             if j in blocked or _changed(first, sights[j]) < min_changed_relations:
                 continue
             pairs.append((first, sights[j]))
-            for place in (i, j):
-                if place not in chosen:
-                    chosen.add(place)
-                    blocked |= set(range(place + 1, place + 1 + skip_frames)) - chosen
+            new = {i, j} - chosen
+            chosen |= new
+            behind = {place + step for place in new for step in range(1, skip_frames + 1)}
+            blocked |= behind - chosen
     return pairs
 
 
