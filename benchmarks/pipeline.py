@@ -1,6 +1,6 @@
 """Times a build on the local runner against the same work in a plain multiprocessing script.
 
-    python benchmarks/pipeline.py --videos 40 --workers 2
+    python benchmarks/pipeline.py --videos 120 --workers 2
 
 Both make the pairs of the same clips with the same functions in the same number of processes; the
 plain script maps a pool over the videos and writes the tables with pyarrow alone. They run in
@@ -115,7 +115,7 @@ def _timed(command: list[str]) -> float:
 def main() -> None:
     """Runs the comparison and prints one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--videos", type=int, default=40, help="videos of ten captioned moments")
+    parser.add_argument("--videos", type=int, default=120, help="videos of ten captioned moments")
     parser.add_argument("--workers", type=int, default=2, help="processes of each side")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each side")
     parser.add_argument("--plain", nargs=2, help=argparse.SUPPRESS)
