@@ -33,14 +33,8 @@ from eqforge.schemas.text_tables import HARD_POSITIVES
 from eqforge.schemas.vl_checklist import read_vl_checklist
 from eqforge.transforms import hard_positives
 from eqforge.transforms.caption_edits import EditRules
-from eqforge.transforms.hard_positives import (
-    FoilRecord,
-    HardPositiveRules,
-    ImageTexts,
-    MakeHardPositives,
-    Text,
-    TextsBatch,
-)
+from eqforge.transforms.hard_positives import HardPositiveRules, MakeHardPositives
+from eqforge.transforms.image_texts import FoilRecord, ImageTexts, Text, TextsBatch
 from eqforge.transforms.perturb import tagger_of
 from eqforge.transforms.plan import PlanFiles
 from eqforge.transforms.tables import files_for

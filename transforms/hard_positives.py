@@ -8,7 +8,7 @@ import apache_beam as beam
 
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.coordination.swap import SwapRefusal, swap_coordination, swap_phrases
-from eqforge.generators.text.hard_positives.corrected import record_id, reword_foil
+from eqforge.generators.text.hard_positives.corrected import reword_foil
 from eqforge.generators.text.hard_positives.published import (
     PublishedTriple,
     replace_as_published,
@@ -16,7 +16,7 @@ from eqforge.generators.text.hard_positives.published import (
 from eqforge.generators.text.hard_positives.reconcile import reconcile_image
 from eqforge.generators.text.hard_positives.records import HardPositive, Refusal
 from eqforge.generators.text.inflection import with_inflections
-from eqforge.generators.text.lexicon import Kind, Lexicon
+from eqforge.generators.text.lexicon import Lexicon
 from eqforge.generators.text.words import word_edit
 from eqforge.schemas.caption_sources import CaptionRecord
 from eqforge.schemas.clips import Tally
@@ -25,9 +25,9 @@ from eqforge.schemas.spans import Span
 from eqforge.schemas.tables import Reject
 from eqforge.schemas.text_pairs import TextPair
 from eqforge.schemas.text_tables import HardPositiveSample
-from eqforge.schemas.vl_checklist import VlChecklistRecord
 from eqforge.transforms import progress
 from eqforge.transforms.caption_edits import CaptionEdit, EditedCaption, EditRules, edit_captions
+from eqforge.transforms.image_texts import FoilRecord, Text, TextsBatch
 from eqforge.transforms.images import ImageFolder
 from eqforge.transforms.perturb import tagger_of
 from eqforge.transforms.text_work import TextWork, admit_texts, guarded, is_wanted, reject
@@ -35,56 +35,7 @@ from eqforge.transforms.text_work import TextWork, admit_texts, guarded, is_want
 HARD_POSITIVES = "hard_positives"
 GENERATOR = "eqforge.hard_positives 1"
 LIMITS = CaptionSettings(max_tokens=None)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FoilRecord:
-    """A record of VL-CheckList and the file it stands in."""
-
-    kind: Kind
-    group: str
-    record: VlChecklistRecord
-
-    @property
-    def image(self) -> str:
-        """The image as the source names it."""
-        return self.record.image
-
-    @property
-    def text_id(self) -> str:
-        """The id of the record; its samples' ids begin with it."""
-        return record_id(self.record, self.kind, self.group)
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The captions, true and false."""
-        return (*self.record.positives, *self.record.negatives)
-
-
-Text = FoilRecord | TextPair | CaptionRecord
 Outcome = HardPositiveSample | Rejection
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ImageTexts:
-    """All that a source says of one image."""
-
-    image: str
-    foils: tuple[FoilRecord, ...] = ()
-    pairs: tuple[TextPair, ...] = ()
-    captions: tuple[CaptionRecord, ...] = ()
-
-    @property
-    def records(self) -> tuple[Text, ...]:
-        """Everything said of the image."""
-        return (*self.foils, *self.pairs, *self.captions)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TextsBatch:
-    """Images that are worked on together."""
-
-    images: tuple[ImageTexts, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
