@@ -17,6 +17,7 @@ from eqforge.transforms.clip_work import FRAMES, ClipWork, KeptFrame, Source, er
 from eqforge.transforms.frames.extract import FrameExtractor
 from eqforge.transforms.frames.locate import resolve_video
 from eqforge.transforms.ledger import Ledger
+from eqforge.transforms.media import MediaStore
 
 TRANSIENT = ("decoder_crashed", "decoder_timeout")
 
@@ -73,8 +74,7 @@ def _extract_once(clip: Clip, path: str, extractor: FrameExtractor, ledger: Ledg
     file = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
     inputs = [clip.video, file, list(map(asdict, clip.frames))]
     known = ledger.recall(inputs, Extraction)
-    media = extractor.store
-    if known is not None and all(media.exists(f.image_id, f.suffix) for f in known.stored):
+    if known is not None and _is_all_there(known, extractor.store):
         return known
     try:
         _, sha256 = storage.digest(path)
@@ -85,6 +85,13 @@ def _extract_once(clip: Clip, path: str, extractor: FrameExtractor, ledger: Ledg
     if not any(missed.reason in TRANSIENT for missed in extraction.missed):
         ledger.write(inputs, extraction)
     return extraction
+
+
+def _is_all_there(extraction: Extraction, media: MediaStore) -> bool:
+    """Tells whether the store still has every frame, whole: a power cut may have shortened one."""
+    return all(
+        media.exists(frame.image_id, frame.suffix, frame.num_bytes) for frame in extraction.stored
+    )
 
 
 def _extract(clip: Clip, path: str, sha256: str, extractor: FrameExtractor) -> Extraction:

@@ -54,9 +54,11 @@ class MediaStore:
         data: bytes = filesystem.cat_file(path)
         return data
 
-    def exists(self, image_id: str, suffix: str) -> bool:
-        """Tells whether the store holds an image."""
+    def exists(self, image_id: str, suffix: str, num_bytes: int | None = None) -> bool:
+        """Tells whether the store holds an image; in its full length, where that is given."""
         filesystem, path = self._locate(image_id, suffix)
+        if num_bytes is not None:
+            return _is_stored(filesystem, path, num_bytes)
         return os.path.isfile(path) if _is_local(filesystem) else bool(filesystem.isfile(path))
 
     def path(self, image_id: str, suffix: str) -> str:

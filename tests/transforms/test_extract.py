@@ -1,7 +1,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -142,17 +142,21 @@ def test_a_finished_video_is_not_opened_again_until_it_changes(
     assert opened == [1, 2]
 
 
-def test_a_frame_that_is_gone_from_the_store_is_made_again(
-    videos: Path, extractor: FrameExtractor, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("damage", [os.unlink, lambda path: os.truncate(path, 100)])
+def test_a_frame_that_the_store_lost_or_cut_short_is_made_again(
+    videos: Path,
+    extractor: FrameExtractor,
+    monkeypatch: pytest.MonkeyPatch,
+    damage: Callable[[str], None],
 ) -> None:
     first = extract(plan(0.5, 1.0), videos, extractor)
     stored = first.frames[0].stored
-    os.unlink(extractor.store.path(stored.image_id, stored.suffix))
+    damage(extractor.store.path(stored.image_id, stored.suffix))
     opened = count_extractions(monkeypatch)
 
     assert extract(plan(0.5, 1.0), videos, extractor) == first
     assert opened == [2]
-    assert extractor.store.exists(stored.image_id, stored.suffix)
+    assert sha256_hex(extractor.store.get(stored.image_id, stored.suffix)) == stored.image_id
 
 
 def count_extractions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
