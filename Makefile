@@ -10,7 +10,7 @@ BASE := .venv/.base
 MODELS := .venv/.models
 WORDNET := .venv/.wordnet
 ARGS ?=
-BENCH ?= $(sort $(wildcard benchmarks/[a-z]*.py))
+BENCH ?= $(sort $(filter-out benchmarks/corrections.py,$(wildcard benchmarks/[a-z]*.py)))
 
 .PHONY: help demo test check bench models lock clean
 ifneq ($(shell cat .venv/.made-for 2>/dev/null),$(CURDIR))

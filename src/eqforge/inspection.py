@@ -1,5 +1,6 @@
 """`eqforge inspect`: shows what a finished dataset holds."""
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from itertools import islice
@@ -9,6 +10,8 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from eqforge.generators.text.granularity import Granularity
+from eqforge.generators.text.granularity_table import summarise_granularity
 from eqforge.pipelines.command import reported_errors
 from eqforge.schemas.dataset import Dataset, open_dataset
 from eqforge.transforms.reasons import STAGE_REASONS
@@ -36,6 +39,8 @@ def main(argv: list[str]) -> int:
         console = Console(highlight=False)
         console.print(f"{dataset.manifest.dataset}, {dataset.manifest.mode} mode", style="bold")
         shown = [tables(dataset), books(dataset), reasons(dataset)]
+        if "captions" in dataset.manifest.tables:
+            shown.append(granularity(dataset))
         for table in (*shown, columns(dataset)) if arguments.full else shown:
             console.print(table)
             console.print()
@@ -73,6 +78,24 @@ def reasons(dataset: Dataset) -> Table:
     return shown
 
 
+def granularity(dataset: Dataset) -> Table:
+    """Returns the mean granularity of the captions, with 95 % bootstrap intervals over images."""
+    names = [field.name for field in dataclasses.fields(Granularity)]
+    measured = (
+        (row.pop("image"), Granularity(**row))
+        for row in dataset.rows("captions", ["image", *names])
+    )
+    shown = _table("feature", "captions", "mean", "from", "to")
+    for summary in summarise_granularity(measured, seed=0):
+        bounds = (summary.mean, summary.low, summary.high)
+        shown.add_row(summary.feature, f"{summary.captions:,}", *map(_rounded, bounds))
+    return shown
+
+
+def _rounded(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
 def columns(dataset: Dataset) -> Table:
     """Returns the columns of every table."""
     shown = _table("table", "column", "type")
@@ -90,7 +113,18 @@ def _table(*headings: str) -> Table:
     return table
 
 
-_NUMBERS = ("rows", "files", "MB", "candidates", "kept", "rejected")
+_NUMBERS = (
+    "captions",
+    "mean",
+    "from",
+    "to",
+    "rows",
+    "files",
+    "MB",
+    "candidates",
+    "kept",
+    "rejected",
+)
 
 
 def _short(kind: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eqforge import verify
+from eqforge import inspection, verify
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.perturbations.perturb import perturb_all
 from eqforge.generators.text.perturbations.record import PERTURBATIONS
@@ -135,3 +135,15 @@ def test_coco_captions_balance(data_folder: Path, tmp_path: Path) -> None:
     )
 
     assert len(rows) == 500 * 13
+
+
+def test_inspect_shows_the_mean_granularity_of_the_captions(
+    captions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    build(tmp_path / "out", "--captions", captions)
+    capsys.readouterr()
+
+    assert inspection.main([str(tmp_path / "out"), "--rows", "0"]) == 0
+
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("words ")]
+    assert line.split()[1:3] == ["3", "7.000"], "(9 + 11 + 1) / 3 words"
