@@ -95,7 +95,8 @@ class CaptionDataset(DatasetConfig):
     {"image": "a.jpg", "caption": "...", "id": "...", "split": "..."}."""
 
     source: Source | None = None
-    """The format of the captions; told by the file where it is not given."""
+    """The format of the captions; told by the file where it is not given. `text-pairs` takes the
+    true captions of VL-CheckList, ARO and other files of text pairs."""
 
     images: Path | None = None
     """Folder of the images: they are embedded, and a caption whose image is missing is a reject.

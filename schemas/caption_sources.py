@@ -7,6 +7,9 @@ A user's file is JSON lines, one caption a line:
 `image` is a path below the images folder; `id` (default: the image, `#` and the number of the
 line) has to be unique; `split` is `all` by default.
 
+`text-pairs` reads the true captions of VL-CheckList, ARO and the other files of text pairs; it has to
+be named, since their files do not differ from others by their suffix.
+
 COCO and Karpathy files are held in memory once as bytes and once as the fields that are read; the
 other formats stream.
 """
@@ -21,9 +24,10 @@ from typing import Literal, get_args
 import msgspec
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.text_pairs import read_text_pairs
 from eqforge.schemas.typed_json import decode, read_bytes, read_lines
 
-Source = Literal["coco", "karpathy", "flickr30k-token", "flickr30k-csv", "jsonl"]
+Source = Literal["coco", "karpathy", "flickr30k-token", "flickr30k-csv", "jsonl", "text-pairs"]
 
 _COCO_SPLIT = re.compile(r"captions_(\w+?)(?:\.json)?$")
 _TOKEN_LINE = re.compile(r"(?P<image>[^#\t]+)#(?P<number>\d+)\t(?P<caption>.*)")
@@ -75,11 +79,18 @@ def read_captions(path: str | Path, source: Source | None = None) -> Iterator[Ca
         "flickr30k-token": _read_flickr_token,
         "flickr30k-csv": _read_flickr_csv,
         "jsonl": _read_jsonl,
+        "text-pairs": _read_pairs,
     }
     name = detect_source(path) if source is None else source
     if name not in readers:
         raise InputError(f"unknown caption format {name!r}; known: {', '.join(get_args(Source))}")
     return _checked(Path(path).name, readers[name](Path(path)))
+
+
+def _read_pairs(path: Path) -> Iterator[CaptionRecord]:
+    """Yields the true captions of VL-CheckList, ARO, SugarCrepe and the like."""
+    for pair in read_text_pairs(path):
+        yield CaptionRecord(caption_id=pair.pair_id, image=pair.image, caption=pair.positive)
 
 
 class _Shape(msgspec.Struct):

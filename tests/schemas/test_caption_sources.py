@@ -181,3 +181,12 @@ def test_half_of_a_surrogate_pair_is_one_error(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="line 1: not valid JSON"):
         list(read_captions(path))
+
+
+def test_the_true_captions_of_text_pairs_are_captions(tmp_path: Path) -> None:
+    path = tmp_path / "color.json"
+    path.write_text(json.dumps([["VG/1.jpg", {"POS": ["a red car"], "NEG": ["a blue car"]}]]))
+
+    (record,) = read_captions(path, "text-pairs")
+
+    assert (record.image, record.caption) == ("VG/1.jpg", "a red car")
