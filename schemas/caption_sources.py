@@ -7,8 +7,8 @@ A user's file is JSON lines, one caption a line:
 `image` is a path below the images folder; `id` (default: the image, `#` and the number of the
 line) has to be unique; `split` is `all` by default.
 
-`text-pairs` reads the true captions of VL-CheckList, ARO and the other files of text pairs; it has to
-be named, since their files do not differ from others by their suffix.
+`text-pairs` reads the true captions of VL-CheckList, ARO and the other files of text pairs; it has
+to be named, since their files do not differ from others by their suffix.
 
 COCO and Karpathy files are held in memory once as bytes and once as the fields that are read; the
 other formats stream.
