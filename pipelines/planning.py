@@ -59,10 +59,15 @@ def plan_command(pipeline: Pipeline[Any], argv: Sequence[str]) -> int:
     """Prints what a build would make and cost; returns the exit status."""
     with reported_errors():
         own, pilots = _take_pilots(list(argv))
+        has_output = any(text.partition("=")[0] == "--output" for text in own)
+        # A plan writes nothing; with the folder of the build it also says whether that is free.
+        named = own if has_output else ["--output", "out", *own]
         program = f"eqforge plan {pipeline.name}"
-        config, _ = parse(pipeline.config, pipeline.defaults, own, program, _PILOT_HELP)
+        config, _ = parse(pipeline.config, pipeline.defaults, named, program, _PILOT_HELP)
         pipeline.check(config)
-        check_output(config.run, manifest_header(pipeline.name, pipeline.inputs(config), config))
+        header = manifest_header(pipeline.name, pipeline.inputs(config), config)
+        if has_output:
+            check_output(config.run, header)
         records = pipeline.plan(config)
         if isinstance(config, VideoDataset):
             _print_video_plan(pipeline.name, config, records, pilots)
@@ -74,7 +79,7 @@ def plan_command(pipeline: Pipeline[Any], argv: Sequence[str]) -> int:
 
 _PILOT_HELP = (
     "Shows counts, missing videos and rejects without opening a video. With --pilot N it also "
-    "builds N videos in a temporary folder, to estimate time and storage."
+    "builds N videos in a temporary folder, to estimate time and storage. --output may be left out."
 )
 
 
