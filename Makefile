@@ -8,11 +8,13 @@ SHELL := bash
 BIN := .venv/bin
 BASE := .venv/.base
 MODELS := .venv/.models
+RENDER := .venv/.render
+DATAFLOW := .venv/.dataflow
 WORDNET := .venv/.wordnet
 ARGS ?=
 BENCH ?= $(sort $(filter-out benchmarks/corrections.py,$(wildcard benchmarks/[a-z]*.py)))
 
-.PHONY: help demo test check bench models lock clean
+.PHONY: help demo test check runners bench models render dataflow lock clean
 ifneq ($(shell cat .venv/.made-for 2>/dev/null),$(CURDIR))
 .PHONY: $(BASE)  # .venv is another checkout's
 endif
@@ -20,7 +22,7 @@ endif
 help: ## List the commands
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 16
 
-demo: $(BASE) ## Build and verify small datasets from bundled pictures, offline
+demo: $(BASE) $(MODELS) $(RENDER) ## Build and verify small datasets of every sort, offline
 	$(BIN)/eqforge demo $(ARGS)
 
 test: $(BASE) $(WORDNET) ## Run the tests
@@ -32,10 +34,19 @@ check: $(BASE) ## Lint, formatting, types and import directions
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
+runners: $(BASE) $(MODELS) $(RENDER) $(WORDNET) ## Run the tests of all engines, Flink and Prism too: needs Java, Maven and Go
+	$(BIN)/eqforge setup flink
+	$(BIN)/eqforge setup prism
+	EQFORGE_RUNNERS=all $(BIN)/pytest tests/runners $(ARGS)
+
 bench: $(BASE) ## Run the benchmarks, or one: make bench BENCH=benchmarks/writer.py
 	for file in $(BENCH); do echo "== $$file"; $(BIN)/python "$$file" $(ARGS); done
 
-models: $(MODELS) ## Add the packages of the neural models to .venv (6 GB)
+models: $(MODELS) ## Add the packages of the neural models and the evaluation to .venv (6 GB)
+
+render: $(RENDER) ## Add kubric and Blender to .venv (1 GB)
+
+dataflow: $(DATAFLOW) ## Add Beam's part for Google Cloud to .venv
 
 lock: ## Resolve pyproject.toml into requirements/*.lock
 	scripts/bootstrap
@@ -51,6 +62,14 @@ $(BASE): requirements/base.lock pyproject.toml setup.py scripts/bootstrap
 
 $(MODELS): $(BASE) requirements/models.lock
 	scripts/bootstrap models
+	touch $@
+
+$(RENDER): $(BASE) requirements/render.lock
+	scripts/bootstrap render
+	touch $@
+
+$(DATAFLOW): $(BASE) requirements/dataflow.lock
+	scripts/bootstrap dataflow
 	touch $@
 
 $(WORDNET): | $(BASE)

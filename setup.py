@@ -11,5 +11,8 @@ if missing := FOLDERS - {name.removeprefix("eqforge.") for name in packages}:
 setup(
     package_dir={"": "src"},
     packages=packages,
-    package_data={"eqforge": ["py.typed"], "": ["**/*.json", "**/*.txt", "**/*.tsv", "**/*.csv"]},
+    package_data={
+        "eqforge": ["py.typed"],
+        "": ["**/*.json", "**/*.txt", "**/*.tsv", "**/*.csv", "**/*.tar.gz"],
+    },
 )

@@ -41,7 +41,7 @@ def parse(
         args=own,
         prog=program,
         description=f"{kind.__doc__} {note}".strip(),
-        default=_defaults(kind, defaults, _mode_of(own)),
+        default=default_config(kind, defaults, _mode_of(own)),
     )
     return config, beam_args
 
@@ -53,9 +53,10 @@ def _mode_of(arguments: list[str]) -> Mode:
     return "paper" if given[-1:] == ["paper"] else "corrected"
 
 
-def _defaults(
-    kind: type[Configured], defaults: Callable[[Mode], dict[str, Any]], mode: Mode
+def default_config(
+    kind: type[Configured], defaults: Callable[[Mode], dict[str, Any]], mode: Mode = "corrected"
 ) -> Configured:
+    """Returns the configuration of an empty command line; what has to be given is missing in it."""
     assert mode in get_args(Mode)
     values: dict[str, Any] = {
         field.name: tyro.MISSING
@@ -69,10 +70,11 @@ def _defaults(
 
 @contextlib.contextmanager
 def reported_errors() -> Iterator[None]:
-    """Turns eqforge's own errors into one message and an exit status.
+    """Turns eqforge's own errors, and the system's, into one message and an exit status.
 
     Raises:
-      SystemExit: 1 for a build that did not finish, 2 for wrong input, 130 for Ctrl-C.
+      SystemExit: 1 for a build that did not finish or a system that refused, as one with a full
+        disk; 2 for wrong input, 130 for Ctrl-C.
     """
     try:
         yield
@@ -80,6 +82,10 @@ def reported_errors() -> Iterator[None]:
         _leave(str(error), 1)
     except EqforgeError as error:
         _leave(str(error), 2)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        _leave(f"the system refused: {error}", 1)
     except KeyboardInterrupt:
         _leave("interrupted; the same command goes on where this one stopped", 130)
 

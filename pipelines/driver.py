@@ -1,5 +1,6 @@
 """From a command line to a finished dataset: what all pipelines share."""
 
+import contextlib
 import os
 import sys
 import tempfile
@@ -9,22 +10,24 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import apache_beam as beam
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
+from eqforge.models.pretrained import devices_elsewhere
 from eqforge.pipelines.command import parse, reported_errors
 from eqforge.pipelines.header import (
     WORK,
     check_output,
     claim_output,
     identity,
-    locked,
     manifest_header,
 )
+from eqforge.pipelines.lock import locked
 from eqforge.pipelines.settings import DatasetConfig, Mode
 from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.manifest import FILE_NAME, Manifest, load_manifest
-from eqforge.transforms import progress, runners
+from eqforge.transforms import placement, progress, runners
 from eqforge.transforms.dataset import DatasetTarget
 from eqforge.transforms.plan import PlanFiles, copy_plan, write_plan
 from eqforge.transforms.write import Table
@@ -53,6 +56,47 @@ def _nothing_to_confirm(_config: Any, _plan: PlanFiles) -> None:
     """Accepts any plan."""
 
 
+def _no_warnings(_config: Any) -> Iterable[str]:
+    """Returns none."""
+    return ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PilotCost:
+    """What a pilot took.
+
+    Attributes:
+      seconds: wall-clock time of its records.
+      num_bytes: of the images it stored.
+      start_s: seconds that a process needs once, before its first record.
+    """
+
+    seconds: float
+    num_bytes: int
+    start_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pilot(Generic[Configured]):
+    """How `eqforge plan` builds a few records, to estimate what all of them cost.
+
+    Attributes:
+      records: what the plan's records are called.
+      number: how many are built where `--pilot` is not given.
+      unit: the count of `Pipeline.measure` that the cost grows with.
+      clock: what the seconds are measured on, such as `one core`.
+      is_fit: tells whether a record can be built, and is worth it.
+      run: builds records into a work folder, which is thrown away, and says what that took.
+    """
+
+    records: str
+    number: int
+    unit: str
+    clock: str
+    is_fit: Callable[[Configured, Any], bool]
+    run: Callable[[Configured, Sequence[Any], str], PilotCost]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pipeline(Generic[Configured]):
     """What a pipeline file says of its dataset.
@@ -61,11 +105,14 @@ class Pipeline(Generic[Configured]):
       name: name of the dataset, and the prefix of its ids.
       config: its configuration, from which the command line is made.
       defaults: the fields of the configuration that a mode sets.
-      inputs: the annotation files of a configuration.
+      inputs: the files that the plan is made from, as paths or URLs.
       check: raises InputError or MissingExtra where a build could not run.
       plan: yields the records of the selected plan; reads the annotations, opens no media.
       measure: what a record adds to the plan's counts.
       confirm: raises InputError where a plan cannot be built; looks at no media's content.
+      warnings: what the manifest warns of.
+      pilot: how the cost is estimated; None where `eqforge plan` only counts.
+      report: yields the lines that `eqforge plan` prints of a plan; None prints its counts.
       build: wires the Beam pipeline.
       tables: the tables, sized for a plan.
       stages: the stages of the books in order.
@@ -75,11 +122,14 @@ class Pipeline(Generic[Configured]):
     name: str
     config: type[Configured]
     defaults: Callable[[Mode], dict[str, Any]]
-    inputs: Callable[[Configured], Iterable[Path]]
+    inputs: Callable[[Configured], Iterable[Path | str]]
     check: Callable[[Configured], None]
     plan: Callable[[Configured], Iterator[Any]]
     measure: Callable[[Any], dict[str, int]]
     confirm: Callable[[Configured, PlanFiles], None] = _nothing_to_confirm
+    warnings: Callable[[Configured], Iterable[str]] = _no_warnings
+    pilot: Pilot[Configured] | None = None
+    report: Callable[[Configured, Iterable[Any]], Iterator[str]] | None = None
     build: Callable[[beam.Pipeline, Target[Configured]], None]
     tables: Callable[[Configured, PlanFiles], tuple[Table, ...]]
     stages: tuple[str, ...]
@@ -91,8 +141,12 @@ def build_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
     with reported_errors():
         program = f"eqforge build {pipeline.name}"
         config, beam_args = parse(pipeline.config, pipeline.defaults, argv, program)
-        manifest = build_dataset(pipeline, config, beam_args)
-        print(finished(manifest, config.run.output))
+        options = runners.pipeline_options(beam_args, config.run.workers)
+        run_pipeline(pipeline, config, options)
+        if placement.is_waited_for(options):
+            print(finished(load_manifest(config.run.output), config.run.output))
+        else:
+            print(submitted(options, config.run.output))
         return 0
     return 2
 
@@ -106,35 +160,73 @@ def build_dataset(
       InputError: an input, a setting or the output folder is wrong; nothing was done yet.
       BuildError: the run ended before the dataset was complete; running it again goes on.
     """
+    options = runners.pipeline_options(beam_args, config.run.workers)
+    run_pipeline(pipeline, config, options)
+    return load_manifest(config.run.output)
+
+
+def run_pipeline(
+    pipeline: Pipeline[Configured], config: Configured, options: PipelineOptions
+) -> None:
+    """Plans a dataset and has a runner build it; waits for the end where the options say so.
+
+    Raises:
+      InputError, BuildError: see build_dataset.
+    """
+    placement.check_reach(options, config.run.output)
+    elsewhere = placement.is_dataflow(options)
+    with devices_elsewhere() if elsewhere else contextlib.nullcontext():
+        _run_pipeline(pipeline, config, options)
+
+
+def _run_pipeline(
+    pipeline: Pipeline[Configured], config: Configured, options: PipelineOptions
+) -> None:
     run = config.run
-    options = runners.pipeline_options(beam_args, run.workers)
     pipeline.check(config)
-    header = manifest_header(pipeline.name, pipeline.inputs(config), config)
+    header = header_of(pipeline, config)
     check_output(run, header)
     with tempfile.TemporaryDirectory(prefix="eqforge-") as scratch:
         # A mistake in the annotations shows here, before anything is written to the output.
         plan = write_plan(pipeline.plan(config), f"{scratch}/plan", pipeline.measure)
         if not plan.records:
             raise InputError(
-                "the settings leave nothing to build: see --limit, --sample and --only"
+                "the inputs and the settings leave nothing to build: see --limit, --sample, --only"
             )
         pipeline.confirm(config, plan)
         print(describe(pipeline.name, plan), file=sys.stderr)
         with locked(run.output):
             check_output(run, header)  # another run may have finished in the meantime
-            claim_output(run.output, header)
-            storage.delete(storage.join(run.output, FILE_NAME))
+            if not placement.is_dry(options):
+                claim_output(run.output, header)
+                storage.delete(storage.join(run.output, FILE_NAME))
             folder = storage.join(run.output, WORK, "plan", fingerprint(identity(header))[:16])
             target = Target(
                 config=config,
                 plan_files=copy_plan(plan, folder).files,
                 dataset=_dataset_target(pipeline, config, header, plan),
-                notes=f"{scratch}/progress",
+                notes=_notes(run.output, scratch),
             )
             with progress.watch(target.notes, dict.fromkeys(pipeline.steps, plan.records)):
                 log = _worker_log(run.output)
-                runners.run(lambda root: pipeline.build(root, target), options, log)
-    return load_manifest(run.output)
+                runners.run(lambda root: pipeline.build(root, target), options, log, run.output)
+
+
+def header_of(pipeline: Pipeline[Configured], config: Configured) -> Manifest:
+    """Returns the manifest of a configuration before anything is built.
+
+    Raises:
+      InputError: an input file is not there.
+    """
+    inputs, warnings = pipeline.inputs(config), pipeline.warnings(config)
+    return manifest_header(pipeline.name, inputs, config, warnings)
+
+
+def _notes(output: str, scratch: str) -> str:
+    """Returns the folder of the progress notes: one that workers on other hosts share, if any."""
+    if storage.is_local(output):
+        return storage.join(output, WORK, "progress")
+    return f"{scratch}/progress"
 
 
 def _worker_log(output: str) -> str:
@@ -159,6 +251,14 @@ def describe(name: str, plan: PlanFiles) -> str:
     """Returns one line on what a plan holds."""
     counts = ", ".join(f"{count:,} {what}" for what, count in plan.counts.items())
     return f"{name}: {counts}"
+
+
+def submitted(options: PipelineOptions, output: str) -> str:
+    """Returns what a user wants to know of a job whose end is not waited for."""
+    if placement.is_dry(options):
+        return f"{output}: a dry run; the job is well-formed, and nothing was sent"
+    job = options.view_as(GoogleCloudOptions).job_name
+    return f"{output}: submitted as {job}; complete when {FILE_NAME} is there"
 
 
 def finished(manifest: Manifest, output: str) -> str:

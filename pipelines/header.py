@@ -1,10 +1,10 @@
 """What is fixed before a dataset is built: its identity, its inputs and its folder."""
 
 import contextlib
-import fcntl
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -16,23 +16,44 @@ from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.manifest import FILE_NAME, InputFile, Manifest, load_manifest
 from eqforge.schemas.tables import SCHEMA_VERSION
+from eqforge.transforms.dataset import delete_parts
+from eqforge.transforms.oracle import judges_of
 
 WORK = "_work"
 IDENTITY = "identity.json"
+# Folders below the output in which a killed run may leave large files half-written; those that it
+# leaves among plans, finished work and media are small.
+_WRITTEN = ("data", WORK, f"{WORK}/shards")
 # Every package whose version can change a byte of a dataset.
 VERSIONED = (
     "eqforge", "apache-beam", "pyarrow", "numpy", "scipy", "pillow", "av", "opencv-python-headless",
     "scikit-image", "imagehash", "dlib-bin", "tokenizers", "rapidfuzz", "nltk", "spacy", "textblob",
-    "lemminflect", "inflect", "transformers", "torch",
+    "lemminflect", "inflect", "transformers", "diffusers", "torch", "kubric-nightly", "bpy",
 )  # fmt: skip
 # Folders of media: the rows hold what was taken from them, the settings only that there was one.
 _MEDIA_FOLDERS = ("videos", "images")
+# What may be a file or folder of this machine, or a public name or URL, which stays as it is.
+_LOCAL_OR_NAMED = ("model", "assets")
 # Settings that say where and how a run happens, and leave no trace in the rows.
-_NOT_OF_THE_ROWS = ("output", "overwrite", "workers", "max_error_rate", "decoder_timeout_s")
+_NOT_OF_THE_ROWS = (
+    "output", "overwrite", "workers", "max_error_rate", "decoder_timeout_s", "render_timeout_s",
+    "local_files_only",
+)  # fmt: skip
 
 
-def manifest_header(name: str, inputs: Iterable[Path], config: DatasetConfig) -> Manifest:
+def manifest_header(
+    name: str,
+    inputs: Iterable[Path | str],
+    config: DatasetConfig,
+    warnings: Iterable[str] = (),
+) -> Manifest:
     """Returns the manifest of a configuration before anything is built.
+
+    Args:
+      name: of the dataset.
+      inputs: the files the plan is made from; paths, or URLs.
+      config: its settings.
+      warnings: what a user should know before trusting the numbers.
 
     Raises:
       InputError: an input file is not there.
@@ -45,19 +66,28 @@ def manifest_header(name: str, inputs: Iterable[Path], config: DatasetConfig) ->
         versions=_versions(),
         stages={},
         tables={},
+        warnings=list(warnings),
     )
 
 
 def _config_json(config: DatasetConfig) -> dict[str, Any]:
     """Returns the settings that shape the rows; paths lose the folders of this machine."""
-    values = msgspec.to_builtins(config, enc_hook=_name_of)
-    for name in _NOT_OF_THE_ROWS:
-        values["run"].pop(name)
-    named = {name: values[name] is not None for name in _MEDIA_FOLDERS if name in values}
-    model = values.get("model")
-    if model is not None and os.path.isdir(model):
-        named["model"] = os.path.basename(os.path.normpath(model))
-    return values | named
+    return _without_places(msgspec.to_builtins(config, enc_hook=_name_of))
+
+
+def _without_places(values: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in values.items() if name not in _NOT_OF_THE_ROWS}
+    for name, value in kept.items():
+        if isinstance(value, dict):
+            kept[name] = _without_places(value)
+        elif name in _MEDIA_FOLDERS:
+            kept[name] = value is not None
+        elif name == "oracle" and value is not None:
+            # What the models are, their weights' digests included, instead of where they lie.
+            kept[name] = [asdict(judge) for judge in judges_of(value)]
+        elif name in _LOCAL_OR_NAMED and value is not None and os.path.exists(value):
+            kept[name] = os.path.basename(os.path.normpath(value))
+    return kept
 
 
 def _name_of(value: Any) -> str:
@@ -66,11 +96,12 @@ def _name_of(value: Any) -> str:
     raise TypeError(f"no setting can be a {type(value).__name__}")
 
 
-def _input_file(path: Path) -> InputFile:
-    if not path.is_file():
+def _input_file(path: Path | str) -> InputFile:
+    url = str(path)
+    if not (Path(url).is_file() if storage.is_local(url) else storage.exists(url)):
         raise InputError(f"{path}: no such file")
     try:
-        return InputFile(name=path.name, sha256=storage.digest(str(path))[1])
+        return InputFile(name=url.rpartition("/")[2], sha256=storage.digest(url)[1])
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -103,10 +134,24 @@ def check_output(run: RunSettings, header: Manifest) -> None:
         there = load_manifest(run.output)
         _check_same(run, "holds", there.dataset, identity(there), header)
     elif storage.exists(started):
-        known = msgspec.json.decode(storage.read_bytes(started))
-        _check_same(run, "holds an unfinished build of", known[0], known, header)
+        known = _read_identity(run, started)
+        if known is not None:
+            _check_same(run, "holds an unfinished build of", known[0], known, header)
     else:
         _check_free(run.output)
+
+
+def _read_identity(run: RunSettings, url: str) -> list[Any] | None:
+    """Returns whose an unfinished build is; None where a damaged disk lost that and all may go."""
+    try:
+        return msgspec.json.decode(storage.read_bytes(url), type=list)
+    except msgspec.DecodeError as error:
+        if run.overwrite:
+            return None
+        raise InputError(
+            f"--output {run.output}: holds an unfinished build, and {url} is damaged; "
+            "name another folder, or add --overwrite to go on whatever it was"
+        ) from error
 
 
 def _check_same(
@@ -144,30 +189,9 @@ def is_half_written(name: str) -> bool:
 
 
 def claim_output(output: str, header: Manifest) -> None:
-    """Writes down whose the output folder is, and removes what a killed run left half-written."""
-    for name in filter(is_half_written, storage.list_files(output)):
-        storage.delete(storage.join(output, name))
+    """Writes down whose the output folder is, and removes what a killed run left half-done."""
+    for folder in (output, *(storage.join(output, name) for name in _WRITTEN)):
+        for name in filter(is_half_written, storage.list_files(folder)):
+            storage.delete(storage.join(folder, name))
+    delete_parts(output)
     storage.write_bytes(storage.join(output, WORK, IDENTITY), msgspec.json.encode(identity(header)))
-
-
-@contextlib.contextmanager
-def locked(output: str) -> Iterator[None]:
-    """Holds an output folder for one run; the lock ends with the process, however that ends.
-
-    Raises:
-      InputError: another run is writing there, or the folder cannot be written.
-    """
-    if not storage.is_local(output):
-        yield
-        return
-    path = Path(storage.locate(output)[1]) / WORK / "lock"
-    with contextlib.ExitStack() as held:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            stream = held.enter_context(open(path, "w", encoding="utf-8"))
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise InputError(f"--output {output}: another run is writing there") from error
-        except OSError as error:
-            raise InputError(f"--output {output}: cannot be written: {error.strerror}") from error
-        yield

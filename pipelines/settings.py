@@ -12,6 +12,7 @@ from eqforge.schemas.frames import FrameSettings
 from eqforge.transforms.cuts import CutSettings
 from eqforge.transforms.faces import FaceSettings
 from eqforge.transforms.minimality import GateSettings
+from eqforge.transforms.oracle import OracleSettings
 from eqforge.transforms.plan import Selection
 from eqforge.transforms.quality import QualitySettings
 
@@ -33,10 +34,10 @@ class RunSettings:
     the whole dataset."""
 
     limit: int | None = None
-    """At most so many candidate pairs, from the first videos."""
+    """At most so many candidates, from the beginning of the plan."""
 
     sample: str = "100%"
-    """Share of the videos, such as 1%, chosen by a hash of the video's id."""
+    """Share of the videos, images or scenes, such as 1%, chosen by a hash of their ids."""
 
     workers: int = 1
     """Processes of the local runner."""
@@ -47,14 +48,11 @@ class RunSettings:
     max_error_rate: float = 0.01
     """The run fails when more than this share of a stage's candidates end in an exception."""
 
-    decoder_timeout_s: float = 300.0
-    """A video whose next frame takes longer is given up; its other frames are kept."""
-
     samples_per_file: int = 50_000
-    """Candidate pairs for each samples file."""
+    """Candidates for each samples file."""
 
     images_per_file: int = 4_000
-    """Frames for each images file."""
+    """Images for each images file."""
 
     def __post_init__(self) -> None:
         """Checks the ranges.
@@ -65,7 +63,6 @@ class RunSettings:
         for name, is_right, rule in (
             ("workers", self.workers >= 1, "1 or more"),
             ("max_error_rate", 0 <= self.max_error_rate <= 1, "a share from 0 to 1"),
-            ("decoder_timeout_s", self.decoder_timeout_s > 0, "more than 0 seconds"),
             ("samples_per_file", self.samples_per_file >= 1, "1 or more"),
             ("images_per_file", self.images_per_file >= 1, "1 or more"),
             ("limit", self.limit is None or self.limit >= 0, "0 or more"),
@@ -85,6 +82,7 @@ class VideoSettings:
     cuts: OmitArgPrefixes[CutSettings] = field(default_factory=CutSettings)
     gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
     captions: OmitArgPrefixes[CaptionSettings] = field(default_factory=CaptionSettings)
+    oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     distinct_captions: bool = True
     """Refuse pairs whose two captions say the same."""
@@ -123,7 +121,29 @@ class VideoDataset(DatasetConfig):
     """Folder of the videos, each directly in it and named by its id (ID.mp4, ID.webm, ...), or as
     the annotations name it."""
 
+    decoder_timeout_s: float = 300.0
+    """A video whose next frame takes longer is given up; its other frames are kept."""
+
     settings: OmitArgPrefixes[VideoSettings] = field(default_factory=VideoSettings)
+
+    def __post_init__(self) -> None:
+        """Checks the time limit.
+
+        Raises:
+          InputError: it is no time.
+        """
+        check_seconds("decoder_timeout_s", self.decoder_timeout_s)
+
+
+def check_seconds(name: str, seconds: float) -> None:
+    """Checks a time limit.
+
+    Raises:
+      InputError: it is not more than 0.
+    """
+    if not seconds > 0:
+        flag = name.replace("_", "-")
+        raise InputError(f"--{flag} {seconds}: expected more than 0 seconds")
 
 
 def video_settings(mode: Mode, drops_faces: bool) -> VideoSettings:

@@ -127,8 +127,8 @@ def media_root(run: RunSettings) -> str:
     return storage.join(run.output, WORK, "media")
 
 
-def select_captions(captions: Iterable[CaptionRecord], run: RunSettings) -> Iterator[CaptionRecord]:
-    """Yields the captions that the run settings select; the limit counts captions.
+def select_captions(captions: Iterable[Text], run: RunSettings) -> Iterator[Text]:
+    """Yields the captions, or other texts, that the run settings select; the limit counts them.
 
     Raises:
       InputError: a selection is wrong, or a sample named in `only` is of no caption.

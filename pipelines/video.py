@@ -1,15 +1,16 @@
 """What the pipelines over videos have in common."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
 import apache_beam as beam
 
-from eqforge.pipelines.driver import Pipeline, Target
+from eqforge.pipelines.driver import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.header import WORK
 from eqforge.pipelines.settings import Mode, VideoDataset, selection_of, video_settings
+from eqforge.pipelines.video_plan import has_pairs, report, run_pilot
 from eqforge.schemas import storage
 from eqforge.schemas.clips import Clip
 from eqforge.schemas.errors import InputError, MissingExtra
@@ -19,13 +20,19 @@ from eqforge.transforms.frames.locate import resolve_video
 from eqforge.transforms.judge import ImageFilters
 from eqforge.transforms.media import MediaStore
 from eqforge.transforms.opencv import import_cv2
+from eqforge.transforms.oracle import oracle_warnings, prepare_oracle
 from eqforge.transforms.pair import PairFilters
 from eqforge.transforms.plan import PlanFiles, read_plan_file, select
-from eqforge.transforms.tables import files_for, images_table, rejects_table, samples_table
+from eqforge.transforms.tables import (
+    REJECTS_PER_FILE,
+    files_for,
+    images_table,
+    rejects_table,
+    samples_table,
+)
 from eqforge.transforms.video_pairs import VideoPairRules
 from eqforge.transforms.write import Table
 
-REJECTS_PER_FILE = 200_000
 STEPS = ("extracted", "judged", "paired")
 
 Configured = TypeVar("Configured", bound=VideoDataset)
@@ -59,6 +66,9 @@ def video_pipeline(
     def selected(config: Configured) -> Iterator[Clip]:
         return select(plan(config), selection_of(config.run))
 
+    def run(config: Configured, clips: Sequence[Clip], folder: str) -> PilotCost:
+        return run_pilot(rules_of(name, config), clips, folder)
+
     return Pipeline(
         name=name,
         config=config,
@@ -68,10 +78,15 @@ def video_pipeline(
         plan=selected,
         measure=measure,
         confirm=confirm,
+        warnings=warnings,
         build=build,
         tables=tables,
         stages=(stage, FRAMES, PAIRS),
         steps=STEPS,
+        report=report,
+        pilot=Pilot(
+            records="videos", number=0, unit="frames", clock="one core", is_fit=has_pairs, run=run
+        ),
     )
 
 
@@ -79,8 +94,8 @@ def check(config: VideoDataset) -> None:
     """Checks what a build needs beside the annotations.
 
     Raises:
-      InputError: the videos folder is none.
-      MissingExtra: PyAV, OpenCV or a face detector that is asked for is not installed.
+      InputError: the videos folder is none, or an oracle cannot be loaded.
+      MissingExtra: PyAV, OpenCV, or what a face detector or an oracle needs is not installed.
     """
     if not config.videos.is_dir():
         raise InputError(f"--videos {config.videos}: no such folder")
@@ -88,6 +103,7 @@ def check(config: VideoDataset) -> None:
         raise MissingExtra("av", "video")
     import_cv2()
     prepare_faces(config.settings.faces)
+    prepare_oracle(config.settings.oracle)
 
 
 def confirm(config: VideoDataset, plan: PlanFiles) -> None:
@@ -103,6 +119,11 @@ def confirm(config: VideoDataset, plan: PlanFiles) -> None:
             f"--videos {config.videos}: none of the {plan.counts['videos']:,} videos of the plan "
             "is there; the names expected are the annotations' ids with an ending such as .mp4"
         )
+
+
+def warnings(config: VideoDataset) -> Iterator[str]:
+    """Yields what a user should know before trusting the numbers."""
+    yield from oracle_warnings(prepare_oracle(config.settings.oracle))
 
 
 def measure(clip: Clip) -> dict[str, int]:
@@ -136,12 +157,13 @@ def rules_of(name: str, config: VideoDataset) -> VideoPairRules:
         videos=str(config.videos),
         work=storage.join(config.run.output, WORK),
         frames=settings.frames,
-        decoder_timeout_s=config.run.decoder_timeout_s,
+        decoder_timeout_s=config.decoder_timeout_s,
         image_filters=ImageFilters(faces=settings.faces, quality=settings.quality),
         pair_filters=PairFilters(
             cuts=settings.cuts,
             gates=settings.gates,
             distinct_captions=settings.distinct_captions,
             max_pairs_per_video=settings.max_pairs_per_video,
+            oracle=prepare_oracle(settings.oracle),
         ),
     )

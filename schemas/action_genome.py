@@ -20,6 +20,7 @@ from eqforge.schemas.pickle_stream import convert_members
 RELATION_KINDS = ("attention", "spatial", "contacting")
 
 Box = tuple[float, float, float, float]
+_OBJECT_BYTES = 10  # a dict of six names and values, each a reference of two bytes
 _FRAME_KEY = re.compile(r"(?P<video>[^/]+\.[A-Za-z0-9]+)/(?P<number>\d{6})\.png")
 
 
@@ -81,7 +82,8 @@ def read_action_genome(
       InputError: a file is not what it should be; the message names record and field.
     """
     listed = None if frame_list is None else set(_listed_frames(frame_list))
-    boxes = None if persons is None else convert_members(persons, _xyxy)
+    boxes = None if persons is None else _read_boxes(persons)
+    allowance = _Allowance(objects)
 
     def read_frame(key: str, node: Node) -> tuple[str, AnnotatedFrame] | None:
         if listed is not None and key not in listed:
@@ -90,7 +92,7 @@ def read_action_genome(
         return sys.intern(video), AnnotatedFrame(
             number=number,
             person_boxes_xyxy=None if boxes is None else boxes.get(key, ()),
-            objects=tuple(_object(found) for found in node.elements()),
+            objects=tuple(_object(found, allowance) for found in node.elements()),
         )
 
     videos: dict[str, list[AnnotatedFrame]] = {}
@@ -102,6 +104,33 @@ def read_action_genome(
     ]
 
 
+class _Allowance:
+    """Counts what is read, which a file of references to the same parts has without end.
+
+    Every part takes some bytes of its file; a file may be read twice.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._left = 2 * Path(path).stat().st_size if Path(path).is_file() else 0
+
+    def take(self, node: Node, num_bytes: int) -> None:
+        """Counts a part and the least that it takes in its file."""
+        self._left -= num_bytes
+        if self._left < 0:
+            raise InputError(
+                f"{node.file}: {node.where}: the file refers to the same parts over and over"
+            )
+
+
+def _read_boxes(persons: str | Path) -> dict[str, tuple[Box, ...]]:
+    allowance = _Allowance(persons)
+
+    def read(_: str, record: Node) -> tuple[Box, ...]:
+        return _xyxy(record, allowance)
+
+    return convert_members(persons, read)
+
+
 def _split_key(key: str, node: Node) -> tuple[str, int]:
     parts = _FRAME_KEY.fullmatch(key)
     if parts is None or int(parts["number"]) == 0:
@@ -111,7 +140,8 @@ def _split_key(key: str, node: Node) -> tuple[str, int]:
     return parts["video"], int(parts["number"])
 
 
-def _object(node: Node) -> FrameObject:
+def _object(node: Node, allowance: _Allowance) -> FrameObject:
+    allowance.take(node, _OBJECT_BYTES)
     visible = node["visible"].flag()
     box = node.get("bbox")
     if visible and box is None:
@@ -119,17 +149,19 @@ def _object(node: Node) -> FrameObject:
     return FrameObject(
         name=sys.intern(node["class"].name()),
         box_xywh=None if box is None else _box(box),
-        attention=_relations(node, "attention"),
-        spatial=_relations(node, "spatial"),
-        contacting=_relations(node, "contacting"),
+        attention=_relations(node, "attention", allowance),
+        spatial=_relations(node, "spatial", allowance),
+        contacting=_relations(node, "contacting", allowance),
         visible=visible,
         subset=sys.intern(node["metadata"]["set"].name()),
     )
 
 
-def _relations(node: Node, kind: str) -> tuple[str, ...]:
+def _relations(node: Node, kind: str, allowance: _Allowance) -> tuple[str, ...]:
     found = node.get(f"{kind}_relationship")
-    return () if found is None else tuple(sys.intern(name) for name in found.names())
+    names = () if found is None else found.names()
+    allowance.take(node, len(names))
+    return tuple(sys.intern(name) for name in names)
 
 
 def _box(node: Node) -> Box:
@@ -139,13 +171,14 @@ def _box(node: Node) -> Box:
     return (values[0], values[1], values[2], values[3])
 
 
-def _xyxy(_: str, record: Node) -> tuple[Box, ...]:
+def _xyxy(record: Node, allowance: _Allowance) -> tuple[Box, ...]:
     mode = record["bbox_mode"]
     if mode.name() != "xyxy":
         mode.fail("xyxy")
     boxes: Any = record["bbox"].value
     if not isinstance(boxes, np.ndarray) or boxes.dtype.kind != "f" or boxes.size % 4:
         record["bbox"].fail("a float array of shape (n, 4)")
+    allowance.take(record, boxes.nbytes)
     return tuple((float(a), float(b), float(c), float(d)) for a, b, c, d in boxes.reshape(-1, 4))
 
 

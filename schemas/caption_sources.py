@@ -23,6 +23,7 @@ from typing import Literal, get_args
 
 import msgspec
 
+from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.text_pairs import read_text_pairs
 from eqforge.schemas.typed_json import decode, read_bytes, read_lines
@@ -124,9 +125,9 @@ def _checked(file: str, captions: Iterable[CaptionRecord]) -> Iterator[CaptionRe
     seen: set[str] = set()
     for record in captions:
         if record.caption_id in seen:
-            raise InputError(f"{file}: the caption id {record.caption_id!r} stands twice")
+            raise InputError(f"{file}: the caption id {shown(record.caption_id)} stands twice")
         if not record.image:
-            raise InputError(f"{file}: {record.caption_id}: expected an image, found ''")
+            raise InputError(f"{file}: {shown(record.caption_id)}: expected an image, found ''")
         seen.add(record.caption_id)
         yield record
     if not seen:
@@ -232,7 +233,7 @@ def _flickr_line(
 
 def _read_flickr_annotations(path: Path) -> Iterator[CaptionRecord]:
     for row in _csv_rows(path):
-        image, where = row["filename"] or "", f"row of {row['filename']}: raw"
+        image, where = row["filename"] or "", f"row of {shown(row['filename'])}: raw"
         captions = decode((row["raw"] or "").encode(), list[str], path.name, where)
         for position, caption in enumerate(captions):
             yield CaptionRecord(
@@ -247,7 +248,10 @@ def _csv_rows(path: Path) -> Iterator[dict[str, str | None]]:
     """Yields the rows of a CSV file by column; a short row lacks the last ones."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as stream:
-            yield from csv.DictReader(stream)
+            rows = csv.DictReader(stream)
+            if missing := {"raw", "filename", "split"} - set(rows.fieldnames or ()):
+                raise InputError(f"{path.name}: line 1: the column {min(missing)} is missing")
+            yield from rows
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path.name}: not readable as CSV in UTF-8: {error}") from error
 

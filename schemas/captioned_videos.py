@@ -14,10 +14,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eqforge.schemas.checked import Node, parse_json
+from eqforge.schemas.checked import Node, parse_json, shown
 from eqforge.schemas.errors import InputError
 
 FIELDS = ("video", "start_s", "end_s", "timestamp_s", "caption", "id", "split", "licence")
+MAX_TIME_S = 10_000_000
+"""A third of a year: no video is longer, and what is further out is no time in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,7 +103,8 @@ def _lines(path: str | Path) -> Iterator[Node]:
 def _moment(line: Node) -> tuple[CaptionedVideo, CaptionedSegment]:
     if unknown := sorted(set(line.mapping()) - set(FIELDS)):
         raise InputError(
-            f"{line.file}: {line.where}: unknown field {unknown[0]!r}; known: {', '.join(FIELDS)}"
+            f"{line.file}: {line.where}: unknown field {shown(unknown[0])}; "
+            f"known: {', '.join(FIELDS)}"
         )
     name = line["video"].name()
     split, licence, own_id = line.get("split"), line.get("licence"), line.get("id")
@@ -127,13 +130,15 @@ def _times(line: Node) -> tuple[float, float]:
     moment = line.get("timestamp_s")
     if moment is None:
         start, end = line["start_s"], line["end_s"]
-        if not 0 <= start.number() <= end.number():
-            end.fail(f"a time not before start_s = {start.value}, both at least 0")
+        if not 0 <= start.number() <= end.number() <= MAX_TIME_S:
+            first = shown(start.value)
+            end.fail(f"a time not before start_s = {first}, from 0 to {MAX_TIME_S:,} s")
         return start.number(), end.number()
     if line.get("start_s") is not None or line.get("end_s") is not None:
         line.fail("either timestamp_s or start_s and end_s, not both")
-    time_s = moment.number() if moment.number() >= 0 else moment.fail("a time of at least 0")
-    return time_s, time_s
+    if not 0 <= moment.number() <= MAX_TIME_S:
+        moment.fail(f"a time from 0 to {MAX_TIME_S:,} s")
+    return moment.number(), moment.number()
 
 
 def _milliseconds(time_s: float) -> str:

@@ -2,14 +2,70 @@
 
 import json
 import math
+import re
+import reprlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
 from eqforge.schemas.errors import InputError
 
 MAX_NAME_CHARS = 300
+MAX_SHOWN_CHARS = 80
+_LARGEST_SHOWN = 10**40
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class _Beginning(reprlib.Repr):
+    """Writes the beginning of a value, however large or deep it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 4
+        self.maxdict = self.maxlist = self.maxtuple = 2 * MAX_SHOWN_CHARS
+        self.maxstring = self.maxother = 4 * MAX_SHOWN_CHARS
+
+    def repr_dict(self, x: dict[Any, Any], level: int) -> str:
+        """Takes the members in their order; the base class sorts all of them."""
+        if level <= 0:
+            return "{...}"
+        members = islice(x.items(), MAX_SHOWN_CHARS)
+        parts = (f"{self.repr1(k, level - 1)}: {self.repr1(v, level - 1)}" for k, v in members)
+        return f"{{{', '.join(parts)}}}"
+
+    def repr_int(self, x: int, level: int) -> str:
+        """Python writes no number of thousands of digits."""
+        is_short = -_LARGEST_SHOWN < x < _LARGEST_SHOWN
+        return repr(x) if is_short else f"a number of {x.bit_length()} bits"
+
+    def repr_bytes(self, x: bytes, level: int) -> str:
+        """Takes the first bytes."""
+        return repr(x[: self.maxstring])
+
+
+_BEGINNING = _Beginning()
+
+
+def shown(value: Any) -> str:
+    """Returns the beginning of a value's text for a message."""
+    text = " ".join(_BEGINNING.repr(value).split())  # arrays have lines
+    return text if len(text) <= MAX_SHOWN_CHARS else text[: MAX_SHOWN_CHARS - 3] + "..."
+
+
+def clipped(text: str) -> str:
+    """Returns the beginning of another's message, without what a terminal would obey."""
+    plain = text if text.isprintable() else ascii(text)[1:-1]
+    return plain if len(plain) <= MAX_NAME_CHARS else plain[: MAX_NAME_CHARS - 3] + "..."
+
+
+def name_of(key: Any) -> str:
+    """Returns a key as it is, if it is short and no terminal would obey it."""
+    is_plain = isinstance(key, str) and len(key) <= MAX_SHOWN_CHARS and key.isprintable()
+    return str(key) if is_plain else shown(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +84,9 @@ class Node:
 
     def fail(self, expected: str) -> NoReturn:
         """Raises an InputError that says what was expected here and what was found."""
-        found = repr(self.value)
-        shown = found if len(found) <= 80 else found[:77] + "..."
         place = self.where if self.where else "the whole file"
-        raise InputError(
-            f"{self.file}: {place}: expected {expected}, found {type(self.value).__name__} {shown}"
-        )
+        found = f"{type(self.value).__name__} {shown(self.value)}"
+        raise InputError(f"{self.file}: {place}: expected {expected}, found {found}")
 
     def __getitem__(self, key: str) -> "Node":
         """Returns a required member of an object."""
@@ -41,7 +94,7 @@ class Node:
         if key not in members:
             raise InputError(
                 f"{self.file}: {self.where or 'the whole file'}: the field {key!r} is missing; "
-                f"found {', '.join(sorted(map(str, members))[:12]) or 'no field'}"
+                f"found {', '.join(sorted(map(name_of, members))[:12]) or 'no field'}"
             )
         return Node(self.file, self._below(key), members[key])
 
@@ -70,8 +123,13 @@ class Node:
             yield Node(self.file, f"{self.where}[{position}]", value)
 
     def text(self) -> str:
-        """Returns the value, which has to be a string of any content."""
-        return self.value if isinstance(self.value, str) else self.fail("a string")
+        """Returns the value, which has to be a string of any content that UTF-8 can hold."""
+        if not isinstance(self.value, str):
+            self.fail("a string")
+        # JSON can escape half a surrogate pair, which no UTF-8 file can hold.
+        if not self.value.isascii() and _SURROGATE.search(self.value):
+            self.fail("valid Unicode text")
+        return self.value
 
     def name(self) -> str:
         """Returns the value, which has to be a short printable string: an identifier."""
@@ -84,7 +142,11 @@ class Node:
         """Returns the value, which has to be a finite number."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             self.fail("a number")
-        return float(self.value) if math.isfinite(self.value) else self.fail("a finite number")
+        try:
+            number = float(self.value)
+        except OverflowError:
+            self.fail("a finite number")
+        return number if math.isfinite(number) else self.fail("a finite number")
 
     def integer(self) -> int:
         """Returns the value, which has to be a whole number."""
@@ -100,7 +162,8 @@ class Node:
         return tuple(element.name() for element in self.elements())
 
     def _below(self, key: str) -> str:
-        return f"{self.where}.{key}" if self.where else str(key)
+        name = name_of(key)
+        return f"{self.where}.{name}" if self.where else name
 
 
 def parse_json(text: str, file: str, where: str = "") -> Node:
@@ -113,9 +176,10 @@ def parse_json(text: str, file: str, where: str = "") -> Node:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members = dict(pairs)
         if len(members) != len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
-            raise ValueError(f"the key {twice!r} stands twice in one object")
+            twice = next(
+                key for key, count in Counter(key for key, _ in pairs).items() if count > 1
+            )
+            raise ValueError(f"the key {shown(twice)} stands twice in one object")
         return members
 
     def refuse(constant: str) -> NoReturn:

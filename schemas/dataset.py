@@ -38,14 +38,7 @@ class Dataset:
         self, path: str, columns: Sequence[str] | None = None, rows: int = 1_000
     ) -> Iterator[pa.RecordBatch]:
         """Yields one file in pieces; see batches."""
-        system, place = storage.locate(self.url(path))
-        try:
-            with system.open(place, "rb") as stream, pq.ParquetFile(stream) as parquet:
-                yield from parquet.iter_batches(batch_size=rows, columns=columns)
-        except (OSError, pa.ArrowException) as error:
-            raise InputError(
-                f"{self.url(path)}: cannot be read: {error}; eqforge verify looks for all damage"
-            ) from error
+        yield from read_file_batches(self.url(path), columns, rows)
 
     def fingerprint(self, path: str) -> str:
         """Returns what a file says its rows were when it was written.
@@ -63,7 +56,7 @@ class Dataset:
 
     def rows(self, table: str, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
         """Yields the rows of a table as dicts."""
-        batch_rows = 100 if table == "images" else 1_000
+        batch_rows = 100 if table in ("images", "masks") else 1_000
         for batch in self.batches(table, columns, batch_rows):
             yield from batch.to_pylist()
 
@@ -75,3 +68,30 @@ def open_dataset(folder: str) -> Dataset:
       InputError: the folder holds none.
     """
     return Dataset(folder=folder.rstrip("/"), manifest=load_manifest(folder))
+
+
+def read_file_batches(
+    url: str,
+    columns: Sequence[str] | None = None,
+    rows: int = 1_000,
+    advice: str = "eqforge verify looks for all damage",
+) -> Iterator[pa.RecordBatch]:
+    """Yields one Parquet file in pieces of at most `rows` rows, each from one row group.
+
+    Args:
+      url: of the file.
+      columns: their names; None for all.
+      rows: how many there are in a piece at most.
+      advice: what to do where the file cannot be read.
+
+    Raises:
+      InputError: the file is missing or damaged.
+    """
+    system, place = storage.locate(url)
+    try:
+        with system.open(place, "rb") as stream, pq.ParquetFile(stream) as parquet:
+            # A reader of several row groups holds the bytes of all that it has read.
+            for group in range(parquet.num_row_groups):
+                yield from parquet.iter_batches(rows, row_groups=[group], columns=columns)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{url}: cannot be read: {error}; {advice}") from error

@@ -64,6 +64,7 @@ class Manifest:
       stages: the books, by stage, in the order of the stages.
       tables: the files of every table.
       warnings: what a user should know before trusting the numbers.
+      findings: rows of the table `findings` by task and rule, where the dataset has that table.
     """
 
     format: str = FORMAT
@@ -76,6 +77,7 @@ class Manifest:
     stages: dict[str, StageBooks]
     tables: dict[str, list[DataFile]]
     warnings: list[str] = field(default_factory=list)
+    findings: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def num_rows(self, table: str) -> int:
         """Returns the number of rows of a table."""

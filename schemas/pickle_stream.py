@@ -13,9 +13,9 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from eqforge.schemas.checked import Node
+from eqforge.schemas.checked import Node, shown
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.safe_pickle import admitted_class, damaged, load_pickle
+from eqforge.schemas.safe_pickle import PlainUnpickler, check_keys, damaged, load_pickle
 
 T = TypeVar("T")
 
@@ -58,19 +58,10 @@ def _is_bulky(value: Any) -> bool:
     return isinstance(value, dict | list | np.ndarray)
 
 
-class _MemberUnpickler(pickle._Unpickler):
-    """Hands the members of the outermost dict over instead of collecting them.
+class _MemberUnpickler(PlainUnpickler):
+    """Hands the members of the outermost dict over instead of collecting them."""
 
-    The standard library's Python unpickler is slower than the one in C, but can be told to.
-    """
-
-    # What the base class has and its type stub does not say.
-    dispatch: ClassVar[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
-    stack: list[Any]
-    metastack: list[list[Any]]
-    append: Callable[[Any], None]
-    pop_mark: Callable[[], list[Any]]
-    read: Callable[[int], bytes]
+    dispatch: ClassVar[dict[int, Any]] = dict(PlainUnpickler.dispatch)
 
     def __init__(self, stream: Any, take: Callable[[Any, Any], None]) -> None:
         super().__init__(stream)
@@ -78,22 +69,12 @@ class _MemberUnpickler(pickle._Unpickler):
         self._take = take
         self._kept = 1  # the outermost dict itself
 
-    def find_class(self, module_name: str, global_name: str) -> Any:
-        return admitted_class(super().find_class, module_name, global_name)
-
-    def _load_setitems(self) -> None:
-        self._set_items(self.pop_mark())
-
-    def _load_setitem(self) -> None:
-        value, key = self.stack.pop(), self.stack.pop()
-        self._set_items([key, value])
-
     def _set_items(self, items: list[Any]) -> None:
-        pairs = zip(items[::2], items[1::2], strict=True)
         if self.metastack or len(self.stack) > 1:
-            self.stack[-1].update(pairs)
+            super()._set_items(items)
             return
-        for key, value in pairs:
+        check_keys(items[::2])
+        for key, value in zip(items[::2], items[1::2], strict=True):
             self._take(key, value)
         self.memo.forget(self._kept)
         self._kept = len(self.memo)
@@ -105,8 +86,6 @@ class _MemberUnpickler(pickle._Unpickler):
         length = int.from_bytes(self.read(4), "little")
         self.append(sys.intern(str(self.read(length), "utf-8", "surrogatepass")))
 
-    dispatch[pickle.SETITEMS[0]] = _load_setitems
-    dispatch[pickle.SETITEM[0]] = _load_setitem
     dispatch[pickle.SHORT_BINUNICODE[0]] = _load_short_text
     dispatch[pickle.BINUNICODE[0]] = _load_text
 
@@ -135,7 +114,7 @@ def _converted_in_passing(path: str | Path, convert: Callable[[str, Node], T]) -
 
     def take(key: Any, value: Any) -> None:
         try:
-            name = Node(file, str(key), key).name()
+            name = Node(file, shown(key), key).name()
             converted[name] = convert(name, Node(file, name, value))
         except InputError as error:
             failed.append(error)
@@ -158,5 +137,5 @@ def _drain(node: Node) -> Iterator[tuple[str, Node]]:
     """Yields and forgets the members one by one, so that not all are there in both forms."""
     members = node.mapping()
     for key in list(members):
-        name = Node(node.file, str(key), key).name()
+        name = Node(node.file, shown(key), key).name()
         yield name, Node(node.file, name, members.pop(key))

@@ -25,6 +25,9 @@ PAIR_REASONS: Final[Mapping[str, str]] = {
     "change_too_large": "The two images are further from each other than a setting allows.",
     "background_changed": "Outside the changed area the images differ more than allowed.",
     "luminance_shift": "The mean luminance differs more than allowed.",
+    "own_caption_mismatch": "By the oracle an image does not match its own caption well enough.",
+    "crossed_caption_match": "By the oracle an image matches the other image's caption too well.",
+    "oracle_disagreement": "Of two oracles one speaks against the pair, the other does not.",
 }
 
 CAPTION_REASONS: Final[Mapping[str, str]] = {

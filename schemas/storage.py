@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import io
 import os
+import tempfile
 import uuid
 from collections import deque
 from collections.abc import Iterator
@@ -57,6 +58,16 @@ def read_bytes(url: str) -> bytes:
     return system.cat_file(path)
 
 
+def read_range(url: str, start: int, stop: int) -> bytes:
+    """Returns the bytes [start, stop) of a file.
+
+    Raises:
+      FileNotFoundError: it is not there.
+    """
+    system, path = locate(url)
+    return system.cat_file(path, start=start, end=stop)
+
+
 def digest(url: str) -> tuple[int, str]:
     """Returns the length of a file and its SHA-256, read in small pieces."""
     system, path = locate(url)
@@ -76,13 +87,16 @@ def write_bytes(url: str, data: bytes) -> None:
 def open_atomic(url: str) -> Iterator[IO[bytes]]:
     """Opens a file for writing that appears under its name only when it is complete.
 
-    On a disk the bytes go to a temporary name in the same folder and are renamed; an object store
-    shows an object only once it is closed. After an exception nothing appears.
+    On a disk the bytes go to a temporary name in the same folder and are renamed. To an object
+    store they go when they are all there, by way of a temporary file on this machine: threads that
+    share fsspec's file system would share its transactions. After an exception nothing appears.
     """
     system, path = locate(url)
     if not isinstance(system, LocalFileSystem):
-        with system.transaction, system.open(path, "wb") as stream:
+        with tempfile.NamedTemporaryFile(prefix="eqforge-") as stream:
             yield stream
+            stream.flush()
+            system.put_file(stream.name, path)
         return
     folder = Path(path).parent
     folder.mkdir(parents=True, exist_ok=True)
@@ -138,11 +152,20 @@ class DigestingStream(io.RawIOBase):
 
 def list_files(url: str) -> list[str]:
     """Returns the names of the files directly in a folder, sorted; none where it is missing."""
+    return sorted(file_sizes(url))
+
+
+def file_sizes(url: str) -> dict[str, int]:
+    """Returns the bytes of the files directly in a folder, by name; none where it is missing.
+
+    What other processes did in the meantime is seen, also in a store that remembers its listings.
+    """
     system, path = locate(url)
+    system.invalidate_cache()
     if not system.isdir(path):
-        return []
-    found = system.ls(path, detail=True)
-    return sorted(entry["name"].rsplit("/", 1)[-1] for entry in found if entry["type"] == "file")
+        return {}
+    found = (entry for entry in system.ls(path, detail=True) if entry["type"] == "file")
+    return {entry["name"].rsplit("/", 1)[-1]: entry["size"] for entry in found}
 
 
 def list_names(url: str) -> list[str]:
@@ -160,3 +183,10 @@ def delete(url: str) -> None:
     system, path = locate(url)
     with contextlib.suppress(FileNotFoundError):
         system.rm_file(path)
+
+
+def delete_folder(url: str) -> None:
+    """Deletes a folder with all that is in it; it is no error that it is not there."""
+    system, path = locate(url)
+    with contextlib.suppress(FileNotFoundError):
+        system.rm(path, recursive=True)

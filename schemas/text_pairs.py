@@ -14,19 +14,16 @@ The last four are read as a JSON array or as JSON lines. A folder is an eqforge 
 files with the same fields, or with caption_0, caption_1, image_0_id and image_1_id.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from eqforge.schemas.checked import Node, load_json, parse_json
+from eqforge.schemas.checked import Node, load_json, name_of, parse_json, shown
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.typed_json import read_lines
 
 Design = Literal["one_image", "two_by_two"]
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,12 +85,8 @@ def _records(path: Path) -> Iterator[tuple[str, Node]]:
 def _checked(file: str, pairs: Iterable[TextPair]) -> Iterator[TextPair]:
     seen: set[str] = set()
     for pair in pairs:
-        # JSON can escape half a surrogate pair, which no UTF-8 file can hold.
-        for text in (pair.pair_id, pair.image, pair.kind or "", *pair.texts):
-            if _SURROGATE.search(text):
-                raise InputError(f"{file}: record {pair.pair_id!r}: not valid Unicode: {text!r}")
         if pair.pair_id in seen:
-            raise InputError(f"{file}: the id {pair.pair_id!r} stands twice")
+            raise InputError(f"{file}: the id {shown(pair.pair_id)} stands twice")
         seen.add(pair.pair_id)
         yield pair
 
@@ -169,7 +162,7 @@ def _reader(record: Node) -> Callable[[str, Node], Iterator[TextPair]]:
     raise InputError(
         f"{record.file}: {record.where}: not a known text pair: expected the fields of one of "
         f"{', '.join('+'.join(sorted(names)) for names, _ in _READERS)}; "
-        f"found {', '.join(sorted(map(str, fields))[:12]) or 'none'}"
+        f"found {', '.join(sorted(map(name_of, fields))[:12]) or 'none'}"
     )
 
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
+from eqforge.schemas.checked import clipped
 from eqforge.schemas.errors import InputError
 
 T = TypeVar("T")
@@ -64,6 +65,8 @@ def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
     except msgspec.ValidationError as error:
         found = _PLACE.match(str(error))
         place, what = (found["where"], found["what"]) if found else ("", str(error))
-        raise InputError(f"{prefix}{': ' + place.lstrip('.') if place else ''}: {what}") from error
+        raise InputError(
+            f"{prefix}{': ' + place.lstrip('.') if place else ''}: {clipped(what)}"
+        ) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{prefix}: not valid JSON: {error}") from error

@@ -1,5 +1,9 @@
 """One record of each table, to be changed with dataclasses.replace."""
 
+from dataclasses import replace
+
+from eqforge.schemas.rendered_tables import Generation, MaskRow, RenderedSample
+from eqforge.schemas.scenes import Box, RenderedObject
 from eqforge.schemas.scores import Score
 from eqforge.schemas.spans import Span
 from eqforge.schemas.tables import ImageRow, Origin, PairSample, Reject
@@ -52,3 +56,51 @@ IMAGE = ImageRow(
     scores=(SCORE,),
 )
 REJECT = Reject(candidate_id="d/v/000", stage="frames", reason="face_found", value=1.5)
+OBJECT = RenderedObject(
+    name="mug",
+    asset="mug",
+    box=Box(x=1, y=2, width=3, height=4),
+    visible_px=10,
+    full_px=12,
+    visible_fraction=10 / 12,
+    depth_m=5.5,
+)
+RENDERED = RenderedSample(
+    sample_id="eq-kubric/attribute/000001",
+    dataset="eq-kubric",
+    split="test",
+    source_id="attribute/000001",
+    kind="attribute",
+    change="colour",
+    caption_0="The red mug is on the floor.",
+    caption_1="The blue mug is on the floor.",
+    captions_0=("The red mug is on the floor.",),
+    captions_1=("The blue mug is on the floor.",),
+    image_0_id="1" * 64,
+    image_1_id="2" * 64,
+    mask_0_id="3" * 64,
+    mask_1_id=None,
+    generation=Generation(
+        generator="kubric",
+        version="2023.12.27",
+        model=None,
+        revision=None,
+        device="cpu",
+        seed=2**40,
+        parameters="{}",
+    ),
+    spec_0="{}",
+    spec_1="{}",
+    objects_0=(OBJECT, replace(OBJECT, name="bowl", box=None, visible_px=0, visible_fraction=0.0)),
+    objects_1=(),
+    changed_area_fraction=0.05,
+    ssim=0.95,
+    background_ssim=1.0,
+    luminance_shift=-0.5,
+    phash_distance=2,
+    word_edit_distance=1,
+    edited_spans_0=(Span(start=4, end=7),),
+    edited_spans_1=(Span(start=4, end=8),),
+    scores=(SCORE,),
+)
+MASK = MaskRow(mask_id="3" * 64, suffix=".png", width_px=2, height_px=3, num_bytes=4)

@@ -2,15 +2,18 @@
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import eqforge
 from eqforge import demo, inspection
 from eqforge.cli import COMMANDS, DATASETS, main
 from eqforge.generators.demo.workspace import Workspace
-from tests.builds import ENTRY, dataset_bytes, environment
+from eqforge.generators.scenes import kubric_import
+from tests.builds import ENTRY, dataset_bytes, environment, rows
 
 
 @pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])
@@ -99,6 +102,31 @@ def test_the_demo_builds_and_verifies_every_video_dataset(demo_folder: Path) -> 
     assert all((demo_folder / name / "dataset.json").exists() for name in names)
 
 
+@pytest.mark.skipif(find_spec("bpy") is None, reason="the extra `render` is not installed")
+def test_the_demo_renders_a_pair_of_each_kind(demo_folder: Path) -> None:
+    kinds = [sample["kind"] for sample in rows(demo_folder / "eq-kubric", "samples")]
+
+    assert kinds == ["attribute", "counting", "location"]
+
+
+def test_the_demo_says_what_to_install_for_what_it_leaves_out(
+    demo_workspace: Workspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(kubric_import, "PACKAGES", ("no_such_package",))
+    monkeypatch.setattr(demo, "make_workspace", lambda _: demo_workspace)
+    some = demo.builds(demo_workspace)
+    monkeypatch.setattr(demo, "builds", lambda _: {n: some[n] for n in ("eq-gebc", "eq-kubric")})
+
+    assert demo.main(["--output", str(tmp_path)]) == 0
+
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("eq-kubric was left out: no_such_package is not installed")
+    assert last.endswith("pip install 'eqforge[render]'")
+
+
 def test_inspect_shows_the_numbers(demo_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """18 boundaries of which 12 are used, in 6 pairs; 2 frames of the empty video are missing."""
     assert inspection.main([str(demo_folder / "eq-gebc"), "--rows", "1", "--full"]) == 0
@@ -114,6 +142,27 @@ def test_inspect_shows_the_numbers(demo_folder: Path, capsys: pytest.CaptureFixt
     assert ["frames", "video_empty", "2"] in [words[:3] for words in lines]
     assert ["samples", "caption_0", "string"] in lines
     assert '"sample_id": "eq-gebc/demoGebCat2/001A-002A",' in out
+
+
+def test_inspect_draws_the_pairs_of_a_video_dataset(demo_folder: Path, tmp_path: Path) -> None:
+    folder, file = demo_folder / "eq-gebc", tmp_path / "pairs.png"
+
+    assert inspection.main([str(folder), "--sheet", str(file), "--rows", "9"]) == 0
+
+    with Image.open(file) as sheet:
+        assert sheet.width > 2 * len(rows(folder, "samples")) * 224
+
+
+def test_inspect_draws_no_boxes_and_no_texts(
+    demo_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        inspection.main(
+            [str(demo_folder / "eq-gebc"), "--boxes", "--sheet", str(tmp_path / "a.png")]
+        )
+
+    assert left.value.code == 2
+    assert "its samples have no boxes" in capsys.readouterr().err
 
 
 def test_inspect_of_no_dataset_is_refused(

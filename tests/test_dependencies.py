@@ -13,24 +13,26 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
+EXTRA_LOCKS = ("models", "render", "dataflow")  # each adds to base.lock what its extra needs
 LOCK_LINE = re.compile(r"[a-z0-9-]+==[\w.]+ \\|    --hash=sha256:[0-9a-f]{64}( \\)?|\s*#.*")
 PIN = re.compile(r"^([a-z0-9-]+)==(\S+) ", re.MULTILINE)
 
 
 def direct_requirements() -> list[tuple[str, Requirement]]:
-    """The extra, empty for the core, and the requirement."""
+    """The extra, empty for the core, and the requirement; without extras that take in another."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     by_extra = {"": project["dependencies"], **project["optional-dependencies"]}
-    return [(extra, Requirement(text)) for extra, texts in by_extra.items() for text in texts]
+    found = [(extra, Requirement(text)) for extra, texts in by_extra.items() for text in texts]
+    return [(extra, requirement) for extra, requirement in found if requirement.name != "eqforge"]
 
 
 def pins(lock: str) -> dict[str, str]:
-    return dict(PIN.findall((ROOT / "requirements" / lock).read_text()))
+    return dict(PIN.findall((ROOT / "requirements" / f"{lock}.lock").read_text()))
 
 
-@pytest.mark.parametrize("lock", ["base.lock", "models.lock"])
+@pytest.mark.parametrize("lock", ["base", *EXTRA_LOCKS])
 def test_a_lock_holds_names_versions_and_hashes_only(lock: str) -> None:
-    lines = (ROOT / "requirements" / lock).read_text().splitlines()
+    lines = (ROOT / "requirements" / f"{lock}.lock").read_text().splitlines()
     assert [line for line in lines if not LOCK_LINE.fullmatch(line)] == []
     assert [line for line in lines if "://" in line or "index" in line] == []
 
@@ -59,8 +61,10 @@ def undeclared(files: Iterable[Path], declared: set[str]) -> list[tuple[str, str
 
 
 def test_every_direct_requirement_is_met_by_its_lock() -> None:
-    locks = {extra: pins("base.lock") for extra, _ in direct_requirements()}
-    locks["models"] = pins("models.lock")
+    base = pins("base")
+    locks = {extra: base for extra, _ in direct_requirements()}
+    locks |= {extra: base | pins(extra) for extra in EXTRA_LOCKS}
+    locks["eval"] = locks["models"]
     unmet = []
     for extra, requirement in direct_requirements():
         pinned = locks[extra].get(canonicalize_name(requirement.name))
@@ -69,9 +73,13 @@ def test_every_direct_requirement_is_met_by_its_lock() -> None:
     assert unmet == [], "run make lock"
 
 
-def test_the_locks_do_not_overlap_and_the_base_has_no_neural_framework() -> None:
-    base, models = pins("base.lock"), pins("models.lock")
-    assert not base.keys() & models.keys()
+def test_the_locks_agree_and_the_base_has_no_neural_framework() -> None:
+    base = pins("base")
+    pinned: dict[str, str] = {}
+    for extra in EXTRA_LOCKS:
+        added = pins(extra)
+        assert not base.keys() & added.keys()
+        assert all(pinned.setdefault(name, version) == version for name, version in added.items())
     assert not {"torch", "torchvision", "timm", "transformers", "dlib"} & base.keys()
 
 
@@ -87,6 +95,8 @@ def test_every_package_that_eqforge_imports_is_declared() -> None:
 
 def test_every_package_that_the_tests_import_is_declared() -> None:
     declared = {canonicalize_name(need.name) for _, need in direct_requirements()}
+    fuzzing = (ROOT / "tests" / "fuzz" / "requirements.txt").read_text().splitlines()
+    declared |= {Requirement(line).name for line in fuzzing if not line.startswith("#")}
     assert undeclared((ROOT / "tests").rglob("*.py"), declared) == []
 
 

@@ -16,6 +16,7 @@ from PIL import Image
 from eqforge import inspection, verify
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_video
+from tests.handmade import write
 
 SAMPLES = "data/samples-00000-of-00001.parquet"
 IMAGES = "data/images-00000-of-00002.parquet"
@@ -309,6 +310,49 @@ def test_a_table_nobody_knows_is_found(dataset: Path, capsys: pytest.CaptureFixt
     found = problems(dataset, capsys)
 
     assert found["schemas"] == ["others: no table of a eq-video dataset"]
+
+
+@pytest.fixture
+def generated(tmp_path: Path) -> Path:
+    """A dataset of generated pairs, to damage: both samples have the same mask."""
+    write(tmp_path / "out")
+    return tmp_path / "out"
+
+
+def masks_file(dataset: Path) -> str:
+    """The one file that holds the mask."""
+    files = json.loads((dataset / "dataset.json").read_text())["tables"]["masks"]
+    (path,) = [file["path"] for file in files if file["rows"]]
+    return str(path)
+
+
+def test_a_mask_with_other_bytes_is_found(
+    generated: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def damaged(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [row | {"image": row["image"] | {"bytes": b"other"}} for row in rows]
+
+    rewrite(generated, masks_file(generated), damaged)
+
+    (line,) = problems(generated, capsys)["images"]
+    assert line.startswith("mask ")
+    assert line.endswith("its bytes are others")
+
+
+def test_a_missing_mask_and_one_nobody_uses_are_found(
+    generated: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rewrite(
+        generated,
+        masks_file(generated),
+        lambda rows: [row | {"mask_id": "0" * 64} for row in rows],
+    )
+
+    lines = problems(generated, capsys)["ids"]
+
+    # Each of the two samples refers to it twice.
+    assert sum(": no mask " in line for line in lines) == 4
+    assert f"mask {'0' * 64}: nothing uses it" in lines
 
 
 def test_what_is_no_dataset_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

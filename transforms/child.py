@@ -34,7 +34,11 @@ class ChildDied(EqforgeError):
 
     def __init__(self, ending: str, stderr: str) -> None:
         super().__init__(f"{ending}: {stderr}" if stderr else ending)
-        self.ending = ending
+        self.ending, self.stderr = ending, stderr
+
+    def __reduce__(self) -> tuple[type["ChildDied"], tuple[str, str]]:
+        """Lets the error travel from a worker to the driver."""
+        return type(self), (self.ending, self.stderr)
 
 
 class ChildTimeout(EqforgeError):

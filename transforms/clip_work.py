@@ -16,6 +16,9 @@ from eqforge.transforms.minimality import PairMeasures
 
 FRAMES, PAIRS = "frames", "pairs"
 
+_DEVICE_ERRORS = ("AcceleratorError", "OutOfMemoryError")
+"""Errors of torch, by name, for torch need not be installed."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source:
@@ -95,11 +98,13 @@ def error_rejection(error: Exception) -> Rejection:
     """Returns the rejection of a record on which a step failed.
 
     Raises:
-      EqforgeError, OSError, MemoryError: the error is not of the record but of the run: a missing
-        package, a full disk, no memory. It is raised again as it is.
+      EqforgeError, OSError, MemoryError, torch.AcceleratorError, torch.OutOfMemoryError: the error
+        is not of the record but of the run: a missing package, a full disk, no memory, a lost
+        accelerator. It is raised again as it is.
     """
     of_the_system = isinstance(error, OSError) and error.errno is not None
-    if of_the_system or isinstance(error, EqforgeError | MemoryError):
+    of_the_device = type(error).__name__ in _DEVICE_ERRORS
+    if of_the_system or of_the_device or isinstance(error, EqforgeError | MemoryError):
         raise error
     # Addresses would make the same failure read differently in every process.
     detail = re.sub(r"0x[0-9a-f]+", "0x", str(error))[:500]

@@ -1,25 +1,31 @@
-"""Writes a dataset: its three tables, and then the manifest that says it is complete."""
+"""Writes a dataset: its tables, and then the manifest that says it is complete."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
 
 from eqforge.schemas import storage
 from eqforge.schemas.card import dataset_card
 from eqforge.schemas.errors import BuildError
-from eqforge.schemas.identity import bucket
 from eqforge.schemas.manifest import FILE_NAME, Manifest, StageBooks, close_books, to_json
 from eqforge.transforms.reasons import ERROR_PREFIX, is_known
-from eqforge.transforms.write import Table, WrittenShard, write_shard
+from eqforge.transforms.sorted_runs import Run, RunSorter
+from eqforge.transforms.write import Table, WrittenShard, write_runs
 
 CARD = "README.md"
 # A shard of any table of any dataset: what was replaced may have had tables that this one has not.
-_SHARD = re.compile(r"(samples|images|captions|rejects)-\d{5}-of-\d{5}\.parquet")
+_TABLES = (
+    "samples", "images", "masks", "captions", "rejects",
+    "findings", "retrieval", "nlvr2", "vqa", "captioning", "grounding", "gallery",
+)  # fmt: skip
+_SHARD = re.compile(rf"({'|'.join(_TABLES)})-\d{{5}}-of-\d{{5}}\.parquet")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +47,24 @@ class DatasetTarget:
     max_error_rate: float
 
 
+class _SortRuns(beam.DoFn):
+    """Turns records into sorted runs; what a bundle holds is bounded in bytes, not in records."""
+
+    def __init__(self, table: Table, output: str) -> None:
+        self.table, self.part = table, storage.join(_parts(output), f"{table.name}-")
+
+    def start_bundle(self) -> None:
+        self.sorter = RunSorter(self.table.key, self.table.shards, self.part)
+
+    def process(self, record: Any) -> Iterator[tuple[int, tuple[Run, ...]]]:
+        for shard, run in self.sorter.add(record):
+            yield shard, (run,)
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        for shard, run in self.sorter.flush():
+            yield GlobalWindows.windowed_value((shard, (run,)))
+
+
 @dataclass
 class WriteTable(beam.PTransform):
     """Groups records by shard and writes every shard of a table, the empty ones too."""
@@ -50,25 +74,21 @@ class WriteTable(beam.PTransform):
 
     def expand(self, records: beam.PCollection[Any]) -> beam.PCollection[WrittenShard]:
         shards = range(self.table.shards)
-        every_shard = records.pipeline | "EveryShard" >> beam.Create(shards) | beam.Map(_no_records)
-        keyed = records | "ByShard" >> beam.Map(partial(_by_shard, self.table))
+        every_shard = records.pipeline | "EveryShard" >> beam.Create(shards) | beam.Map(_no_runs)
+        runs = records | "SortRuns" >> beam.ParDo(_SortRuns(self.table, self.output))
         return (
-            (keyed, every_shard)
+            (runs, every_shard)
             | "Flatten" >> beam.Flatten()
             | "GroupByShard" >> beam.GroupByKey()
             | "WriteShard" >> beam.MapTuple(self._write)
         )
 
-    def _write(self, shard: int, groups: Iterable[tuple[Any, ...]]) -> WrittenShard:
-        records = (record for group in groups for record in group)
-        return write_shard(self.table, shard, records, self.output)
+    def _write(self, shard: int, groups: Iterable[tuple[Run, ...]]) -> WrittenShard:
+        runs = (run for group in groups for run in group)
+        return write_runs(self.table, shard, runs, self.output)
 
 
-def _by_shard(table: Table, record: Any) -> tuple[int, tuple[Any, ...]]:
-    return bucket(table.key(record), table.shards), (record,)
-
-
-def _no_records(shard: int) -> tuple[int, tuple[Any, ...]]:
+def _no_runs(shard: int) -> tuple[int, tuple[Run, ...]]:
     return shard, ()
 
 
@@ -125,23 +145,47 @@ def finish_dataset(
       The URL of the manifest.
 
     Raises:
-      BuildError: the books do not balance, or too many records failed with an exception.
+      BuildError: the books do not balance, too many records failed with an exception, or a file
+        is gone.
     """
-    reasons: dict[str, Counter[str]] = {}
-    for shard in shards:
-        for stage, reason, count in shard.counts:
-            reasons.setdefault(stage, Counter())[reason] += count
-    manifest = _with_tables(target, shards, close_books(target.stages, entered, reasons))
+    reasons = _count_tags(shards, "rejects")
+    stages = close_books(target.stages, entered, reasons)
+    manifest = _with_tables(target, shards, stages, _count_tags(shards, "findings"))
     check_books(manifest, set(reasons) | set(entered), target)
     _remove_strays(target.output, shards)
     storage.write_bytes(storage.join(target.output, CARD), dataset_card(manifest).encode())
+    check_files(manifest, target.output)
     url = storage.join(target.output, FILE_NAME)
     storage.write_bytes(url, to_json(manifest))
+    delete_parts(target.output)
     return url
 
 
+def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str]]:
+    """Returns how many rows of a table have each tag, by its two parts in alphabetical order."""
+    counted: dict[str, Counter[str]] = {}
+    for shard in shards:
+        for first, second, count in shard.counts if shard.table == table else ():
+            counted.setdefault(first, Counter())[second] += count
+    return {
+        first: Counter(dict(sorted(counts.items()))) for first, counts in sorted(counted.items())
+    }
+
+
+def delete_parts(output: str) -> None:
+    """Deletes the part files of sorted rows, which no other run can use."""
+    storage.delete_folder(_parts(output))
+
+
+def _parts(output: str) -> str:
+    return storage.join(output, "_work", "parts")
+
+
 def _with_tables(
-    target: DatasetTarget, shards: list[WrittenShard], stages: dict[str, StageBooks]
+    target: DatasetTarget,
+    shards: list[WrittenShard],
+    stages: dict[str, StageBooks],
+    findings: Mapping[str, Mapping[str, int]],
 ) -> Manifest:
     tables = {
         name: sorted(
@@ -159,6 +203,7 @@ def _with_tables(
         stages=stages,
         tables=tables,
         warnings=header.warnings,
+        findings={name: dict(counts) for name, counts in findings.items()},
     )
 
 
@@ -189,6 +234,21 @@ def check_books(manifest: Manifest, seen: set[str], target: DatasetTarget) -> No
     kept = manifest.stages[target.stages[-1]].kept
     if kept != manifest.num_rows("samples"):
         raise BuildError(f"{kept} candidates were kept, but {manifest.num_rows('samples')} written")
+
+
+def check_files(manifest: Manifest, output: str) -> None:
+    """Checks that every file is still where it was written: the folder may have been taken away.
+
+    Raises:
+      BuildError: one is not there, or not in its full length.
+    """
+    there = storage.file_sizes(storage.join(output, "data"))
+    for file in (file for files in manifest.tables.values() for file in files):
+        if there.get(file.path.removeprefix("data/")) != file.num_bytes:
+            raise BuildError(
+                f"{storage.join(output, file.path)} was written and is there no more: the output "
+                "folder was changed during the run; run the same build again"
+            )
 
 
 def _remove_strays(output: str, shards: list[WrittenShard]) -> None:

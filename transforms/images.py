@@ -1,22 +1,17 @@
 """A user's folder of images: each is checked, and taken into the media store as it is."""
 
 import errno
-import io
-import warnings
 from dataclasses import dataclass
 from functools import lru_cache
-
-from PIL import Image, UnidentifiedImageError
 
 from eqforge.schemas.frames import MissedVideo
 from eqforge.schemas.scores import Rejection
 from eqforge.schemas.tables import ImageRow
 from eqforge.transforms.frames.locate import resolve_video
-from eqforge.transforms.judge import read_pixels
 from eqforge.transforms.media import MediaStore
 from eqforge.transforms.minimality import view
+from eqforge.transforms.pictures import BadImage, TooManyPixels, read_untrusted
 
-SUFFIXES = {"JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp"}
 REMEMBERED = 4_096
 # Errors of one file; any other, such as too many open files, is of the machine and ends the run.
 UNREADABLE = frozenset({errno.EACCES, errno.EPERM, errno.EIO, errno.ENOENT, errno.ESTALE})
@@ -60,36 +55,17 @@ def _find(folder: ImageFolder, name: str) -> ImageRow | Rejection:
 def _store(folder: ImageFolder, data: bytes) -> ImageRow | Rejection:
     """Checks an encoded image and stores its bytes unchanged."""
     try:
-        kind, width, height = _header(data)
-        if width * height > folder.max_pixels:
-            return Rejection(
-                reason="too_many_pixels", value=width * height, threshold=folder.max_pixels
-            )
-        if kind not in SUFFIXES:
-            return Rejection(reason="undecodable_image", detail=f"the format {kind}")
-        phash = view(read_pixels(data)).phash
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
-        return Rejection(
-            reason="undecodable_image", detail=f"{type(error).__name__}: {error}"[:200]
-        )
-    except Image.DecompressionBombError as error:
-        return Rejection(reason="too_many_pixels", detail=str(error)[:200])
-    image_id = MediaStore(folder.media_root).put(data, SUFFIXES[kind])
+        suffix, pixels = read_untrusted(data, folder.max_pixels)
+    except TooManyPixels as error:
+        return Rejection(reason="too_many_pixels", value=error.pixels, threshold=folder.max_pixels)
+    except BadImage as error:
+        return Rejection(reason="undecodable_image", detail=str(error))
     return ImageRow(
-        image_id=image_id,
-        suffix=SUFFIXES[kind],
-        width_px=width,
-        height_px=height,
+        image_id=MediaStore(folder.media_root).put(data, suffix),
+        suffix=suffix,
+        width_px=pixels.shape[1],
+        height_px=pixels.shape[0],
         num_bytes=len(data),
-        phash=phash,
+        phash=view(pixels).phash,
         scores=(),
     )
-
-
-def _header(data: bytes) -> tuple[str, int, int]:
-    """Returns format, width and height of an image without decoding it."""
-    with warnings.catch_warnings():
-        # Pillow warns of large images when it opens them; the limit of pixels is checked here.
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        with Image.open(io.BytesIO(data)) as image:
-            return image.format or "", image.width, image.height

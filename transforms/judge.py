@@ -1,12 +1,11 @@
 """Scores the images of a clip, and drops the frames that a score speaks against."""
 
-import io
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import apache_beam as beam
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from eqforge.schemas.frames import StoredFrame
 from eqforge.schemas.scores import Rejection, Score
@@ -15,6 +14,7 @@ from eqforge.transforms import faces, minimality, progress, quality
 from eqforge.transforms.clip_work import FRAMES, ClipWork, KeptFrame, error_rejection
 from eqforge.transforms.ledger import Ledger, versions_of
 from eqforge.transforms.media import MediaStore
+from eqforge.transforms.pictures import read_pixels as read_pixels
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,12 +47,6 @@ class ScoredImages:
     by_id: dict[str, ScoredImage]
 
 
-def read_pixels(data: bytes) -> NDArray[np.uint8]:
-    """Decodes an encoded image to RGB, uint8 [height, width, 3]."""
-    with Image.open(io.BytesIO(data)) as image:
-        return np.asarray(image.convert("RGB"))
-
-
 def score_images(
     work: ClipWork, media: MediaStore, filters: ImageFilters, ledger: Ledger
 ) -> ClipWork:
@@ -67,7 +61,7 @@ def score_images(
         ScoredImages,
         lambda: ScoredImages(
             by_id={
-                image_id: _score_image(media.get(image_id, stored[image_id].suffix), filters)
+                image_id: _score_stored(media.get(image_id, stored[image_id].suffix), filters)
                 for image_id in sorted(stored)
             }
         ),
@@ -103,13 +97,17 @@ def _image_row(stored: StoredFrame, scored: ScoredImage) -> ImageRow:
     )
 
 
-def _score_image(data: bytes, filters: ImageFilters) -> ScoredImage:
+def _score_stored(data: bytes, filters: ImageFilters) -> ScoredImage:
     try:
-        pixels = read_pixels(data)
-        scores = (*quality.score_quality(pixels), *faces.score_faces(pixels, filters.faces))
-        return ScoredImage(phash=minimality.view(pixels).phash, scores=scores)
+        return score_image(read_pixels(data), filters)
     except Exception as error:
         return ScoredImage(rejection=error_rejection(error))
+
+
+def score_image(pixels: NDArray[np.uint8], filters: ImageFilters) -> ScoredImage:
+    """Scores one image, uint8 [height, width, 3]; an exception of a scorer passes through."""
+    scores = (*quality.score_quality(pixels), *faces.score_faces(pixels, filters.faces))
+    return ScoredImage(phash=minimality.view(pixels).phash, scores=scores)
 
 
 def drop_frames(work: ClipWork, filters: ImageFilters) -> ClipWork:
@@ -118,7 +116,7 @@ def drop_frames(work: ClipWork, filters: ImageFilters) -> ClipWork:
     rejects: list[Reject] = []
     for frame in work.frames:
         assert frame.image is not None
-        rejection = _refuse(list(frame.image.scores), filters)
+        rejection = refuse_image(frame.image.scores, filters)
         if rejection is None:
             kept.append(frame)
         else:
@@ -129,7 +127,8 @@ def drop_frames(work: ClipWork, filters: ImageFilters) -> ClipWork:
     return judged.with_tally(FRAMES, len(work.clip.frames), len(kept))
 
 
-def _refuse(scores: list[Score], filters: ImageFilters) -> Rejection | None:
+def refuse_image(scores: Sequence[Score], filters: ImageFilters) -> Rejection | None:
+    """Tells why an image with such scores is refused; None where it is not."""
     rejection = quality.decide_quality(scores, filters.quality)
     return rejection if rejection is not None else faces.has_face(scores, filters.faces)
 

@@ -136,13 +136,34 @@ def measure_pair(view_0: PairView, view_1: PairView) -> PairMeasures:
     Where the sizes differ, the second luma is stretched to the first's size; the perceptual hash
     is of the whole image and needs no common size.
 
-    Source: Wang et al. 2004 for SSIM, with its 11 x 11 Gaussian window of sigma 1.5 and
-      population covariances; only whole windows count. Perceptual hash: ImageHash's phash.
+    Source: perceptual hash: ImageHash's phash.
     """
     luma_0 = view_0.luma.astype(np.float32)
     luma_1 = _stretched(view_1.luma, view_0.luma.shape).astype(np.float32)
     difference = luma_1 - luma_0
     changed = is_changed(difference)
+    ssim, ssim_map = similarity(luma_0, luma_1)
+    return PairMeasures(
+        changed_area_fraction=round(float(changed.mean()), 6),
+        ssim=round(ssim, 6),
+        background_ssim=mean_outside(ssim_map, changed),
+        luminance_shift=round(float(difference.mean(dtype=np.float64)), 6),
+        phash_distance=(int(view_0.phash, 16) ^ int(view_1.phash, 16)).bit_count(),
+    )
+
+
+def similarity(
+    luma_0: NDArray[np.float32], luma_1: NDArray[np.float32]
+) -> tuple[float, NDArray[np.float32]]:
+    """Returns the mean structural similarity of two lumas, and that of the window at each pixel.
+
+    Args:
+      luma_0: float32 [height, width] in [0, 255], no side below 11.
+      luma_1: the same of the other image.
+
+    Source: Wang et al. 2004, with its 11 x 11 Gaussian window of sigma 1.5 and population
+      covariances; only whole windows count for the mean.
+    """
     ssim, ssim_map = structural_similarity(  # type: ignore[no-untyped-call]
         luma_0,
         luma_1,
@@ -152,13 +173,7 @@ def measure_pair(view_0: PairView, view_1: PairView) -> PairMeasures:
         use_sample_covariance=False,
         full=True,
     )
-    return PairMeasures(
-        changed_area_fraction=round(float(changed.mean()), 6),
-        ssim=round(float(ssim), 6),
-        background_ssim=_background_mean(ssim_map, changed),
-        luminance_shift=round(float(difference.mean(dtype=np.float64)), 6),
-        phash_distance=(int(view_0.phash, 16) ^ int(view_1.phash, 16)).bit_count(),
-    )
+    return float(ssim), ssim_map
 
 
 def is_changed(difference: NDArray[np.float32]) -> NDArray[np.bool_]:
@@ -217,8 +232,11 @@ def _stretched(luma: NDArray[np.uint8], shape: tuple[int, ...]) -> NDArray[np.ui
     return np.asarray(Image.fromarray(luma).resize(size, Image.Resampling.BILINEAR))
 
 
-def _background_mean(ssim_map: NDArray[np.float32], changed: NDArray[np.bool_]) -> float | None:
-    """Returns the mean SSIM of the whole windows that hold no changed or smoothed-out pixel."""
+def mean_outside(ssim_map: NDArray[np.float32], changed: NDArray[np.bool_]) -> float | None:
+    """Returns the mean SSIM of the whole windows that hold no changed or smoothed-out pixel.
+
+    None where there is no such window.
+    """
     reach = SSIM_WINDOW_PX // 2 + SMOOTHING_PX // 2
     touched = scipy.ndimage.maximum_filter(changed, 2 * reach + 1, mode="constant")
     inner = np.s_[SSIM_WINDOW_PX // 2 : -(SSIM_WINDOW_PX // 2)]

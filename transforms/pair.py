@@ -1,7 +1,7 @@
 """Measures the candidate pairs of a clip, and drops those that a score speaks against."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import apache_beam as beam
 
@@ -11,7 +11,7 @@ from eqforge.schemas.clips import PairCandidate
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.scores import Rejection
 from eqforge.schemas.tables import Reject
-from eqforge.transforms import cuts, minimality, progress
+from eqforge.transforms import cuts, minimality
 from eqforge.transforms.clip_work import (
     PAIRS,
     ClipWork,
@@ -22,6 +22,7 @@ from eqforge.transforms.clip_work import (
 from eqforge.transforms.judge import read_pixels
 from eqforge.transforms.ledger import Ledger, versions_of
 from eqforge.transforms.media import MediaStore
+from eqforge.transforms.oracle import Oracle, refuse_pair
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,12 +34,14 @@ class PairFilters:
       gates: limits on the measured minimality.
       distinct_captions: whether captions that say the same are refused.
       max_pairs_per_video: most pairs of one video; None keeps all.
+      oracle: the models that judge whether captions match; none where none is asked for.
     """
 
     cuts: cuts.CutSettings
     gates: minimality.GateSettings
     distinct_captions: bool
     max_pairs_per_video: int | None
+    oracle: Oracle = field(default_factory=Oracle)
 
     def basis(self) -> list[object]:
         """Returns what the measures depend on beside the images: measures and library versions."""
@@ -163,6 +166,12 @@ def drop_pairs(work: ClipWork, filters: PairFilters) -> ClipWork:
 
 
 def _refuse(pair: MeasuredPair, filters: PairFilters) -> Rejection | None:
+    rejection = refuse_measured(pair, filters)
+    return rejection if rejection is not None else refuse_pair(pair.scores, filters.oracle.settings)
+
+
+def refuse_measured(pair: MeasuredPair, filters: PairFilters) -> Rejection | None:
+    """Rejects a pair that its measures speak against, before any oracle is asked."""
     rejection = cuts.decide_cut(list(pair.scores), filters.cuts)
     return (
         rejection if rejection is not None else minimality.gate_pair(pair.measures, filters.gates)
@@ -183,15 +192,12 @@ class MeasurePairs(beam.PTransform):
     media_root: str
     filters: PairFilters
     ledger: Ledger
-    progress_folder: str | None = None
 
     def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
         return clips | "MeasureStoredPairs" >> beam.Map(self._measure)
 
     def _measure(self, work: ClipWork) -> ClipWork:
-        measured = measure_pairs(work, MediaStore(self.media_root), self.filters, self.ledger)
-        progress.count(self.progress_folder, "paired")
-        return measured
+        return measure_pairs(work, MediaStore(self.media_root), self.filters, self.ledger)
 
 
 @dataclass

@@ -115,9 +115,32 @@ def read_plan_file(kind: type[T], url: str) -> Iterator[T]:
     return (decoder.decode(line) for line in storage.read_bytes(url).splitlines())
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedRecord:
+    """Where a record of a plan lies: in a file, the bytes from `start` to before `stop`."""
+
+    file: str
+    start: int
+    stop: int
+
+
+def list_plan_file(url: str) -> Iterator[PlannedRecord]:
+    """Yields where each record of one file of a plan lies."""
+    start = 0
+    for line in storage.read_bytes(url).splitlines(keepends=True):
+        yield PlannedRecord(file=url, start=start, stop=start + len(line))
+        start += len(line)
+
+
+def read_planned_record(kind: type[T], planned: PlannedRecord) -> T:
+    """Returns a record of a plan."""
+    line = storage.read_range(planned.file, planned.start, planned.stop)
+    return msgspec.json.decode(line, type=kind)
+
+
 @dataclass
 class ReadPlan(beam.PTransform):
-    """Reads the records of a plan and deals them out to the workers."""
+    """Deals the records of a plan out to the workers, each of which reads its own."""
 
     files: tuple[str, ...]
     kind: type
@@ -126,6 +149,7 @@ class ReadPlan(beam.PTransform):
         return (
             root
             | "PlanFiles" >> beam.Create(self.files, reshuffle=False)
-            | "ReadPlanFile" >> beam.FlatMap(partial(read_plan_file, self.kind))
+            | "ListPlanFile" >> beam.FlatMap(list_plan_file)
             | "DealOut" >> beam.Reshuffle()
+            | "ReadPlanned" >> beam.Map(partial(read_planned_record, self.kind))
         )

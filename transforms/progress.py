@@ -56,6 +56,7 @@ def watch(folder: str, expected: Mapping[str, int]) -> Iterator[None]:
       expected: how many items each stage will have, in the order they are shown.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
+    _remove_notes(folder)  # of a run that was killed
     over = threading.Event()
     show = _show_bars if sys.stderr.isatty() else _show_lines
     watcher = threading.Thread(target=show, args=(folder, dict(expected), over), daemon=True)
@@ -65,10 +66,16 @@ def watch(folder: str, expected: Mapping[str, int]) -> Iterator[None]:
     finally:
         over.set()
         watcher.join()
-        for path in Path(folder).glob("*.jsonl"):
-            path.unlink(missing_ok=True)
+        _remove_notes(folder)
         with contextlib.suppress(OSError):
             Path(folder).rmdir()
+
+
+def _remove_notes(folder: str) -> None:
+    # Where nothing can be deleted, something else ends the run, and says why.
+    with contextlib.suppress(OSError):
+        for path in Path(folder).glob("*.jsonl"):
+            path.unlink(missing_ok=True)
 
 
 def _show_bars(folder: str, expected: Mapping[str, int], over: threading.Event) -> None:
@@ -92,5 +99,7 @@ def _show_lines(folder: str, expected: Mapping[str, int], over: threading.Event)
     started = time.monotonic()
     while not over.wait(LINE_EVERY_S):
         counts = totals(folder)
-        done = ", ".join(f"{counts[stage]}/{total} {stage}" for stage, total in expected.items())
+        done = ", ".join(
+            f"{min(counts[stage], total)}/{total} {stage}" for stage, total in expected.items()
+        )
         print(f"{time.monotonic() - started:6.0f} s  {done}", file=sys.stderr, flush=True)

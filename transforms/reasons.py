@@ -3,13 +3,19 @@
 from collections.abc import Mapping
 from typing import Final
 
+from eqforge.generators.scenes.propose import PROPOSAL_REASONS
+from eqforge.generators.simat.crops import CROP_REASONS
+from eqforge.generators.simat.triplets import TRIPLET_REASONS
 from eqforge.generators.text.coordination.conjuncts import SWAP_REFUSALS
 from eqforge.generators.text.hard_positives.records import REFUSALS
 from eqforge.generators.text.llm.validate import REWRITE_REFUSALS
 from eqforge.schemas.frames import FRAME_REASONS
 from eqforge.schemas.scores import CAPTION_REASONS, IMAGE_REASONS, PAIR_REASONS
+from eqforge.transforms.scene_gates import SCENE_REASONS
 
 _LINTS = {name: text for name, text in CAPTION_REASONS.items() if name != "equal_captions"}
+
+_UNUSABLE = ("empty_caption", "control_characters", "caption_too_long_chars")
 
 _EDITS = {
     "no_lexicon_word": "The caption has no word of the lexicon whose sense is plain.",
@@ -45,6 +51,12 @@ STAGE_REASONS: Final[Mapping[str, Mapping[str, str]]] = {
         **_LINTS,
     },
     "perturbations": {},
+    "annotations": {
+        "image_missing": "No file of that name lies in the images folder.",
+        **{name: IMAGE_REASONS[name] for name in ("undecodable_image", "too_many_pixels")},
+        "outside_root": "The name leads out of the images folder, or round in a circle of links.",
+        **{name: text for name, text in _LINTS.items() if name in _UNUSABLE},
+    },
     "hard_positives": {
         "not_selected": "The published rule selects no word of the record.",
         **_EDITS,
@@ -53,12 +65,41 @@ STAGE_REASONS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "training_texts": {**_EDITS},
     "frames": {**FRAME_REASONS, **IMAGE_REASONS},
+    "scenes": PROPOSAL_REASONS,
+    "renders": SCENE_REASONS,
+    "drawings": {
+        "safety_checker": "The model's own checker flagged a picture, and made it black.",
+    },
+    "images": {
+        name: IMAGE_REASONS[name]
+        for name in ("face_found", "black_image", "constant_image", "blurred_image")
+    },
     "pairs": {
         "frame_rejected": "One of the two frames could not be had or was dropped.",
+        "image_rejected": "One of the two generated images was dropped.",
         "over_pair_limit": "The video already has as many pairs as the limit allows.",
         "same_image": "Both frames are the same picture, byte for byte.",
         "equal_captions": CAPTION_REASONS["equal_captions"],
         **PAIR_REASONS,
+    },
+    "relations": {
+        "region_twice": "Another region before it has the same id.",
+        "not_chosen": "The file of triplets does not list the region.",
+        **TRIPLET_REASONS,
+        "image_missing": "No file of that image lies in the images folder.",
+        "outside_root": "The name leads out of the images folder, or round in a circle of links.",
+        **{name: IMAGE_REASONS[name] for name in ("undecodable_image", "too_many_pixels")},
+        "other_size": "The image is not of the size for which its boxes were annotated.",
+        **CROP_REASONS,
+    },
+    "queries": {
+        "region_refused": "The crop that would be queried could not be had.",
+        "synonym": "The two words mean the same, or are one and many of a thing.",
+        "target_without_crop": "No crop of the gallery shows what the query asks for.",
+        "not_scored": "The oracle has no scores of the crop or of a caption.",
+        "own_caption_mismatch": "By the oracle the crop does not match its own caption well.",
+        "target_caption_match": "By the oracle the crop shows already what the query asks for.",
+        "oracle_disagreement": "Of two oracles one speaks against the query, the other does not.",
     },
 }
 ERROR_PREFIX = "error:"

@@ -8,6 +8,15 @@ import msgspec
 import pyarrow as pa
 
 from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.rendered_tables import MASKS, RENDERED_SAMPLES, MaskRow, RenderedSample
+from eqforge.schemas.simat_tables import (
+    GALLERY,
+    QUERIES,
+    SIMAT_CAPTIONS,
+    CaptionRow,
+    GalleryRow,
+    QueryRow,
+)
 from eqforge.schemas.tables import IMAGES, PAIR_SAMPLES, REJECTS, ImageRow, PairSample, Reject
 from eqforge.schemas.text_tables import (
     HARD_POSITIVES,
@@ -18,6 +27,22 @@ from eqforge.schemas.text_tables import (
     MeasuredCaption,
     PerturbedCaption,
     TrainingCaption,
+)
+from eqforge.schemas.vlue_tables import (
+    CAPTIONING,
+    FINDINGS,
+    GROUNDING,
+    NLVR2,
+    RETRIEVAL,
+    VLUE_SAMPLES,
+    VQA,
+    CaptioningImage,
+    Finding,
+    GroundingPhrase,
+    Nlvr2Statement,
+    RetrievalCaption,
+    VlueSample,
+    VqaQuestion,
 )
 from eqforge.transforms.write import fingerprint_records
 
@@ -34,12 +59,27 @@ class TableType:
 _TABLES = {
     ("", "samples"): TableType(PAIR_SAMPLES, PairSample),
     ("", "images"): TableType(IMAGES, ImageRow),
+    ("", "masks"): TableType(MASKS, MaskRow),
     ("", "rejects"): TableType(REJECTS, Reject),
     ("", "captions"): TableType(MEASURED_CAPTIONS, MeasuredCaption),
+    ("eq-kubric", "samples"): TableType(RENDERED_SAMPLES, RenderedSample),
+    ("eq-sd", "samples"): TableType(RENDERED_SAMPLES, RenderedSample),
     ("retrieval-perturbations", "samples"): TableType(PERTURBED_CAPTIONS, PerturbedCaption),
     ("hard-positives", "samples"): TableType(HARD_POSITIVES, HardPositiveSample),
     ("training-captions", "samples"): TableType(TRAINING_CAPTIONS, TrainingCaption),
+    ("simat", "samples"): TableType(QUERIES, QueryRow),
+    ("simat", "gallery"): TableType(GALLERY, GalleryRow),
+    ("simat", "captions"): TableType(SIMAT_CAPTIONS, CaptionRow),
+    ("vlue", "samples"): TableType(VLUE_SAMPLES, VlueSample),
+    ("vlue", "retrieval"): TableType(RETRIEVAL, RetrievalCaption),
+    ("vlue", "nlvr2"): TableType(NLVR2, Nlvr2Statement),
+    ("vlue", "vqa"): TableType(VQA, VqaQuestion),
+    ("vlue", "captioning"): TableType(CAPTIONING, CaptioningImage),
+    ("vlue", "grounding"): TableType(GROUNDING, GroundingPhrase),
+    ("vlue", "findings"): TableType(FINDINGS, Finding),
 }
+# Tables with pictures: the record that each row was, and the column that names the picture.
+_MEDIA_IDS: dict[type, str] = {ImageRow: "image_id", MaskRow: "mask_id"}
 
 
 def table_type(dataset: str, table: str) -> TableType | None:
@@ -59,11 +99,11 @@ def is_as_written(dataset: Dataset, path: str, kind: TableType) -> bool:
 
 
 def _records(dataset: Dataset, path: str, kind: TableType) -> Iterator[Any]:
-    has_pictures = kind.record is ImageRow
-    renamed = {"image": "image.path"} if has_pictures else {}
+    media_id = _MEDIA_IDS.get(kind.record)
+    renamed = {"image": "image.path"} if media_id is not None else {}
     columns = [renamed.get(name, name) for name in kind.schema.names]
     for batch in dataset.file_batches(path, columns):
         for row in batch.to_pylist():
-            if has_pictures:
-                row["suffix"] = row.pop("image")["path"].removeprefix(row["image_id"])
+            if media_id is not None:
+                row["suffix"] = row.pop("image")["path"].removeprefix(row[media_id])
             yield msgspec.convert(row, kind.record)

@@ -3,34 +3,49 @@
 import argparse
 import contextlib
 import logging
+import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import (
+    GoogleCloudOptions,
+    PipelineOptions,
+    StandardOptions,
+)
 from apache_beam.runners.runner import create_runner
+from apache_beam.runners.worker import sdk_worker
 
-from eqforge.schemas import errors
+from eqforge.schemas import errors, storage
 from eqforge.schemas.errors import BuildError, EqforgeError, InputError
+from eqforge.schemas.identity import fingerprint
 from eqforge.transforms import watchdog
+from eqforge.transforms.engines.defaults import BOOT, with_defaults
+from eqforge.transforms.engines.job_server import lost_capacity, served
+from eqforge.transforms.placement import is_waited_for
 
 # The names under which people ask for the local engine, in Beam's any spelling. Beam's own
 # DirectRunner first tries to download another engine, so it is never started.
 _LOCAL_RUNNERS = ("direct", "fnapi", "switchingdirect", "bundlebaseddirect")
 _LOST_WORKER = "Channel closed prematurely"  # Beam's words for a data stream that broke off
+_LOST_PROCESS = "Process died with exit code"  # that of a Flink worker which did not come up
+# What runners put before a message: the job's name, Java's class.
+_WRAPPERS = re.compile(r"^(Pipeline \S+ failed in state \w+: )?((\w+\.)+\w+(Exception|Error): )*")
 _OWN_ERROR = re.compile(r"eqforge\.schemas\.errors\.(\w+): (.*?)(?: \[while running|\n|$)")
 
 
 def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
-    """Returns Beam's options for the arguments after `--`.
+    """Returns Beam's options for the arguments after `--`, with what the runner needs beside them.
 
     Args:
       beam_args: Beam's own arguments; without `--runner` the local engine runs.
       workers: local processes; 1 runs everything in this process.
 
     Raises:
-      InputError: an argument is none of Beam's, or `workers` is asked of another runner.
+      InputError: an argument is none of Beam's, `workers` is asked of another runner, a part of
+        the runner is not on this machine, or no cluster answers.
     """
     unknown = _unknown(beam_args)
     options = PipelineOptions(list(beam_args))
@@ -48,7 +63,7 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
         create_runner(runner)
     except (ValueError, ImportError, AttributeError) as error:
         raise InputError(f"--runner {runner}: {error}") from error
-    return options
+    return PipelineOptions(with_defaults(runner, beam_args))
 
 
 def _is_local(runner: str) -> bool:
@@ -83,54 +98,98 @@ def _without_runner(beam_args: Sequence[str]) -> list[str]:
     return kept
 
 
-def run(wire: Callable[[beam.Pipeline], None], options: PipelineOptions, log: str) -> None:
+def run(
+    wire: Callable[[beam.Pipeline], None],
+    options: PipelineOptions,
+    log: str,
+    job: str | None = None,
+) -> None:
     """Builds a pipeline, runs it and waits for its end.
 
     Args:
       wire: adds the steps.
       options: see pipeline_options.
-      log: a file for the messages of local worker processes.
+      log: a file for the messages of worker processes and job servers.
+      job: the path or URL that is built. A cluster runs one job of it at a time: the job that a
+        killed run left behind is ended first.
 
     Raises:
       EqforgeError: a step raised it; its own message stands without the engine's trace.
       BuildError: anything else ended the run.
     """
     watchdog.install(log)
+    if not is_waited_for(options):
+        options.view_as(StandardOptions).no_wait_until_finish = True
     with _logging_to(log):
         try:
-            with beam.Pipeline(options=options) as root:
+            with served(_named(options, job), log), beam.Pipeline(options=options) as root:
                 wire(root)
         except EqforgeError as error:
             raise type(error)(_plain(str(error))) from error
         except Exception as error:
-            raise _own_error(error, log) from error
+            raise _own_error(error, log, options) from error
+
+
+def _named(options: PipelineOptions, job: str | None) -> PipelineOptions:
+    """Names the job after what it builds, where the user gives it no name."""
+    cloud = options.view_as(GoogleCloudOptions)
+    if cloud.job_name is None and job is not None:
+        place = os.path.abspath(job) if storage.is_local(job) else job
+        cloud.job_name = f"eqforge-{fingerprint(place)[:16]}"
+    return options
+
+
+class _LogFile(logging.FileHandler):
+    """A log that is given up in silence where it cannot be written: on a full disk, or a lost one.
+
+    The run's own error says so in one sentence.
+    """
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        with contextlib.suppress(OSError):
+            return super().handle(record)
+        return False
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        pass
 
 
 @contextlib.contextmanager
 def _logging_to(log: str) -> Iterator[None]:
     """Sends what Beam logs, whole traces among it, to a file; the user gets one sentence."""
-    logger = logging.getLogger("apache_beam")
-    handler = logging.FileHandler(log, delay=True, encoding="utf-8")
-    before = logger.propagate, threading.excepthook
+    # What a job server reports, Beam logs under no name of its own.
+    loggers = logging.getLogger("apache_beam"), logging.getLogger()
+    handler = _LogFile(log, delay=True, encoding="utf-8")
+    before = [(logger.handlers, logger.propagate) for logger in loggers], threading.excepthook
 
     def log_thread(failed: threading.ExceptHookArgs) -> None:
-        logger.error("a thread ended with %s", failed.exc_type, exc_info=failed.exc_value)
+        loggers[0].error("a thread ended with %s", failed.exc_type, exc_info=failed.exc_value)
 
-    logger.addHandler(handler)
-    logger.propagate, threading.excepthook = False, log_thread
+    for logger in loggers:
+        logger.handlers, logger.propagate = [handler], False
+    threading.excepthook = log_thread
+    # A worker in this process, as Prism's, prints a trace beside logging it.
+    vars(sdk_worker)["print"] = _print_nothing
     try:
         yield
     finally:
-        logger.propagate, threading.excepthook = before
-        logger.removeHandler(handler)
-        handler.close()
+        del vars(sdk_worker)["print"]
+        states, threading.excepthook = before
+        for logger, state in zip(loggers, states, strict=True):
+            logger.handlers, logger.propagate = state
+        with contextlib.suppress(OSError):
+            handler.close()
+
+
+def _print_nothing(*_values: object, **_options: object) -> None:
+    pass
 
 
 def _plain(message: str) -> str:
     return message.partition(" [while running")[0]
 
 
-def _own_error(error: Exception, log: str) -> BaseException:
+def _own_error(error: Exception, log: str, options: PipelineOptions) -> BaseException:
     """Finds the error that a step raised, here or in another process, in the engine's report."""
     found = _OWN_ERROR.findall(str(error))
     if found:
@@ -144,6 +203,18 @@ def _own_error(error: Exception, log: str) -> BaseException:
     logging.getLogger("apache_beam").error("the run failed", exc_info=error)
     if _LOST_WORKER in str(error) and (death := watchdog.death()) is not None:
         return BuildError(f"the run failed: {death}")
+    if _LOST_PROCESS in str(error) and (words := _last_words_of_boot(log)) is not None:
+        return BuildError(f"the run failed: {words}")
     lines = [line for line in str(error).splitlines() if line.strip()]
     last = lines[-1].strip() if lines else type(error).__name__
-    return BuildError(f"the run failed: {last} (more in {log})")
+    why = lost_capacity(options) or _WRAPPERS.sub("", last)
+    return BuildError(f"the run failed: {why} (more in {log})")
+
+
+def _last_words_of_boot(log: str) -> str | None:
+    """Returns what the program that starts workers said last of why it could not."""
+    try:
+        lines = Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return None
+    return next((line for line in reversed(lines) if line.startswith(BOOT)), None)

@@ -1,24 +1,24 @@
 """The tables of text datasets, as the shard writer needs them."""
 
-from dataclasses import asdict
 from operator import attrgetter
 from typing import Any
 
 import apache_beam as beam
+import msgspec
 import pyarrow as pa
 
 from eqforge.transforms.media import MediaStore
-from eqforge.transforms.tables import files_for, images_table, rejects_table
+from eqforge.transforms.tables import REJECTS_PER_FILE, files_for, images_table, rejects_table
 from eqforge.transforms.text_work import field_of
 from eqforge.transforms.write import Table
 
 IMAGES_PER_FILE = 4_000
-REJECTS_PER_FILE = 200_000
 
 
 def text_table(name: str, schema: pa.Schema, key: str, shards: int) -> Table:
     """Returns a table whose rows are the fields of its records."""
-    return Table(name=name, shards=shards, schema=schema, key=attrgetter(key), row=asdict)
+    row = msgspec.to_builtins
+    return Table(name=name, shards=shards, schema=schema, key=attrgetter(key), row=row)
 
 
 def media_tables(captions: int, media_root: str | None) -> tuple[Table, ...]:

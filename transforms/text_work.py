@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption
@@ -173,36 +174,15 @@ def _check(
     return None if images is None else guarded(lambda: images.find(record.image))
 
 
-def field_of(name: str) -> Callable[[TextWork], Iterator[Any]]:
-    """Returns a function that yields one field of a work, for a FlatMap."""
-    return _FIELDS[name]
+def field_of(name: str) -> Callable[[Any], Iterator[Any]]:
+    """Returns a function that yields one field of a work, for a FlatMap; any kind of work."""
+    return _tallies if name == "tallies" else partial(_rows, name)
 
 
-def _samples(work: TextWork) -> Iterator[Any]:
-    yield from work.samples
+def _rows(name: str, work: Any) -> Iterator[Any]:
+    yield from getattr(work, name)
 
 
-def _captions(work: TextWork) -> Iterator[Any]:
-    yield from work.captions
-
-
-def _images(work: TextWork) -> Iterator[ImageRow]:
-    yield from work.images
-
-
-def _rejects(work: TextWork) -> Iterator[Reject]:
-    yield from work.rejects
-
-
-def _tallies(work: TextWork) -> Iterator[tuple[str, tuple[int, int]]]:
+def _tallies(work: Any) -> Iterator[tuple[str, tuple[int, int]]]:
     for tally in work.tallies:
         yield tally.stage, (tally.candidates, tally.kept)
-
-
-_FIELDS: dict[str, Callable[[TextWork], Iterator[Any]]] = {
-    "samples": _samples,
-    "captions": _captions,
-    "images": _images,
-    "rejects": _rejects,
-    "tallies": _tallies,
-}

@@ -20,6 +20,7 @@ from eqforge.transforms.judge import (
     score_images,
 )
 from eqforge.transforms.ledger import Ledger, versions_of
+from eqforge.transforms.matches import ScoreMatches, score_matches
 from eqforge.transforms.media import MediaStore
 from eqforge.transforms.pair import DropPairs, MeasurePairs, PairFilters, drop_pairs, measure_pairs
 
@@ -51,7 +52,7 @@ class VideoPairRules:
         return storage.join(self.work, "media")
 
     def ledger(self, step: str) -> Ledger:
-        """Returns the ledger of one of the steps `extract`, `score` and `measure`."""
+        """Returns the ledger of one of the steps `extract`, `score`, `measure` and `match`."""
         basis: dict[str, Any] = {
             "extract": [
                 encoding_parameters(self.frames),
@@ -61,6 +62,7 @@ class VideoPairRules:
             ],
             "score": self.image_filters.basis(),
             "measure": self.pair_filters.basis(),
+            "match": self.pair_filters.oracle.basis(),
         }
         return Ledger(root=storage.join(self.work, "done"), step=step, basis=basis[step])
 
@@ -80,6 +82,7 @@ def make_video_pairs(clip: Clip, rules: VideoPairRules, extractor: FrameExtracto
     work = score_images(work, media, rules.image_filters, rules.ledger("score"))
     work = drop_frames(work, rules.image_filters)
     work = measure_pairs(work, media, rules.pair_filters, rules.ledger("measure"))
+    work = score_matches(work, media, rules.pair_filters, rules.ledger("match"))
     return drop_pairs(work, rules.pair_filters)
 
 
@@ -100,7 +103,9 @@ class MakeVideoPairs(beam.PTransform):
             >> ScoreImages(rules.media_root, rules.image_filters, rules.ledger("score"), notes)
             | "DropFrames" >> DropFrames(rules.image_filters)
             | "MeasurePairs"
-            >> MeasurePairs(rules.media_root, rules.pair_filters, rules.ledger("measure"), notes)
+            >> MeasurePairs(rules.media_root, rules.pair_filters, rules.ledger("measure"))
+            | "ScoreMatches"
+            >> ScoreMatches(rules.media_root, rules.pair_filters, rules.ledger("match"), notes)
             | "DropPairs" >> DropPairs(rules.pair_filters)
         )
         return (

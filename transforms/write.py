@@ -1,10 +1,12 @@
 """Writes one shard of a table: deterministic, in bounded memory, and only where it is not done."""
 
+import contextlib
 import hashlib
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 import pyarrow as pa
@@ -14,9 +16,11 @@ from eqforge.schemas import storage
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.manifest import DataFile
 from eqforge.schemas.tables import IMAGE, with_metadata
+from eqforge.transforms.sorted_runs import Run, carry, merge_runs
 
 ROW_GROUP_BYTES = 32 << 20
 ROW_GROUP_ROWS = 50_000
+SPOOL_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,67 +62,115 @@ class WrittenShard:
 
 
 def write_shard(table: Table, shard: int, records: Iterable[Any], output: str) -> WrittenShard:
-    """Writes the records of one shard under its final name, sorted by key.
+    """Writes the records of one shard; see `write_runs`, which does so without holding them.
+
+    Raises:
+      BuildError: two different records have the same key.
+    """
+    return write_runs(table, shard, carry(table.key, records), output)
+
+
+def write_runs(table: Table, shard: int, runs: Iterable[Run], output: str) -> WrittenShard:
+    """Writes the records of one shard under its final name, sorted by key, each once.
 
     A file that is there, of the same records, and whole to the byte, is kept as it is.
 
     Raises:
       BuildError: two different records have the same key.
     """
-    ordered = sort_records(table, records)
-    fingerprint = fingerprint_records(table.schema, ordered, table.metadata)
-    url = storage.join(output, table.file_name(shard))
-    note = storage.join(output, "_work", "shards", f"{table.name}-{shard:05d}.json")
-    basis = [table.file_name(shard), fingerprint, pa.__version__]
-    digest = storage.digest(url) if storage.exists(url) else None
-    skipped = digest is not None and _noted(note) == [*basis, *digest]
-    if digest is None or not skipped:
-        schema = with_metadata(table.schema, {**dict(table.metadata), "fingerprint": fingerprint})
-        with storage.open_atomic(url) as stream:
-            digesting = storage.DigestingStream(stream)
-            _write_rows(digesting, schema, map(table.row, ordered))
-            digest = digesting.digest()
-        storage.write_bytes(note, msgspec.json.encode([*basis, *digest]))
-    num_bytes, sha256 = digest
-    counts = Counter(map(table.tag, ordered)) if table.tag is not None else Counter()
-    return WrittenShard(
-        table=table.name,
-        file=DataFile(
-            path=table.file_name(shard),
-            rows=len(ordered),
-            num_bytes=num_bytes,
-            sha256=sha256,
-        ),
-        counts=tuple((*tag, count) for tag, count in sorted(counts.items())),
-        skipped=skipped,
-    )
+    with _spooled(table, list(runs)) as records:
+        url = storage.join(output, table.file_name(shard))
+        note = storage.join(output, "_work", "shards", f"{table.name}-{shard:05d}.json")
+        basis = [table.file_name(shard), records.fingerprint, pa.__version__]
+        digest = storage.digest(url) if storage.exists(url) else None
+        skipped = digest is not None and _noted(note) == [*basis, *digest]
+        if digest is None or not skipped:
+            digest = _write_file(table, records, url)
+            storage.write_bytes(note, msgspec.json.encode([*basis, *digest]))
+        num_bytes, sha256 = digest
+        return WrittenShard(
+            table=table.name,
+            file=DataFile(
+                path=table.file_name(shard), rows=records.rows, num_bytes=num_bytes, sha256=sha256
+            ),
+            counts=records.count(table.tag),
+            skipped=skipped,
+        )
 
 
-def sort_records(table: Table, records: Iterable[Any]) -> list[Any]:
-    """Returns the records ordered by key, each once.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Spool:
+    """The records of a shard in order, beside the memory: they are gone over more than once.
 
-    Raises:
-      BuildError: two different records have the same key.
+    Attributes:
+      kind: the records' class.
+      lines: a JSON line for each.
+      rows: how many they are.
+      fingerprint: what a file of them carries in its metadata.
     """
-    by_key: dict[str, Any] = {}
-    for record in records:
-        key = table.key(record)
-        if by_key.setdefault(key, record) != record:
+
+    kind: type
+    lines: IO[bytes]
+    rows: int
+    fingerprint: str
+
+    def __iter__(self) -> Iterator[Any]:
+        self.lines.seek(0)
+        return map(msgspec.json.Decoder(self.kind).decode, self.lines)
+
+    def count(
+        self, tag: Callable[[Any], tuple[str, str]] | None
+    ) -> tuple[tuple[str, str, int], ...]:
+        """Returns how many records have each tag."""
+        counts = Counter(map(tag, self)) if tag is not None else Counter()
+        return tuple((*found, count) for found, count in sorted(counts.items()))
+
+
+@contextlib.contextmanager
+def _spooled(table: Table, runs: list[Run]) -> Iterator[_Spool]:
+    with tempfile.SpooledTemporaryFile(SPOOL_BYTES) as lines:
+        digest, rows = _start_fingerprint(table.schema, table.metadata), 0
+        for record in _each_once(table, merge_runs(runs)):
+            digest.update(record)
+            lines.write(record + b"\n")
+            rows += 1
+        kind = runs[0].kind if runs else object
+        yield _Spool(kind=kind, lines=lines, rows=rows, fingerprint=digest.hexdigest())
+
+
+def _each_once(table: Table, merged: Iterator[tuple[str, bytes]]) -> Iterator[bytes]:
+    last: tuple[str, bytes] | None = None
+    for key, record in merged:
+        if last is None or key != last[0]:
+            yield record
+        elif record != last[1]:
             raise BuildError(
                 f"two different {table.name} have the id {key!r}: ids have to be unique in the "
                 "source; the dataset was not finished"
             )
-    return [by_key[key] for key in sorted(by_key)]
+        last = key, record
+
+
+def _write_file(table: Table, records: _Spool, url: str) -> tuple[int, str]:
+    metadata = {**dict(table.metadata), "fingerprint": records.fingerprint}
+    with storage.open_atomic(url) as stream:
+        digesting = storage.DigestingStream(stream)
+        _write_rows(digesting, with_metadata(table.schema, metadata), map(table.row, records))
+        return digesting.digest()
 
 
 def fingerprint_records(
     schema: pa.Schema, ordered: Iterable[Any], metadata: tuple[tuple[str, str], ...] = ()
 ) -> str:
     """Returns what a file of these records carries in its metadata under `fingerprint`."""
-    digest = hashlib.sha256(msgspec.json.encode([schema.to_string(), metadata]))
+    digest = _start_fingerprint(schema, metadata)
     for record in ordered:
         digest.update(msgspec.json.encode(record))
     return digest.hexdigest()
+
+
+def _start_fingerprint(schema: pa.Schema, metadata: tuple[tuple[str, str], ...]) -> Any:
+    return hashlib.sha256(msgspec.json.encode([schema.to_string(), metadata]))
 
 
 def _noted(url: str) -> list[Any] | None:

@@ -7,7 +7,6 @@ it. Only `eqforge setup wordnet` downloads anything.
 import functools
 import hashlib
 import io
-import os
 import shutil
 import subprocess
 import tempfile
@@ -17,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eqforge.schemas.cache import cache_folder
 from eqforge.schemas.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
@@ -39,13 +39,6 @@ _LEXNAMES = (
     "verb.perception verb.possession verb.social verb.stative verb.weather adj.ppl"
 )
 _CATEGORIES = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
-
-
-def cache_folder() -> Path:
-    """Returns eqforge's own cache: $EQFORGE_CACHE, else eqforge in the user's cache folder."""
-    if own := os.environ.get("EQFORGE_CACHE"):
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eqforge"
 
 
 def lexnames() -> str:

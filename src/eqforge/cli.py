@@ -23,7 +23,46 @@ COMMANDS = {
         "eqforge.evaluation.shortcuts.command",
         "Measure how well the text alone tells true captions from false ones.",
     ),
-    "setup": ("eqforge.provision", "Fetch what a step needs and no package brings: wordnet."),
+    "score": (
+        "eqforge.evaluation.scoring.command",
+        "Score a dataset's images and captions with a model, each encoded once.",
+    ),
+    "metrics": (
+        "eqforge.evaluation.tables.command",
+        "Turn scores into the papers' tables, with intervals, ties and what is missing.",
+    ),
+    "converse": (
+        "eqforge.evaluation.conversations.command",
+        "Ask a multimodal language model which caption is of which image, in every order.",
+    ),
+    "efficiency": (
+        "eqforge.evaluation.efficiency.command",
+        "Measure how long a model takes, one image at a time and in batches.",
+    ),
+    "pareto": (
+        "eqforge.evaluation.efficiency.pareto_command",
+        "Find the front of score against time, and how surely a model is on it.",
+    ),
+    "plot": (
+        "eqforge.evaluation.plots.command",
+        "Draw scores, tables and fronts as the papers do.",
+    ),
+    "finetune": (
+        "eqforge.evaluation.training.command",
+        "Train a model on a dataset, with losses that follow small changes.",
+    ),
+    "overlap": (
+        "eqforge.overlap",
+        "Tell the images that a model was trained on from those it was not.",
+    ),
+    "assets": (
+        "eqforge.assets",
+        "List, check and fetch the 3D objects that scenes are made of.",
+    ),
+    "setup": (
+        "eqforge.provision",
+        "Fetch what a step needs and no package brings: wordnet, flink, prism.",
+    ),
 }
 # The datasets, and the pipeline file of each.
 DATASETS = {
@@ -31,6 +70,14 @@ DATASETS = {
     "eq-gebc": ("eqforge.pipelines.eq_gebc", "Pairs around event boundaries (GEB+)."),
     "eq-ag": ("eqforge.pipelines.eq_ag", "Pairs of changing scene graphs (Action Genome)."),
     "eq-video": ("eqforge.pipelines.eq_video", "Pairs of moments of your own captioned videos."),
+    "eq-sd": (
+        "eqforge.pipelines.eq_sd",
+        "Pairs drawn by a diffusion model of two prompts that differ in one thing.",
+    ),
+    "eq-kubric": (
+        "eqforge.pipelines.eq_kubric",
+        "Rendered pairs that differ in an attribute, a count or a place.",
+    ),
     "hard-positives": (
         "eqforge.pipelines.hard_positives",
         "Captions reworded to stay true, beside false ones: REPLACE and SWAP sets.",
@@ -42,6 +89,14 @@ DATASETS = {
     "retrieval-perturbations": (
         "eqforge.pipelines.retrieval_perturbations",
         "Captions in 13 perturbations each, and their granularity.",
+    ),
+    "vlue": (
+        "eqforge.pipelines.vlue",
+        "VLUE's test sets of five tasks, or your own in their form.",
+    ),
+    "simat": (
+        "eqforge.pipelines.simat",
+        "Crops, and queries that change one word of what a crop shows (SIMAT).",
     ),
 }
 

@@ -4,28 +4,39 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Annotated
 
 import tyro
 from rich.console import Console
 from rich.table import Table
 
+from eqforge.contact_sheet import draw_sheet
 from eqforge.generators.text.granularity import Granularity
 from eqforge.generators.text.granularity_table import summarise_granularity
 from eqforge.pipelines.command import reported_errors
 from eqforge.schemas.dataset import Dataset, open_dataset
 from eqforge.transforms.reasons import STAGE_REASONS
+from eqforge.transforms.vlue_lints import RULES
+
+SHORT_CHARACTERS = 300
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Show counts, reasons, columns and a few rows of a finished dataset."""
+    """Show counts, reasons, columns and a few rows of a finished dataset, or draw its pairs."""
 
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""
 
     rows: int = 3
-    """Samples to show."""
+    """Samples to show, or to draw."""
+
+    sheet: Path | None = None
+    """Draw pairs from all over the dataset, with their captions, into this picture."""
+
+    boxes: bool = False
+    """Draw the boxes of the objects as well, where the dataset has them."""
 
     full: bool = False
     """Show every column of the samples, and the columns of every table with their types."""
@@ -36,10 +47,16 @@ def main(argv: list[str]) -> int:
     arguments = tyro.cli(Arguments, args=argv, prog="eqforge inspect")
     with reported_errors():
         dataset = open_dataset(arguments.dataset)
+        if arguments.sheet is not None:
+            drawn = draw_sheet(dataset, arguments.rows, arguments.boxes, arguments.sheet)
+            print(f"{arguments.sheet}: {drawn} pairs")
+            return 0
         console = Console(highlight=False)
         console.print(f"{dataset.manifest.dataset}, {dataset.manifest.mode} mode", style="bold")
         shown = [tables(dataset), books(dataset), reasons(dataset)]
-        if "captions" in dataset.manifest.tables:
+        if dataset.manifest.findings:
+            shown.append(findings(dataset))
+        if "nouns" in _column_names(dataset, "captions"):
             shown.append(granularity(dataset))
         for table in (*shown, columns(dataset)) if arguments.full else shown:
             console.print(table)
@@ -78,6 +95,15 @@ def reasons(dataset: Dataset) -> Table:
     return shown
 
 
+def findings(dataset: Dataset) -> Table:
+    """Returns what breaks the annotation rules, with what the rules say; nothing was dropped."""
+    shown = _table("task", "rule", "findings", "meaning")
+    for task, counts in dataset.manifest.findings.items():
+        for rule, count in counts.items():
+            shown.add_row(task, rule, f"{count:,}", RULES.get(rule, ""))
+    return shown
+
+
 def granularity(dataset: Dataset) -> Table:
     """Returns the mean granularity of the captions, with 95 % bootstrap intervals over images."""
     names = [field.name for field in dataclasses.fields(Granularity)]
@@ -94,6 +120,12 @@ def granularity(dataset: Dataset) -> Table:
 
 def _rounded(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
+
+
+def _column_names(dataset: Dataset, table: str) -> list[str]:
+    there = table in dataset.manifest.tables
+    batch = next(dataset.batches(table, rows=1), None) if there else None
+    return [] if batch is None else batch.schema.names
 
 
 def columns(dataset: Dataset) -> Table:
@@ -124,6 +156,7 @@ _NUMBERS = (
     "candidates",
     "kept",
     "rejected",
+    "findings",
 )
 
 
@@ -133,5 +166,6 @@ def _short(kind: str) -> str:
 
 
 def _is_short(value: object) -> bool:
-    """Tells whether a value reads at a glance: text and numbers do, lists and structs do not."""
-    return value is not None and not isinstance(value, list | dict)
+    """Tells whether a value reads at a glance: numbers and a line of text do, structs do not."""
+    is_long = isinstance(value, str) and len(value) > SHORT_CHARACTERS
+    return value is not None and not is_long and not isinstance(value, list | dict)

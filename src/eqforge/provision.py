@@ -1,6 +1,7 @@
 """`eqforge setup`: fetches what a step needs and no package brings, when the user asks for it."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -8,6 +9,15 @@ import tyro
 
 from eqforge.generators.text.wordnet import setup_wordnet
 from eqforge.pipelines.command import reported_errors
+from eqforge.transforms.engines.flink_parts import setup_flink
+from eqforge.transforms.engines.prism_parts import setup_prism
+
+What = Literal["wordnet", "flink", "prism"]
+_SETUPS: dict[What, Callable[[Callable[[str], None]], str]] = {
+    "wordnet": setup_wordnet,
+    "flink": setup_flink,
+    "prism": setup_prism,
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,16 +26,23 @@ class Arguments:
 
     wordnet: synonyms and depths of words, 30 MB, for the perturbations, granularity and hard
     negatives; from NLTK's data, or else from Debian's package.
+
+    flink: Beam's job server and Flink itself, 390 MB, for --runner FlinkRunner and
+    deploy/flink/cluster; by Maven and pip. Java 11 or 17 runs them.
+
+    prism: Beam's small engine in Go, for --runner PrismRunner; built by Go.
+
+    All of it goes to the folder that EQFORGE_CACHE names, else to ~/.cache/eqforge.
     """
 
-    what: Annotated[Literal["wordnet"], tyro.conf.Positional]
+    what: Annotated[What, tyro.conf.Positional]
     """What to fetch."""
 
 
 def main(argv: list[str]) -> int:
     """Fetches one thing and says where it lies."""
-    tyro.cli(Arguments, args=argv, prog="eqforge setup")
+    arguments = tyro.cli(Arguments, args=argv, prog="eqforge setup")
     with reported_errors():
-        print(setup_wordnet(lambda line: print(line, file=sys.stderr)))
+        print(_SETUPS[arguments.what](lambda line: print(line, file=sys.stderr)))
         return 0
     return 2

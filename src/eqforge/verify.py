@@ -1,28 +1,54 @@
 """`eqforge verify`: checks a finished dataset against its manifest and against itself."""
 
-import io
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import tyro
 from PIL import Image
 
+from eqforge.generators.scenes.claims import differs_as_declared
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
+from eqforge.pipelines import eq_kubric
 from eqforge.pipelines.command import reported_errors
 from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset, open_dataset
 from eqforge.schemas.errors import EqforgeError
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.tables import SCHEMA_VERSION
+from eqforge.transforms.pictures import open_rgb
 from eqforge.transforms.reasons import is_known
 from eqforge.transforms.records import is_as_written, table_type
+from eqforge.transforms.render import scene_pair_of
 
 SHOWN = 20
+KEYS = {
+    "samples": "sample_id",
+    "images": "image_id",
+    "masks": "mask_id",
+    "captions": "caption_id",
+    "findings": "finding_id",
+    "gallery": "region_id",
+}
+# By dataset, columns that are keys into other tables than those with pictures.
+REFERENCES = {
+    "simat": (
+        ("samples", "region_id", "gallery"),
+        ("samples", "source_triplet_id", "captions"),
+        ("samples", "target_triplet_id", "captions"),
+        ("gallery", "triplet_id", "captions"),
+    ),
+}
+# Tables that say more of some samples, under the sample's id.
+OF_SAMPLES = ("retrieval", "nlvr2", "vqa", "captioning", "grounding")
+# The tables with pictures; a column of samples that refers to one is `<what>_id` or `<what>_0_id`.
+MEDIA = {"images": "image", "masks": "mask"}
+JSON_COLUMNS = ("annotation", "spec_0", "spec_1")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,37 +151,77 @@ def check_books(dataset: Dataset) -> Iterator[str]:
             yield f"{stage}, {reason}: {rows} rows, {entries} booked"
         if not is_known(stage, reason):
             yield f"{stage}, {reason}: not a documented reason"
+    yield from _wrong_findings(dataset)
     kept = [books.kept for books in manifest.stages.values()][-1:]
     if kept != [manifest.num_rows("samples")]:
         yield f"{sum(kept)} candidates kept, {manifest.num_rows('samples')} samples"
 
 
+def _wrong_findings(dataset: Dataset) -> Iterator[str]:
+    """Yields a line for every rule of which the manifest counts other findings than there are."""
+    counted: Counter[tuple[str, str]] = Counter()
+    if "findings" in dataset.manifest.tables:
+        rows = dataset.rows("findings", ["task", "rule"])
+        counted.update((row["task"], row["rule"]) for row in rows)
+    for task, rules in dataset.manifest.findings.items():
+        counted.subtract({(task, rule): count for rule, count in rules.items()})
+    for (task, rule), count in sorted(counted.items()):
+        if count:
+            yield f"{task}, {rule}: {count:+} findings beside those the manifest counts"
+
+
 def check_ids(dataset: Dataset) -> Iterator[str]:
     """Yields a line for every id that is not unique or refers to nothing."""
-    keys = {"samples": "sample_id", "images": "image_id", "captions": "caption_id"}
     ids = {
         table: Counter(row[key] for row in dataset.rows(table, [key]))
-        for table, key in keys.items()
+        for table, key in KEYS.items()
         if table in dataset.manifest.tables
     }
+    yield from _strange_samples(dataset, ids)
+    yield from _strange_keys(dataset, ids)
     for table, found in ids.items():
         yield from (f"{table}: {name}: {count} rows" for name, count in found.items() if count > 1)
-    used: set[str] = set()
-    for sample_id, image_id in _image_references(dataset):
-        used.add(image_id)
-        if image_id not in ids["images"]:
-            yield f"sample {sample_id}: no image {image_id}"
-    yield from (
-        f"image {name}: nothing uses it" for name in sorted(set(ids.get("images", ())) - used)
-    )
+    for table, what in MEDIA.items():
+        if table in ids:
+            used: set[str] = set()
+            for sample_id, media_id in _references(dataset, what):
+                used.add(media_id)
+                if media_id not in ids[table]:
+                    yield f"sample {sample_id}: no {what} {media_id}"
+            yield from (
+                f"{what} {name}: nothing uses it" for name in sorted(set(ids[table]) - used)
+            )
 
 
-def _image_references(dataset: Dataset) -> Iterator[tuple[str, str]]:
-    """Yields (row id, image id) for every reference to an image."""
-    for table, key in (("samples", "sample_id"), ("captions", "caption_id")):
-        names = _columns(dataset, table)
-        references = [name for name in names if name.startswith("image_") and name.endswith("id")]
-        if "images" in dataset.manifest.tables and references:
+def _strange_samples(dataset: Dataset, ids: Mapping[str, Counter[str]]) -> Iterator[str]:
+    """Yields a line for every row of a sample's details that is of no sample, or not the only one.
+
+    Rows of `findings` may be several of a sample, and of some samples there is none.
+    """
+    for table in (*OF_SAMPLES, "findings"):
+        if table in dataset.manifest.tables:
+            found = Counter(row["sample_id"] for row in dataset.rows(table, ["sample_id"]))
+            for name, count in found.items():
+                if name not in ids["samples"]:
+                    yield f"{table}: no sample {name}"
+                elif count > 1 and table != "findings":
+                    yield f"{table}: {name}: {count} rows"
+
+
+def _strange_keys(dataset: Dataset, ids: Mapping[str, Counter[str]]) -> Iterator[str]:
+    """Yields a line for every row that refers to a row of another table that is not there."""
+    for table, column, other in REFERENCES.get(dataset.manifest.dataset, ()):
+        for row in dataset.rows(table, [KEYS[table], column]):
+            if row[column] not in ids[other]:
+                yield f"{table}: {row[KEYS[table]]}: no row {row[column]} of {other}"
+
+
+def _references(dataset: Dataset, what: str) -> Iterator[tuple[str, str]]:
+    """Yields (row id, media id) for every reference to an image or mask."""
+    for table in ("samples", "captions", "gallery"):
+        key, names = KEYS[table], _columns(dataset, table)
+        references = [name for name in names if re.fullmatch(rf"{what}_(\d_)?id", name)]
+        if references:
             for row in dataset.rows(table, [key, *references]):
                 yield from ((row[key], row[name]) for name in references if row[name] is not None)
 
@@ -166,23 +232,28 @@ def _columns(dataset: Dataset, table: str) -> list[str]:
 
 
 def check_images(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every image that does not decode or is not what its row says."""
-    if "images" not in dataset.manifest.tables:
-        return
-    for row in dataset.rows("images", ["image_id", "image", "width_px", "height_px", "num_bytes"]):
-        data = row["image"]["bytes"]
-        if sha256_hex(data) != row["image_id"] or len(data) != row["num_bytes"]:
-            yield f"image {row['image_id']}: its bytes are others"
-            continue
-        try:
-            with Image.open(io.BytesIO(data)) as image:
-                image.load()
-                size = image.size
-        except (OSError, ValueError, Image.DecompressionBombError) as error:
-            yield f"image {row['image_id']}: does not decode: {error}"
-            continue
-        if size != (row["width_px"], row["height_px"]):
-            yield f"image {row['image_id']}: is {size[0]}x{size[1]}, its row says otherwise"
+    """Yields a line for every image or mask that does not decode or is not what its row says."""
+    for table, what in MEDIA.items():
+        if table in dataset.manifest.tables:
+            columns = [KEYS[table], "image", "width_px", "height_px", "num_bytes"]
+            for row in dataset.rows(table, columns):
+                fault = _fault(row, row[KEYS[table]])
+                if fault is not None:
+                    yield f"{what} {row[KEYS[table]]}: {fault}"
+
+
+def _fault(row: dict[str, Any], media_id: str) -> str | None:
+    """Tells what is wrong with the picture of a row."""
+    data = row["image"]["bytes"]
+    if sha256_hex(data) != media_id or len(data) != row["num_bytes"]:
+        return "its bytes are others"
+    try:
+        width, height = open_rgb(data).size
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        return f"does not decode: {error}"
+    if (width, height) != (row["width_px"], row["height_px"]):
+        return f"is {width}x{height}, its row says otherwise"
+    return None
 
 
 def check_captions(dataset: Dataset) -> Iterator[str]:
@@ -190,16 +261,28 @@ def check_captions(dataset: Dataset) -> Iterator[str]:
     settings = dataset.manifest.config.get("settings")
     if settings is None:
         return
-    limits = CaptionSettings(**settings["captions"])
-    for row in dataset.rows("samples", ["sample_id", "caption_0", "caption_1", "annotation"]):
-        for name in ("caption_0", "caption_1"):
-            rejection = lint_caption(row[name], limits)
+    limits = settings.get("captions")  # captions that a generator made are not linted
+    texts = [name for name in _columns(dataset, "samples") if name in JSON_COLUMNS]
+    for row in dataset.rows("samples", ["sample_id", "caption_0", "caption_1", *texts]):
+        for name in ("caption_0", "caption_1") if limits is not None else ():
+            rejection = lint_caption(row[name], CaptionSettings(**limits))
             if rejection is not None:
                 yield f"sample {row['sample_id']}: {name}: {rejection.reason}"
         equal = lint_pair(row["caption_0"], row["caption_1"])
         if equal is not None and settings["distinct_captions"]:
             yield f"sample {row['sample_id']}: {equal.reason}"
-        json.loads(row["annotation"])
+        for name in texts:
+            json.loads(row[name])
+
+
+def check_specs(dataset: Dataset) -> Iterator[str]:
+    """Yields a line for every rendered pair whose scenes differ in another thing than it says."""
+    if dataset.manifest.dataset != eq_kubric.NAME:
+        return
+    names = ["sample_id", "kind", "change", "caption_0", "caption_1", "spec_0", "spec_1"]
+    for row in dataset.rows("samples", names):
+        if not differs_as_declared(scene_pair_of(row)):
+            yield f"sample {row['sample_id']}: its scenes do not differ in {row['change']} alone"
 
 
 CHECKS: dict[str, Callable[[Dataset], Iterator[str]]] = {
@@ -210,4 +293,5 @@ CHECKS: dict[str, Callable[[Dataset], Iterator[str]]] = {
     "ids": check_ids,
     "images": check_images,
     "captions": check_captions,
+    "specs": check_specs,
 }

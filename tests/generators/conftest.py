@@ -51,3 +51,21 @@ def pipeline_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pipeline") / "tiny"
     nlp.to_disk(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_sd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a tiny Stable Diffusion with random weights; tests must not change it."""
+    from eqforge.generators.diffusion.tiny import make_tiny_pipeline
+
+    pytest.importorskip("diffusers")
+    return make_tiny_pipeline(tmp_path_factory.mktemp("diffusion") / "tiny-sd")
+
+
+@pytest.fixture(scope="session")
+def tiny_sdxl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a tiny SDXL with random weights; tests must not change it."""
+    from eqforge.generators.diffusion.tiny import make_tiny_pipeline
+
+    pytest.importorskip("diffusers")
+    return make_tiny_pipeline(tmp_path_factory.mktemp("diffusion") / "tiny-sdxl", "sdxl")

@@ -172,10 +172,10 @@ def test_another_process_with_another_hash_seed_perturbs_alike() -> None:
 
 
 @pytest.mark.usefixtures("wordnet")
-def test_all_coco_captions_are_perturbed_and_measured(data_folder: Path) -> None:
-    """The books balance over all captions, and no caption raises; paper mode on every fifth."""
+def test_coco_captions_are_perturbed_and_measured(data_folder: Path) -> None:
+    """The books balance over every fourth caption, and none raises; paper mode on every 20th."""
     path = data_folder / "coco" / "captions_val2017.json"
-    records: list[dict[str, Any]] = json.loads(path.read_text())["annotations"]
+    records: list[dict[str, Any]] = json.loads(path.read_text())["annotations"][::4]
     tagger = load_tagger()
     books = Counter[tuple[str, str | None]]()
     for position, record in enumerate(records):
@@ -187,7 +187,7 @@ def test_all_coco_captions_are_perturbed_and_measured(data_folder: Path) -> None
             for result in perturb_all(analysis, f"coco/{record['id']}", 0, PAPER):
                 check_spans(record["caption"], result)
         measure_granularity(analysis)
-    assert len(records) == 25_014
+    assert len(records) == 6_254
     for name in PERTURBATIONS:
         assert sum(books[name, reason] for reason in (None, *Reason)) == len(records)
     for name in (*TYPOS, *DISTRACTIONS, *SHUFFLES):

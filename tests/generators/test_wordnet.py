@@ -9,12 +9,12 @@ import pytest
 
 from eqforge.generators.text import wordnet as module
 from eqforge.generators.text.wordnet import (
-    cache_folder,
     lexnames,
     open_wordnet,
     setup_wordnet,
     wordnet_version,
 )
+from eqforge.schemas.cache import cache_folder
 from eqforge.schemas.errors import InputError
 
 

@@ -13,7 +13,7 @@ import pytest
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_ag, eq_gebc, eq_video, eq_youcook2
 from eqforge.pipelines.command import parse, reported_errors
-from eqforge.pipelines.header import locked
+from eqforge.pipelines.lock import locked
 from eqforge.schemas.errors import BuildError, EqforgeError, InputError, MissingExtra
 from tests.builds import environment
 

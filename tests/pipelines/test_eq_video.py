@@ -107,7 +107,6 @@ def test_a_name_that_leads_out_of_the_folder_is_refused_and_never_read(
 def test_captions_no_model_can_be_tested_with_are_rejects(videos: Path, tmp_path: Path) -> None:
     texts = {
         "bell": "a \x07 bell",
-        "half": "half a \ud83d pair",
         "huge": "x" * 10_000_000,
         "empty": " \u200b ",
         "long": "word " * 200,
@@ -121,20 +120,16 @@ def test_captions_no_model_can_be_tested_with_are_rejects(videos: Path, tmp_path
             for number, (name, text) in enumerate(texts.items())
         ),
     )
-    assert rb"\ud83d" in captions.read_bytes()  # as JSON spells half of a pair
 
     started = time.process_time()
     output = build(captions, videos, tmp_path / "out", "--face-policy", "off")
 
     assert time.process_time() - started < 20
-    assert rejected(output, "control_characters") == [
-        f"eq-video/{CLIP}/bell",
-        f"eq-video/{CLIP}/half",
-    ]
+    assert rejected(output, "control_characters") == [f"eq-video/{CLIP}/bell"]
     assert rejected(output, "caption_too_long_chars") == [f"eq-video/{CLIP}/huge"]
     assert rejected(output, "caption_too_long_tokens") == [f"eq-video/{CLIP}/long"]
     assert rejected(output, "empty_caption") == [f"eq-video/{CLIP}/empty"]
-    assert books(output)["segments"] == (7, 2, 5)
+    assert books(output)["segments"] == (6, 2, 4)
     assert verify.main([str(output)]) == 0
 
 

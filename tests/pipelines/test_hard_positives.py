@@ -288,7 +288,10 @@ def test_a_text_that_no_model_can_use_is_a_reject_of_the_captions(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"caption": "a \ud800 cat"}, "not valid Unicode"), ({}, "the id 'one' stands twice")],
+    [
+        ({"caption": "a \ud800 cat"}, "expected valid Unicode text"),
+        ({}, "the id 'one' stands twice"),
+    ],
 )
 def test_pairs_that_cannot_be_told_or_written_are_one_message(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, str], message: str

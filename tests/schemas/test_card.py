@@ -50,6 +50,7 @@ def test_the_header_has_one_configuration_for_each_table_that_has_files() -> Non
         ("hard-positives", {"hard_positive", "hard_negative", "caption"}),
         ("training-captions", {"caption_id", "role"}),
         ("retrieval-perturbations", {"applied", "perturbed_caption", "reason"}),
+        ("vlue", {"task", "sample_id", "findings"}),
     ],
 )
 def test_the_card_says_what_a_row_of_its_dataset_is(dataset: str, columns: set[str]) -> None:
@@ -58,6 +59,17 @@ def test_the_card_says_what_a_row_of_its_dataset_is(dataset: str, columns: set[s
 
     assert columns <= named
     assert ("caption_0" in named) == (dataset == "eq-youcook2")
+
+
+def test_the_card_of_generated_pairs_says_what_made_them_and_what_a_mask_is() -> None:
+    with_masks = card_of("eq-kubric", "samples", "images", "masks", "rejects")
+    without = card_of("eq-sd", "samples", "images", "rejects", empty=("masks",))
+
+    assert all(
+        "`generation`" in card and "`origin_0`" not in card for card in (with_masks, without)
+    )
+    assert "`mask_0_id`" in with_masks
+    assert "`mask_0_id`" not in without
 
 
 def test_pictures_are_explained_where_there_are_any() -> None:

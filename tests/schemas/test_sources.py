@@ -226,7 +226,9 @@ def test_captioned_moments_are_named_by_their_times_or_their_own_id(tmp_path: Pa
     [
         ({"video": "a", "caption": "x"}, "line 1: the field 'start_s' is missing"),
         ({"video": "a", "start_s": 3, "end_s": 1, "caption": "x"}, "a time not before start_s"),
-        ({"video": "a", "timestamp_s": -1, "caption": "x"}, "a time of at least 0"),
+        ({"video": "a", "timestamp_s": 1e308, "caption": "x"}, "a time from 0 to"),
+        ({"video": "a", "start_s": 3, "end_s": 1e9, "caption": "x"}, "a time not before start_s"),
+        ({"video": "a", "timestamp_s": -1, "caption": "x"}, "a time from 0 to 10,000,000 s"),
         ({"video": "a", "timestamp_s": 1, "end_s": 1, "caption": "x"}, "not both"),
         ({"video": "a", "timestamp_s": 1, "capton": "x"}, "unknown field 'capton'"),
         ({"video": "a\n", "timestamp_s": 1, "caption": "x"}, "video: expected a printable"),

@@ -2,7 +2,9 @@ import hashlib
 import os
 import subprocess
 import sys
+import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,50 @@ def test_writers_at_once_leave_one_whole_file(tmp_path: Path) -> None:
     assert [writer.returncode for writer in writers] == [0, 0]
     assert seen == {(100_000, 1)}
     assert storage.list_files(str(tmp_path)) == ["file.bin"]
+
+
+def test_a_stretch_of_a_file_is_read_alone(root: str) -> None:
+    url = storage.join(root, "file.bin")
+    storage.write_bytes(url, b"0123456789")
+
+    assert storage.read_range(url, 3, 6) == b"345"
+    assert storage.read_range(url, 8, 20) == b"89"
+    with pytest.raises(FileNotFoundError):
+        storage.read_range(storage.join(root, "nowhere"), 0, 1)
+
+
+def test_a_folder_is_deleted_with_all_in_it(root: str) -> None:
+    for name in ("parts/a", "parts/deep/b", "parted"):
+        storage.write_bytes(storage.join(root, name), b"x")
+
+    storage.delete_folder(storage.join(root, "parts"))
+    storage.delete_folder(storage.join(root, "parts"))
+
+    assert storage.list_names(root) == ["parted"]
+
+
+def test_threads_that_write_into_a_store_at_once_lose_nothing(root: str) -> None:
+    """Each begins while the others are half-way, and one of them fails."""
+    names = [f"{number}.bin" for number in range(6)]
+    all_open = threading.Barrier(len(names))
+
+    def write(name: str) -> None:
+        with storage.open_atomic(storage.join(root, name)) as stream:
+            stream.write(name.encode() * 1_000)
+            all_open.wait()
+            if name == "3.bin":
+                raise ZeroDivisionError
+            stream.write(b"!")
+
+    with ThreadPoolExecutor(len(names)) as threads:
+        failures = [done.exception() for done in [threads.submit(write, name) for name in names]]
+
+    assert [type(failure) for failure in failures] == [
+        ZeroDivisionError if name == "3.bin" else type(None) for name in names
+    ]
+    assert storage.list_files(root) == [name for name in names if name != "3.bin"]
+    for name in storage.list_files(root):
+        assert storage.read_bytes(storage.join(root, name)) == name.encode() * 1_000 + b"!"
 
 
 def test_a_folder_that_is_not_there_holds_nothing(root: str) -> None:

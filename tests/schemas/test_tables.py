@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from eqforge.schemas.rendered_tables import MASKS, RENDERED_SAMPLES, mask_row
 from eqforge.schemas.tables import (
     IMAGES,
     PAIR_SAMPLES,
@@ -19,12 +20,14 @@ from eqforge.schemas.tables import (
     sample_row,
     with_metadata,
 )
-from tests.samples import IMAGE, REJECT, SAMPLE
+from tests.samples import IMAGE, MASK, REJECT, RENDERED, SAMPLE
 
 ROWS = {
     "samples": (sample_row(SAMPLE), PAIR_SAMPLES),
     "images": (image_row(IMAGE, b"data"), IMAGES),
     "rejects": (reject_row(REJECT), REJECTS),
+    "rendered": (asdict(RENDERED), RENDERED_SAMPLES),
+    "masks": (mask_row(MASK, b"data"), MASKS),
 }
 
 
@@ -45,8 +48,9 @@ def as_json(row: dict[str, Any]) -> str:
     return json.dumps(row, default=repr, sort_keys=True)
 
 
-def test_a_sample_is_made_again_from_its_row() -> None:
-    assert msgspec.convert(msgspec.to_builtins(sample_row(SAMPLE)), type(SAMPLE)) == SAMPLE
+@pytest.mark.parametrize("sample", [SAMPLE, RENDERED])
+def test_a_sample_is_made_again_from_its_row(sample: Any) -> None:
+    assert msgspec.convert(msgspec.to_builtins(asdict(sample)), type(sample)) == sample
 
 
 @pytest.mark.parametrize("table", ROWS)

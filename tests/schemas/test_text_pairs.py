@@ -120,7 +120,7 @@ def test_an_id_that_stands_twice_and_half_a_surrogate_pair_are_one_error(tmp_pat
     pair = {"id": "x", "image": "a.jpg", "caption": "a cat", "hard_negative": "a dog"}
     with pytest.raises(InputError, match=r"f\.json: the id 'x' stands twice"):
         list(read_text_pairs(_write(tmp_path, "f.json", [pair, pair])))
-    with pytest.raises(InputError, match=r"g\.json: record 'x': not valid Unicode"):
+    with pytest.raises(InputError, match=r"g\.json: \[0\]\.caption: expected valid Unicode"):
         list(read_text_pairs(_write(tmp_path, "g.json", [pair | {"caption": "a \ud800 cat"}])))
 
 

@@ -1,15 +1,20 @@
 import json
+import uuid
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing import test_pipeline
 
+from eqforge.schemas import storage
 from eqforge.schemas.errors import BuildError
+from eqforge.schemas.identity import bucket
 from eqforge.schemas.manifest import Manifest, load_manifest
-from eqforge.schemas.tables import Reject
+from eqforge.schemas.tables import PairSample, Reject
+from eqforge.transforms import sorted_runs
 from eqforge.transforms.dataset import DatasetTarget, WriteDataset, finish_dataset
 from eqforge.transforms.tables import rejects_table, samples_table
 from eqforge.transforms.write import write_shard
@@ -143,6 +148,92 @@ def test_a_pipeline_writes_every_shard_even_the_empty_ones(tmp_path: Path) -> No
     listed = json.loads((tmp_path / "dataset.json").read_text())["tables"]["samples"]
     assert [file["path"] for file in listed] == sorted(file["path"] for file in listed)
     assert sum(file["rows"] for file in listed) == 5
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part file for every few records."""
+    monkeypatch.setattr(sorted_runs, "CARRIED_BYTES", 0)
+    monkeypatch.setattr(sorted_runs, "PART_BYTES", 5_000)
+
+
+def write(folder: str, samples: list[PairSample], shards: int = 3, *beam_args: str) -> None:
+    """Writes a dataset of some samples."""
+    number = len({sample.sample_id for sample in samples})
+    with test_pipeline.TestPipeline(
+        runner="FnApiRunner", options=PipelineOptions([*beam_args])
+    ) as root:
+        inputs = (
+            root | "Samples" >> beam.Create(samples),
+            root | "Rejects" >> beam.Create([], reshuffle=False),
+            root | "Tallies" >> beam.Create([("frames", (0, 0)), ("pairs", (number, number))]),
+        )
+        _ = inputs | WriteDataset(replace(target(Path(), shards), output=folder))
+
+
+def files_of(folder: str) -> dict[str, bytes]:
+    """The files of a dataset, on a disk or in a store."""
+    data = [f"data/{name}" for name in storage.list_files(storage.join(folder, "data"))]
+    names = [*data, "dataset.json", "README.md"]
+    return {name: storage.read_bytes(storage.join(folder, name)) for name in names}
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize(
+    "beam_args",
+    [
+        (),
+        # Every bundle is done twice, as an engine does where it tries again.
+        ("--direct_runner_bundle_repeat=1",),
+        ("--direct_running_mode=multi_threading", "--direct_num_workers=3"),
+    ],
+)
+@pytest.mark.parametrize("store", ["disk", "memory"])
+def test_records_that_went_through_part_files_make_the_same_bytes_and_leave_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beam_args: tuple[str, ...], store: str
+) -> None:
+    samples = [replace(SAMPLE, sample_id=f"d/v/{number:03d}") for number in range(150)]
+    output = str(tmp_path / "parts") if store == "disk" else f"memory://{uuid.uuid4().hex}"
+    parts: list[str] = []
+    deleted = storage.delete_folder
+
+    def note(url: str) -> None:
+        parts.extend(storage.list_files(url))
+        deleted(url)
+
+    with monkeypatch.context() as noting:
+        noting.setattr(storage, "delete_folder", note)
+        write(output, [*samples, *samples[::3]], 3, *beam_args)
+    for shard, table in enumerate([samples_table(3)] * 3):
+        mine = [sample for sample in samples if bucket(sample.sample_id, 3) == shard]
+        write_shard(table, shard, mine, str(tmp_path / "plain"))
+
+    assert len(parts) > 20
+    assert "parts" not in storage.list_names(storage.join(output, "_work"))
+    written = files_of(output)
+    for shard in range(3):
+        name = samples_table(3).file_name(shard)
+        assert written[name] == (tmp_path / "plain" / name).read_bytes()
+
+
+def test_parts_that_a_killed_run_left_are_removed_by_the_next(tmp_path: Path) -> None:
+    left = tmp_path / "_work" / "parts" / "samples-0.jsonl"
+    left.parent.mkdir(parents=True)
+    left.write_text("half of a part")
+
+    write(str(tmp_path), [SAMPLE])
+
+    assert not left.parent.exists()
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_two_different_records_of_one_id_in_two_parts_end_the_run(tmp_path: Path) -> None:
+    samples = [replace(SAMPLE, sample_id=f"d/v/{number}") for number in range(50)]
+
+    with pytest.raises(BuildError, match="two different samples have the id 'd/v/7'"):
+        write(str(tmp_path), [*samples, replace(samples[7], caption_0="other")])
+
+    assert not (tmp_path / "dataset.json").exists()
 
 
 def test_two_different_records_of_one_id_end_the_run(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from eqforge.schemas.errors import BuildError
 from eqforge.schemas.frames import FRAME_REASONS, MissedVideo
 from eqforge.transforms.frames import resolve_video
 
@@ -46,10 +47,6 @@ def test_what_is_no_file_is_missing(root: Path, name: str) -> None:
     assert reason(root, name) == "video_missing"
 
 
-def test_in_no_folder_everything_is_missing(tmp_path: Path) -> None:
-    assert reason(tmp_path / "none", "a") == "video_missing"
-
-
 @pytest.mark.parametrize("name", ["../secret", "../secret.mp4", "train/../../secret", "a\0b", ".."])
 def test_names_that_climb_out_are_refused(root: Path, name: str) -> None:
     assert reason(root, name) == "outside_root"
@@ -89,3 +86,9 @@ def test_a_circle_of_links_is_refused(root: Path) -> None:
 def test_a_link_to_nothing_is_missing(root: Path) -> None:
     (root / "a.mp4").symlink_to("none.mp4")
     assert reason(root, "a") == "video_missing"
+
+
+def test_a_folder_that_is_not_mounted_is_no_missing_video(root: Path) -> None:
+    """Its videos would all become rejects, and the dataset would lack them without an error."""
+    with pytest.raises(BuildError, match=r"elsewhere: no such folder on .+; every host needs it"):
+        resolve_video(str(root / "elsewhere"), "a")

@@ -44,12 +44,12 @@ def test_workers_are_processes_of_the_local_engine() -> None:
 
 
 def test_other_runners_keep_their_options() -> None:
-    arguments = ["--runner", "FlinkRunner", "--flink_master", "host:1", "--max_bundle_size=5"]
+    arguments = ["--runner", "SparkRunner", "--spark_version", "3", "--max_bundle_size=5"]
     options = pipeline_options(arguments, workers=1)
 
-    assert runner_of(options) == "FlinkRunner"
+    assert runner_of(options) == "SparkRunner"
     found = options.get_all_options(retain_unknown_options=True)
-    assert (found["flink_master"], found["max_bundle_size"]) == ("host:1", "5")
+    assert (found["spark_version"], found["max_bundle_size"]) == ("3", "5")
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 import errno
 import os
+import socket
 from collections.abc import Iterator
 
+from eqforge.schemas.errors import BuildError
 from eqforge.schemas.frames import MissedVideo
 
 VIDEO_SUFFIXES = (
@@ -37,6 +39,9 @@ def resolve_video(root: str, name: str) -> str | MissedVideo:
     Returns:
       A path below `root`. A name that leads out of it, directly or through a symbolic link, or
       round in a circle, is refused.
+
+    Raises:
+      BuildError: there is no such folder: on one of several hosts it may not be mounted.
     """
     if os.path.isabs(name) or "\0" in name or ".." in name.split("/"):
         return MissedVideo(reason="outside_root", detail="the name leads out of the videos folder")
@@ -47,6 +52,11 @@ def resolve_video(root: str, name: str) -> str | MissedVideo:
         found = _check(root, os.path.join(root, candidate))
         if found is not None:
             return found
+    if not os.path.isdir(root):
+        raise BuildError(
+            f"{root}: no such folder on {socket.gethostname()}; every host needs it, under the "
+            "same path"
+        )
     return missing
 
 

@@ -1,0 +1,149 @@
+"""Multimodal language models of transformers: image and question in, the likeliest text out."""
+
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.models.pretrained import Weights, import_torch, load_model, tokenizer_digest
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import fingerprint
+from eqforge.schemas.score_tables import ScoringModel
+
+ARCHITECTURE = "AutoModelForImageTextToText"
+
+
+class QuestionTooLong(ValueError):
+    """Question and answer do not fit into what the model can read."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class ChatModel:
+    """A loaded model; it answers one question at a time, so that no other changes the answer.
+
+    Attributes:
+      model: of transformers.
+      processor: makes its inputs of an image and a text.
+      identity: which model this is.
+    """
+
+    model: Any
+    processor: Any
+    identity: ScoringModel
+
+    def prompt(self, question: str) -> str:
+        """Returns what the model reads: the question behind one image, in the model's own form."""
+        content = [{"type": "image"}, {"type": "text", "text": question}]
+        return self.processor.apply_chat_template(
+            [{"role": "user", "content": content}], add_generation_prompt=True
+        )
+
+    def answer(self, pixels: NDArray[np.uint8], prompt: str, max_tokens: int) -> str:
+        """Returns the answer by greedy decoding: at each step the likeliest token.
+
+        What the model's folder says of sampling, penalties and beams is left aside.
+
+        Args:
+          pixels: uint8 of shape (height, width, 3), RGB.
+          prompt: as `prompt` makes it.
+          max_tokens: the answer ends there at the latest.
+
+        Raises:
+          QuestionTooLong: there is no room for the answer.
+          ValueError: the model cannot take the image.
+        """
+        from PIL import Image
+
+        torch = import_torch()
+        inputs = self.processor(
+            images=Image.fromarray(pixels, "RGB"), text=prompt, return_tensors="pt"
+        )
+        length = inputs["input_ids"].shape[1]
+        limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        if limit is not None and length + max_tokens > limit:
+            raise QuestionTooLong(f"{length} + {max_tokens} tokens, the model reads {limit}")
+        inputs = inputs.to(self.model.device, dtype=self.model.dtype)
+        with torch.inference_mode():
+            found = self.model.generate(**inputs, generation_config=self._greedy(max_tokens))
+        # Most models repeat the question before they answer; encoder-decoders do not.
+        repeats = torch.equal(found[0, :length], inputs["input_ids"][0])
+        new = found[0, length:] if repeats else found[0]
+        return self.processor.decode(new, skip_special_tokens=True).strip()
+
+    def _greedy(self, max_tokens: int) -> Any:
+        transformers: Any = importlib.import_module("transformers")
+        own, tokenizer = self.model.generation_config, self.processor.tokenizer
+        ends = own.eos_token_id if own.eos_token_id is not None else tokenizer.eos_token_id
+        padding = own.pad_token_id if own.pad_token_id is not None else tokenizer.pad_token_id
+        if padding is None:
+            padding = ends[0] if isinstance(ends, list) else ends
+        return transformers.GenerationConfig(
+            do_sample=False,
+            num_beams=1,
+            max_new_tokens=max_tokens,
+            eos_token_id=ends,
+            pad_token_id=padding,
+            bos_token_id=own.bos_token_id,
+            decoder_start_token_id=own.decoder_start_token_id,
+        )
+
+
+def load_chat_model(weights: Weights, chat_template: Path | None = None) -> ChatModel:
+    """Loads a model and its processor, from safetensors alone and without code of its folder.
+
+    Args:
+      weights: where they are.
+      chat_template: file with the form of a conversation, in Jinja; None for the model's own.
+
+    Raises:
+      InputError: it cannot be loaded, or nobody says what its conversations look like.
+      MissingExtra: torch or transformers is not installed.
+    """
+    import_torch()
+    transformers: Any = importlib.import_module("transformers")
+    try:
+        # Pillow's resampling everywhere: torchvision's gives other pixels where it is installed.
+        processor = transformers.AutoProcessor.from_pretrained(
+            weights.source, revision=weights.revision, trust_remote_code=False, backend="pil"
+        )
+    except Exception as error:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(f"{weights.source}: its processor cannot be loaded: {first}") from error
+    if getattr(processor, "tokenizer", None) is None or not hasattr(processor, "image_processor"):
+        raise InputError(
+            f"{weights.source}: holds no processor of images and text: it is no model that answers "
+            "questions about images"
+        )
+    if chat_template is not None:
+        processor.chat_template = _read(chat_template)
+    if not processor.chat_template:
+        raise InputError(
+            f"{weights.source}: does not say what its conversations look like; name a Jinja file "
+            "with --chat-template"
+        )
+    model = load_model(weights, ARCHITECTURE)
+    identity = ScoringModel(
+        kind="chat",
+        family=model.config.model_type,
+        model=weights.name,
+        revision=weights.digest(),
+        precision=weights.precision,
+        preprocessing=_digest(processor),
+        calibration="none",
+    )
+    return ChatModel(model=model, processor=processor, identity=identity)
+
+
+def _digest(processor: Any) -> str:
+    parts = [processor.image_processor.to_json_string(), tokenizer_digest(processor.tokenizer)]
+    return fingerprint([*parts, str(processor.chat_template)])
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--chat-template {path}: cannot be read: {error}") from error

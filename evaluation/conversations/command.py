@@ -1,0 +1,74 @@
+"""The command `eqforge converse`."""
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import tyro
+
+from eqforge.evaluation.conversations.folder import read_answers
+from eqforge.evaluation.conversations.pairs import choose_pairs
+from eqforge.evaluation.conversations.run import converse
+from eqforge.evaluation.conversations.settings import ConverseSettings
+from eqforge.evaluation.conversations.table import answers_report, read_foreign_answers
+from eqforge.evaluation.tables.render import FORMATS
+from eqforge.evaluation.tables.report import Report, Rules
+from eqforge.evaluation.tables.sample_tasks import model_names
+from eqforge.evaluation.tables.samples import Samples, read_samples
+from eqforge.schemas.dataset import open_dataset
+from eqforge.schemas.errors import EqforgeError
+
+CLUSTER = "source_id"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Asks what the command line names and prints the table; returns the exit status.
+
+    Returns:
+      0, or 2 for input that cannot be asked about.
+    """
+    try:
+        settings = tyro.cli(ConverseSettings, args=argv, prog="eqforge converse")
+        report = converse_command(settings)
+    except EqforgeError as error:
+        print(f"eqforge converse: {error}", file=sys.stderr)
+        return 2
+    print(FORMATS[settings.show](report), end="" if settings.show != "text" else "\n")
+    return 0
+
+
+def converse_command(settings: ConverseSettings) -> Report:
+    """Asks, or reads answers, and returns their table.
+
+    Raises:
+      EqforgeError: the input cannot be used, or a package is missing.
+    """
+    dataset = open_dataset(settings.dataset)
+    pairs = choose_pairs(dataset, settings.samples, settings.by, settings.seed)
+    if settings.answers is not None:
+        captions = {pair.sample_id: pair.captions for pair in pairs}
+        name, found = settings.answers.stem, read_foreign_answers(settings.answers, captions)
+    else:
+        manifest = converse(settings)
+        (name,) = model_names([manifest.model.name], [settings.folder()])
+        found = read_answers(str(settings.folder()), manifest.tables["answers"])
+    everything = read_samples(dataset, CLUSTER, settings.by)
+    samples = _only(everything, [pair.sample_id for pair in pairs])
+    rules = Rules(seed=settings.seed, resamples=settings.resamples)
+    allowed = settings.allow_missing
+    return answers_report(
+        dataset.manifest.dataset, name, samples, found, rules, allow_missing=allowed
+    )
+
+
+def _only(samples: Samples, keys: Sequence[str]) -> Samples:
+    chosen = np.isin(samples.keys, np.array(keys))
+    return Samples(
+        keys=samples.keys[chosen],
+        clusters=samples.clusters[chosen],
+        subsets={name: members[chosen] for name, members in samples.subsets.items()},
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

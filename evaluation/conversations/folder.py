@@ -1,0 +1,173 @@
+"""What `eqforge converse` writes: answers, what was not asked, and a manifest, written last."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from eqforge.schemas import storage
+from eqforge.schemas.dataset import read_file_batches
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.manifest import DataFile
+from eqforge.schemas.score_tables import FAILURE_REASONS, Counts, ScoringModel
+from eqforge.schemas.tables import required
+
+FILE_NAME = "answers.json"
+FORMAT = "eqforge answers"
+FORMAT_VERSION = 1
+REASONS = FAILURE_REASONS | {
+    "question_too_long": "Question and answer do not fit into what the model can read.",
+}
+"""Why a pair was not asked about."""
+
+_TEXT, _NUMBER = pa.string(), pa.int8()
+
+ANSWERS = pa.schema(
+    [
+        required("sample_id", _TEXT),
+        required("image_order", _TEXT),
+        required("caption_order", _TEXT),
+        required("prompt", _TEXT),
+        required("answer", _TEXT),
+        pa.field("left", _NUMBER),
+        pa.field("right", _NUMBER),
+        required("form", _TEXT),
+        required("true_left", _NUMBER),
+    ],
+    metadata={"schema_version": "1"},
+)
+"""A row a question, four of a sample.
+
+`image_order` says which image of the pair stood left and which right, `01` or `10`, and
+`caption_order` which caption was called 1 and which 2. `left` and `right` are the numbers that the
+answer gives, null where it was not read; `form` says how it was read or why not, by
+`parsing.FORMS`; `true_left` is the number that is right for the left image.
+"""
+
+FAILURES = pa.schema(
+    [required("sample_id", _TEXT), required("reason", _TEXT), required("detail", _TEXT)],
+    metadata={"schema_version": "1"},
+)
+"""A row a pair that was not asked about; `reason` is one of REASONS."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class AnswersManifest:
+    """Everything a reader has to know of a folder of answers.
+
+    Attributes:
+      dataset, dataset_sha256: name of the dataset, and SHA-256 of its `dataset.json`.
+      model: the model that answered.
+      settings: everything else the answers depend on.
+      chosen: SHA-256 of the ids that were to be asked about.
+      counts: of `samples`.
+      forms: how many answers were read how, or why not.
+      versions: of eqforge and of every library that can change an answer.
+      tables: the files of `answers` and `failures`.
+    """
+
+    format: str = FORMAT
+    format_version: int = FORMAT_VERSION
+    dataset: str
+    dataset_sha256: str
+    model: ScoringModel
+    settings: dict[str, Any]
+    chosen: str
+    counts: dict[str, Counts]
+    forms: dict[str, int]
+    versions: dict[str, str]
+    tables: dict[str, list[DataFile]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Answered:
+    """One answer, as the table of scores needs it.
+
+    Attributes:
+      sample_id: of the pair.
+      orders: of images and captions, `01` or `10` each.
+      left: number that the answer gives the left image; None where it was not read.
+      true_left: the right one.
+    """
+
+    sample_id: str
+    orders: tuple[str, str]
+    left: int | None
+    true_left: int
+
+
+def path_of(table: str, number: int, of: int) -> str:
+    """Returns where a shard lies below the folder."""
+    return f"data/{table}-{number:05d}-of-{of:05d}.parquet"
+
+
+def write_rows(url: str, schema: pa.Schema, rows: Sequence[dict[str, Any]]) -> None:
+    """Writes one shard; it appears when it is complete."""
+    with storage.open_atomic(url) as stream:
+        pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), stream, compression="zstd")
+
+
+def describe(folder: str, table: str, of: int) -> list[DataFile]:
+    """Returns length, rows and digest of every shard of a table."""
+    found = []
+    for number in range(of):
+        path = path_of(table, number, of)
+        num_bytes, sha256 = storage.digest(storage.join(folder, path))
+        rows = sum(batch.num_rows for batch in rows_of(folder, path, ["sample_id"]))
+        found.append(DataFile(path=path, rows=rows, num_bytes=num_bytes, sha256=sha256))
+    return found
+
+
+def rows_of(folder: str, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yields columns of one shard.
+
+    Raises:
+      InputError: it is missing or damaged.
+    """
+    yield from read_file_batches(storage.join(folder, path), list(columns), 10_000)
+
+
+def read_answers(folder: str, files: Sequence[DataFile]) -> list[Answered]:
+    """Reads the answers of a folder.
+
+    Raises:
+      InputError: a file is missing or damaged.
+    """
+    columns = ["sample_id", "image_order", "caption_order", "left", "true_left"]
+    return [
+        Answered(
+            sample_id=row["sample_id"],
+            orders=(row["image_order"], row["caption_order"]),
+            left=row["left"],
+            true_left=row["true_left"],
+        )
+        for file in files
+        for batch in rows_of(folder, file.path, columns)
+        for row in batch.to_pylist()
+    ]
+
+
+def open_answers(folder: str) -> AnswersManifest | None:
+    """Returns the manifest of a finished folder; None where there is none yet.
+
+    Raises:
+      InputError: what is there is no such manifest.
+    """
+    url = storage.join(folder, FILE_NAME)
+    if not storage.exists(url):
+        return None
+    try:
+        found = msgspec.json.decode(storage.read_bytes(url), type=AnswersManifest)
+    except msgspec.DecodeError as error:
+        raise InputError(f"{url}: not a manifest of answers: {error}") from error
+    if (found.format, found.format_version) != (FORMAT, FORMAT_VERSION):
+        raise InputError(f"{url}: expected format {FORMAT} {FORMAT_VERSION}")
+    return found
+
+
+def to_json(manifest: AnswersManifest) -> bytes:
+    """Returns a manifest as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"

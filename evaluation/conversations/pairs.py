@@ -1,0 +1,107 @@
+"""The pairs of a dataset that are asked about: all, or some of each subset, and their images."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import pyarrow.compute as pc
+
+from eqforge.evaluation.tables.samples import check_label_column
+from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import derive_seed
+
+COLUMNS = ("sample_id", "image_0_id", "image_1_id", "caption_0", "caption_1")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pair:
+    """Two images and two captions; caption i describes image i."""
+
+    sample_id: str
+    images: tuple[str | None, str | None]
+    captions: tuple[str, str]
+
+
+def choose_pairs(dataset: Dataset, per_subset: int | None, by: str | None, seed: int) -> list[Pair]:
+    """Returns pairs by their ids, ascending.
+
+    Args:
+      dataset: with samples of two images and two captions.
+      per_subset: how many of each subset, drawn by their ids; None for all.
+      by: the column that names a sample's subset; None for one subset.
+      seed: of the draw. A larger number always contains the smaller one's pairs.
+
+    Raises:
+      InputError: the samples are no pairs, or have no such column of texts or whole numbers.
+    """
+    wanted = [*COLUMNS, *([] if by is None or by in COLUMNS else [by])]
+    subsets: dict[str | None, list[Pair]] = defaultdict(list)
+    for batch in dataset.batches("samples", rows=20_000):
+        if missing := [name for name in wanted if name not in batch.schema.names]:
+            raise InputError(
+                f"{dataset.folder}: its samples have no column {missing[0]!r}: expected pairs of "
+                f"images and captions with {', '.join(wanted)}"
+            )
+        if by is not None:
+            check_label_column(batch.schema, by, dataset.folder)
+        for row in batch.select(wanted).to_pylist():
+            pair = Pair(
+                sample_id=row["sample_id"],
+                images=(row["image_0_id"], row["image_1_id"]),
+                captions=(row["caption_0"], row["caption_1"]),
+            )
+            subsets[None if by is None else row[by]].append(pair)
+    chosen = [pair for pairs in subsets.values() for pair in _drawn(pairs, per_subset, seed)]
+    if not chosen:
+        raise InputError(f"{dataset.folder}: has no pair to ask about")
+    return sorted(chosen, key=lambda pair: pair.sample_id)
+
+
+def _drawn(pairs: list[Pair], count: int | None, seed: int) -> list[Pair]:
+    if count is None:
+        return pairs
+    return sorted(pairs, key=lambda pair: derive_seed(seed, pair.sample_id, "converse", 1))[:count]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Shelf:
+    """Where each image of a dataset stands: its file and the batch of rows it is in."""
+
+    dataset: Dataset
+    files: dict[str, str]
+
+    def read(self, images: Collection[str | None]) -> dict[str, bytes]:
+        """Returns the encoded images that there are, by id; others are not held in memory.
+
+        Raises:
+          InputError: a file is missing or damaged.
+        """
+        wanted = {image for image in images if image is not None and image in self.files}
+        found: dict[str, bytes] = {}
+        for path in sorted({self.files[image] for image in wanted}):
+            found |= dict(self._of_file(path, wanted))
+        return found
+
+    def _of_file(self, path: str, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
+        for batch in self.dataset.file_batches(path, ["image_id", "image"], 100):
+            ids = batch.column("image_id")
+            rows = [place for place, image in enumerate(ids.to_pylist()) if image in wanted]
+            for row in batch.take(rows).to_pylist() if rows else ():
+                yield row["image_id"], (row["image"] or {}).get("bytes") or b""
+
+
+def make_shelf(dataset: Dataset) -> Shelf:
+    """Goes through the ids of a dataset's images once.
+
+    Raises:
+      InputError: there is no table of images, or a file is missing or damaged.
+    """
+    if not dataset.manifest.tables.get("images"):
+        raise InputError(f"{dataset.folder}: has no images; build it with --images FOLDER")
+    files: dict[str, str] = {}
+    for file in dataset.manifest.tables["images"]:
+        for batch in dataset.file_batches(file.path, ["image_id"], 20_000):
+            ids = pc.unique(batch.column("image_id")).to_pylist()
+            files |= dict.fromkeys(ids, file.path)
+    return Shelf(dataset=dataset, files=files)

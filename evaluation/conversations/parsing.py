@@ -1,0 +1,155 @@
+r"""Reads free answers to the question which caption is of the left image and which of the right.
+
+An answer is read by the first of these rules that finds anything:
+
+1. *format*: two different numbers with a semicolon between, such as `1;2` or `#2; #1`, anywhere in
+   the answer; or the whole answer is two numbers with a comma, a slash, a space or `and`.
+2. *words*: mentions of captions and of sides, taken two by two from the left, such as "the left
+   image is caption 2" or "caption 1 belongs to the right one". One caption with one side is
+   enough, for that settles the other; the question's own example says no more.
+
+What the model repeats of the question counts for nothing, and a caption it quotes counts as its
+number. An answer that contradicts itself, gives both images one caption, or says "not" is not read:
+a guess about what it means would be a score for the reader, not for the model.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Form = Literal["format", "words", "empty", "no_answer", "contradictory", "same_caption", "negated"]
+FORMS: dict[Form, str] = {
+    "format": "Two numbers in the form that was asked for.",
+    "words": "Captions and sides, in words.",
+    "empty": "There is no text.",
+    "no_answer": "No caption is said to be of a side.",
+    "contradictory": "It says both that caption 1 is of the left image and of the right one.",
+    "same_caption": "Both images get one caption.",
+    "negated": "It says what is not so.",
+}
+"""How an answer was read; from `empty` on, why it was not."""
+
+_ECHOES = (
+    r"#?index for the left image\s*[;,]\s*#?index for the right image",
+    r"for example,?\s*[\"“”']*\s*1\s*;\s*2\s*[\"“”']*\s*represents that caption 1 corresponds to "
+    r"image left",
+    r"[\"“”']*1\s*;\s*2[\"“”']*\s*represents that",
+    r"(?<!\w)(?:the )?left and right(?!\w)",
+    r"which caption corresponds to the left image and which caption corresponds to the right one",
+)
+_ECHO = re.compile("|".join(_ECHOES), re.IGNORECASE)
+_NUMBER = r"(?:the\s+)?(?:caption\s*)?#?\s*([12])(?![\w.]*\d)"
+_FORMAT = re.compile(rf"(?<![\w.#]){_NUMBER}\s*;\s*{_NUMBER}", re.IGNORECASE)
+_WHOLE = re.compile(
+    rf"(?:(?:the\s+)?answer(?:\s+is)?\s*:?\s*)?{_NUMBER}\s*(?:[;,/|&-]|\band\b|\s)\s*{_NUMBER}",
+    re.IGNORECASE,
+)
+_MENTION = re.compile(
+    r"(?P<caption>\bcaptions?\s*(?:number\s*|no\.\s*)?[#\"“(]*\s*(?P<n>[12])(?!\w)"
+    r"|\b(?:the\s+)?(?P<word>first|second)\s+caption\b"
+    r"|(?<![\w.#])#\s*(?P<hash>[12])(?!\w))"
+    r"|(?P<side>\b(?:image|picture|photo|one|side)\s+(?:(?:on\s+)?the\s+)?(?P<after>left|right)\b"
+    r"|\b(?P<before>left|right)(?:[\s-]+hand)?\s+(?:side\s+)?(?:image|picture|photo|one|side)\b"
+    r"|\b(?:on|to|of)\s+the\s+(?P<on>left|right)\b"
+    r"|\bthe\s+(?P<the>left|right)\b|\b(?P<bare>left|right)\s*(?=[:=]|-+>))"
+    r"|(?P<sign>[:=]|-+>)\s*[\"“(]*(?P<value>[12])(?![\w.])",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(r"\b(?:not|neither|nor|cannot)\b|n['\u2019]t\b", re.IGNORECASE)
+_WRAPPING = " \t\n\"'\u201c\u201d\u2018\u2019`.()[]*#<>"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """What an answer says.
+
+    Attributes:
+      left: number of the caption of the left image, 1 or 2; None where the answer is not read.
+      right: the other one.
+      form: how it was read, or why not; a key of FORMS.
+    """
+
+    left: int | None = None
+    right: int | None = None
+    form: Form
+
+
+def read_answer(answer: str, captions: tuple[str, str] | None = None) -> Reading:
+    """Reads one answer.
+
+    Args:
+      answer: the text behind the question.
+      captions: those that the question calls 1 and 2; None where quoting them is not expected.
+    """
+    if not answer.strip():
+        return Reading(form="empty")
+    text = _ECHO.sub(" ", answer)
+    for number, caption in enumerate(captions or (), start=1):
+        text = re.sub(rf"caption {number}: {re.escape(caption)}", " ", text, flags=re.IGNORECASE)
+    numbered = text if captions is None else _numbered(text, captions)
+    pairs = {(int(left), int(right)) for left, right in _in_format(text, numbered)}
+    if pairs:
+        return _settled({left for left, _ in pairs}, {right for _, right in pairs}, "format")
+    if _NEGATED.search(numbered):
+        return Reading(form="negated")
+    said = list(_assignments(numbered))
+    if not said:
+        return Reading(form="no_answer")
+    lefts, rights = ({number for number, side in said if side == s} for s in ("left", "right"))
+    return _settled(lefts, rights, "words")
+
+
+def _settled(lefts: set[int], rights: set[int], form: Form) -> Reading:
+    if len(lefts) > 1 or len(rights) > 1:
+        return Reading(form="contradictory")
+    if lefts == rights:
+        return Reading(form="same_caption")
+    left = next(iter(lefts)) if lefts else 3 - next(iter(rights))
+    return Reading(left=left, right=3 - left, form=form)
+
+
+def _in_format(text: str, numbered: str) -> list[tuple[str, str]]:
+    for candidate in (text, numbered):
+        if whole := _WHOLE.fullmatch(candidate.strip(_WRAPPING)):
+            return [(whole[1], whole[2])]
+    return _FORMAT.findall(text)
+
+
+def _numbered(text: str, captions: tuple[str, str]) -> str:
+    """Puts `caption 1` and `caption 2` where captions of two or more words are quoted."""
+    for number in sorted((0, 1), key=lambda one: -len(captions[one])):
+        caption = captions[number].strip().rstrip(".")
+        if len(caption.split()) > 1 and captions[0] != captions[1]:
+            quoted = re.compile(rf"(?<!\w){re.escape(caption)}(?!\w)", re.IGNORECASE)
+            text = quoted.sub(f" caption {number + 1} ", text)
+    return text
+
+
+def _assignments(text: str) -> Iterator[tuple[int, str]]:
+    """Yields number of a caption and side, from mentions taken two by two."""
+    mentions: list[tuple[str, str]] = []
+    for match in _MENTION.finditer(text):
+        found = _mention(match)
+        # "Left: 1" says a number that is a caption's only behind a side.
+        if match["sign"] is not None and (not mentions or mentions[-1][0] != "side"):
+            continue
+        if not mentions or mentions[-1] != found:
+            mentions.append(found)
+    while len(mentions) >= 2:
+        (kind, value), (other, against) = mentions[0], mentions[1]
+        if kind == other:
+            mentions = mentions[1:]
+            continue
+        number, side = (value, against) if kind == "caption" else (against, value)
+        yield int(number), side
+        mentions = mentions[2:]
+
+
+def _mention(match: re.Match[str]) -> tuple[str, str]:
+    if match["side"] is not None:
+        names = ("after", "before", "on", "the", "bare")
+        return "side", next(match[name] for name in names if match[name]).lower()
+    word = (match["word"] or "").lower()
+    ordinal = {"first": "1", "second": "2"}.get(word)
+    return "caption", match["n"] or ordinal or match["hash"] or match["value"]

@@ -1,0 +1,171 @@
+"""The table of a conversation: accuracy the paper's way, and in every order."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from eqforge.evaluation.conversations.folder import Answered
+from eqforge.evaluation.conversations.parsing import read_answer
+from eqforge.evaluation.conversations.questions import ARRANGEMENTS
+from eqforge.evaluation.metrics.ties import Credits
+from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, measure
+from eqforge.evaluation.tables.samples import Samples
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.typed_json import read_lines
+
+ORDERS = tuple(arrangement.names for arrangement in ARRANGEMENTS)
+CHANCE = {
+    "captions 1,2": 1 / 2,
+    "captions 2,1": 1 / 2,
+    "every order": 1 / 2,
+    "consistent": 1 / 8,
+    "right in all": 1 / 16,
+}
+"""What a coin gets that is thrown for every question.
+
+Whoever always says "1;2" gets 1/2 in every order together, and is never consistent.
+"""
+
+
+def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Credits]]:
+    """Returns the ids of the samples, ascending, and what each counts.
+
+    `captions 1,2` and `captions 2,1` are the paper's two rows: images in order, captions in order
+    and exchanged; an answer that is not read is wrong. `every order` is the mean of all four.
+    `consistent` are samples all of whose answers give an image the same caption, and `right in all`
+    those that are right in all four orders. `1;2` is the share of answers that say it, 1/2 for a
+    model that does not prefer a place; `not read` the share that could not be read.
+
+    Raises:
+      InputError: a sample has not exactly one answer in each of the four orders.
+    """
+    by_sample: dict[str, dict[tuple[str, str], Answered]] = {}
+    for answer in answers:
+        found = by_sample.setdefault(answer.sample_id, {})
+        if answer.orders in found:
+            raise InputError(f"{answer.sample_id}: is answered twice in the order {answer.orders}")
+        found[answer.orders] = answer
+    keys = sorted(by_sample)
+    for key in keys:
+        if missing := [orders for orders in ORDERS if orders not in by_sample[key]]:
+            raise InputError(f"{key}: has no answer in the order (images, captions) {missing[0]}")
+    asked = [[by_sample[key][orders] for orders in ORDERS] for key in keys]
+    left = np.array([[one.left or 0 for one in row] for row in asked]).reshape(-1, len(ORDERS))
+    true = np.array([[one.true_left for one in row] for row in asked]).reshape(-1, len(ORDERS))
+    right = left == true
+    read = left > 0
+    # Which answers say that each image has its own caption: consistent where all say the same.
+    same = right.all(axis=1) | (read & ~right).all(axis=1)
+    columns = {
+        "captions 1,2": right[:, ORDERS.index(("01", "01"))],
+        "captions 2,1": right[:, ORDERS.index(("01", "10"))],
+        "every order": right.mean(axis=1),
+        "consistent": same,
+        "right in all": right.all(axis=1),
+        "1;2": (left == 1).mean(axis=1),
+        "not read": (~read).mean(axis=1),
+    }
+    return keys, {name: values.astype(np.float64) for name, values in columns.items()}
+
+
+def answers_report(
+    dataset: str,
+    model: str,
+    samples: Samples,
+    answers: Iterable[Answered],
+    rules: Rules,
+    *,
+    allow_missing: bool = False,
+) -> Report:
+    """Returns the table of one model's answers.
+
+    Args:
+      dataset: its name.
+      model: its name.
+      samples: those that were to be asked about.
+      answers: four of each sample that was.
+      rules: seed and resamples.
+      allow_missing: whether samples may have no answers.
+
+    Raises:
+      InputError: answers are missing and must not, are too many, or are of other samples.
+    """
+    keys, credits = judge_answers(answers)
+    if not keys:
+        raise InputError(f"{dataset}: no pair was answered about; the table of failures says why")
+    if strange := sorted(set(keys) - set(samples.keys.tolist())):
+        raise InputError(f"{strange[0]}: is answered about, but not among the samples")
+    missing = sorted(set(samples.keys.tolist()) - set(keys))
+    if missing and not allow_missing:
+        raise InputError(
+            f"{dataset}: {len(missing):,} of {len(samples.keys):,} pairs have no answer, such as "
+            f"{missing[0]!r}; a model's table of failures says why; --allow-missing leaves them out"
+        )
+    return Report(
+        title=f"{dataset}: which caption is of which image, in per cent of pairs",
+        rules=rules,
+        measures=tuple(_measures(model, samples, keys, credits, rules)),
+        notes=(
+            "The paper's way is the first two columns: images in order, captions in order and",
+            "exchanged. An answer that cannot be read is wrong. Chance throws a coin a question.",
+        ),
+    )
+
+
+def _measures(
+    model: str, samples: Samples, keys: list[str], credits: Mapping[str, Credits], rules: Rules
+) -> Iterator[Measure]:
+    place = {key: number for number, key in enumerate(samples.keys.tolist())}
+    places = np.array([place[key] for key in keys])
+    for subset, members in samples.subsets.items():
+        chosen = members[places]
+        if not chosen.any():
+            continue
+        judged = Judged(
+            credits={name: values[chosen] for name, values in credits.items()},
+            chance=CHANCE,
+            tied=None,
+            clusters=samples.clusters[places][chosen],
+            expected=int(members.sum()),
+        )
+        yield from measure(model, subset, judged, rules)[1]
+
+
+def read_foreign_answers(path: Path, captions: Mapping[str, tuple[str, str]]) -> list[Answered]:
+    """Reads answers that any program got, from a file of JSON lines.
+
+    Args:
+      path: a line an answer, with `sample_id`, `image_order` and `caption_order`, each `01` or
+        `10`, and `answer`.
+      captions: of the samples, by id.
+
+    Raises:
+      InputError: a line is not what it has to be.
+    """
+    found = []
+    arrangements = {arrangement.names: arrangement for arrangement in ARRANGEMENTS}
+    for line, data in read_lines(path):
+        try:
+            row = json.loads(data)
+            orders = str(row["image_order"]), str(row["caption_order"])
+            own, answer = captions[row["sample_id"]], row["answer"]
+            arrangement = arrangements[orders]
+            if not isinstance(answer, str):
+                raise TypeError(f"answer: expected a text, found {answer!r}")
+        except (ValueError, TypeError, KeyError) as error:
+            raise InputError(
+                f'{path}: line {line}: expected {{"sample_id": …, "image_order": "01", '
+                f'"caption_order": "10", "answer": …}} of a sample of the dataset: {error!r}'
+            ) from error
+        first, second = (own[number] for number in arrangement.captions)
+        found.append(
+            Answered(
+                sample_id=row["sample_id"],
+                orders=orders,
+                left=read_answer(answer, (first, second)).left,
+                true_left=arrangement.truth[0],
+            )
+        )
+    return found

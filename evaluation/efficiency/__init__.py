@@ -1,0 +1,1 @@
+"""What a model costs: seconds an image and caption, and scores against them."""

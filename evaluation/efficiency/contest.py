@@ -1,0 +1,216 @@
+"""Models with their scores and times, and draws of both, from measurements or from a table."""
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from eqforge.evaluation.efficiency.clock import draw_medians
+from eqforge.evaluation.efficiency.conditions import check_alike
+from eqforge.evaluation.efficiency.result import Efficiency, read_efficiency
+from eqforge.evaluation.metrics.ties import Credits
+from eqforge.evaluation.statistics.bootstrap import Numbers, resample_means
+from eqforge.evaluation.tables.own_scores import read_file
+from eqforge.evaluation.tables.report import Rules
+from eqforge.evaluation.tables.sample_judges import SampleTask
+from eqforge.evaluation.tables.sample_scores import places_of, read_folder
+from eqforge.evaluation.tables.sample_tasks import model_names, task_of
+from eqforge.evaluation.tables.samples import read_samples
+from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.typed_json import read_bytes
+
+_SIGMAS = 1.959963984540054
+"""Half the width of a 95 % interval of a normal distribution, in standard deviations."""
+_COLUMNS = {"model"} | {
+    f"{name}{end}" for name in ("score", "seconds") for end in ("", "_low", "_high")
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Contest:
+    """Models to be compared.
+
+    Attributes:
+      models: their names.
+      scores: higher is better [models].
+      seconds: for one image with one caption [models].
+      score_draws, second_draws: the same, drawn anew [resamples, models].
+      what: what the score is.
+    """
+
+    models: tuple[str, ...]
+    scores: Numbers
+    seconds: Numbers
+    score_draws: Numbers
+    second_draws: Numbers
+    what: str
+
+
+def from_measurements(
+    results: Sequence[Path], dataset: Dataset, scores: Sequence[Path], metric: str, rules: Rules
+) -> Contest:
+    """Returns the contest of models that were measured and that scored a dataset.
+
+    Samples are drawn by clusters, the same ones for all models; times by themselves.
+
+    Args:
+      results: files of `eqforge efficiency`, one a model.
+      dataset: what was scored; its samples have a few images and captions each.
+      scores: for each result, in order, a folder or file of scores of that model.
+      metric: such as `group`.
+      rules: ties, seed and resamples.
+
+    Raises:
+      InputError: a file is not what it has to be, times were not measured alike, models do not
+        fit, or scores are missing.
+    """
+    if len(results) != len(scores):
+        raise InputError(
+            f"expected scores of each of {len(results)} models with --scores, in the same order; "
+            f"found {len(scores)}"
+        )
+    task = task_of(dataset)
+    if task is None:
+        raise InputError(f"{dataset.folder}: its samples have no scores of their own; name a table")
+    measured = [read_efficiency(path) for path in results]
+    check_alike(results, measured)
+    samples = read_samples(dataset, task.cluster, None)
+    columns = [
+        _credits(path, found, dataset, task, samples.keys, metric, rules)
+        for path, found in zip(scores, measured, strict=True)
+    ]
+    drawn = resample_means(
+        np.column_stack(columns), samples.clusters, seed=rules.seed, resamples=rules.resamples
+    )
+    times = [
+        draw_medians(found.seconds, rules.resamples, rules.seed + 1 + place)
+        for place, found in enumerate(measured)
+    ]
+    return Contest(
+        models=tuple(model_names([found.model.name for found in measured], list(results))),
+        scores=drawn.values,
+        seconds=np.array([np.median(found.seconds) for found in measured]),
+        score_draws=drawn.draws,
+        second_draws=np.column_stack(times),
+        what=f"{metric} of {dataset.manifest.dataset}",
+    )
+
+
+def _credits(
+    path: Path,
+    measured: Efficiency,
+    dataset: Dataset,
+    task: SampleTask,
+    keys: np.ndarray,
+    metric: str,
+    rules: Rules,
+) -> Credits:
+    if path.is_dir():
+        found = read_folder(str(path), dataset, task.images, task.captions)
+        if found.model != measured.model.name:
+            raise InputError(
+                f"{path}: scores of {found.model}, but the time is that of {measured.model.name}; "
+                "name scores in the order of the results"
+            )
+    else:
+        found = read_file(path, task.width)
+    places = places_of(keys, found, str(path), allow_missing=False)
+    credits = task.judge(found.values[places], found.quantity, rules).credits
+    if metric not in credits:
+        raise InputError(f"--metric {metric}: expected one of {', '.join(credits)}")
+    return credits[metric]
+
+
+def from_table(path: Path, rules: Rules) -> Contest:
+    """Returns the contest of a CSV table, such as a paper's.
+
+    Its columns are `model`, `score` and `seconds`; `score_low` and `score_high`, and `seconds_low`
+    and `seconds_high`, are 95 % intervals where they are given. A score is then drawn from the
+    normal distribution with that interval, and a time from the log-normal one; else it is fixed.
+
+    Args:
+      path: of the table.
+      rules: seed and resamples.
+
+    Raises:
+      InputError: the table is not what it has to be.
+    """
+    rows = _read_rows(path)
+    noise = np.random.default_rng(rules.seed).standard_normal((2, rules.resamples, len(rows)))
+    scores, seconds = np.array([row.score for row in rows]), np.array([row.seconds for row in rows])
+    widths = np.array([_sigma(row.score_interval) for row in rows])
+    shares = np.array([_sigma(tuple(map(math.log, row.seconds_interval))) for row in rows])
+    return Contest(
+        models=_distinct([row.model for row in rows]),
+        scores=scores,
+        seconds=seconds,
+        score_draws=scores + noise[0] * widths,
+        second_draws=seconds * np.exp(noise[1] * shares),
+        what="score",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Row:
+    model: str
+    score: float
+    seconds: float
+    score_interval: tuple[float, ...]
+    seconds_interval: tuple[float, ...]
+
+
+def _read_rows(path: Path) -> list[_Row]:
+    try:
+        reader = csv.DictReader(io.StringIO(read_bytes(path).decode("utf-8-sig")))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8: {error}") from error
+    names = set(reader.fieldnames or ())
+    if not {"model", "score", "seconds"} <= names or not names <= _COLUMNS:
+        raise InputError(
+            f"{path}: expected the columns model, score, seconds and, where there are intervals, "
+            f"{', '.join(sorted(_COLUMNS - {'model', 'score', 'seconds'}))}; found "
+            f"{', '.join(reader.fieldnames or ()) or 'none'}"
+        )
+    rows = []
+    for line, row in enumerate(reader, start=2):
+        try:
+            rows.append(_row(row))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{path}: line {line}: {error}") from error
+    if not rows:
+        raise InputError(f"{path}: holds no model")
+    return rows
+
+
+def _row(row: dict[str, str]) -> _Row:
+    score, seconds = float(row["score"]), float(row["seconds"])
+    intervals = {}
+    for name, value in (("score", score), ("seconds", seconds)):
+        bounds = tuple(float(row.get(f"{name}_{end}") or value) for end in ("low", "high"))
+        if not bounds[0] <= value <= bounds[1]:
+            raise ValueError(f"expected {name} within its interval; found {value} and {bounds}")
+        intervals[name] = bounds
+    if not math.isfinite(sum(intervals["score"])) or not 0 < intervals["seconds"][0] < math.inf:
+        raise ValueError("expected a score that is a number, and seconds above 0")
+    return _Row(
+        model=row["model"],
+        score=score,
+        seconds=seconds,
+        score_interval=intervals["score"],
+        seconds_interval=intervals["seconds"],
+    )
+
+
+def _sigma(interval: tuple[float, ...]) -> float:
+    return (interval[1] - interval[0]) / (2 * _SIGMAS)
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        raise InputError(f"{max(names, key=list(names).count)}: is named twice")
+    return tuple(names)

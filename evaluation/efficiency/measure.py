@@ -1,0 +1,173 @@
+"""Times a model: one image with one caption at a time, then batches of growing size."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from eqforge.evaluation.efficiency.clock import seconds_of, spread, synchroniser
+from eqforge.evaluation.efficiency.items import Item
+from eqforge.evaluation.efficiency.result import BatchSpeed
+from eqforge.evaluation.scoring.pictures import decode
+from eqforge.models.scorer import Picture, Scorer
+from eqforge.schemas.errors import InputError
+
+STAGES = ("decode", "prepare", "model")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Protocol:
+    """How times are measured.
+
+    Attributes:
+      device: of the model, as torch names it.
+      warm_up: runs before the first that counts, of every batch size.
+      repeats: runs of every batch size that count.
+      batches: sizes of batches, ascending.
+      max_pixels: images of more pixels are not used.
+      seed, resamples: of the bootstrap.
+    """
+
+    device: str
+    warm_up: int
+    repeats: int
+    batches: tuple[int, ...]
+    max_pixels: int
+    seed: int
+    resamples: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Ready:
+    """What can be fed to a model: prepared images and a caption each."""
+
+    inputs: list[Any]
+    captions: list[str]
+
+
+def time_items(
+    scorer: Scorer, items: Sequence[Item], protocol: Protocol
+) -> tuple[dict[str, list[float]], Ready, Counter[str]]:
+    """Times each image with its caption by itself, after a warm-up on the first ones.
+
+    Args:
+      scorer: the model.
+      items: what is timed, each once.
+      protocol: how.
+
+    Returns:
+      The seconds of each stage of STAGES, one an item; what was prepared; and how many items
+      could not be used, by what was wrong.
+
+    Raises:
+      InputError: none can be used.
+    """
+    wait = synchroniser(protocol.device)
+    seconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
+    ready, failures = Ready(inputs=[], captions=[]), Counter[str]()
+    warm = items[: protocol.warm_up]
+    for number, item in enumerate([*warm, *items]):
+        try:
+            times, prepared = _time_one(scorer, item, protocol, wait)
+        except (OSError, ValueError, SyntaxError, EOFError, OverflowError) as error:
+            failures[type(error).__name__] += number >= len(warm)
+            continue
+        if number >= len(warm):
+            for stage, found in zip(STAGES, times, strict=True):
+                seconds[stage].append(found)
+            ready.inputs.append(prepared)
+            ready.captions.append(item.caption)
+    if not ready.inputs:
+        raise InputError(f"not one of {len(items)} images could be used: {dict(failures)}")
+    return seconds, ready, +failures
+
+
+def _time_one(scorer: Scorer, item: Item, protocol: Protocol, wait: Any) -> tuple[list[float], Any]:
+    kept: dict[str, Any] = {"pixels": None}
+
+    def decoded() -> None:
+        if scorer.reads_pixels:
+            kept["pixels"] = decode(item.image, protocol.max_pixels)
+
+    def prepared() -> None:
+        kept["input"] = scorer.prepare(Picture(key=item.image_id, pixels=kept["pixels"]))
+
+    def matched() -> None:
+        run_batch(scorer, [kept["input"]], [item.caption])
+
+    return [seconds_of(action, wait) for action in (decoded, prepared, matched)], kept["input"]
+
+
+def run_batch(scorer: Scorer, inputs: Sequence[Any], captions: Sequence[str]) -> None:
+    """Runs the model on prepared images, each with its caption; nothing is kept."""
+    rows = np.arange(len(inputs), dtype=np.int64)
+    scorer.match(scorer.encode_images(inputs), captions, np.stack([rows, rows], axis=1))
+
+
+def sweep(scorer: Scorer, ready: Ready, protocol: Protocol) -> tuple[list[BatchSpeed], str | None]:
+    """Times batches of growing size, until the memory of a GPU is full.
+
+    Args:
+      scorer: the model.
+      ready: images and captions; they are repeated where a batch is larger.
+      protocol: how.
+
+    Returns:
+      The speed of every size, and why the larger ones are missing.
+    """
+    found: list[BatchSpeed] = []
+    try:
+        found.extend(_speeds(scorer, ready, protocol, found))
+    except RuntimeError as error:
+        if not is_out_of_memory(error) or not found:
+            raise
+        return found, f"out of memory at a batch of {_next(protocol, found)}"
+    return found, None
+
+
+def _next(protocol: Protocol, found: Sequence[BatchSpeed]) -> int:
+    return protocol.batches[len(found)]
+
+
+def _speeds(
+    scorer: Scorer, ready: Ready, protocol: Protocol, found: Sequence[BatchSpeed]
+) -> Iterator[BatchSpeed]:
+    wait = synchroniser(protocol.device)
+    for batch in protocol.batches[len(found) :]:
+        places = [place % len(ready.inputs) for place in range(batch)]
+        inputs = [ready.inputs[place] for place in places]
+        captions = [ready.captions[place] for place in places]
+        _reset_peak(protocol.device)
+        seconds = [
+            seconds_of(lambda i=inputs, c=captions: run_batch(scorer, i, c), wait)  # type: ignore[misc]
+            for _ in range(protocol.warm_up + protocol.repeats)
+        ][protocol.warm_up :]
+        times = spread(seconds, protocol.resamples, protocol.seed)
+        yield BatchSpeed(
+            batch=batch,
+            seconds=times,
+            per_second=batch / times.median,
+            peak_memory_mib=_peak_mib(protocol.device),
+        )
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Tells whether an error says that a device has no memory left."""
+    return type(error).__name__ == "OutOfMemoryError" or "out of memory" in str(error).lower()
+
+
+def _reset_peak(device: str) -> None:
+    if device.startswith("cuda"):
+        import torch
+
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def _peak_mib(device: str) -> float | None:
+    if not device.startswith("cuda"):
+        return None
+    import torch
+
+    return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)

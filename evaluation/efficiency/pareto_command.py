@@ -1,0 +1,212 @@
+"""The command `eqforge pareto`: who is on the front of score against time, and how surely."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import numpy as np
+import tyro
+
+from eqforge.evaluation.efficiency.contest import Contest, from_measurements, from_table
+from eqforge.evaluation.efficiency.pareto import membership, on_front
+from eqforge.evaluation.metrics.ties import TieRule
+from eqforge.evaluation.statistics.bootstrap import RESAMPLES, percentile_interval
+from eqforge.evaluation.tables.report import Rules
+from eqforge.schemas import storage
+from eqforge.schemas.dataset import open_dataset
+from eqforge.schemas.errors import EqforgeError, InputError
+
+FORMAT = "eqforge pareto"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParetoSettings:
+    """Find the Pareto front of score against time, with each model's probability to be on it."""
+
+    results: tyro.conf.Positional[tuple[Path, ...]]
+    """Files of eqforge efficiency, one a model, measured alike; or one CSV table with the columns
+    model, score and seconds, and score_low, score_high, seconds_low, seconds_high where there are
+    95 % intervals."""
+
+    dataset: Path | None = None
+    """With results: the dataset that was scored."""
+
+    scores: tuple[Path, ...] = ()
+    """With results: for each of them, in the same order, its scores of the dataset."""
+
+    metric: str = "group"
+    """With results: what the score is, a metric of eqforge metrics."""
+
+    ties: TieRule = "strict"
+    """What a tie counts."""
+
+    strict: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """A model falls only to one that is better in both, as VLUE's sentence says; otherwise also to
+    one that is equal in one of them."""
+
+    seed: int = 0
+    """Seed of the bootstrap."""
+
+    resamples: int = RESAMPLES
+    """How often the bootstrap draws."""
+
+    output: Path | None = None
+    """JSON file to write; eqforge plot pareto draws it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Contestant:
+    """One model of a front.
+
+    Attributes:
+      model: its name.
+      score, score_low, score_high: with a 95 % interval.
+      seconds, seconds_low, seconds_high: for one image with one caption.
+      on_front: whether it is on the front.
+      probability: share of resamples in which it is.
+    """
+
+    model: str
+    score: float
+    score_low: float
+    score_high: float
+    seconds: float
+    seconds_low: float
+    seconds_high: float
+    on_front: bool
+    probability: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Front:
+    """All models, the fastest first."""
+
+    format: str = FORMAT
+    what: str
+    strict: bool
+    seed: int
+    resamples: int
+    models: list[Contestant] = field(default_factory=list)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Finds the front that the command line asks for; returns the exit status.
+
+    Returns:
+      0, or 2 for input that cannot be used.
+    """
+    try:
+        settings = tyro.cli(ParetoSettings, args=argv, prog="eqforge pareto")
+        front = pareto_command(settings)
+    except EqforgeError as error:
+        print(f"eqforge pareto: {error}", file=sys.stderr)
+        return 2
+    print(as_text(front))
+    return 0
+
+
+def pareto_command(settings: ParetoSettings) -> Front:
+    """Returns the front, and writes it where a file is named.
+
+    Raises:
+      EqforgeError: the input cannot be used.
+    """
+    if settings.resamples < 1 or settings.seed < 0 or not settings.results:
+        raise InputError("expected results, --resamples of at least 1 and --seed of at least 0")
+    front = make_front(_contest(settings), settings)
+    if settings.output is not None:
+        data = msgspec.json.format(msgspec.json.encode(front), indent=2) + b"\n"
+        storage.write_bytes(str(settings.output), data)
+    return front
+
+
+def _contest(settings: ParetoSettings) -> Contest:
+    rules = Rules(ties=settings.ties, seed=settings.seed, resamples=settings.resamples)
+    if settings.results[0].suffix == ".csv":
+        if len(settings.results) > 1 or settings.dataset is not None or settings.scores:
+            raise InputError(f"{settings.results[0]}: a table stands by itself")
+        return from_table(settings.results[0], rules)
+    if settings.dataset is None:
+        raise InputError("name the dataset that was scored with --dataset, and --scores of it")
+    dataset = open_dataset(str(settings.dataset))
+    return from_measurements(settings.results, dataset, settings.scores, settings.metric, rules)
+
+
+def make_front(contest: Contest, settings: ParetoSettings) -> Front:
+    """Returns who is on the front, the fastest model first."""
+    chosen = on_front(contest.scores, contest.seconds, strict=settings.strict)
+    shares = membership(contest.score_draws, contest.second_draws, strict=settings.strict)
+    models = []
+    for place in np.lexsort((np.array(contest.models), -contest.scores, contest.seconds)):
+        score = percentile_interval(contest.score_draws[:, place])
+        seconds = percentile_interval(contest.second_draws[:, place])
+        models.append(
+            Contestant(
+                model=contest.models[place],
+                score=float(contest.scores[place]),
+                score_low=score[0],
+                score_high=score[1],
+                seconds=float(contest.seconds[place]),
+                seconds_low=seconds[0],
+                seconds_high=seconds[1],
+                on_front=bool(chosen[place]),
+                probability=float(shares[place]),
+            )
+        )
+    return Front(
+        what=contest.what,
+        strict=settings.strict,
+        seed=settings.seed,
+        resamples=settings.resamples,
+        models=models,
+    )
+
+
+def read_front(path: Path) -> Front:
+    """Reads what `--output` wrote.
+
+    Raises:
+      InputError: the file is none of it.
+    """
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=Front)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise InputError(f"{path}: is no file of eqforge pareto: {error}") from error
+    if found.format != FORMAT:
+        raise InputError(f"{path}: expected format {FORMAT}")
+    return found
+
+
+def as_text(front: Front) -> str:
+    """Returns the front as a table, the fastest model first."""
+    rows = [["model", front.what, "ms", "on the front", "probability"]]
+    for model in front.models:
+        rows.append(
+            [
+                model.model,
+                f"{model.score:.4f} [{model.score_low:.4f}, {model.score_high:.4f}]",
+                f"{1000 * model.seconds:.2f} [{1000 * model.seconds_low:.2f}, "
+                f"{1000 * model.seconds_high:.2f}]",
+                "yes" if model.on_front else "no",
+                f"{model.probability:.3f}",
+            ]
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
+    rule = "better in both" if front.strict else "as good in both and better in one"
+    return "\n".join(
+        [
+            *(line.rstrip() for line in lines),
+            f"On the front is who has no other that is {rule}; intervals hold 95 %, and the",
+            f"probability is a share of {front.resamples:,} resamples (seed {front.seed}).",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The papers' metrics, as pure functions on arrays: no files, no models, no random numbers."""

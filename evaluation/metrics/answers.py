@@ -1,0 +1,77 @@
+"""Accuracy of answers: statements that are true or false, questions, and boxes of phrases."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.evaluation.metrics.simat import intersection_over_union
+
+CHANCE = {"nlvr2": 1 / 2}
+GROUNDED_IOU = 0.5
+CONSENSUS = 3
+"""An answer that this many people gave is wholly right, in VQA 2.0."""
+
+_ARTICLES = {"a", "an", "the"}
+_NUMBERS = {"none": "0", "zero": "0", "one": "1", "two": "2", "three": "3", "four": "4"} | {
+    **{"five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10"}
+}
+_PUNCTUATION = ';/[]"{}()=+\\_-><@`,?!'
+_PERIOD = re.compile(r"\.(?!\d)")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d)")
+_APOSTROPHE = re.compile(r"['\u2019]")
+
+
+def normal_answer(text: str) -> str:
+    """Returns an answer without what does not count: case, articles, punctuation, number words.
+
+    A punctuation mark that stands next to white space anywhere in the answer is dropped, another
+    becomes a space; apostrophes are dropped, so that `dont` and `don't` are one.
+
+    Source: the official evaluation of VQA 2.0 (visualqa.org/evaluation.html), answer processing.
+    """
+    found = _THOUSANDS.sub("", " ".join(text.split()))
+    for mark in _PUNCTUATION:
+        beside_space = f"{mark} " in found or f" {mark}" in found
+        found = found.replace(mark, "" if beside_space else " ")
+    words = _APOSTROPHE.sub("", _PERIOD.sub("", found)).lower().split()
+    return " ".join(_NUMBERS.get(word, word) for word in words if word not in _ARTICLES)
+
+
+def vqa_accuracy(answer: str, annotated: Sequence[str]) -> float:
+    """Returns how right an answer to a question is, in [0, 1].
+
+    With three or more annotated answers it is VQA 2.0's: over all ways to leave one person out, the
+    mean of min(people who gave the answer / 3, 1). With fewer, as in VLUE, which has one, it is 1
+    for any of them.
+
+    Args:
+      answer: what the model said.
+      annotated: what people said, one each, at least one.
+
+    Source: Antol et al. 2015, section 4; VLUE (Zhou et al. 2022), section 3.
+    """
+    said = normal_answer(answer)
+    agreed = sum(normal_answer(one) == said for one in annotated)
+    if len(annotated) < CONSENSUS:
+        return float(agreed > 0)
+    others = len(annotated) - agreed
+    with_one_less = agreed * min((agreed - 1) / CONSENSUS, 1.0)
+    return (with_one_less + others * min(agreed / CONSENSUS, 1.0)) / len(annotated)
+
+
+def grounded(
+    boxes: NDArray[np.floating[Any]], true: NDArray[np.floating[Any]]
+) -> NDArray[np.float64]:
+    """Returns for each phrase 1 where the box overlaps the true one by an IoU of 0.5 or more.
+
+    Args:
+      boxes: x, y, width, height in pixels [phrases, 4].
+      true: the same of the annotated boxes [phrases, 4].
+
+    Source: RefCOCO's accuracy, as VLUE's baselines compute it.
+    """
+    corners = [np.concatenate([b[:, :2], b[:, :2] + b[:, 2:]], axis=1) for b in (boxes, true)]
+    return (intersection_over_union(*corners) >= GROUNDED_IOU).astype(np.float64)

@@ -1,0 +1,62 @@
+"""Scores of one image with three captions: the original, one reworded, and one that is false.
+
+Scores are an array [n, 3]: sample; original caption, hard positive, hard negative.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from eqforge.evaluation.metrics.ties import Credits, Flags, Scores, TieRule, all_above
+
+CHANCE = {"original": 1 / 2, "augmented": 1 / 3, "brittleness": 1 / 3}
+"""What three independent scores from one continuous distribution get."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class HardPositiveCredits:
+    """What each sample counts; the score is the mean.
+
+    Attributes:
+      original: the original is above the hard negative [n].
+      augmented: the original and the hard positive are both above it [n].
+      brittleness: one of them is above it and the other below [n]; lower is better.
+      tied: the hard negative ties with one of them [n].
+    """
+
+    original: Credits
+    augmented: Credits
+    brittleness: Credits
+    tied: Flags
+
+
+def judge_hard_positives(scores: Scores, rule: TieRule = "strict") -> HardPositiveCredits:
+    """Judges every sample by original accuracy, augmented accuracy and brittleness.
+
+    Args:
+      scores: [n, 3], sample; original, hard positive, hard negative.
+      rule: what a tie counts.
+
+    Source: "The Hard Positive Truth about Vision-Language Compositionality" (Kamath et al. 2024),
+      section 4.1; strict, so that a tie is neither right nor brittle.
+    """
+    original, positive, negative = scores[:, [0]], scores[:, [1]], scores[:, [2]]
+    return HardPositiveCredits(
+        original=all_above(original, negative, rule),
+        augmented=all_above(scores[:, :2], negative, rule),
+        brittleness=_between(original[:, 0], negative[:, 0], positive[:, 0], rule),
+        tied=((original == negative) | (positive == negative))[:, 0],
+    )
+
+
+def _between(first: Scores, middle: Scores, last: Scores, rule: TieRule) -> Credits:
+    """What "the middle score lies strictly between the others" counts."""
+    low, high = np.minimum(first, last), np.maximum(first, last)
+    won = (low < middle) & (middle < high)
+    tied = ((middle == low) | (middle == high)) & ~won
+    if rule == "strict":
+        return won.astype(np.float64)
+    if rule == "half":
+        return won + 0.5 * tied
+    # A tie with one of two is a coin's toss; of three equal scores each is as often in the middle.
+    return won + np.where(low == high, 1 / 3, 1 / 2) * tied

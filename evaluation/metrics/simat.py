@@ -1,0 +1,234 @@
+"""SIMAT: images moved by the difference of two words, and where they land.
+
+A query is an image and a word to be exchanged. Its embedding is moved, the nearest other image of
+the gallery is looked up, and the query succeeds if an oracle says that this one shows what it asks
+for. All vectors are of one space; those of images and captions have unit length.
+"""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.evaluation.metrics.retrieval import Ranking, rank, recall_at
+from eqforge.evaluation.metrics.score_rows import Indices, Truths
+from eqforge.evaluation.metrics.ties import Credits, TieRule
+from eqforge.evaluation.statistics.bootstrap import Numbers
+
+SUCCESS = 0.5
+"""A retrieved image succeeds if the oracle's P(match) with the target caption is above it."""
+SAME_CROP_IOU = 0.5
+NEIGHBOURS = (1, 5)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class MovedRows:
+    """Scores of moved queries with the gallery, some of it excluded for each query.
+
+    Attributes:
+      points: where each query ends up [queries, d]; need not have unit length.
+      gallery: unit vectors [regions, d].
+      excluded: what a query must not find: itself, and whatever else the rule says.
+    """
+
+    points: NDArray[np.float32]
+    gallery: NDArray[np.float32]
+    excluded: Truths
+
+    @property
+    def queries(self) -> int:
+        """How many queries there are."""
+        return len(self.points)
+
+    @property
+    def candidates(self) -> int:
+        """How many regions there are."""
+        return len(self.gallery)
+
+    def rows(self, start: int, stop: int) -> NDArray[np.float32]:
+        """Returns the scores of some queries; -inf where a region is excluded."""
+        scores = self.points[start:stop] @ self.gallery.T
+        bounds = self.excluded.start[start : stop + 1]
+        rows = np.repeat(np.arange(stop - start), np.diff(bounds))
+        scores[rows, self.excluded.index[bounds[0] : bounds[-1]]] = -np.inf
+        return scores
+
+
+def moved(
+    images: NDArray[np.float32],
+    source_words: NDArray[np.float32],
+    target_words: NDArray[np.float32],
+    strength: float,
+) -> NDArray[np.float32]:
+    """Returns image + strength * (target word - source word) of each query [queries, d].
+
+    Neither the difference nor the result is normalised; what is nearest does not depend on it.
+
+    Args:
+      images: unit vectors of the queries' images [queries, d], or zeros for the bare difference.
+      source_words: unit vectors of the words that are exchanged [queries, d].
+      target_words: unit vectors of what they become [queries, d].
+      strength: lambda.
+
+    Source: SIMAT (Couairon et al. 2022), section 4.2, equation 2; `eval.py` of its repository.
+    """
+    return images + np.float32(strength) * (target_words - source_words)
+
+
+def sentence_deltas(
+    triplets: Sequence[tuple[str, str, str]],
+    vectors: NDArray[np.float32],
+    exchanges: Sequence[tuple[int, str, str]],
+) -> dict[tuple[int, str, str], NDArray[np.float32]]:
+    """Returns for each exchange the mean difference of all sentences that differ in it alone.
+
+    Args:
+      triplets: subject, relation and object of each caption [captions].
+      vectors: unit vectors of the captions [captions, d].
+      exchanges: place in the triplet, 0 to 2, the word there, and what it becomes.
+
+    Returns:
+      For each exchange a vector [d]; those without a pair of captions are not in it.
+
+    Source: SIMAT, section 5.4, "sentence average delta".
+    """
+    place_of = {triplet: number for number, triplet in enumerate(triplets)}
+    found = {}
+    for place, source, target in dict.fromkeys(exchanges):
+        pairs = [
+            (number, place_of[changed])
+            for triplet, number in place_of.items()
+            if triplet[place] == source
+            and (changed := (*triplet[:place], target, *triplet[place + 1 :])) in place_of
+        ]
+        if pairs:
+            before, after = np.array(pairs).T
+            found[place, source, target] = (vectors[after] - vectors[before]).mean(axis=0)
+    return found
+
+
+def nearest(points: NDArray[np.float32], candidates: NDArray[np.float32]) -> Indices:
+    """Returns the nearest candidate of each point, the first of equals [points].
+
+    Args:
+      points: [points, d].
+      candidates: unit vectors [candidates, d].
+    """
+    return (points @ candidates.T).argmax(axis=1).astype(np.int64)
+
+
+def same_crops(
+    sources: NDArray[Any], boxes: NDArray[np.floating[Any]], limit: float = SAME_CROP_IOU
+) -> Truths:
+    """Returns for each region those that show the same: crops of one image with IoU above a limit.
+
+    Args:
+      sources: the image that each region is cut from [regions].
+      boxes: x0, y0, x1, y1 of each region in pixels [regions, 4].
+      limit: intersection over union above which two crops count as one.
+
+    Returns:
+      For each region the others and itself.
+    """
+    order = np.argsort(sources, kind="stable")
+    starts = np.flatnonzero(np.r_[True, sources[order][1:] != sources[order][:-1], True])
+    pairs = []
+    for first, last in itertools.pairwise(starts):
+        members = order[first:last]
+        same = intersection_over_union(boxes[members][:, None], boxes[members][None]) > limit
+        np.fill_diagonal(same, True)
+        rows, columns = np.nonzero(same)
+        pairs.append(np.column_stack([members[rows], members[columns]]))
+    queries, found = np.concatenate(pairs).T
+    return Truths.of_pairs(queries, found, len(sources))
+
+
+def intersection_over_union(
+    first: NDArray[np.floating[Any]], second: NDArray[np.floating[Any]]
+) -> NDArray[np.float64]:
+    """Returns the IoU of boxes, in [0, 1]; 0 where both are empty.
+
+    Args:
+      first: x0, y0, x1, y1 in the last axis, x1 and y1 beyond the last pixel.
+      second: the same, of a shape that broadcasts.
+    """
+    a, b = first.astype(np.float64), second.astype(np.float64)
+    sides = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2])
+    shared = sides.clip(0).prod(axis=-1)
+    areas = [(box[..., 2:] - box[..., :2]).clip(0).prod(axis=-1) for box in (a, b)]
+    union = areas[0] + areas[1] - shared
+    return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+
+
+def judge_queries(
+    points: NDArray[np.float32],
+    gallery: NDArray[np.float32],
+    truths: Mapping[int, Indices],
+    excluded: Truths,
+    rule: TieRule = "strict",
+) -> tuple[dict[str, Credits], NDArray[np.bool_]]:
+    """Returns what each query counts for n = 1 and 5, and where a tie decides.
+
+    Args:
+      points: where each query ends up [queries, d].
+      gallery: unit vectors [regions, d].
+      truths: for each query that can succeed the regions it may find, none of them excluded.
+      excluded: for each query the regions it must not find.
+      rule: what it counts that a wrong region is as near as the nearest right one.
+
+    Source: SIMAT, section 3.3 and table 1, whose n = 5 takes the best of five neighbours.
+    """
+    asking = np.array(sorted(truths), dtype=np.int64)
+    credits = {f"n = {n}": np.zeros(len(points)) for n in NEIGHBOURS}
+    tied = np.zeros(len(points), dtype=bool)
+    if len(asking):
+        ranking = _ranked(points, gallery, truths, excluded, asking)
+        for n in NEIGHBOURS:
+            credits[f"n = {n}"][asking] = recall_at(ranking, n, rule)
+        tied[asking] = ranking.level > 0
+    return credits, tied
+
+
+def _ranked(
+    points: NDArray[np.float32],
+    gallery: NDArray[np.float32],
+    truths: Mapping[int, Indices],
+    excluded: Truths,
+    asking: Indices,
+) -> Ranking:
+    right = [truths[query] for query in asking]
+    rows = np.repeat(np.arange(len(asking)), [len(found) for found in right])
+    counts = np.diff(excluded.start)[asking]
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    banned = excluded.index[np.repeat(excluded.start[asking], counts) + within]
+    scores = MovedRows(
+        points=points[asking],
+        gallery=gallery,
+        excluded=Truths.of_pairs(np.repeat(np.arange(len(asking)), counts), banned, len(asking)),
+    )
+    return rank(scores, Truths.of_pairs(rows, np.concatenate(right), len(asking)), depth=0)
+
+
+def chance(
+    truths: Mapping[int, Indices], excluded: Truths, regions: int, weights: Numbers
+) -> dict[str, float]:
+    """Returns the score of neighbours drawn at random: the weighted share of right regions.
+
+    Args:
+      truths: for each query that can succeed the regions it may find.
+      excluded: for each query the regions it must not find.
+      regions: how many regions there are.
+      weights: of the queries [queries].
+    """
+    right = np.array([len(truths.get(query, ())) for query in range(len(weights))])
+    allowed = regions - np.diff(excluded.start)
+    found = {}
+    for n in NEIGHBOURS:
+        missed = np.ones(len(weights))
+        for place in range(n):
+            missed *= np.maximum(allowed - right - place, 0) / np.maximum(allowed - place, 1)
+        found[f"n = {n}"] = float(np.average(1 - missed, weights=weights))
+    return found

@@ -1,0 +1,76 @@
+"""Draws without a screen, and writes the same bytes for the same numbers."""
+
+import contextlib
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from eqforge.schemas import storage
+from eqforge.schemas.errors import InputError, MissingExtra
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+"""Told apart by colour-blind readers too; Source: Okabe and Ito 2008."""
+LINES = ("-", "--", "-.", ":")
+_FORMATS: dict[str, dict[str, None]] = {
+    ".svg": {"Date": None, "Creator": None},
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+"""Endings of the files that can be written, and what must not stand in them: dates, versions."""
+_STYLE = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib
+    "font.size": 9.0,
+    "svg.hashsalt": "eqforge",
+    "svg.fonttype": "path",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+}
+
+
+def check_output(path: Path) -> None:
+    """Checks that a plot can be written under a name.
+
+    Raises:
+      InputError: it has another ending than those of pictures.
+      MissingExtra: matplotlib is not installed.
+    """
+    if path.suffix not in _FORMATS:
+        raise InputError(f"--output {path}: expected a name that ends in {', '.join(_FORMATS)}")
+    _matplotlib()
+
+
+def _matplotlib() -> Any:
+    try:
+        return importlib.import_module("matplotlib")
+    except ImportError as error:
+        raise MissingExtra("matplotlib", "eval") from error
+
+
+@contextlib.contextmanager
+def drawing(path: Path, width_in: float = 5.5, height_in: float = 3.5) -> Iterator[Any]:
+    """Gives axes to draw on, and writes them to a file when the body ends.
+
+    Args:
+      path: ends in `.svg`, `.png` or `.pdf`.
+      width_in: width of the picture, in inches.
+      height_in: its height.
+    """
+    matplotlib = _matplotlib()
+    figures = importlib.import_module("matplotlib.figure")
+    # No pyplot: it would look for a screen, and keep every figure.
+    with matplotlib.rc_context(_STYLE):
+        figure = figures.Figure(figsize=(width_in, height_in), layout="constrained", dpi=150)
+        yield figure.add_subplot()
+        with storage.open_atomic(str(path)) as stream:
+            metadata = _FORMATS[path.suffix]
+            figure.savefig(stream, format=path.suffix[1:], metadata=metadata)
+
+
+def colour(place: int) -> dict[str, str]:
+    """Returns colour and line of the model in a place; lines differ where colours are used up."""
+    line = LINES[place // len(COLOURS) % len(LINES)]
+    return {"color": COLOURS[place % len(COLOURS)], "linestyle": line}

@@ -1,0 +1,172 @@
+"""The command `eqforge plot`."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Literal, cast, get_args
+
+import tyro
+
+from eqforge.evaluation.efficiency.pareto_command import read_front
+from eqforge.evaluation.metrics.ties import TieRule
+from eqforge.evaluation.plots.canvas import check_output
+from eqforge.evaluation.plots.equivariance import draw_equivariance, equivariance_curves
+from eqforge.evaluation.plots.front import draw_front
+from eqforge.evaluation.plots.minimality import PairMetric, bins_of, draw_minimality
+from eqforge.evaluation.plots.pair_scores import read_pair_scores
+from eqforge.evaluation.plots.tables import (
+    chosen,
+    draw_drops,
+    draw_strengths,
+    of_subset,
+    read_numbers,
+)
+from eqforge.evaluation.statistics.bootstrap import RESAMPLES
+from eqforge.evaluation.tables.report import Rules
+from eqforge.schemas.dataset import open_dataset
+from eqforge.schemas.errors import EqforgeError, InputError
+
+Kind = Literal["equivariance", "minimality", "drops", "lambdas", "pareto"]
+_METRICS = {"minimality": "group", "drops": "drop t2i rsum", "lambdas": "n = 1"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlotSettings:
+    """Draw scores, tables and fronts."""
+
+    kind: tyro.conf.Positional[Kind]
+    """equivariance: how far scores are from changing alike with image and caption. minimality:
+    scores of pairs that differ more or less. drops: what perturbations take away. lambdas: SIMAT's
+    score over the strength. pareto: score against time."""
+
+    inputs: tyro.conf.Positional[tuple[Path, ...]]
+    """For equivariance and minimality a dataset of pairs, and scores of it by one or more models;
+    for drops and lambdas files metrics.json of eqforge metrics; for pareto a file of eqforge
+    pareto."""
+
+    output: Path
+    """File to write, .svg, .png or .pdf."""
+
+    metric: str | None = None
+    """What is drawn: for minimality text, image or group (the default); for drops and lambdas a
+    metric of the table, by default "drop t2i rsum" and "n = 1"."""
+
+    subset: str | None = None
+    """For lambdas: draw rows of this subset alone, such as test."""
+
+    measure: str = "ssim"
+    """For minimality: the column of the samples, such as ssim or changed_area_fraction."""
+
+    bins: int = 5
+    """For minimality: how many bins, with about as many pairs each."""
+
+    labels: tuple[str, ...] = ()
+    """Names for the models, in their order."""
+
+    title: str | None = None
+    """Title of the plot."""
+
+    ties: TieRule = "strict"
+    """For minimality: what a tie counts."""
+
+    allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Leave samples out that have no score; otherwise one missing score is an error."""
+
+    seed: int = 0
+    """Seed of the bootstrap."""
+
+    resamples: int = RESAMPLES
+    """How often the bootstrap draws."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Draws what the command line names; returns the exit status.
+
+    Returns:
+      0, or 2 for input that cannot be drawn.
+    """
+    try:
+        settings = tyro.cli(PlotSettings, args=argv, prog="eqforge plot")
+        plot_command(settings)
+    except EqforgeError as error:
+        print(f"eqforge plot: {error}", file=sys.stderr)
+        return 2
+    print(settings.output)
+    return 0
+
+
+def plot_command(settings: PlotSettings) -> None:
+    """Draws one plot into its file.
+
+    Raises:
+      EqforgeError: the input cannot be drawn, or matplotlib is not installed.
+    """
+    check_output(settings.output)
+    if not settings.inputs or settings.bins < 1 or settings.resamples < 1:
+        raise InputError("expected inputs, and --bins and --resamples of at least 1")
+    if settings.seed < 0:
+        raise InputError("expected --seed of at least 0")
+    if settings.kind in ("equivariance", "minimality"):
+        _draw_pairs(settings)
+    elif settings.kind == "pareto":
+        if len(settings.inputs) > 1:
+            raise InputError("pareto: expected one file of eqforge pareto --output")
+        front = read_front(settings.inputs[0])
+        names = _names([one.model for one in front.models], settings.labels)
+        models = [replace(one, model=names[one.model]) for one in front.models]
+        front = replace(front, models=models)
+        draw_front(front, settings.title or "Score against time", settings.output)
+    else:
+        _draw_table(settings)
+
+
+def _draw_pairs(settings: PlotSettings) -> None:
+    dataset = open_dataset(str(settings.inputs[0]))
+    column = settings.measure if settings.kind == "minimality" else None
+    found = read_pair_scores(
+        dataset, settings.inputs[1:], column, allow_missing=settings.allow_missing
+    )
+    names = _names([model.model for model in found], settings.labels)
+    models = [replace(model, model=names[model.model]) for model in found]
+    if settings.kind == "equivariance":
+        title = settings.title or f"Equivariance on {dataset.manifest.dataset}"
+        draw_equivariance(equivariance_curves(models), title, settings.output)
+        return
+    metric = _pair_metric(settings.metric or _METRICS["minimality"])
+    rules = Rules(ties=settings.ties, seed=settings.seed, resamples=settings.resamples)
+    binned = [(model.model, bins_of(model, metric, settings.bins, rules)) for model in models]
+    title = settings.title or f"Minimality on {dataset.manifest.dataset}"
+    draw_minimality(binned, metric, settings.measure, title, settings.output)
+
+
+def _draw_table(settings: PlotSettings) -> None:
+    numbers = chosen(read_numbers(settings.inputs), settings.metric or _METRICS[settings.kind])
+    names = _names(list(dict.fromkeys(one.model for one in numbers)), settings.labels)
+    numbers = [replace(one, model=names[one.model]) for one in numbers]
+    if settings.kind == "drops":
+        draw_drops(numbers, settings.title or "What perturbations take away", settings.output)
+        return
+    if settings.subset is not None:
+        numbers = of_subset(numbers, settings.subset)
+    draw_strengths(numbers, settings.title or "SIMAT", settings.output)
+
+
+def _names(models: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
+    if labels and (len(labels) != len(models) or len(set(labels)) < len(labels)):
+        raise InputError(
+            f"--labels: expected {len(models)} different names, of {', '.join(models)}; found "
+            f"{', '.join(labels)}"
+        )
+    return dict(zip(models, labels or models, strict=True))
+
+
+def _pair_metric(name: str) -> PairMetric:
+    for known in get_args(PairMetric):
+        if name == known:
+            return cast(PairMetric, known)
+    raise InputError(f"--metric {name}: expected one of {', '.join(get_args(PairMetric))}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

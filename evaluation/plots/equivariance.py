@@ -1,0 +1,127 @@
+"""Curves of equivariance: how far scores are from changing alike with image and caption."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.evaluation.metrics.pairs import judge_pairs
+from eqforge.evaluation.metrics.ties import Scores
+from eqforge.evaluation.plots.canvas import colour, drawing
+from eqforge.evaluation.plots.pair_scores import PairScores
+from eqforge.schemas.errors import InputError
+
+Numbers = NDArray[np.float64]
+
+POINTS = 801
+TAIL = 0.005
+"""Share of the deviations beyond either end of the plot, of the model that has most there."""
+
+
+def deviations(scores: Scores) -> Numbers:
+    """Returns both deviations of each pair with both signs, in the unit of the scores [4 n].
+
+    With s(image, caption) they are (s00 - s01) - (s11 - s10) and (s00 - s10) - (s11 - s01), whose
+    squares make up the equivariance score. Which image of a pair is called 0 decides their signs,
+    so each stands with both, and the curve is symmetric.
+
+    Args:
+      scores: sample, image, caption [n, 2, 2].
+    """
+    exact = scores.astype(np.float64)
+    matched = exact[:, 0, 0] - exact[:, 1, 1]
+    crossed = exact[:, 0, 1] - exact[:, 1, 0]
+    both = np.concatenate([matched - crossed, matched + crossed])
+    return np.concatenate([both, -both])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Curve:
+    """The density of one model's deviations.
+
+    Attributes:
+      model: its name.
+      group: its group score, in [0, 1].
+      at: where the density is given [points].
+      density: integrates to 1 over all deviations [points].
+    """
+
+    model: str
+    group: float
+    at: Numbers
+    density: Numbers
+
+
+def equivariance_curves(models: Sequence[PairScores]) -> list[Curve]:
+    """Returns the curves of some models over one range.
+
+    Args:
+      models: whose scores are of one quantity, or deviations could not be compared.
+
+    Raises:
+      InputError: the quantities differ.
+    """
+    quantities = {model.quantity for model in models}
+    if len(quantities) > 1:
+        named = ", ".join(f"{model.model}: {model.quantity}" for model in models)
+        raise InputError(f"deviations of different quantities cannot be compared: {named}")
+    values = [deviations(model.scores) for model in models]
+    reach = max(float(np.quantile(one, 1 - TAIL)) for one in values)
+    at = np.linspace(-1, 1, POINTS) * (reach if reach > 0 else 1.0)
+    return [
+        Curve(
+            model=model.model,
+            group=float(judge_pairs(model.scores).group.mean()),
+            at=at,
+            density=density(one, at),
+        )
+        for model, one in zip(models, values, strict=True)
+    ]
+
+
+def density(values: Numbers, at: Numbers) -> Numbers:
+    """Returns a kernel estimate of a density, Gaussian with Silverman's width.
+
+    Values are first counted into the cells around the points, so that a million take no longer
+    than a thousand; the kernel is never narrower than a cell.
+
+    Args:
+      values: [n].
+      at: equally spaced points [points].
+
+    Source: Silverman 1986, "Density Estimation", section 3.4.2.
+    """
+    step = at[1] - at[0]
+    spread = min(values.std(), np.subtract(*np.quantile(values, [0.75, 0.25])) / 1.34)
+    width = max(0.9 * spread * len(values) ** -0.2, step)
+    margin = int(np.ceil(5 * width / step))
+    edges = at[0] + step * (np.arange(-margin, len(at) + margin + 1) - 0.5)
+    counts = np.histogram(values, edges)[0]
+    distances = step * np.arange(-margin, margin + 1)
+    kernel = np.exp(-0.5 * (distances / width) ** 2) / (width * np.sqrt(2 * np.pi))
+    return np.convolve(counts, kernel, mode="valid") / len(values)
+
+
+def draw_equivariance(curves: Sequence[Curve], title: str, path: Path) -> None:
+    """Draws curves; the tighter one is, the more equivariant is the model.
+
+    Source: EqBen (Wang et al. 2023), figure 6.
+    """
+    with drawing(path) as axes:
+        for place, curve in enumerate(curves):
+            label = f"{curve.model} (group {100 * curve.group:.2f})"
+            axes.plot(curve.at, curve.density, label=label, linewidth=1.5, **colour(place))
+        finish(axes, title, "deviation from equal change of the scores", "density")
+
+
+def finish(axes: Any, title: str, x: str, y: str) -> None:
+    """Sets title, names of the axes, and the legend below the plot."""
+    axes.set_title(title, fontsize=9)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    handles, labels = axes.get_legend_handles_labels()
+    if handles:
+        axes.figure.legend(handles, labels, loc="outside lower center", fontsize=7)

@@ -1,0 +1,97 @@
+"""Scores of minimal pairs by several models, with what the dataset measured of each pair."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.evaluation.metrics.ties import Flags
+from eqforge.evaluation.tables.own_scores import read_file
+from eqforge.evaluation.tables.sample_judges import TASKS
+from eqforge.evaluation.tables.sample_scores import SampleScores, places_of, read_folder
+from eqforge.evaluation.tables.sample_tasks import model_names
+from eqforge.evaluation.tables.samples import column_names, read_columns
+from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.errors import InputError
+
+PAIRS = TASKS["pairs"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class PairScores:
+    """One model's scores of the pairs that have some.
+
+    Attributes:
+      model: its name.
+      scores: sample, image, caption [n, 2, 2].
+      clusters: the source of each sample [n].
+      measured: a column of the dataset [n], NaN where it has nothing.
+      quantity: what a score is; None where nobody says.
+    """
+
+    model: str
+    scores: NDArray[np.floating[Any]]
+    clusters: NDArray[Any]
+    measured: NDArray[np.float64]
+    quantity: str | None
+
+
+def read_pair_scores(
+    dataset: Dataset, paths: Sequence[Path], column: str | None, *, allow_missing: bool
+) -> list[PairScores]:
+    """Reads the scores of some models.
+
+    Args:
+      dataset: of pairs.
+      paths: for each model a folder of scores or a file of them.
+      column: a column of numbers of the samples to be read too.
+      allow_missing: whether samples may have no scores.
+
+    Raises:
+      InputError: the dataset has no pairs or no such column, or scores are missing.
+    """
+    names = column_names(dataset, "samples")
+    wanted = ["sample_id", PAIRS.cluster, *([] if column is None else [column])]
+    for name in (*PAIRS.images, *PAIRS.captions, *wanted):
+        if name not in names:
+            raise InputError(
+                f"{dataset.folder}: its samples have no column {name!r}; there are "
+                f"{', '.join(names) or 'none'}"
+            )
+    if not paths:
+        raise InputError(f"name scores of {dataset.folder} after it; eqforge score makes them")
+    rows = read_columns(dataset, "samples", wanted)
+    keys = np.array(rows["sample_id"])
+    measured = np.full(len(keys), np.nan) if column is None else _numbers(column, rows[column])
+    found = [_read(path, dataset) for path in paths]
+    models = model_names([scores.model for scores in found], list(paths))
+    read = []
+    for path, name, scores in zip(paths, models, found, strict=True):
+        places = places_of(keys, scores, str(path), allow_missing=allow_missing)
+        has: Flags = places >= 0
+        read.append(
+            PairScores(
+                model=name,
+                scores=scores.values[places[has]].reshape(-1, 2, 2),
+                clusters=np.array(rows[PAIRS.cluster])[has],
+                measured=measured[has],
+                quantity=scores.quantity,
+            )
+        )
+    return read
+
+
+def _numbers(column: str, values: Sequence[Any]) -> NDArray[np.float64]:
+    try:
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"--measure {column}: expected a column of numbers: {error}") from error
+
+
+def _read(path: Path, dataset: Dataset) -> SampleScores:
+    if path.is_dir():
+        return read_folder(str(path), dataset, PAIRS.images, PAIRS.captions)
+    return read_file(path, PAIRS.width)

@@ -1,0 +1,179 @@
+"""Plots of tables that `eqforge metrics` wrote as JSON: drops of perturbations, and strengths."""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from eqforge.evaluation.plots.canvas import colour, drawing
+from eqforge.evaluation.plots.equivariance import finish
+from eqforge.schemas.errors import InputError
+
+_STRENGTH = ", lambda "
+_NUMERAL = re.compile(r"-?[\d.]+(?:e[-+]?\d+)?")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Number:
+    """One number of a table: the model, the subset, the metric, and its 95 % interval."""
+
+    model: str
+    subset: str
+    metric: str
+    value: float
+    low: float
+    high: float
+
+
+def read_numbers(paths: Sequence[Path]) -> list[Number]:
+    """Reads the numbers of some tables, in order.
+
+    Args:
+      paths: files `metrics.json` of `eqforge metrics --output`.
+
+    Raises:
+      InputError: a file is none of them.
+    """
+    found = []
+    for path in paths:
+        try:
+            rows = json.loads(path.read_bytes())["measures"]
+            found += [_number(row) for row in rows]
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        except (ValueError, TypeError, KeyError) as error:
+            raise InputError(
+                f"{path}: expected the metrics.json of eqforge metrics --output: {error!r}"
+            ) from error
+    return found
+
+
+def _number(row: dict[str, object]) -> Number:
+    value, low, high = (
+        math.nan if row[name] is None else float(str(row[name]))
+        for name in ("value", "low", "high")
+    )
+    model, subset, metric = (str(row[name]) for name in ("model", "subset", "metric"))
+    return Number(model=model, subset=subset, metric=metric, value=value, low=low, high=high)
+
+
+def chosen(numbers: Sequence[Number], metric: str) -> list[Number]:
+    """Returns the numbers of one metric that have a value.
+
+    Raises:
+      InputError: there is none, or a model and subset have several.
+    """
+    found = [one for one in numbers if one.metric == metric and math.isfinite(one.value)]
+    if not found:
+        known = ", ".join(dict.fromkeys(one.metric for one in numbers))
+        raise InputError(f"--metric {metric}: expected one of {known or 'some; there are none'}")
+    places = Counter((one.model, one.subset) for one in found)
+    (model, subset), times = places.most_common(1)[0]
+    if times > 1:
+        raise InputError(
+            f"{model}, {subset}: stands {times} times in the tables; draw tables of one dataset "
+            "and of different models together"
+        )
+    return found
+
+
+def of_subset(numbers: Sequence[Number], subset: str) -> list[Number]:
+    """Returns the numbers of one subset of SIMAT, whose rows are named `SUBSET: METHOD`.
+
+    Raises:
+      InputError: there is none.
+    """
+    found = [one for one in numbers if one.subset.startswith(f"{subset}: ")]
+    if not found:
+        parted = (one.subset.partition(": ") for one in numbers)
+        known = ", ".join(dict.fromkeys(name for name, separator, _ in parted if separator))
+        raise InputError(f"--subset {subset}: expected one of {known or 'some; there are none'}")
+    return found
+
+
+def draw_drops(numbers: Sequence[Number], title: str, path: Path) -> None:
+    """Draws the relative drop under each perturbation, a bar a model, with its interval.
+
+    Args:
+      numbers: of one metric; the subset is the perturbation.
+      title: of the plot.
+      path: of the file.
+    """
+    models = list(dict.fromkeys(one.model for one in numbers))
+    subsets = list(dict.fromkeys(one.subset for one in numbers))
+    cells = {(one.model, one.subset): one for one in numbers}
+    height = 0.8 / len(models)
+    with drawing(
+        path, height_in=max(3.0, 1.5 + 0.25 * len(subsets) * max(1, len(models) / 2))
+    ) as axes:
+        for place, model in enumerate(models):
+            have = [(row, cells[model, s]) for row, s in enumerate(subsets) if (model, s) in cells]
+            values = np.array([one.value for _, one in have])
+            axes.barh(
+                [row + (place - (len(models) - 1) / 2) * height for row, _ in have],
+                100 * values,
+                height=height,
+                xerr=100 * _around([one for _, one in have]),
+                error_kw={"elinewidth": 0.8},
+                color=colour(place)["color"],
+                label=model,
+            )
+        axes.set_yticks(range(len(subsets)), subsets)
+        axes.invert_yaxis()
+        axes.axvline(0, color="black", linewidth=0.8)
+        finish(axes, title, f"{numbers[0].metric}, per cent", "")
+
+
+def strengths(numbers: Sequence[Number]) -> dict[tuple[str, str], list[tuple[float, Number]]]:
+    """Returns for each model and method its numbers by strength, ascending.
+
+    Raises:
+      InputError: no subset names a strength.
+    """
+    found: dict[tuple[str, str], list[tuple[float, Number]]] = {}
+    for one in numbers:
+        method, separator, strength = one.subset.rpartition(_STRENGTH)
+        if separator and _NUMERAL.fullmatch(strength):
+            found.setdefault((one.model, method), []).append((float(strength), one))
+    if not found:
+        raise InputError("expected a table of SIMAT, whose rows name a lambda; found none")
+    return {key: sorted(rows, key=lambda row: row[0]) for key, rows in found.items()}
+
+
+def draw_strengths(numbers: Sequence[Number], title: str, path: Path) -> None:
+    """Draws SIMAT's score over the strength lambda, a line a model and method.
+
+    Args:
+      numbers: of one metric; the subset names method and strength.
+      title: of the plot.
+      path: of the file.
+
+    Source: SIMAT (Couairon et al. 2022), section 5.
+    """
+    with drawing(path) as axes:
+        for place, ((model, method), rows) in enumerate(strengths(numbers).items()):
+            values = [one for _, one in rows]
+            axes.errorbar(
+                [strength for strength, _ in rows],
+                [100 * one.value for one in values],
+                yerr=100 * _around(values),
+                label=f"{model}, {method}",
+                marker="o",
+                markersize=3,
+                capsize=2,
+                linewidth=1.2,
+                **colour(place),
+            )
+        axes.set_ylim(bottom=0)
+        finish(axes, title, "strength lambda", f"SIMAT score, {numbers[0].metric}, per cent")
+
+
+def _around(numbers: Sequence[Number]) -> np.ndarray:
+    """Returns how far intervals reach below and above [2, n]; 0 where there is none."""
+    reach = [[one.value - one.low, one.high - one.value] for one in numbers]
+    return np.clip(np.nan_to_num(np.array(reach).reshape(-1, 2).T), 0, None)

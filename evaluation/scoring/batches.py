@@ -1,0 +1,123 @@
+"""Runs a model on batches of one shape, so that a score depends on image and caption alone.
+
+What a library computes of one row can differ in its last bits with the number of rows and with how
+far captions are padded. Here every batch of images has the same number of rows, and so has every
+batch of captions or pairs, whose captions are padded to the next multiple of 16 tokens; where there
+is not enough left, the last row is repeated, and the answers to the repetitions are dropped.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.evaluation.scoring.index import Pairs
+from eqforge.models.scorer import CountsTokens, DualEncoder, Scorer, Vectors
+
+LENGTH_STEP = 16
+
+Item = TypeVar("Item")
+
+
+def full(items: Sequence[Item], size: int) -> Sequence[Item]:
+    """Returns the items, the last repeated until there are `size`; a tensor stays a tensor."""
+    short = size - len(items)
+    if short <= 0:
+        return items
+    if isinstance(items, list):
+        return [*items, *[items[-1]] * short]
+    import torch
+
+    tensor: Any = items
+    filled: Any = torch.cat([tensor, tensor[-1:].expand(short, *tensor.shape[1:])])
+    return filled
+
+
+def by_length(
+    scorer: Scorer, captions: Sequence[str], batch_size: int
+) -> Iterator[tuple[NDArray[np.int64], int | None]]:
+    """Yields the places of captions that are read in one batch, and the tokens they are padded to.
+
+    Captions of one padded length stand in their order; the length is None, and the batches are
+    the captions in order, for a scorer that counts no tokens.
+    """
+    if not isinstance(scorer, CountsTokens):
+        for start in range(0, len(captions), batch_size):
+            yield np.arange(start, min(start + batch_size, len(captions))), None
+        return
+    counts = np.array(scorer.count_tokens(captions), dtype=np.int64)
+    lengths = -(-counts // LENGTH_STEP) * LENGTH_STEP
+    for length in np.unique(lengths).tolist():
+        places = np.flatnonzero(lengths == length)
+        for start in range(0, len(places), batch_size):
+            yield places[start : start + batch_size], length
+
+
+def encode_captions(scorer: DualEncoder, captions: Sequence[str], batch_size: int) -> Vectors:
+    """Returns the vectors of some captions, each encoded once."""
+    found: list[tuple[NDArray[np.int64], Vectors]] = []
+    for places, length in by_length(scorer, captions, batch_size):
+        read = full([captions[place] for place in places], batch_size)
+        padded = {} if length is None else {"length": length}
+        vectors = np.asarray(scorer.encode_captions(read, **padded))[: len(places)]
+        found.append((places, vectors.astype(np.float32, copy=False)))
+    answer = np.empty((len(captions), found[0][1].shape[1]), np.float32)
+    for places, vectors in found:
+        answer[places] = vectors
+    return answer
+
+
+def encode_images(scorer: Scorer, inputs: Any, batch_size: int) -> Sequence[Any]:
+    """Returns what a model computes of the prepared images of one batch."""
+    return scorer.encode_images(full(inputs, batch_size))[: len(inputs)]
+
+
+def score_pairs(
+    scorer: Scorer,
+    images: Sequence[int],
+    states: Sequence[Any],
+    pairs: Pairs,
+    captions: Sequence[str],
+    batch_size: int,
+) -> list[NDArray[np.float32]]:
+    """Scores the images of one batch with all of their captions, each pair once.
+
+    Args:
+      scorer: reads image and caption together.
+      images: the images' numbers.
+      states: what the scorer computed of each.
+      pairs: which captions are scored with which image.
+      captions: all texts, by number.
+      batch_size: pairs of a batch.
+
+    Returns:
+      For each image the logits of its captions, in the order of `pairs`.
+    """
+    asked = [pairs.captions_of(image) for image in images]
+    rows = np.repeat(np.arange(len(images)), [len(numbers) for numbers in asked])
+    numbers = np.concatenate([*asked, np.empty(0, np.int64)])
+    distinct, which = np.unique(numbers, return_inverse=True)
+    texts = [captions[number] for number in distinct]
+    logits = np.empty(len(numbers), np.float32)
+    for places, length in _pair_batches(scorer, texts, which, batch_size):
+        chosen = np.asarray(full(places.tolist(), batch_size))
+        read = [texts[number] for number in which[chosen]]
+        index = np.stack([rows[chosen], np.arange(len(chosen))], axis=1)
+        padded = {} if length is None else {"length": length}
+        logits[places] = scorer.match(states, read, index, **padded).logits[: len(places)]
+    return np.split(logits, np.cumsum([len(one) for one in asked])[:-1])
+
+
+def _pair_batches(
+    scorer: Scorer, texts: Sequence[str], which: NDArray[np.int64], batch_size: int
+) -> Iterator[tuple[NDArray[np.int64], int | None]]:
+    """Yields the places of pairs that are read in one batch; a text's tokens are counted once."""
+    lengths = np.empty(len(texts), dtype=np.int64)
+    for places, length in by_length(scorer, texts, max(len(texts), 1)):
+        lengths[places] = -1 if length is None else length
+    of_pairs = lengths[which]
+    for length in np.unique(of_pairs).tolist():
+        places = np.flatnonzero(of_pairs == length)
+        for start in range(0, len(places), batch_size):
+            yield places[start : start + batch_size], None if length < 0 else length

@@ -1,0 +1,114 @@
+"""What the manifest says of scores before there are any: dataset, model, settings, warnings."""
+
+import dataclasses
+import platform
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from eqforge import __version__
+from eqforge.evaluation.scoring.batches import LENGTH_STEP
+from eqforge.evaluation.scoring.settings import ScoreSettings
+from eqforge.evaluation.scoring.tasks import Task
+from eqforge.models.scorer import DualEncoder, GivesLogOdds, Identity, Scorer
+from eqforge.schemas import storage
+from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.identity import fingerprint, sha256_hex
+from eqforge.schemas.manifest import FILE_NAME as DATASET_FILE
+from eqforge.schemas.score_tables import (
+    FILE_NAME,
+    Quantity,
+    ScoresManifest,
+    ScoringModel,
+    open_scores,
+)
+
+_LIBRARIES = ("torch", "transformers", "tokenizers", "pillow", "numpy", "pyarrow")
+
+
+def make_header(
+    dataset: Dataset, task: Task, scorer: Scorer, settings: ScoreSettings
+) -> ScoresManifest:
+    """Returns the manifest of scores without counts and files.
+
+    Raises:
+      InputError: the folder of candidates holds no scores.
+    """
+    identity = scorer.identity
+    return ScoresManifest(
+        dataset=dataset.manifest.dataset,
+        dataset_sha256=sha256_hex(storage.read_bytes(dataset.url(DATASET_FILE))),
+        task=task.name,
+        quantity=quantity_of(scorer),
+        images=[] if task.crossed else [column.name for column in task.images],
+        captions=[] if task.crossed else [column.name for column in task.captions],
+        model=ScoringModel(**dataclasses.asdict(identity)),
+        settings={
+            "autocast": settings.autocast,
+            "candidates": _candidates_digest(settings),
+            "batches": dataclasses.asdict(settings.sizes()),
+            "device": device_name(settings.all_devices()[0]),
+            "length_step": LENGTH_STEP,
+            "max_pixels": settings.max_pixels,
+            "more_captions": fingerprint(list(settings.more_captions())),
+        },
+        counts={},
+        versions=_versions(),
+        tables={},
+        warnings=list(family_warnings(dataset.manifest.config, identity)),
+    )
+
+
+def quantity_of(scorer: Scorer) -> Quantity:
+    """Returns what is written of a scorer's answers."""
+    if isinstance(scorer, DualEncoder):
+        return "cosine"
+    log_odds = isinstance(scorer, GivesLogOdds) and scorer.gives_log_odds
+    return "logit" if log_odds else "score"
+
+
+def _candidates_digest(settings: ScoreSettings) -> list[Any] | None:
+    if settings.candidates is None:
+        return None
+    open_scores(str(settings.candidates))  # says what is wrong, if anything is
+    return [storage.digest(str(settings.candidates / FILE_NAME))[1], settings.top]
+
+
+def device_name(device: str) -> str:
+    """Returns what decides a score's last bits: `cpu, one thread`, or the GPU's name."""
+    if not device.startswith("cuda"):
+        return "cpu, one thread" if device == "cpu" else device.partition(":")[0]
+    import torch
+
+    return torch.cuda.get_device_name(device)
+
+
+def family_warnings(config: Any, identity: Identity) -> Iterator[str]:
+    """Yields a warning for every oracle of the model's family that chose the dataset's samples."""
+    for judge in _judges(config):
+        if str(judge.get("family", "")).casefold() == identity.family.casefold():
+            yield (
+                f"the dataset's oracle {judge.get('kind')}:{judge.get('model')} is of the family "
+                f"{identity.family!r}, as is this model: it kept the samples that this family "
+                "tells apart, so the scores come out too high"
+            )
+
+
+def _judges(config: Any) -> Iterator[dict[str, Any]]:
+    if not isinstance(config, dict):
+        return
+    for name, value in sorted(config.items()):
+        if name == "oracle" and isinstance(value, list):
+            yield from (judge for judge in value if isinstance(judge, dict))
+        else:
+            yield from _judges(value)
+
+
+def _versions() -> dict[str, str]:
+    found = {"eqforge": __version__, "python": platform.python_version()}
+    for package in _LIBRARIES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,119 @@
+"""Cuts the images of a dataset into batches, from the ids in the tables alone.
+
+A batch holds the same images in the same order whatever number of processes works on it.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from eqforge.schemas import storage
+from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Piece:
+    """Some images of one row group.
+
+    Attributes:
+      url: the Parquet file.
+      group: its row group.
+      rows: int64, rows of the row group.
+      images: int64, the images' numbers, one a row.
+    """
+
+    url: str
+    group: int
+    rows: NDArray[np.int64]
+    images: NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Batch:
+    """Where the images of one batch stand.
+
+    Attributes:
+      unit: the piece of work it belongs to.
+      pieces: by row group, in the order of the dataset.
+    """
+
+    unit: int
+    pieces: tuple[Piece, ...]
+
+
+def cut_batches(
+    dataset: Dataset, numbers: dict[str | None, int], batch_images: int, unit_batches: int
+) -> tuple[list[Batch], list[str]]:
+    """Cuts the images that are asked for into batches and units of several batches.
+
+    Args:
+      dataset: the dataset.
+      numbers: by id the number of every image that is asked for.
+      batch_images: the most images of a batch.
+      unit_batches: batches of a unit.
+
+    Returns:
+      The batches, units ascending from 0, and the ids that the dataset has no row of.
+
+    Raises:
+      InputError: a file is missing or damaged, or has an image twice.
+    """
+    batches: list[Batch] = []
+    seen = np.zeros(len(numbers), dtype=bool)
+    pieces: list[Piece] = []
+    room = batch_images
+
+    def close() -> None:
+        nonlocal room
+        if pieces:
+            batches.append(Batch(unit=len(batches) // unit_batches, pieces=tuple(pieces)))
+        pieces.clear()
+        room = batch_images
+
+    for url, group, rows, found in _wanted(dataset, numbers):
+        if seen[found].any() or len(np.unique(found)) < len(found):
+            raise InputError(f"{url}: an image stands twice in the table of images")
+        seen[found] = True
+        start = 0
+        while start < len(rows):
+            part = slice(start, start + room)
+            pieces.append(Piece(url=url, group=group, rows=rows[part], images=found[part]))
+            start += len(pieces[-1].rows)
+            room -= len(pieces[-1].rows)
+            if room == 0:
+                close()
+    close()
+    missing = [image for image, number in numbers.items() if not seen[number]]
+    return batches, sorted(str(image) for image in missing)
+
+
+def _wanted(
+    dataset: Dataset, numbers: dict[str | None, int]
+) -> Iterator[tuple[str, int, NDArray[np.int64], NDArray[np.int64]]]:
+    """Yields of each row group the rows that are asked for, and the numbers of their images."""
+    for file in dataset.manifest.tables["images"]:
+        url = dataset.url(file.path)
+        for group, ids in enumerate(_ids(url)):
+            found = np.array([numbers.get(image, -1) for image in ids], dtype=np.int64)
+            rows = np.flatnonzero(found >= 0)
+            yield url, group, rows, found[rows]
+
+
+def _ids(url: str) -> Iterator[list[str]]:
+    system, place = storage.locate(url)
+    try:
+        with system.open(place, "rb") as stream, pq.ParquetFile(stream) as parquet:
+            for group in range(parquet.num_row_groups):
+                yield parquet.read_row_group(group, ["image_id"]).column(0).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise damaged(url, error) from error
+
+
+def damaged(url: str, error: Exception) -> InputError:
+    """Returns the error of a file that cannot be read."""
+    return InputError(f"{url}: cannot be read: {error}; eqforge verify looks for all damage")

@@ -1,0 +1,200 @@
+"""The distinct images, captions and pairs of them that a task needs, each with a number.
+
+Numbers follow the sorted ids and the captions sorted by length and text, so they depend on what
+there is, not on the order of samples. Texts and ids are held in memory, pictures and scores never.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.evaluation.scoring.tasks import Task
+from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.identity import fingerprint
+
+ROWS = 20_000
+MISSING = -1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Index:
+    """What a task needs, each once.
+
+    Attributes:
+      images: ids of images, sorted.
+      captions: texts, sorted by length in characters and then by text.
+      samples: how many samples there are; 0 where everything is compared with everything.
+    """
+
+    images: list[str]
+    captions: list[str]
+    samples: int
+
+    def image_numbers(self) -> dict[str | None, int]:
+        """Returns the number of every image by id."""
+        return {image: number for number, image in enumerate(self.images)}
+
+    def caption_numbers(self) -> dict[str | None, int]:
+        """Returns the number of every caption by text."""
+        return {caption: number for number, caption in enumerate(self.captions)}
+
+    def digest(self) -> str:
+        """Returns the SHA-256 of all of it."""
+        return fingerprint([self.images, self.captions, self.samples])
+
+
+def make_index(dataset: Dataset, task: Task, more_captions: Sequence[str] = ()) -> Index:
+    """Goes through the columns of a task once.
+
+    Args:
+      dataset: the dataset.
+      task: what of it is scored.
+      more_captions: texts to be encoded too; the dataset does not have to have them.
+
+    Raises:
+      InputError: a file is missing or damaged.
+    """
+    images: set[str] = set()
+    captions: set[str] = set(more_captions)
+    samples = 0
+    for table, names in task.tables().items():
+        ids = [column.name for column in task.images if column.table == table]
+        texts = [column.name for column in task.captions if column.table == table]
+        for batch in dataset.batches(table, names, ROWS):
+            samples += 0 if task.crossed else batch.num_rows
+            for name in ids:
+                images.update(batch.column(name).unique().to_pylist())
+            for name in texts:
+                captions.update(batch.column(name).unique().to_pylist())
+    images.discard(None)
+    captions.discard(None)
+    return Index(
+        images=sorted(images),
+        captions=sorted(captions, key=lambda caption: (len(caption), caption)),
+        samples=samples,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Pairs:
+    """Which captions are scored with which image, for a model that reads both together.
+
+    Attributes:
+      starts: int64 of shape (images + 1,): the scores of image i stand at [starts[i], starts[i+1]).
+      captions: int32 of shape (pairs,), the number of each score's caption, ascending for an image;
+        None where every caption is scored with every image.
+    """
+
+    starts: NDArray[np.int64]
+    captions: NDArray[np.int32] | None
+
+    @property
+    def count(self) -> int:
+        """How many pairs there are."""
+        return int(self.starts[-1])
+
+    def captions_of(self, image: int) -> NDArray[np.int64]:
+        """Returns the numbers of an image's captions."""
+        start, stop = self.starts[image], self.starts[image + 1]
+        if self.captions is None:
+            return np.arange(stop - start, dtype=np.int64)
+        return self.captions[start:stop].astype(np.int64)
+
+    def place(self, images: NDArray[np.int64], captions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Returns where the scores of pairs stand that are among these."""
+        if self.captions is None:
+            return self.starts[images] + captions
+        return np.searchsorted(self._keys, images * self._width + captions)
+
+    @functools.cached_property
+    def _width(self) -> int:
+        return 1 if self.captions is None else 1 + int(self.captions.max(initial=0))
+
+    @functools.cached_property
+    def _keys(self) -> NDArray[np.int64]:
+        # All pairs as one number each, ascending, for the captions of an image are.
+        assert self.captions is not None
+        sizes = np.diff(self.starts)
+        return np.repeat(np.arange(len(sizes)), sizes) * self._width + self.captions
+
+    def save(self, folder: Path) -> None:
+        """Writes the two arrays, for other processes to map."""
+        np.save(folder / "starts.npy", self.starts)
+        if self.captions is not None:
+            np.save(folder / "captions.npy", self.captions)
+
+
+def load_pairs(folder: Path) -> Pairs:
+    """Maps what Pairs.save wrote."""
+    captions = folder / "captions.npy"
+    return Pairs(
+        starts=np.load(folder / "starts.npy", mmap_mode="r"),
+        captions=np.load(captions, mmap_mode="r") if captions.exists() else None,
+    )
+
+
+def make_pairs(dataset: Dataset, task: Task, index: Index) -> Pairs:
+    """Returns the distinct pairs of a task.
+
+    Raises:
+      InputError: a file is missing or damaged.
+    """
+    width = len(index.captions)
+    if task.crossed:
+        return Pairs(starts=np.arange(len(index.images) + 1, dtype=np.int64) * width, captions=None)
+    keys = np.unique(np.concatenate([*_pair_keys(dataset, task, index), np.empty(0, np.int64)]))
+    images, captions = np.divmod(keys, max(width, 1))
+    starts = np.searchsorted(images, np.arange(len(index.images) + 1)).astype(np.int64)
+    return Pairs(starts=starts, captions=captions.astype(np.int32))
+
+
+def _pair_keys(dataset: Dataset, task: Task, index: Index) -> Iterator[NDArray[np.int64]]:
+    width = len(index.captions)
+    for rows in numbered(dataset, task, index):
+        for images in rows.images.T:
+            for captions in rows.captions.T:
+                known = (images != MISSING) & (captions != MISSING)
+                yield np.unique(images[known] * width + captions[known])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class NumberedRows:
+    """Some samples, by the numbers of the index.
+
+    Attributes:
+      ids: their ids.
+      images: int64 of shape (samples, images), MISSING where a sample names none.
+      captions: int64 of shape (samples, captions), MISSING where there is no text.
+    """
+
+    ids: list[str]
+    images: NDArray[np.int64]
+    captions: NDArray[np.int64]
+
+
+def numbered(
+    dataset: Dataset, task: Task, index: Index, files: Sequence[int] | None = None
+) -> Iterator[NumberedRows]:
+    """Yields the samples of a task, some at a time; of some files alone where these are named."""
+    images, captions = index.image_numbers(), index.caption_numbers()
+    columns = [column.name for column in (*task.images, *task.captions)]
+    table = dataset.manifest.tables["samples"]
+    for number in range(len(table)) if files is None else files:
+        file = table[number]
+        for batch in dataset.file_batches(file.path, ["sample_id", *columns], ROWS):
+            values = {name: batch.column(name).to_pylist() for name in columns}
+            yield NumberedRows(
+                ids=batch.column("sample_id").to_pylist(),
+                images=_numbers([values[column.name] for column in task.images], images),
+                captions=_numbers([values[column.name] for column in task.captions], captions),
+            )
+
+
+def _numbers(columns: list[list[str | None]], known: dict[str | None, int]) -> NDArray[np.int64]:
+    return np.array(
+        [[known.get(value, MISSING) for value in column] for column in columns], dtype=np.int64
+    ).T

@@ -1,0 +1,238 @@
+"""Reads, decodes and prepares the images of a dataset, in worker processes ahead of the model.
+
+Workers read the row groups of their batches themselves and hand over finished batches in shared
+memory; for a GPU they are pinned on the way.
+"""
+
+import contextlib
+import dataclasses
+import io
+import multiprocessing
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from eqforge.evaluation.scoring.image_batches import Batch, damaged
+from eqforge.models.scorer import Picture
+from eqforge.schemas import storage
+from eqforge.schemas.errors import BuildError, InputError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Failure:
+    """Why an image has no score: its number, a reason of FAILURE_REASONS and a detail."""
+
+    image: int
+    reason: str
+    detail: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Prepared:
+    """A batch that a model can take.
+
+    Attributes:
+      unit: the piece of work it belongs to.
+      images: the numbers of those images that could be prepared.
+      inputs: what the model takes: one tensor of them all where they have one shape, else a list.
+      failures: of the others.
+    """
+
+    unit: int
+    images: list[int]
+    inputs: Any
+    failures: list[Failure]
+
+    def pin_memory(self) -> "Prepared":
+        """Returns the batch in pinned memory; torch's loader asks for it."""
+        if isinstance(self.inputs, list):
+            return self
+        return dataclasses.replace(self, inputs=self.inputs.pin_memory())
+
+
+def decode(data: bytes, max_pixels: int) -> NDArray[np.uint8]:
+    """Decodes an encoded image to RGB, uint8 of shape (height, width, 3).
+
+    Raises:
+      OverflowError: it has more than `max_pixels` pixels.
+      OSError, ValueError, SyntaxError: it cannot be decoded.
+    """
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        # Pillow warns of large images when it opens them; the limit of pixels is checked here.
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        try:
+            opened = Image.open(io.BytesIO(data))
+        except Image.DecompressionBombError as error:
+            raise OverflowError(str(error)) from error
+        with opened as image:
+            if image.width * image.height > max_pixels:
+                raise OverflowError(f"{image.width} x {image.height} pixels")
+            return np.asarray(image.convert("RGB"))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Preparation:
+    """Makes batches ready for a model, wherever it is sent.
+
+    Attributes:
+      batches: the batches; this object is a map-style dataset of torch over them.
+      prepare: turns one picture into what the model takes.
+      reads_pixels: whether it looks at the pixels.
+      max_pixels: images of more pixels are refused undecoded.
+    """
+
+    batches: Sequence[Batch]
+    prepare: Callable[[Picture], Any]
+    reads_pixels: bool
+    max_pixels: int
+
+    def __len__(self) -> int:
+        """Returns how many batches there are."""
+        return len(self.batches)
+
+    def __getitem__(self, number: int) -> Prepared:
+        """Returns a batch, ready; an image that cannot be used takes no other along.
+
+        Raises:
+          InputError: a file is missing or damaged.
+        """
+        batch = self.batches[number]
+        numbers: list[int] = []
+        inputs: list[Any] = []
+        failures: list[Failure] = []
+        for image, key, data in self._rows(batch):
+            try:
+                inputs.append(self._prepare(key, data))
+                numbers.append(image)
+            except _Unusable as error:
+                failures.append(Failure(image=image, reason=error.reason, detail=error.detail))
+        return Prepared(unit=batch.unit, images=numbers, inputs=_stacked(inputs), failures=failures)
+
+    def _rows(self, batch: Batch) -> Iterator[tuple[int, str, bytes | None]]:
+        columns = ["image_id", "image"] if self.reads_pixels else ["image_id"]
+        for piece in batch.pieces:
+            table = _GROUPS.read(piece.url, piece.group, columns)
+            rows = table.take(pa.array(piece.rows)).to_pylist()
+            for image, row in zip(piece.images.tolist(), rows, strict=True):
+                yield image, row["image_id"], (row.get("image") or {}).get("bytes")
+
+    def _prepare(self, key: str, data: bytes | None) -> Any:
+        pixels = None
+        if self.reads_pixels:
+            try:
+                pixels = decode(data or b"", self.max_pixels)
+            except OverflowError as error:
+                raise _Unusable("too_many_pixels", error) from error
+            except (OSError, ValueError, SyntaxError, EOFError) as error:
+                raise _Unusable("undecodable_image", error) from error
+        try:
+            return self.prepare(Picture(key=key, pixels=pixels))
+        except ValueError as error:
+            raise _Unusable("unusable_image", error) from error
+
+
+class _Unusable(Exception):
+    def __init__(self, reason: str, error: Exception) -> None:
+        super().__init__(reason)
+        self.reason, self.detail = reason, f"{type(error).__name__}: {error}"[:200]
+
+
+def _stacked(inputs: list[Any]) -> Any:
+    import torch
+
+    shapes = {getattr(one, "shape", None) for one in inputs}
+    if len(shapes) != 1 or not isinstance(inputs[0], np.ndarray):
+        return inputs
+    return torch.from_numpy(np.stack(inputs))
+
+
+class _Groups:
+    """The row group that was read last, in each process its own."""
+
+    def __init__(self) -> None:
+        self._key: Any = None
+        self._table: pa.Table | None = None
+
+    def read(self, url: str, group: int, columns: list[str]) -> pa.Table:
+        key = (url, group, tuple(columns))
+        if self._table is None or self._key != key:
+            self._table = None
+            system, place = storage.locate(url)
+            try:
+                with system.open(place, "rb") as stream, pq.ParquetFile(stream) as parquet:
+                    self._table = parquet.read_row_group(group, columns)
+            except (OSError, pa.ArrowException) as error:
+                raise damaged(url, error) from error
+            self._key = key
+        return self._table
+
+
+_GROUPS = _Groups()
+
+
+def process_context() -> Any:
+    """Returns what starts processes: copies of one that has loaded the libraries and done nothing.
+
+    A copy of this process would hold its threads' locks and its handle of the GPU.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["torch", "transformers", __name__])
+    return context
+
+
+@contextlib.contextmanager
+def plain_errors() -> Iterator[None]:
+    """Takes a worker's traceback, which torch puts there, out of an InputError from within."""
+    try:
+        yield
+    except InputError as error:
+        text = str(error).strip().splitlines()[-1]
+        raise InputError(text.partition("InputError: ")[2] or text) from error
+
+
+def prepared_batches(
+    preparation: Preparation, workers: int, prefetch: int, device: str
+) -> Iterator[Prepared]:
+    """Yields the batches in order, prepared by worker processes or, with none, in this one.
+
+    Args:
+      preparation: the batches.
+      workers: processes; each prepares `prefetch` batches ahead.
+      prefetch: at least 1.
+      device: of the model; for a GPU batches are pinned.
+
+    Raises:
+      InputError: a file is missing or damaged.
+      BuildError: a worker was killed.
+    """
+    from torch.utils.data import DataLoader
+
+    if workers == 0:
+        yield from (preparation[number] for number in range(len(preparation)))
+        return
+    loader: Any = DataLoader(
+        preparation,  # type: ignore[arg-type, unused-ignore]
+        batch_size=None,
+        shuffle=False,
+        num_workers=workers,
+        prefetch_factor=prefetch,
+        pin_memory=device.startswith("cuda"),
+        multiprocessing_context=process_context(),
+    )
+    try:
+        with plain_errors():
+            yield from loader
+    except RuntimeError as error:
+        if "DataLoader worker" not in str(error):
+            raise
+        raise BuildError(
+            "a process that prepares images was killed, perhaps for want of memory (in a container "
+            "of /dev/shm): lower --workers, --prefetch or --image-batch, and run again to go on"
+        ) from error

@@ -1,0 +1,203 @@
+"""Scores a dataset: index, work, tables, manifest, in this order; a killed run goes on."""
+
+import dataclasses
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from eqforge.evaluation.scoring.candidates import candidate_pairs
+from eqforge.evaluation.scoring.folder import Folder, Gathered
+from eqforge.evaluation.scoring.gather_crossed import gather_grid, gather_vectors
+from eqforge.evaluation.scoring.gather_samples import cosines, gather_samples, logits
+from eqforge.evaluation.scoring.header import make_header
+from eqforge.evaluation.scoring.image_batches import Batch, cut_batches
+from eqforge.evaluation.scoring.index import Index, Pairs, make_index, make_pairs
+from eqforge.evaluation.scoring.pictures import Failure
+from eqforge.evaluation.scoring.processes import run_processes, share
+from eqforge.evaluation.scoring.progress import Progress
+from eqforge.evaluation.scoring.settings import ScoreSettings
+from eqforge.evaluation.scoring.tasks import Task, task_of
+from eqforge.evaluation.scoring.work import (
+    Job,
+    done,
+    make_map,
+    note_name,
+    read_failures,
+    run_job,
+)
+from eqforge.models.own import load_model
+from eqforge.models.pretrained import import_torch
+from eqforge.models.scorer import DualEncoder, Scorer
+from eqforge.schemas import storage
+from eqforge.schemas.dataset import Dataset, open_dataset
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import fingerprint
+from eqforge.schemas.score_tables import FILE_NAME, ScoresManifest, open_scores
+from eqforge.schemas.score_tables import to_json as scores_json
+
+_UNIT_BATCHES = 4
+
+
+def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> ScoresManifest:
+    """Scores a dataset with a model and returns the manifest of the scores.
+
+    Args:
+      settings: what is scored, with what, and where the scores go.
+      scorer: the model, already loaded, of a caller who scores in one process; None loads what
+        the settings name.
+
+    Raises:
+      InputError: dataset, model or settings cannot be used, the folder holds something else, or
+        not one image could be scored.
+      BuildError: memory did not suffice, or a process was killed; the next run goes on.
+      MissingExtra: a package is not installed.
+    """
+    import_torch()
+    dataset = open_dataset(settings.dataset)
+    task = task_of(dataset, settings.task)
+    devices = settings.all_devices()
+    if scorer is None:
+        # With several processes each loads its own; here the model is only looked at.
+        scorer = load_model(settings.model, "cpu" if len(devices) > 1 else devices[0])
+    _check(settings, task, scorer)
+    index = make_index(dataset, task, settings.more_captions())
+    if not index.images:
+        raise InputError(
+            f"{dataset.folder}: no sample names an image; build the dataset with --images FOLDER"
+        )
+    header = make_header(dataset, task, scorer, settings)
+    folder = settings.output
+    if (folder / FILE_NAME).exists():
+        return _finished(folder, header)
+    work = folder / "_work"
+    pairs = None
+    if not isinstance(scorer, DualEncoder):
+        pairs = _pairs(dataset, task, index, settings, header)
+    _begin(work, header, index)
+    if pairs is not None:
+        pairs.save(work)
+        make_map(work, "values", (pairs.count,))
+    units = 1 if task.crossed and pairs is not None else _UNIT_BATCHES
+    batches, missing = cut_batches(dataset, index.image_numbers(), settings.image_batch, units)
+    _do(work, batches, index, settings, scorer, devices)
+    numbers = index.image_numbers()
+    failures = {one.image: one for one in read_failures(work)} | {
+        numbers[image]: Failure(
+            image=numbers[image], reason="missing_image", detail="not in the table of images"
+        )
+        for image in missing
+    }
+    if len(failures) == len(index.images):
+        first = failures[min(failures)]
+        raise InputError(
+            f"not one of {len(failures)} images could be scored; {index.images[first.image]}: "
+            f"{first.reason}, {first.detail}"
+        )
+    gathered = _gather(
+        Folder(output=str(folder), index=index, failures=failures),
+        (work, dataset, task, pairs),
+        header,
+    )
+    manifest = dataclasses.replace(header, tables=gathered.tables, counts=gathered.counts)
+    storage.write_bytes(str(folder / FILE_NAME), scores_json(manifest))
+    shutil.rmtree(work)
+    return manifest
+
+
+def _check(settings: ScoreSettings, task: Task, scorer: Scorer) -> None:
+    """Refuses settings that would change nothing."""
+    if settings.captions is not None and not task.crossed:
+        raise InputError(
+            f"--captions: the task {task.name} scores the captions of its samples alone"
+        )
+    if settings.candidates is not None and (not task.crossed or isinstance(scorer, DualEncoder)):
+        raise InputError(
+            "--candidates: for a model that reads image and caption together, where everything is "
+            "compared with everything"
+        )
+
+
+def _finished(folder: Path, header: ScoresManifest) -> ScoresManifest:
+    found = open_scores(str(folder)).manifest
+    if dataclasses.replace(found, counts={}, tables={}) != header:
+        raise InputError(
+            f"{folder}: holds the scores of {found.dataset!r} by {found.model.name}, or of other "
+            "settings or versions; name another --output, or delete the folder"
+        )
+    print(f"{folder}: already scored", file=sys.stderr)
+    return found
+
+
+def _begin(work: Path, header: ScoresManifest, index: Index) -> None:
+    """Makes the folder of work, or checks that what is in it belongs to the same scores."""
+    plan = work / "plan.json"
+    wanted = msgspec.json.encode([fingerprint(msgspec.to_builtins(header)), index.digest()])
+    if plan.exists():
+        if plan.read_bytes() != wanted:
+            raise InputError(
+                f"{work.parent}: holds the unfinished scores of another dataset, model or setting; "
+                "name another --output, or delete the folder"
+            )
+        return
+    if work.parent.exists() and any(work.parent.iterdir()) and not work.exists():
+        raise InputError(f"{work.parent}: holds other files; name an empty folder")
+    (work / "done").mkdir(parents=True, exist_ok=True)
+    storage.write_bytes(str(plan), wanted)
+
+
+def _pairs(
+    dataset: Dataset, task: Task, index: Index, settings: ScoreSettings, header: ScoresManifest
+) -> Pairs:
+    if settings.candidates is None:
+        return make_pairs(dataset, task, index)
+    folder = str(settings.candidates)
+    return candidate_pairs(folder, header.dataset_sha256, index, settings.top)
+
+
+def _do(
+    work: Path,
+    batches: Sequence[Batch],
+    index: Index,
+    settings: ScoreSettings,
+    scorer: Scorer,
+    devices: Sequence[str],
+) -> None:
+    """Does all units that are not done yet."""
+    sizes, before = settings.sizes(), done(work)
+    count = -(-len(index.captions) // sizes.caption_unit) if isinstance(scorer, DualEncoder) else 0
+    captions = [unit for unit in range(count) if note_name("captions", unit) not in before]
+    left = [batch for batch in batches if note_name("images", batch.unit) not in before]
+    total = count + len({batch.unit for batch in batches})
+    progress = Progress(total, len(before), "parts")
+    job = Job(
+        folder=work,
+        batches=left,
+        caption_units=captions,
+        captions=index.captions,
+        images=len(index.images),
+        sizes=sizes,
+        device=devices[0],
+        autocast=settings.autocast is not None,
+        workers=settings.workers,
+        prefetch=settings.prefetch,
+        max_pixels=settings.max_pixels,
+    )
+    if len(devices) > 1:
+        run_processes(settings.model, share(job, devices), progress.show)
+    else:
+        for number, _ in enumerate(run_job(job, scorer), start=len(before) + 1):
+            progress.show(number)
+    progress.close()
+
+
+def _gather(
+    folder: Folder, made: tuple[Path, Dataset, Task, Pairs | None], header: ScoresManifest
+) -> Gathered:
+    work, dataset, task, pairs = made
+    if task.crossed:
+        return gather_vectors(folder, work) if pairs is None else gather_grid(folder, work, pairs)
+    values = cosines(work) if pairs is None else logits(work, pairs)
+    return gather_samples(folder, dataset, task, values, header)

@@ -1,0 +1,120 @@
+"""The settings of `eqforge score`."""
+
+import dataclasses
+from pathlib import Path
+from typing import Literal
+
+import tyro
+
+from eqforge.evaluation.scoring.work import BatchSizes
+from eqforge.models.own import device_of
+from eqforge.schemas.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class ScoreSettings:
+    """Score the images and captions of a dataset with a model: each image and caption once."""
+
+    dataset: tyro.conf.Positional[str]
+    """Folder or URL of the dataset."""
+
+    model: str
+    """KIND:MODEL, where MODEL is a folder that transformers saved, or ID@COMMIT on the Hugging Face
+    hub. Dual encoders: clip, siglip, align, altclip, groupvit, flava, blip-itc, open-clip. Fusion
+    encoders: blip-itm, blip2-itm, vilt, lxmert, oscar. A published matrix: matrix. Your own:
+    python:MODULE:FACTORY. Options follow after commas, such as ,precision=bfloat16."""
+
+    output: Path
+    """Folder the scores are written into; a run that was stopped goes on there."""
+
+    task: str | None = None
+    """What is scored: pairs, hard-positives, retrieval-perturbations, simat or retrieval; by
+    default what the dataset's tables are made for."""
+
+    devices: tuple[str, ...] = ()
+    """Devices as torch names them, such as cuda:0 cuda:1; each has a process. The default is the
+    model's own option, or the CPU."""
+
+    processes: int = 1
+    """Processes of each device; on a CPU each computes with one thread."""
+
+    workers: int = 2
+    """Processes that decode and prepare images, for each process that computes; 0 for none."""
+
+    prefetch: int = 2
+    """Batches that each worker prepares ahead."""
+
+    image_batch: int = 64
+    """Images encoded together; with the model this bounds the memory."""
+
+    caption_batch: int = 128
+    """Captions encoded together."""
+
+    pair_batch: int = 64
+    """Images and captions that a fusion encoder reads together."""
+
+    autocast: Literal["bf16"] | None = None
+    """Compute in bfloat16 where torch holds that safe; scores stay in float32."""
+
+    captions: Path | None = None
+    """Text file with captions to be encoded as well, a line each, where vectors are written."""
+
+    candidates: Path | None = None
+    """Folder of a dual encoder's vectors of the dataset: where everything is compared with
+    everything, a fusion encoder reads only what these put first."""
+
+    top: int = 128
+    """Captions of each image, and images of each caption, that are candidates."""
+
+    max_pixels: int = 2**26
+    """Images of more pixels are refused."""
+
+    def __post_init__(self) -> None:
+        """Checks the numbers.
+
+        Raises:
+          InputError: one of them is too small.
+        """
+        for name in (
+            "processes",
+            "prefetch",
+            "image_batch",
+            "caption_batch",
+            "pair_batch",
+            "top",
+            "max_pixels",
+        ):
+            if getattr(self, name) < 1:
+                flag = name.replace("_", "-")
+                raise InputError(f"--{flag} {getattr(self, name)}: expected at least 1")
+        if self.workers < 0:
+            raise InputError(f"--workers {self.workers}: expected 0 or more")
+
+    def all_devices(self) -> tuple[str, ...]:
+        """Returns the device of every process.
+
+        Raises:
+          InputError: the model is not named as expected.
+        """
+        own = self.devices or (device_of(self.model) or "cpu",)
+        return tuple(device for device in own for _ in range(self.processes))
+
+    def sizes(self) -> BatchSizes:
+        """Returns how much is done at a time."""
+        return BatchSizes(
+            images=self.image_batch, captions=self.caption_batch, pairs=self.pair_batch
+        )
+
+    def more_captions(self) -> tuple[str, ...]:
+        """Returns the captions of the file, where one is named.
+
+        Raises:
+          InputError: it cannot be read.
+        """
+        if self.captions is None:
+            return ()
+        try:
+            lines = self.captions.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"--captions {self.captions}: cannot be read: {error}") from error
+        return tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))

@@ -1,0 +1,136 @@
+"""What is scored of a dataset: which images with which captions, by the columns of its tables."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import pyarrow.parquet as pq
+from pyarrow import ArrowException
+
+from eqforge.schemas import storage
+from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Column:
+    """A column of a table: ids of images, or texts."""
+
+    table: str
+    name: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Task:
+    """What belongs together.
+
+    Attributes:
+      name: its name.
+      images: columns of image ids.
+      captions: columns of texts.
+      crossed: whether everything is compared with everything; otherwise the images of a row of
+        `samples` with the captions of the same row, in the order of the columns.
+      meaning: one sentence for the manual.
+    """
+
+    name: str
+    images: tuple[Column, ...]
+    captions: tuple[Column, ...]
+    crossed: bool
+    meaning: str
+
+    def tables(self) -> Mapping[str, tuple[str, ...]]:
+        """Returns the columns by table, tables and columns in order."""
+        found: dict[str, dict[str, None]] = {}
+        for column in (*self.images, *self.captions):
+            found.setdefault(column.table, {})[column.name] = None
+        return {table: tuple(names) for table, names in found.items()}
+
+
+def _of(table: str, *names: str) -> tuple[Column, ...]:
+    return tuple(Column(table=table, name=name) for name in names)
+
+
+TASKS: Final[Mapping[str, Task]] = {
+    task.name: task
+    for task in (
+        Task(
+            name="pairs",
+            images=_of("samples", "image_0_id", "image_1_id"),
+            captions=_of("samples", "caption_0", "caption_1"),
+            crossed=False,
+            meaning="Two images and two captions, four scores a sample.",
+        ),
+        Task(
+            name="hard-positives",
+            images=_of("samples", "image_id"),
+            captions=_of("samples", "caption", "hard_positive", "hard_negative"),
+            crossed=False,
+            meaning="An image with its caption, the hard positive and the hard negative.",
+        ),
+        Task(
+            name="retrieval-perturbations",
+            images=_of("captions", "image_id"),
+            captions=(*_of("captions", "caption"), *_of("samples", "perturbed_caption")),
+            crossed=True,
+            meaning="Every image with every caption, perturbed ones included.",
+        ),
+        Task(
+            name="simat",
+            images=_of("gallery", "image_id"),
+            captions=(
+                *_of("captions", "caption", "subject", "relation", "object"),
+                *_of("samples", "source_word", "target_word"),
+            ),
+            crossed=True,
+            meaning="The crops, the captions of the triplets, and the words by themselves.",
+        ),
+        Task(
+            name="retrieval",
+            images=_of("retrieval", "image_id"),
+            captions=_of("retrieval", "caption"),
+            crossed=True,
+            meaning="Every image with every caption, 4 to 8 of them its own.",
+        ),
+    )
+}
+"""By name. The first whose columns a dataset has is the dataset's task."""
+
+
+def task_of(dataset: Dataset, name: str | None = None) -> Task:
+    """Returns the task that is asked for, or the one that the dataset's tables are made for.
+
+    Raises:
+      InputError: there is no such task, or the dataset has not its columns, or no images at all.
+    """
+    if name is not None and name not in TASKS:
+        raise InputError(f"--task {name}: expected one of {', '.join(TASKS)}")
+    wanted = TASKS.values() if name is None else [TASKS[name]]
+    found = {table: set(_columns(dataset, table)) for table in dataset.manifest.tables}
+    for task in wanted:
+        tables = task.tables()
+        if all(found.get(table, set()).issuperset(names) for table, names in tables.items()):
+            _check_images(dataset)
+            return task
+    shown = "; ".join(f"{table}: {', '.join(sorted(found[table]))}" for table in sorted(found))
+    raise InputError(
+        f"{dataset.folder}: the dataset {dataset.manifest.dataset!r} has no images and captions to "
+        f"be scored for {' or '.join(task.name for task in wanted)}; its columns are {shown}"
+    )
+
+
+def _check_images(dataset: Dataset) -> None:
+    if not dataset.manifest.tables.get("images"):
+        raise InputError(
+            f"{dataset.folder}: the dataset holds no images; build it with --images FOLDER"
+        )
+
+
+def _columns(dataset: Dataset, table: str) -> Iterator[str]:
+    for file in dataset.manifest.tables[table][:1]:
+        system, place = storage.locate(dataset.url(file.path))
+        try:
+            with system.open(place, "rb") as stream:
+                yield from pq.read_schema(stream).names
+        except (OSError, ArrowException) as error:
+            raise InputError(f"{dataset.url(file.path)}: cannot be read: {error}") from error

@@ -1,0 +1,246 @@
+"""The pieces of work of a run, and the files on disk that processes fill piece by piece.
+
+Vectors and scores lie in files that are mapped into memory, with a place for every image, caption
+or pair. When a piece is done its place is written through to the disk, and then a note of it, so a
+run that is killed at any moment goes on behind the last note, and ends with the same bytes.
+"""
+
+import contextlib
+import dataclasses
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.evaluation.scoring.batches import encode_captions, encode_images, score_pairs
+from eqforge.evaluation.scoring.image_batches import Batch
+from eqforge.evaluation.scoring.index import load_pairs
+from eqforge.evaluation.scoring.pictures import (
+    Failure,
+    Preparation,
+    Prepared,
+    prepared_batches,
+)
+from eqforge.models.scorer import DualEncoder, Scorer, SendsPreparer
+from eqforge.schemas import storage
+from eqforge.schemas.errors import BuildError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class BatchSizes:
+    """How much is done at a time; with the model it decides how much memory is needed.
+
+    Attributes:
+      images: images that are encoded together.
+      captions: captions that are encoded together.
+      pairs: images and captions that are read together, by a model that does so.
+    """
+
+    images: int
+    captions: int
+    pairs: int
+
+    @property
+    def caption_unit(self) -> int:
+        """Captions of a piece of work."""
+        return 16 * self.captions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Job:
+    """What one process does.
+
+    Attributes:
+      folder: where the mapped files and the notes are.
+      batches: of images, whole units.
+      caption_units: numbers of the units of captions.
+      captions: all texts by number.
+      images: how many images there are.
+      sizes: of the batches.
+      device: of the model, as torch names it.
+      autocast: whether the model computes in bfloat16 where torch holds that safe.
+      workers: processes that prepare images.
+      prefetch: batches that each of them prepares ahead.
+      max_pixels: images of more pixels are refused.
+    """
+
+    folder: Path
+    batches: Sequence[Batch]
+    caption_units: Sequence[int]
+    captions: Sequence[str]
+    images: int
+    sizes: BatchSizes
+    device: str
+    autocast: bool
+    workers: int
+    prefetch: int
+    max_pixels: int
+
+
+class Note(msgspec.Struct, frozen=True):
+    """What is noted of a unit that is done: the failures of its images."""
+
+    failures: list[Failure]
+
+
+def note_name(kind: str, unit: int) -> str:
+    """Returns the name of a unit's note; `kind` is `images` or `captions`."""
+    return f"{kind}-{unit:06d}.json"
+
+
+def done(folder: Path) -> set[str]:
+    """Returns the names of the notes there are."""
+    return {path.name for path in (folder / "done").glob("*.json")}
+
+
+def read_failures(folder: Path) -> list[Failure]:
+    """Returns the failures of all units, by the images' numbers."""
+    notes = (path.read_bytes() for path in sorted((folder / "done").glob("*.json")))
+    found = [one for note in notes for one in msgspec.json.decode(note, type=Note).failures]
+    return sorted(found, key=lambda failure: failure.image)
+
+
+def _finish(folder: Path, kind: str, unit: int, failures: list[Failure], *maps: Any) -> None:
+    for mapped in maps:
+        if mapped is not None:
+            mapped.flush()
+    place = str(folder / "done" / note_name(kind, unit))
+    storage.write_bytes(place, msgspec.json.encode(Note(failures=failures)))
+
+
+def run_job(job: Job, scorer: Scorer) -> Iterator[str]:
+    """Does the work of one process; yields the name of every unit's note when it is written.
+
+    Raises:
+      InputError: a file of the dataset is missing or damaged.
+      BuildError: memory did not suffice, or a worker was killed.
+    """
+    import torch
+
+    kind = job.device.partition(":")[0]
+    autocast: Any = contextlib.nullcontext()
+    if job.autocast:
+        autocast = torch.autocast(kind, dtype=torch.bfloat16)
+    try:
+        with _exact(torch, kind), autocast:
+            if isinstance(scorer, DualEncoder):
+                yield from _encode_captions(job, scorer)
+            yield from _go_through_images(job, scorer)
+    except torch.OutOfMemoryError as error:
+        raise BuildError(
+            f"{job.device}: out of memory; lower --image-batch, --caption-batch or --pair-batch "
+            "and name another --output, for they can change a score's last bits"
+        ) from error
+
+
+@contextlib.contextmanager
+def _exact(torch: Any, kind: str) -> Iterator[None]:
+    """Has torch compute in float32 proper, and the same bits every time, within the body."""
+    before = torch.get_num_threads()
+    if kind == "cpu":
+        # How a CPU divides a sum among threads changes its last bits.
+        torch.set_num_threads(1)
+    try:
+        # By default convolutions on a GPU round to ten bits, by whichever method was fastest.
+        with torch.backends.cudnn.flags(
+            enabled=True, benchmark=False, deterministic=True, allow_tf32=False
+        ):
+            yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _encode_captions(job: Job, scorer: DualEncoder) -> Iterator[str]:
+    size = job.sizes.caption_unit
+    for unit in job.caption_units:
+        part = slice(unit * size, (unit + 1) * size)
+        found = encode_captions(scorer, job.captions[part], job.sizes.captions)
+        vectors = make_map(job.folder, "caption_vectors", (len(job.captions), found.shape[1]))
+        vectors[part] = found
+        _finish(job.folder, "captions", unit, [], vectors)
+        yield note_name("captions", unit)
+
+
+def _go_through_images(job: Job, scorer: Scorer) -> Iterator[str]:
+    if not job.batches:
+        return
+    sends = isinstance(scorer, SendsPreparer)
+    preparation = Preparation(
+        batches=job.batches,
+        prepare=scorer.preparer if isinstance(scorer, SendsPreparer) else scorer.prepare,
+        reads_pixels=scorer.reads_pixels,
+        max_pixels=job.max_pixels,
+    )
+    workers = job.workers if sends else 0
+    take = _Vectors(job, scorer) if isinstance(scorer, DualEncoder) else _Scores(job, scorer)
+    failures: list[Failure] = []
+    batches = prepared_batches(preparation, workers, job.prefetch, job.device)
+    for number, prepared in enumerate(batches):
+        failures += [*prepared.failures, *(take(prepared) if prepared.images else ())]
+        last = number + 1 == len(job.batches) or job.batches[number + 1].unit != prepared.unit
+        if last:
+            _finish(job.folder, "images", prepared.unit, failures, take.map)
+            failures = []
+            yield note_name("images", prepared.unit)
+
+
+class _Vectors:
+    """Puts the vectors of a batch of images into their places."""
+
+    def __init__(self, job: Job, scorer: Scorer) -> None:
+        self.map: Any = None
+        self._job, self._scorer = job, scorer
+
+    def __call__(self, prepared: Prepared) -> Iterator[Failure]:
+        job = self._job
+        found = encode_images(self._scorer, prepared.inputs, job.sizes.images)
+        vectors = np.stack([np.asarray(vector, dtype=np.float32) for vector in found])
+        if self.map is None:
+            self.map = make_map(job.folder, "image_vectors", (job.images, vectors.shape[1]))
+        self.map[prepared.images] = vectors
+        for image, vector in zip(prepared.images, vectors, strict=True):
+            if not np.isfinite(vector).all():
+                yield Failure(image=image, reason="not_finite", detail="the image's vector")
+
+
+class _Scores:
+    """Puts the scores of a batch of images with their captions into their places."""
+
+    def __init__(self, job: Job, scorer: Scorer) -> None:
+        self.map = open_map(job.folder, "values")
+        self._job, self._scorer, self._pairs = job, scorer, load_pairs(job.folder)
+
+    def __call__(self, prepared: Prepared) -> Iterator[Failure]:
+        sizes = self._job.sizes
+        states = encode_images(self._scorer, prepared.inputs, sizes.images)
+        found = score_pairs(
+            self._scorer, prepared.images, states, self._pairs, self._job.captions, sizes.pairs
+        )
+        for image, logits in zip(prepared.images, found, strict=True):
+            start = self._pairs.starts[image]
+            self.map[start : start + len(logits)] = logits
+        return iter(())
+
+
+def make_map(folder: Path, name: str, shape: tuple[int, ...]) -> Any:
+    """Maps a file of float32 of a shape; where there is none yet it is made, of zeros."""
+    path = folder / f"{name}.npy"
+    if not path.exists():
+        temporary = folder / f".{name}-{uuid.uuid4().hex}.npy"
+        np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=shape).flush()
+        # Of several processes one makes it: a link, unlike a renaming, replaces nothing.
+        with contextlib.suppress(FileExistsError):
+            os.link(temporary, path)
+        temporary.unlink()
+    return open_map(folder, name)
+
+
+def open_map(folder: Path, name: str, mode: str = "r+") -> Any:
+    """Maps a file that make_map made."""
+    mapped: NDArray[np.float32] = np.lib.format.open_memmap(folder / f"{name}.npy", mode=mode)
+    return mapped

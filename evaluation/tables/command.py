@@ -1,0 +1,146 @@
+"""The command `eqforge metrics`: scores in, the papers' tables out."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+import tyro
+
+from eqforge.evaluation.tables.answers_task import AnswerRules, answers_report, is_answered
+from eqforge.evaluation.tables.boundary_task import boundary_report
+from eqforge.evaluation.tables.eqben import EqbenVector, eqben_report
+from eqforge.evaluation.tables.gallery import has_gallery
+from eqforge.evaluation.tables.gap_task import gap_report
+from eqforge.evaluation.tables.render import (
+    FORMATS,
+    as_comparisons,
+    as_csv,
+    as_json,
+    as_latex,
+    as_text,
+)
+from eqforge.evaluation.tables.report import Report, Rules
+from eqforge.evaluation.tables.retrieval_contest import RetrievalRules
+from eqforge.evaluation.tables.retrieval_task import retrieval_report
+from eqforge.evaluation.tables.sample_judges import FILE_TASKS, TASKS
+from eqforge.evaluation.tables.sample_tasks import (
+    SampleRules,
+    files_report,
+    samples_report,
+    task_of,
+)
+from eqforge.evaluation.tables.settings import MetricsSettings
+from eqforge.evaluation.tables.simat_data import is_simat
+from eqforge.evaluation.tables.simat_task import SimatRules, simat_report
+from eqforge.schemas import storage
+from eqforge.schemas.dataset import open_dataset
+from eqforge.schemas.errors import EqforgeError, InputError
+
+FILES = {
+    "metrics.json": as_json,
+    "metrics.csv": as_csv,
+    "comparisons.csv": as_comparisons,
+    "metrics.tex": as_latex,
+    "metrics.txt": as_text,
+}
+"""What is written, and how it is set."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measures what the command line names; returns the exit status.
+
+    Returns:
+      0, or 2 for input that cannot be measured.
+    """
+    try:
+        settings = tyro.cli(MetricsSettings, args=argv, prog="eqforge metrics")
+        return metrics_command(settings)
+    except EqforgeError as error:
+        print(f"eqforge metrics: {error}", file=sys.stderr)
+        return 2
+
+
+def metrics_command(settings: MetricsSettings) -> int:
+    """Writes the table where a folder is named, and prints it; returns 0.
+
+    Raises:
+      EqforgeError: the input cannot be measured, the folder cannot be written, or a package is
+        missing.
+    """
+    if not settings.paths:
+        raise InputError("name what to measure; eqforge metrics --help says how")
+    report = _report(settings)
+    # Written first: whoever reads what is printed, such as `head`, may stop reading.
+    if settings.output is not None:
+        _write(report, str(settings.output))
+    print(FORMATS[settings.show](report), end="" if settings.show != "text" else "\n")
+    return 0
+
+
+def _write(report: Report, folder: str) -> None:
+    for name, write in FILES.items():
+        url = storage.join(folder, name)
+        try:
+            storage.write_bytes(url, (write(report).rstrip("\n") + "\n").encode())
+        except OSError as error:
+            raise InputError(f"--output {folder}: cannot be written: {error}") from error
+
+
+def _report(settings: MetricsSettings) -> Report:
+    rules = Rules(ties=settings.ties, seed=settings.seed, resamples=settings.resamples)
+    if settings.format != "dataset":
+        settings.check_read(settings.format)
+    if settings.format == "eqben":
+        vectors = [EqbenVector(path=p, shuffled=settings.shuffled) for p in settings.paths]
+        return eqben_report(vectors, rules, settings.clusters)
+    if settings.format == "boundaries":
+        return boundary_report(settings.paths, rules, allow_missing=settings.allow_missing)
+    if settings.format == "gap":
+        if len(settings.paths) != 2:
+            raise InputError("--format gap takes two metrics.json: in the domain, and out of it")
+        return gap_report(*settings.paths)
+    of_samples = SampleRules(
+        rules=rules,
+        by=settings.by,
+        cluster=settings.cluster,
+        quantity=settings.quantity,
+        allow_missing=settings.allow_missing,
+    )
+    if settings.format in FILE_TASKS:
+        return files_report(FILE_TASKS[settings.format], settings.paths, of_samples)
+    return _of_dataset(settings, rules, of_samples)
+
+
+def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: SampleRules) -> Report:
+    dataset, scores = open_dataset(str(settings.paths[0])), settings.paths[1:]
+    if not scores:
+        raise InputError(f"name scores of {settings.paths[0]} after it; eqforge score makes them")
+    if is_answered(dataset) and all(path.suffix == ".jsonl" for path in scores):
+        settings.check_read("answers")
+        answers = AnswerRules(
+            rules=rules, tokenizer=settings.tokenizer, allow_missing=settings.allow_missing
+        )
+        return answers_report(dataset, scores, answers)
+    how = RetrievalRules(rules=rules, mode=settings.mode, allow_missing=settings.allow_missing)
+    if is_simat(dataset):
+        settings.check_read("SIMAT")
+        simat = SimatRules(how=how, lambdas=settings.lambdas, oracle=settings.oracle)
+        cluster = settings.cluster or simat.cluster
+        simat = replace(simat, by=settings.by or simat.by, cluster=cluster)
+        return simat_report(dataset, scores, simat)
+    if has_gallery(dataset):
+        settings.check_read("retrieval" if settings.mode == "corrected" else "paper's retrieval")
+        return retrieval_report(dataset, scores, how, settings.relevance)
+    task = task_of(dataset)
+    if task is None:
+        raise InputError(
+            f"{dataset.folder}: its samples are none of {', '.join(TASKS)}, by their columns"
+        )
+    # The folders of eqforge score say themselves what a score is.
+    asked = task is TASKS["hard-positives"] and not all(path.is_dir() for path in scores)
+    settings.check_read("files of hard positives" if asked else "samples")
+    return samples_report(dataset, task, scores, of_samples)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,176 @@
+"""EqBen's table from its flat vector of scores: four a sample, seven subsets in a fixed order."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.evaluation.metrics.pairs import CHANCE, judge_pairs
+from eqforge.evaluation.statistics.averages import EQBEN_DOMAINS, EQBEN_SIZES, pooled
+from eqforge.evaluation.statistics.bootstrap import Numbers, Resampled
+from eqforge.evaluation.tables.eqben_averages import (
+    MEAN,
+    METRICS,
+    PAPER_AVERAGE,
+    compare_averages,
+    eqben_averages,
+    parts_of,
+)
+from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, measure
+from eqforge.evaluation.tables.several import compare_judged
+from eqforge.evaluation.tables.vectors import read_vector, unshuffle
+from eqforge.schemas.errors import InputError
+
+_ALONE = (
+    "Each sample is a cluster of its own, for a vector says nothing of its videos: with --clusters",
+    "the intervals are wider, as they should be.",
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EqbenVector:
+    """A published or submitted vector.
+
+    Attributes:
+      path: the file.
+      shuffled: its numbers are in the order of EqBen's shuffled files.
+    """
+
+    path: Path
+    shuffled: bool = False
+
+
+def eqben_report(
+    vectors: Sequence[EqbenVector],
+    rules: Rules,
+    clusters: Path | None = None,
+    sizes: Mapping[str, int] = EQBEN_SIZES,
+) -> Report:
+    """Returns EqBen's table of some vectors, the paper's average included.
+
+    Args:
+      vectors: one for each model.
+      rules: how scores become numbers.
+      clusters: text file with the cluster of each sample, a line each; None for none.
+      sizes: samples of each subset, in the vector's order.
+
+    Raises:
+      InputError: a vector has another length, or cannot be read.
+    """
+    named = None if clusters is None else _read_clusters(clusters, sum(sizes.values()))
+    judged = {
+        name: dict(_judge(read_eqben(vector, sizes), named, sizes, rules))
+        for name, vector in zip(_names(vectors), vectors, strict=True)
+    }
+    measures = [
+        found for model, subsets in judged.items() for found in _measures(model, subsets, rules)
+    ]
+    return Report(
+        title=f"EqBen: {sum(sizes.values()):,} samples of {len(sizes)} subsets, in per cent",
+        rules=rules,
+        measures=tuple(measures),
+        comparisons=(*compare_judged(judged, rules), *compare_averages(judged, rules)),
+        notes=_ALONE if clusters is None else (),
+        paper_columns=(
+            *((domain, metric) for domain in EQBEN_DOMAINS for metric in METRICS),
+            (PAPER_AVERAGE, MEAN),
+        ),
+    )
+
+
+def read_eqben(vector: EqbenVector, sizes: Mapping[str, int] = EQBEN_SIZES) -> NDArray[Any]:
+    """Reads a vector as scores [samples, image, caption].
+
+    A sample's four numbers are caption 0 with image 0, 1 with 0, 0 with 1, 1 with 1.
+
+    Raises:
+      InputError: it has another length than four times the samples, or cannot be read.
+    """
+    found = read_vector(vector.path)
+    expected = 4 * sum(sizes.values())
+    if len(found) != expected:
+        parts = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+        raise InputError(
+            f"{vector.path}: expected {expected:,} numbers, four a sample in the order c0i0, c1i0, "
+            f"c0i1, c1i1, of the subsets {parts}; found {len(found):,}"
+        )
+    return (unshuffle(found) if vector.shuffled else found).reshape(-1, 2, 2)
+
+
+def _names(vectors: Sequence[EqbenVector]) -> list[str]:
+    stems = [vector.path.stem for vector in vectors]
+    whole = [str(vector.path) for vector in vectors]
+    if len(set(whole)) < len(whole):
+        raise InputError(f"{max(whole, key=whole.count)}: is named twice")
+    return stems if len(set(stems)) == len(stems) else whole
+
+
+def _read_clusters(path: Path, samples: int) -> NDArray[Any]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    if len(lines) != samples:
+        raise InputError(f"{path}: expected {samples:,} lines, one a sample; found {len(lines):,}")
+    return np.array(lines)
+
+
+def _judge(
+    scores: NDArray[Any], clusters: NDArray[Any] | None, sizes: Mapping[str, int], rules: Rules
+) -> Iterator[tuple[str, Judged]]:
+    start = 0
+    for name, size in sizes.items():
+        part = slice(start, start + size)
+        found = judge_pairs(scores[part], rules.ties)
+        yield (
+            name,
+            Judged(
+                credits={"text": found.text, "image": found.image, "group": found.group},
+                chance=CHANCE,
+                tied=found.tied,
+                clusters=None if clusters is None else clusters[part],
+                expected=size,
+            ),
+        )
+        start += size
+
+
+def _measures(model: str, subsets: Mapping[str, Judged], rules: Rules) -> Iterator[Measure]:
+    found: dict[str, Resampled] = {}
+    for name, judged in subsets.items():
+        found[name], measures = measure(model, name, judged, rules)
+        yield from measures
+    sizes = [judged.expected for judged in subsets.values()]
+    for name, metric, rows in eqben_averages(pooled(found), sizes):
+        of = {subset: judged for subset, judged in subsets.items() if subset in parts_of(name)}
+        chance = CHANCE.get(metric, sum(CHANCE.values()) / len(CHANCE))
+        yield _average(model, name, metric, rows, of, chance)
+
+
+def _average(
+    model: str, subset: str, metric: str, rows: Numbers, of: Mapping[str, Judged], chance: float
+) -> Measure:
+    tied = [judged.tied for judged in of.values() if judged.tied is not None]
+    draws = Resampled(values=rows[:1], draws=rows[1:, None], clusters=0)
+    low, high = draws.interval()
+    return Measure(
+        model=model,
+        subset=subset,
+        metric=metric,
+        value=float(rows[0]),
+        low=low,
+        high=high,
+        chance=chance,
+        expected=sum(judged.expected for judged in of.values()),
+        scored=sum(judged.scored for judged in of.values()),
+        missing=0,
+        clusters=sum(_clusters(judged) for judged in of.values()),
+        ties=float(np.concatenate(tied).mean()),
+    )
+
+
+def _clusters(judged: Judged) -> int:
+    return judged.scored if judged.clusters is None else len(np.unique(judged.clusters))

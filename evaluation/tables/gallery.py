@@ -1,0 +1,104 @@
+"""The galleries of datasets for retrieval: images, their captions, and perturbed captions."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.evaluation.tables.samples import column_names, read_columns
+from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Perturbed:
+    """The captions of one perturbation.
+
+    Attributes:
+      caption_of: which caption each was made from [m].
+      texts: the perturbed captions [m].
+      applied: whether it differs from the caption [m].
+    """
+
+    caption_of: NDArray[np.int64]
+    texts: NDArray[Any]
+    applied: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Gallery:
+    """What is retrieved, in the order of the ids.
+
+    Attributes:
+      entries: ids of the entries [n]; what the captions of one entry share is its image. Texts
+        and ids are Python objects: of a fixed width, one long caption would make all long.
+      image_ids: the image of each entry [n].
+      texts: the captions [m].
+      entry_of: the entry of each caption [m].
+      perturbed: for each perturbation its captions; empty where the dataset has none.
+    """
+
+    entries: NDArray[Any]
+    image_ids: NDArray[Any]
+    texts: NDArray[Any]
+    entry_of: NDArray[np.int64]
+    perturbed: dict[str, Perturbed]
+
+
+def has_gallery(dataset: Dataset) -> bool:
+    """Tells whether a dataset is one for retrieval.
+
+    Raises:
+      InputError: a file is missing or damaged.
+    """
+    if "retrieval" in dataset.manifest.tables:
+        return True
+    return {"caption_id", "perturbation"} <= set(column_names(dataset, "samples"))
+
+
+def read_gallery(dataset: Dataset) -> Gallery:
+    """Reads entries, captions and perturbed captions.
+
+    Raises:
+      InputError: a file is missing or damaged, or an entry has no image.
+    """
+    if "retrieval" in dataset.manifest.tables:
+        table, key, entry = "retrieval", "sample_id", "gallery_id"
+    else:
+        table, key, entry = "captions", "caption_id", "image"
+    found = read_columns(dataset, table, [key, entry, "image_id", "caption"])
+    if not found[key]:
+        raise InputError(f"{dataset.folder}: has no captions to retrieve")
+    if None in found["image_id"]:
+        raise InputError(f"{dataset.folder}: names no images; build it with --images FOLDER")
+    columns = {name: np.array(values, dtype=object) for name, values in found.items()}
+    order = np.argsort(columns[key])
+    columns = {name: values[order] for name, values in columns.items()}
+    entries, first, entry_of = np.unique(columns[entry], return_index=True, return_inverse=True)
+    return Gallery(
+        entries=entries,
+        image_ids=columns["image_id"][first],
+        texts=columns["caption"],
+        entry_of=entry_of.astype(np.int64),
+        perturbed={} if table == "retrieval" else _read_perturbed(dataset, columns[key]),
+    )
+
+
+def _read_perturbed(dataset: Dataset, captions: NDArray[Any]) -> dict[str, Perturbed]:
+    names = ["sample_id", "caption_id", "perturbation", "perturbed_caption", "applied"]
+    found = read_columns(dataset, "samples", names)
+    columns = {name: np.array(values, dtype=object) for name, values in found.items()}
+    order = np.argsort(columns["sample_id"])
+    columns = {name: values[order] for name, values in columns.items()}
+    places = np.searchsorted(captions, columns["caption_id"]).clip(max=len(captions) - 1)
+    if (captions[places] != columns["caption_id"]).any():
+        raise InputError(f"{dataset.folder}: a perturbed caption is of no caption in the dataset")
+    return {
+        str(name): Perturbed(
+            caption_of=places[columns["perturbation"] == name].astype(np.int64),
+            texts=columns["perturbed_caption"][columns["perturbation"] == name],
+            applied=columns["applied"][columns["perturbation"] == name].astype(bool),
+        )
+        for name in np.unique(columns["perturbation"])
+    }

@@ -1,0 +1,153 @@
+"""Reads files of scores that any program wrote, a row a sample."""
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from eqforge.evaluation.tables.sample_scores import SampleScores, checked, rectangle
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.typed_json import decode, read_bytes, read_lines
+
+FILE_SUFFIXES = (".parquet", ".csv", ".jsonl")
+
+
+class _Line(msgspec.Struct):
+    sample_id: str
+    values: list[float]
+    cluster: str | None = None
+    subset: str | None = None
+
+
+def read_file(path: Path, width: int, quantity: str | None = None) -> SampleScores:
+    """Reads a file of scores that any program wrote, a row a sample.
+
+    Args:
+      path: `.parquet` or `.jsonl` with the columns `sample_id`, a text, and `values`, a list; or
+        `.csv` with `sample_id` and `value_0`, `value_1`, ….
+      width: scores a sample.
+      quantity: what a score is, where somebody says.
+
+    Raises:
+      InputError: the file is none of these, or a row is not what it has to be.
+    """
+    if path.is_dir():
+        raise InputError(
+            f"{path}: is a folder; expected a file that ends in {', '.join(FILE_SUFFIXES)}. What "
+            "eqforge score wrote is measured behind its dataset: eqforge metrics DATASET SCORES"
+        )
+    if path.suffix not in FILE_SUFFIXES:
+        raise InputError(
+            f"{path}: expected a folder of eqforge score, or a file that ends in "
+            f"{', '.join(FILE_SUFFIXES)}"
+        )
+    reader = {".parquet": _from_parquet, ".csv": _from_csv, ".jsonl": _from_lines}[path.suffix]
+    keys, values = reader(path, width)
+    return checked(
+        str(path),
+        SampleScores(
+            model=path.stem, keys=np.array(keys), values=values, quantity=quantity, failures={}
+        ),
+    )
+
+
+def read_labels(path: Path, name: Literal["cluster", "subset"]) -> list[str] | None:
+    """Returns a column of text of a file of scores, in the order of its rows; None if it has none.
+
+    Raises:
+      InputError: some rows have it and others have not, or it is not text.
+    """
+    found: list[Any]
+    if path.suffix == ".parquet":
+        table = _table(path)
+        found = table[name].to_pylist() if name in table.column_names else []
+    elif path.suffix == ".csv":
+        found = [row.get(name) for row in _csv_rows(path)]
+    else:
+        found = [getattr(line, name) for _, line in _parsed_lines(path)]
+    if all(value is None for value in found):
+        return None
+    if not all(isinstance(value, str) for value in found):
+        raise InputError(f"{path}: expected a text in the column {name!r} of every row")
+    return found
+
+
+def _table(path: Path) -> pa.Table:
+    try:
+        return pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path}: cannot be read as Parquet: {error}") from error
+
+
+def _from_parquet(path: Path, width: int) -> tuple[list[str], NDArray[np.floating[Any]]]:
+    table = _table(path)
+    try:
+        keys = table["sample_id"].cast(pa.string())
+        lists = table["values"].cast(pa.list_(pa.float64()))
+    except (pa.ArrowException, KeyError) as error:
+        raise InputError(
+            f"{path}: expected the columns sample_id, a text, and values, a list of numbers: "
+            f"{error}"
+        ) from error
+    if keys.null_count or lists.null_count:
+        raise InputError(f"{path}: a row has no sample_id or no values")
+    return keys.to_pylist(), rectangle(str(path), lists.chunks, width)
+
+
+def _from_csv(path: Path, width: int) -> tuple[list[str], NDArray[np.float64]]:
+    columns = [f"value_{number}" for number in range(width)]
+    rows = list(_csv_rows(path))
+    wrong = {"sample_id", *columns} - set(rows[0] if rows else [])
+    if wrong:
+        raise InputError(
+            f"{path}: expected the columns sample_id, {', '.join(columns)}; there is no "
+            f"{', '.join(sorted(wrong))}"
+        )
+    if f"value_{width}" in rows[0]:
+        raise InputError(f"{path}: expected {width} scores a sample; there is a value_{width} too")
+    keys, values = [], []
+    for line, row in enumerate(rows, start=2):
+        keys.append(row["sample_id"])
+        try:
+            values.append([float(row[column]) for column in columns])
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{path}: line {line}: expected {width} numbers: {error}") from error
+    return keys, np.array(values).reshape(-1, width)
+
+
+def _csv_rows(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        yield from csv.DictReader(io.StringIO(_text(path)))
+    except csv.Error as error:
+        raise InputError(f"{path}: is no CSV: {error}") from error
+
+
+def _from_lines(path: Path, width: int) -> tuple[list[str], NDArray[np.float64]]:
+    keys, values = [], []
+    for number, line in _parsed_lines(path):
+        if len(line.values) != width:
+            raise InputError(
+                f"{path}: line {number}: expected {width} scores; found {len(line.values)}"
+            )
+        keys.append(line.sample_id)
+        values.append(line.values)
+    return keys, np.array(values, dtype=np.float64).reshape(-1, width)
+
+
+def _parsed_lines(path: Path) -> Iterator[tuple[int, _Line]]:
+    for number, data in read_lines(path):
+        yield number, decode(data, _Line, str(path), f"line {number}")
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8: {error}") from error

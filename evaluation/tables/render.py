@@ -1,0 +1,252 @@
+"""Sets a table as text, JSON, CSV or LaTeX."""
+
+import csv
+import dataclasses
+import io
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from eqforge.evaluation.metrics.ties import TIE_RULES
+from eqforge.evaluation.statistics.comparison import Comparison
+from eqforge.evaluation.tables.report import Measure, ModelComparison, Report, models_of
+
+WIDTH = 120
+_LATEX = str.maketrans(
+    {c: f"\\{c}" for c in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
+
+
+def as_text(report: Report) -> str:
+    """Returns the table for a terminal: a block a model, a row a subset, a column a metric."""
+    lines = [report.title, ""]
+    for model in models_of(report):
+        lines.append(model)
+        for part in _narrow(_grid(report, model)):
+            lines += [*_aligned(part), ""]
+    lines += [_in_words(found) for found in report.comparisons]
+    lines += [""] if report.comparisons else []
+    return "\n".join([*lines, *_method(report), *report.notes])
+
+
+def as_json(report: Report) -> str:
+    """Returns everything as one JSON object; what is not a number becomes null."""
+    return json.dumps(_plain(dataclasses.asdict(report)), indent=2, ensure_ascii=False) + "\n"
+
+
+def as_csv(report: Report) -> str:
+    """Returns a row a number, with the fields of Measure and the tie rule; shares are in [0, 1]."""
+    stream = io.StringIO()
+    names = [field.name for field in dataclasses.fields(Measure)]
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([*names, "tie_rule"])
+    rule = "" if report.rules is None else report.rules.ties
+    for measure in report.measures:
+        values = [_plain(getattr(measure, name)) for name in names]
+        writer.writerow([*("" if v is None else v for v in values), rule])
+    return stream.getvalue()
+
+
+def as_comparisons(report: Report) -> str:
+    """Returns as CSV a row a comparison of two models; differences of shares are in [-1, 1]."""
+    names = ("model", "against", "subset", "metric", "unit")
+    found = [field.name for field in dataclasses.fields(Comparison)]
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([*names, *found])
+    for one in report.comparisons:
+        values = [getattr(one, name) for name in names] + [getattr(one.found, n) for n in found]
+        writer.writerow(["" if _plain(value) is None else value for value in values])
+    return stream.getvalue()
+
+
+def as_latex(report: Report) -> str:
+    """Returns a `tabular` of booktabs: the paper's own where there is one, else as the text.
+
+    Comparisons stand above it as comments.
+    """
+    rows = _paper_rows(report) if report.paper_columns else _subset_rows(report)
+    head, *body = ([cell.translate(_LATEX) for cell in row] for row in rows)
+    labels = 1 if report.paper_columns else 2
+    compared = map(_in_words, report.comparisons)
+    lines = [
+        *(f"% {line}" for line in [report.title, *_method(report), *report.notes, *compared]),
+        rf"\begin{{tabular}}{{{'l' * labels}{'r' * (len(head) - labels)}}}",
+        r"\toprule",
+        _latex_row(head),
+        r"\midrule",
+        *map(_latex_row, body),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+FORMATS = {"text": as_text, "json": as_json, "csv": as_csv, "latex": as_latex}
+"""How a table can be set."""
+
+
+def number(measure: Measure, value: float | None) -> str:
+    """Returns a value in the measure's unit, with two decimals for shares and four otherwise."""
+    if value is None or math.isnan(value):
+        return "-"
+    # Adding zero turns a rounded -0.0 into 0.0.
+    return (
+        f"{round(100 * value, 2) + 0.0:.2f}"
+        if measure.unit == "percent"
+        else f"{round(value, 4) + 0.0:.4f}"
+    )
+
+
+def _grid(report: Report, model: str) -> list[list[str]]:
+    measures = [found for found in report.measures if found.model == model]
+    metrics = list(dict.fromkeys(found.metric for found in measures))
+    chance = {metric: _chance([m for m in measures if m.metric == metric]) for metric in metrics}
+    rows = [
+        ["subset", "n", "missing", "clusters", "ties", *metrics],
+        ["(chance)", "", "", "", "", *(chance[metric] for metric in metrics)],
+    ]
+    for subset in dict.fromkeys(found.subset for found in measures):
+        cells = {found.metric: found for found in measures if found.subset == subset}
+        rows.append(_subset_row(subset, cells, metrics))
+    return rows
+
+
+def _chance(measures: Sequence[Measure]) -> str:
+    """Returns the chance level of a column, from the least to the most where subsets differ."""
+    known = [found for found in measures if found.chance is not None]
+    ends = sorted(known, key=lambda found: found.chance or 0.0)[:: max(1, len(known) - 1)]
+    return " to ".join(dict.fromkeys(number(found, found.chance) for found in ends)) or "-"
+
+
+def _subset_row(subset: str, cells: dict[str, Measure], metrics: Sequence[str]) -> list[str]:
+    one = next(iter(cells.values()))
+    return [
+        subset,
+        f"{one.expected:,}",
+        f"{one.missing:,}",
+        f"{one.clusters:,}",
+        _ties(one),
+        *(_with_interval(cells[metric]) if metric in cells else "" for metric in metrics),
+    ]
+
+
+def _ties(measure: Measure) -> str:
+    return "-" if measure.ties is None else f"{measure.ties:.2%}"
+
+
+def _interval(measure: Measure) -> str:
+    low, high = number(measure, measure.low), number(measure, measure.high)
+    return "-" if low == "-" else f"[{low}, {high}]"
+
+
+def _with_interval(measure: Measure) -> str:
+    interval = _interval(measure)
+    return number(measure, measure.value) + ("" if interval == "-" else f" {interval}")
+
+
+def _narrow(rows: list[list[str]]) -> Iterator[list[list[str]]]:
+    """Yields the columns in parts of at most WIDTH characters, each under the names of the rows.
+
+    A part holds neighbouring columns that have something in the same rows, and those rows alone.
+    """
+    columns = list(zip(*rows, strict=True))
+    widths = [max(map(len, column)) + 2 for column in columns]
+    filled = [[bool(cell) for cell in column[2:]] for column in columns]  # the head has two rows
+    start = 1
+    while start < len(columns):
+        stop = start + 1
+        while (
+            stop < len(columns)
+            and filled[stop] == filled[start]
+            and sum(widths[start : stop + 1]) + widths[0] < WIDTH
+        ):
+            stop += 1
+        kept = [True, any(columns[k][1] for k in range(start, stop)), *filled[start]]
+        yield [[row[0], *row[start:stop]] for row, keep in zip(rows, kept, strict=True) if keep]
+        start = stop
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            [
+                f"  {row[0]:<{widths[0]}}",
+                *(f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)),
+            ]
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _in_words(compared: ModelComparison) -> str:
+    found = compared.found
+    bounds = (found.difference, found.low, found.high)
+    percent = compared.unit == "percent"
+    gain, low, high = (f"{100 * x:+.2f}" if percent else f"{x:+.4f}" for x in bounds)
+    interval = f" [{low}, {high}]" if math.isfinite(found.low) else ""
+    return (
+        f"{compared.subset}, {compared.metric}: {compared.model} against {compared.against}: "
+        f"{gain}{interval}, more on {found.better:,} and less on {found.worse:,} of "
+        f"{found.samples:,} samples, p = {found.p_value:.4f}"
+    )
+
+
+def _method(report: Report) -> list[str]:
+    rules = report.rules
+    if rules is None:
+        return ["n = scored + missing."]
+    return [
+        f"Ties, {rules.ties}: {TIE_RULES[rules.ties]}. Intervals hold 95 %, by a bootstrap of",
+        f"clusters (seed {rules.seed}, {rules.resamples:,} resamples). n = scored + missing.",
+    ]
+
+
+def _paper_rows(report: Report) -> list[list[str]]:
+    """Returns a column for each number of the paper: n and chance, then four rows a model."""
+    cells = {(m.model, m.subset, m.metric): m for m in report.measures}
+    rows = [["model", *(f"{subset} {metric}" for subset, metric in report.paper_columns)]]
+    models = models_of(report)
+    for model in models:
+        found = [cells.get((model, *column)) for column in report.paper_columns]
+        if model == models[0]:
+            rows.append(["n", *_each(found, lambda m: f"{m.expected:,}")])
+            rows.append(["chance", *_each(found, lambda m: number(m, m.chance))])
+        rows.append([model, *_each(found, lambda m: number(m, m.value))])
+        rows.append(["95 % interval", *_each(found, _interval)])
+        rows.append(["missing", *_each(found, lambda m: f"{m.missing:,}")])
+        rows.append(["ties", *_each(found, _ties)])
+    return rows
+
+
+def _each(found: Sequence[Measure | None], write: Callable[[Measure], str]) -> list[str]:
+    return ["-" if one is None else write(one) for one in found]
+
+
+def _subset_rows(report: Report) -> list[list[str]]:
+    metrics = list(dict.fromkeys(found.metric for found in report.measures))
+    shown = ("subset", "n", "missing", "clusters", "ties", *metrics)
+    rows = [["model", *shown]]
+    for model in models_of(report):
+        names, *grid = _grid(report, model)
+        for row in grid:
+            cells = dict(zip(names, row, strict=True))
+            rows.append([model, *(cells.get(name, "") for name in shown)])
+    return rows
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,178 @@
+"""What a table of scores holds, before it becomes text, JSON, CSV or LaTeX."""
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.evaluation.metrics.ties import TieRule
+from eqforge.evaluation.statistics.bootstrap import RESAMPLES, Resampled, resample_means
+from eqforge.evaluation.statistics.comparison import Comparison
+
+Unit = Literal["percent", "number"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rules:
+    """How scores become numbers.
+
+    Attributes:
+      ties: what a tie counts.
+      seed, resamples: of the bootstrap.
+    """
+
+    ties: TieRule = "strict"
+    seed: int = 0
+    resamples: int = RESAMPLES
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Measure:
+    """One number of a table.
+
+    Attributes:
+      model: the model that scored.
+      subset: the part of the dataset, or the name of an average.
+      metric: what was measured.
+      unit: `percent` for shares in [0, 1], which are printed as percentages.
+      value, low, high: the number and its 95 % interval; NaN where there is none.
+      chance: what scores without meaning get, None where that has no one answer.
+      expected, scored, missing: samples; expected = scored + missing.
+      clusters: how many independent clusters the interval was drawn from.
+      ties: share of the samples in which a comparison ties; None where nothing is compared.
+    """
+
+    model: str
+    subset: str
+    metric: str
+    unit: Unit = "percent"
+    value: float
+    low: float
+    high: float
+    chance: float | None
+    expected: int
+    scored: int
+    missing: int
+    clusters: int
+    ties: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelComparison:
+    """A model against another on one metric of one subset, in the unit of the metric."""
+
+    model: str
+    against: str
+    subset: str
+    metric: str
+    unit: Unit = "percent"
+    found: Comparison
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """A table.
+
+    Attributes:
+      title: what was measured on what.
+      rules: how; None where nothing is judged or drawn.
+      measures: the numbers.
+      comparisons: of each model with the first.
+      notes: what a reader should know before trusting the numbers.
+      paper_columns: subset and metric of each column of the paper's own table; empty where the
+        table is set with a row for each subset.
+    """
+
+    title: str
+    rules: Rules | None
+    measures: tuple[Measure, ...]
+    comparisons: tuple[ModelComparison, ...] = ()
+    notes: tuple[str, ...] = ()
+    paper_columns: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Judged:
+    """What each sample of one subset counts under one model.
+
+    Attributes:
+      credits: the credits [n] of each metric, in the order of the columns.
+      chance: of each metric that has one.
+      tied: in which samples a comparison ties [n]; None where nothing is compared.
+      clusters: the cluster of each sample [n]; None for a cluster a sample.
+      weights: of the samples [n]; None for equal ones.
+      groups: the group of each sample [n], where the mean of the groups' means is taken.
+      expected: how many samples the subset has, scored or not.
+      units: of the metrics that are no shares.
+      keys: names the samples [n], so that models can be compared; None where all have all of them.
+    """
+
+    credits: Mapping[str, NDArray[np.float64]]
+    chance: Mapping[str, float]
+    tied: NDArray[np.bool_] | None
+    clusters: NDArray[Any] | None
+    expected: int
+    weights: NDArray[np.float64] | None = None
+    groups: NDArray[Any] | None = None
+    units: Mapping[str, Unit] = field(default_factory=dict)
+    keys: NDArray[Any] | None = None
+
+    @property
+    def scored(self) -> int:
+        """How many samples have scores."""
+        return len(next(iter(self.credits.values())))
+
+
+def measure(
+    model: str, subset: str, judged: Judged, rules: Rules
+) -> tuple[Resampled, list[Measure]]:
+    """Returns the means of one subset with their intervals, and their draws for averages.
+
+    Args:
+      model: its name.
+      subset: its name.
+      judged: what each sample counts.
+      rules: how scores become numbers. Each subset is drawn with a seed of its own.
+    """
+    found = resample_means(
+        np.column_stack(list(judged.credits.values())),
+        judged.clusters,
+        weights=judged.weights,
+        groups=judged.groups,
+        seed=(rules.seed, zlib.crc32(subset.encode())),
+        resamples=rules.resamples,
+    )
+    return found, [
+        as_measure(model, subset, metric, judged, found, column)
+        for column, metric in enumerate(judged.credits)
+    ]
+
+
+def as_measure(
+    model: str, subset: str, metric: str, judged: Judged, found: Resampled, column: int
+) -> Measure:
+    """Returns one mean of a subset as a number of the table."""
+    low, high = found.interval(column)
+    return Measure(
+        model=model,
+        subset=subset,
+        metric=metric,
+        unit=judged.units.get(metric, "percent"),
+        value=float(found.values[column]),
+        low=low,
+        high=high,
+        chance=judged.chance.get(metric),
+        expected=judged.expected,
+        scored=judged.scored,
+        missing=judged.expected - judged.scored,
+        clusters=found.clusters,
+        ties=None if judged.tied is None or not judged.scored else float(judged.tied.mean()),
+    )
+
+
+def models_of(report: Report) -> Sequence[str]:
+    """Returns the models in their order."""
+    return list(dict.fromkeys(measure.model for measure in report.measures))

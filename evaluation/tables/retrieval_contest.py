@@ -1,0 +1,134 @@
+"""One model before a gallery: what it has scores of, and how its retrieval is judged."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.evaluation.statistics.bootstrap import Numbers, percentile_interval
+from eqforge.evaluation.tables.crossed_scores import CrossedScores
+from eqforge.evaluation.tables.gallery import Gallery
+from eqforge.evaluation.tables.report import Measure, Rules, Unit
+from eqforge.evaluation.tables.retrieval_judge import (
+    DCG,
+    Direction,
+    Mode,
+    Retrieved,
+    Side,
+    is_scored,
+    retrieve,
+)
+from eqforge.schemas.errors import InputError
+
+UNITS: Mapping[str, Unit] = {f"i2t {DCG}": "number", f"t2i {DCG}": "number"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RetrievalRules:
+    """How retrieval is judged.
+
+    Attributes:
+      rules: ties, seed and resamples.
+      mode: `paper` divides R@k as the published code does, and keeps captions that a perturbation
+        did not change.
+      allow_missing: whether images and captions may have no scores.
+    """
+
+    rules: Rules
+    mode: Mode = "corrected"
+    allow_missing: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Contest:
+    """One model before a gallery.
+
+    Attributes:
+      model: its name.
+      gallery: what is retrieved.
+      scores: its scores.
+      relevance: vectors of the model that says what is similar; None leaves DCG_CM out.
+      settings: how it is judged.
+      scored: which captions have a score, as their images have [captions].
+    """
+
+    model: str
+    gallery: Gallery
+    scores: CrossedScores
+    relevance: CrossedScores | None
+    settings: RetrievalRules
+    scored: NDArray[np.bool_]
+
+    @property
+    def images(self) -> Side:
+        """The entries of which a caption has a score."""
+        entries = np.unique(self.gallery.entry_of[self.scored])
+        return Side(keys=self.gallery.image_ids[entries], entries=entries)
+
+    @property
+    def captions(self) -> Side:
+        """The captions that have a score."""
+        return Side(keys=self.gallery.texts, entries=self.gallery.entry_of).only(self.scored)
+
+    def retrieve(self, direction: Direction, queries: Side, candidates: Side) -> Retrieved:
+        """Judges one direction."""
+        return retrieve(
+            direction,
+            self.scores,
+            queries,
+            candidates,
+            relevance=self.relevance,
+            ties=self.settings.rules.ties,
+            mode=self.settings.mode,
+        )
+
+
+def enter(
+    model: str,
+    gallery: Gallery,
+    scores: CrossedScores,
+    relevance: CrossedScores | None,
+    settings: RetrievalRules,
+) -> Contest:
+    """Returns a model before a gallery.
+
+    Raises:
+      InputError: captions or images have no scores, and must, or none has.
+    """
+    pictured = is_scored(scores, "images", gallery.image_ids)[gallery.entry_of]
+    scored = is_scored(scores, "captions", gallery.texts) & pictured
+    missing = int((~scored).sum())
+    if not scored.any() or (missing and not settings.allow_missing):
+        why = ", ".join(f"{count:,} {reason}" for reason, count in scores.failures.items())
+        raise InputError(
+            f"{model}: {missing:,} of {len(scored):,} captions have no score with their image"
+            f"{f' ({why})' if why else ''}; --allow-missing leaves them out"
+        )
+    return Contest(
+        model=model,
+        gallery=gallery,
+        scores=scores,
+        relevance=relevance,
+        settings=settings,
+        scored=scored,
+    )
+
+
+def derived(like: Measure, metric: str, value: float, draws: Numbers) -> Measure:
+    """Returns a number that is computed of others, draw by draw.
+
+    Args:
+      like: a measure of the same queries.
+      metric: its name.
+      value: the number.
+      draws: the same of each resample [resamples]; those that are not finite have no value.
+
+    Returns:
+      The measure. It has no interval where the number is not finite, there is one cluster alone,
+      or fewer than half of the draws have a value.
+    """
+    low = high = float("nan")
+    if np.isfinite(value) and like.clusters > 1:
+        low, high = percentile_interval(np.where(np.isfinite(draws), draws, np.nan))
+    return replace(like, metric=metric, value=value, low=low, high=high, chance=None)

@@ -1,0 +1,137 @@
+"""What perturbations of the captions take away: relative drops, and whom they harm alike."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.evaluation.metrics.overlap import mean_jaccard
+from eqforge.evaluation.metrics.retrieval import relative_drop
+from eqforge.evaluation.statistics.bootstrap import Numbers
+from eqforge.evaluation.tables.gallery import Perturbed
+from eqforge.evaluation.tables.report import Judged, Measure, measure
+from eqforge.evaluation.tables.retrieval_contest import UNITS, Contest, derived
+from eqforge.evaluation.tables.retrieval_judge import RSUM, Retrieved, Side, is_scored
+from eqforge.schemas.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Damaged:
+    """What images the captions of one perturbation find.
+
+    Attributes:
+      name: of the perturbation.
+      queries: the perturbed captions that are judged.
+      of: the caption that each was made from, by its place in the gallery [queries].
+      found: what each counts.
+      expected: how many there are, scored or not.
+    """
+
+    name: str
+    queries: Side
+    of: NDArray[np.int64]
+    found: Retrieved
+    expected: int
+
+
+def damage(contest: Contest) -> Iterator[Damaged]:
+    """Judges the captions of each perturbation against the unperturbed gallery.
+
+    Raises:
+      InputError: a perturbed caption has no score, and must.
+    """
+    for name, perturbed in contest.gallery.perturbed.items():
+        kept = perturbed.applied | (contest.settings.mode == "paper")
+        chosen = _usable(contest, perturbed, kept)
+        of = perturbed.caption_of[chosen]
+        queries = Side(keys=perturbed.texts[chosen], entries=contest.gallery.entry_of[of])
+        if len(of):
+            yield Damaged(
+                name=name,
+                queries=queries,
+                of=of,
+                found=contest.retrieve("t2i", queries, contest.images),
+                expected=int(kept.sum()),
+            )
+
+
+def _usable(contest: Contest, perturbed: Perturbed, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Returns the perturbed captions that are judged; the paper keeps unchanged ones."""
+    scored = is_scored(contest.scores, "captions", perturbed.texts)
+    expected = kept & contest.scored[perturbed.caption_of]
+    missing = int((expected & ~scored).sum())
+    if missing and not contest.settings.allow_missing:
+        raise InputError(
+            f"{contest.model}: {missing:,} perturbed captions have no score; --allow-missing "
+            "leaves them out"
+        )
+    return np.flatnonzero(expected & scored)
+
+
+def drop_measures(
+    contest: Contest, unperturbed: Retrieved, damaged: Sequence[Damaged]
+) -> Iterator[Measure]:
+    """Yields each perturbation's scores and drops, and the overlap of whom they harm.
+
+    Args:
+      contest: the model.
+      unperturbed: what the captions that have a score count without perturbation.
+      damaged: the perturbations.
+    """
+    before = {name: _spread(contest, credits) for name, credits in unperturbed.credits.items()}
+    for one in damaged:
+        yield from _drops(contest, one, {name: found[one.of] for name, found in before.items()})
+    if len(damaged) > 1:
+        yield from _overlap(contest, before[f"t2i {RSUM}"], damaged)
+
+
+def _spread(contest: Contest, credits: Numbers) -> Numbers:
+    """Returns the credits of the captions, at the place of each in the gallery."""
+    spread = np.full(len(contest.scored), np.nan)
+    spread[contest.scored] = credits
+    return spread
+
+
+def _drops(contest: Contest, one: Damaged, before: Mapping[str, Numbers]) -> Iterator[Measure]:
+    """Yields a perturbation's scores, and by what share they are below those without it."""
+    after = one.found
+    metrics = list(after.credits)
+    judged = Judged(
+        credits=after.credits | {f"before {metric}": before[metric] for metric in metrics},
+        chance=after.chance,
+        tied=after.tied,
+        clusters=one.queries.entries,
+        expected=one.expected,
+        units=UNITS,
+    )
+    found, measures = measure(contest.model, one.name, judged, contest.settings.rules)
+    yield from measures[: len(metrics)]
+    rows = np.vstack([found.values, found.draws])
+    drops = relative_drop(rows[:, len(metrics) :], rows[:, : len(metrics)])
+    for place, metric in enumerate(metrics):
+        column = drops[:, place]
+        like = replace(measures[place], unit="percent", chance=None)
+        yield derived(like, f"drop {metric}", float(column[0]), column[1:])
+
+
+def _overlap(contest: Contest, before: Numbers, damaged: Sequence[Damaged]) -> Iterator[Measure]:
+    rsums = {one.name: np.full(len(before), np.nan) for one in damaged}
+    for one in damaged:
+        rsums[one.name][one.of] = one.found.credits[f"t2i {RSUM}"]
+    for group, value in mean_jaccard(before, rsums).items():
+        yield Measure(
+            model=contest.model,
+            subset="Jaccard",
+            metric=group,
+            unit="number",
+            value=value,
+            low=np.nan,
+            high=np.nan,
+            chance=None,
+            expected=len(contest.scored),
+            scored=int(contest.scored.sum()),
+            missing=int((~contest.scored).sum()),
+            clusters=len(contest.images.keys),
+            ties=None,
+        )

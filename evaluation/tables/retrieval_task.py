@@ -1,0 +1,206 @@
+"""The tables of retrieval: R@k both ways, rsum, DCG_CM, and what perturbations take away."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.evaluation.tables.crossed_scores import CrossedScores, read_crossed
+from eqforge.evaluation.tables.gallery import read_gallery
+from eqforge.evaluation.tables.report import (
+    Judged,
+    Measure,
+    ModelComparison,
+    Report,
+    Rules,
+    measure,
+)
+from eqforge.evaluation.tables.retrieval_contest import (
+    UNITS,
+    Contest,
+    RetrievalRules,
+    derived,
+    enter,
+)
+from eqforge.evaluation.tables.retrieval_drops import Damaged, damage, drop_measures
+from eqforge.evaluation.tables.retrieval_judge import DCG, RSUM, Retrieved
+from eqforge.evaluation.tables.sample_tasks import model_names
+from eqforge.evaluation.tables.samples import EVERYTHING
+from eqforge.evaluation.tables.several import compare_judged
+from eqforge.schemas.dataset import Dataset
+
+IMAGES, CAPTIONS = "all images", "all captions"
+"""The subsets of the queries of either direction; rsum is of both together."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class _Found:
+    """What one model retrieved: images to captions, captions to images, perturbed captions too."""
+
+    contest: Contest
+    to_text: Retrieved
+    to_image: Retrieved
+    damaged: tuple[Damaged, ...]
+
+
+def retrieval_report(
+    dataset: Dataset,
+    paths: Sequence[Path],
+    settings: RetrievalRules,
+    relevance: Path | None = None,
+) -> Report:
+    """Returns the table of some models' retrieval.
+
+    Args:
+      dataset: what was scored.
+      paths: for each model a folder of scores.
+      settings: how it is judged; in paper mode ties lose, whatever their rule.
+      relevance: folder of scores, vectors, whose model says how similar a query and a false
+        candidate are; None leaves DCG_CM out.
+
+    Raises:
+      InputError: the scores are not of this dataset, or some are missing and must not be.
+    """
+    if settings.mode == "paper":
+        settings = replace(settings, rules=replace(settings.rules, ties="strict"))
+    gallery = read_gallery(dataset)
+    judge = None if relevance is None else read_crossed(str(relevance), dataset)
+    scores = [read_crossed(str(path), dataset) for path in paths]
+    names = model_names([found.model for found in scores], paths)
+    found = [
+        _find(enter(name, gallery, own, judge, settings))
+        for name, own in zip(names, scores, strict=True)
+    ]
+    return Report(
+        title=f"{dataset.manifest.dataset}: retrieval among {len(gallery.entries):,} images and "
+        f"{len(gallery.texts):,} captions, {settings.mode} mode, in per cent",
+        rules=settings.rules,
+        measures=tuple(measure for one in found for measure in _measures(one)),
+        comparisons=tuple(_comparisons(found, settings.rules)),
+        notes=tuple(_notes(found, judge)),
+    )
+
+
+def _find(contest: Contest) -> _Found:
+    images, captions = contest.images, contest.captions
+    return _Found(
+        contest=contest,
+        to_text=contest.retrieve("i2t", images, captions),
+        to_image=contest.retrieve("t2i", captions, images),
+        damaged=tuple(damage(contest)),
+    )
+
+
+def _comparisons(found: Sequence[_Found], rules: Rules) -> Iterator[ModelComparison]:
+    """Compares the models without perturbation, on the images and captions that both have."""
+    to_text, to_image = {}, {}
+    for one in found:
+        model, contest = one.contest.model, one.contest
+        entries, captions = contest.images.entries, np.flatnonzero(contest.scored)
+        to_text[model] = {IMAGES: _alone(one.to_text, entries, entries)}
+        to_image[model] = {CAPTIONS: _alone(one.to_image, captions, contest.captions.entries)}
+    yield from compare_judged(to_text, rules)
+    yield from compare_judged(to_image, rules)
+
+
+def _alone(found: Retrieved, keys: NDArray[np.int64], entries: NDArray[np.int64]) -> Judged:
+    return Judged(
+        credits=found.credits,
+        chance=found.chance,
+        tied=found.tied,
+        clusters=entries,
+        expected=len(keys),
+        units=UNITS,
+        keys=keys,
+    )
+
+
+def _measures(one: _Found) -> Iterator[Measure]:
+    yield from _both_ways(one)
+    yield from drop_measures(one.contest, one.to_image, one.damaged)
+
+
+def _both_ways(one: _Found) -> Iterator[Measure]:
+    """Yields both directions and rsum; an image and its captions are drawn together."""
+    contest = one.contest
+    expected = len(contest.gallery.entries), len(contest.scored)
+    found, measures = measure(contest.model, EVERYTHING, _joint(one), contest.settings.rules)
+    first = len(one.to_text.credits)
+    for measured in measures[:first]:
+        yield _of_queries(measured, IMAGES, one.to_text, expected[0])
+    for measured in measures[first:]:
+        yield _of_queries(measured, CAPTIONS, one.to_image, expected[1])
+    columns = [place for place, own in enumerate(measures) if own.metric.endswith(RSUM)]
+    sums = found.draws[:, columns].sum(axis=1)
+    yield derived(measures[columns[0]], RSUM, float(found.values[columns].sum()), sums)
+
+
+def _joint(one: _Found) -> Judged:
+    """Returns the queries of both directions, each of weight in the metrics of its own alone."""
+    images, captions = one.contest.images, one.contest.captions
+    rows = len(images.keys), len(captions.keys)
+    credits, weights = {}, []
+    for place, retrieved in enumerate((one.to_text, one.to_image)):
+        for name, values in retrieved.credits.items():
+            parts = [np.zeros(rows[0]), np.zeros(rows[1])]
+            parts[place] = values
+            credits[name] = np.concatenate(parts)
+            weights.append(np.repeat([1.0 - place, float(place)], rows))
+    return Judged(
+        credits=credits,
+        chance=one.to_text.chance | one.to_image.chance,
+        tied=np.concatenate([one.to_text.tied, one.to_image.tied]),
+        clusters=np.concatenate([images.entries, captions.entries]),
+        expected=len(one.contest.gallery.entries) + len(one.contest.scored),
+        weights=np.column_stack(weights),
+        units=UNITS,
+    )
+
+
+def _of_queries(measured: Measure, subset: str, found: Retrieved, expected: int) -> Measure:
+    """Returns a measure of both directions as one of the queries of its own direction."""
+    scored = len(found.tied)
+    return replace(
+        measured,
+        subset=subset,
+        expected=expected,
+        scored=scored,
+        missing=expected - scored,
+        ties=float(found.tied.mean()),
+    )
+
+
+def _notes(found: Sequence[_Found], judge: CrossedScores | None) -> Iterator[str]:
+    if judge is None:
+        yield f"{DCG} is left out: --relevance SCORES names the model that says what is similar."
+    else:
+        yield f"{DCG}: {judge.model} says how similar a query and a false candidate are."
+    if found:
+        yield from _unchanged(found[0].contest)
+    for one in found:
+        model, scores = one.contest.model, one.contest.scores
+        yield from _lost(one)
+        for reason, count in scores.failures.items():
+            yield f"{model}: {count:,} were not scored: {reason}"
+        yield from (f"{model}: {warning}" for warning in scores.warnings)
+
+
+def _unchanged(contest: Contest) -> Iterator[str]:
+    left = "kept, as published" if contest.settings.mode == "paper" else "left out"
+    for name, perturbed in contest.gallery.perturbed.items():
+        unchanged = int((~perturbed.applied).sum())
+        if unchanged:
+            yield f"{name}: {unchanged:,} captions that it did not change are {left}."
+
+
+def _lost(one: _Found) -> Iterator[str]:
+    parts = {IMAGES: one.to_text, CAPTIONS: one.to_image} | {d.name: d.found for d in one.damaged}
+    for subset, retrieved in parts.items():
+        lost = int(retrieved.lost.sum())
+        if lost:
+            yield (
+                f"{one.contest.model}, {subset}: {lost:,} of {len(retrieved.lost):,} queries have "
+                "no score with any true candidate; they count 0."
+            )

@@ -1,0 +1,149 @@
+"""The kinds of samples with a few images and captions each, and what their scores count."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.evaluation.metrics.foils import CHANCE as FOIL_CHANCE
+from eqforge.evaluation.metrics.foils import judge_foils
+from eqforge.evaluation.metrics.hard_positives import CHANCE as HARD_POSITIVE_CHANCE
+from eqforge.evaluation.metrics.hard_positives import judge_hard_positives
+from eqforge.evaluation.metrics.pairs import CHANCE as PAIR_CHANCE
+from eqforge.evaluation.metrics.pairs import equivariance, judge_pairs
+from eqforge.evaluation.metrics.ties import Credits, Flags
+from eqforge.evaluation.tables.report import Rules, Unit
+
+THRESHOLDS = {"probability": 0.5, "logit": 0.0}
+"""Above which a caption is called true; a cosine has no such value."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Verdict:
+    """What samples count.
+
+    Attributes:
+      credits: of each metric [n].
+      tied: in which samples a comparison ties [n].
+      chance: of each metric that has one.
+      units: of the metrics that are no shares.
+    """
+
+    credits: dict[str, Credits]
+    tied: Flags
+    chance: Mapping[str, float]
+    units: Mapping[str, Unit]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SampleTask:
+    """A kind of sample.
+
+    Attributes:
+      title: what is measured, in words.
+      images, captions: the columns that are scored, as `eqforge score` names them.
+      cluster: the column whose samples stand and fall together.
+      by: the column that names subsets, where the dataset has it.
+      judge: scores [n, images x captions], quantity and rules to what they count.
+    """
+
+    title: str
+    images: tuple[str, ...]
+    captions: tuple[str, ...]
+    cluster: str
+    by: str
+    judge: Callable[[NDArray[np.floating[Any]], str | None, Rules], Verdict]
+
+    @property
+    def width(self) -> int:
+        """How many scores a sample has."""
+        return len(self.images) * len(self.captions)
+
+
+def judge_as_pairs(
+    values: NDArray[np.floating[Any]], quantity: str | None, rules: Rules
+) -> Verdict:
+    """Judges minimal pairs; see `eqforge.evaluation.metrics.pairs`."""
+    del quantity
+    scores = values.reshape(-1, 2, 2)
+    found = judge_pairs(scores, rules.ties)
+    return Verdict(
+        credits={
+            "text": found.text,
+            "image": found.image,
+            "group": found.group,
+            "equivariance": equivariance(scores),
+        },
+        tied=found.tied,
+        chance=PAIR_CHANCE,
+        units={"equivariance": "number"},
+    )
+
+
+def judge_as_hard_positives(
+    values: NDArray[np.floating[Any]], quantity: str | None, rules: Rules
+) -> Verdict:
+    """Judges hard positives, and original captions against hard negatives as VALSE's foils."""
+    found = judge_hard_positives(values, rules.ties)
+    means = [f"mean {name}" for name in ("caption", "hard positive", "hard negative")]
+    credits = {
+        "original": found.original,
+        "augmented": found.augmented,
+        "brittleness": found.brittleness,
+        **dict(zip(means, values.astype(np.float64).T, strict=True)),
+    }
+    chance = dict(HARD_POSITIVE_CHANCE)
+    if quantity in THRESHOLDS:
+        foils = judge_as_foils(values[:, [0, 2]], quantity, rules)
+        credits |= {name: foils.credits[name] for name in ("acc", "p_c", "p_f")}
+        chance |= FOIL_CHANCE
+    return Verdict(
+        credits=credits,
+        tied=found.tied,
+        chance=chance,
+        units=dict.fromkeys(means, "number"),
+    )
+
+
+def judge_as_foils(
+    values: NDArray[np.floating[Any]], quantity: str | None, rules: Rules
+) -> Verdict:
+    """Judges captions against foils; a cosine has no threshold, so that only `pairwise` is left."""
+    found = judge_foils(values, rules.ties, THRESHOLDS.get(quantity or "", 0.5))
+    credits = {"pairwise": found.pairwise}
+    if quantity in THRESHOLDS:
+        credits |= {"acc": found.acc, "p_c": found.p_c, "p_f": found.p_f}
+    return Verdict(credits=credits, tied=found.tied, chance=FOIL_CHANCE, units={})
+
+
+TASKS = {
+    "pairs": SampleTask(
+        title="text, image and group score of minimal pairs",
+        images=("image_0_id", "image_1_id"),
+        captions=("caption_0", "caption_1"),
+        cluster="source_id",
+        by="kind",
+        judge=judge_as_pairs,
+    ),
+    "hard-positives": SampleTask(
+        title="original and augmented accuracy, and brittleness",
+        images=("image_id",),
+        captions=("caption", "hard_positive", "hard_negative"),
+        cluster="image",
+        by="hard_negative_kind",
+        judge=judge_as_hard_positives,
+    ),
+}
+"""The kinds of samples of a dataset, recognised by their columns."""
+FOILS = SampleTask(
+    title="captions against foils, as VALSE",
+    images=("image",),
+    captions=("caption", "foil"),
+    cluster="cluster",
+    by="subset",
+    judge=judge_as_foils,
+)
+FILE_TASKS = TASKS | {"foils": FOILS}
+"""The kinds of samples that a file of scores can be of, without a dataset."""

@@ -1,0 +1,275 @@
+"""Tables of datasets whose samples have a few images and captions each, or of files of scores."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.evaluation.metrics.ties import Credits, Flags
+from eqforge.evaluation.statistics.bootstrap import Resampled, percentile_interval
+from eqforge.evaluation.tables.own_scores import read_file, read_labels
+from eqforge.evaluation.tables.report import (
+    Judged,
+    Measure,
+    ModelComparison,
+    Report,
+    Rules,
+    measure,
+)
+from eqforge.evaluation.tables.sample_judges import TASKS, SampleTask, Verdict
+from eqforge.evaluation.tables.sample_scores import SampleScores, places_of, read_folder
+from eqforge.evaluation.tables.samples import (
+    EVERYTHING,
+    Samples,
+    column_names,
+    make_samples,
+    read_samples,
+)
+from eqforge.evaluation.tables.several import compare_judged
+from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.errors import InputError
+
+MACRO = "macro average"
+QUANTILES = (0.5, 0.9)
+_DIGEST = re.compile(r"([0-9a-f]{12})[0-9a-f]{28,}$")
+
+
+def task_of(dataset: Dataset) -> SampleTask | None:
+    """Returns the kind of a dataset's samples; None where they have no scores of their own.
+
+    Raises:
+      InputError: a file is missing or damaged.
+    """
+    names = set(column_names(dataset, "samples"))
+    for task in TASKS.values():
+        if {*task.images, *task.captions, task.cluster} <= names:
+            return task
+    return None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SampleRules:
+    """How scores of samples are judged.
+
+    Attributes:
+      rules: ties, seed and resamples.
+      by: the column that names subsets; None for the task's own, where the dataset has it.
+      cluster: the column whose samples stand and fall together; None for the task's own.
+      quantity: what a score in a file is, where somebody says.
+      allow_missing: whether samples may have no scores.
+    """
+
+    rules: Rules
+    by: str | None = None
+    cluster: str | None = None
+    quantity: str | None = None
+    allow_missing: bool = False
+
+
+def samples_report(
+    dataset: Dataset, task: SampleTask, paths: Sequence[Path], settings: SampleRules
+) -> Report:
+    """Returns the table of some models' scores of a dataset's samples.
+
+    Args:
+      dataset: what was scored.
+      task: the kind of its samples.
+      paths: for each model a folder of scores or a file of them.
+      settings: how they are judged.
+
+    Raises:
+      InputError: the scores are not of this dataset, or some are missing and must not be.
+    """
+    has_own = task.by in column_names(dataset, "samples")
+    by = settings.by or (task.by if has_own else None)
+    samples = read_samples(dataset, settings.cluster or task.cluster, by)
+    scores = [_read(path, dataset, task, settings) for path in paths]
+    title = f"{dataset.manifest.dataset}: {task.title}, in per cent"
+    return _report(title, task, paths, samples, scores, settings)
+
+
+def files_report(task: SampleTask, paths: Sequence[Path], settings: SampleRules) -> Report:
+    """Returns the table of files of scores alone, without a dataset.
+
+    Args:
+      task: the kind of their samples.
+      paths: for each model a file; see `read_file`. The columns `cluster` and `subset` are
+        optional; a sample without `cluster` counts as independent. Expected are the samples of
+        all files together.
+      settings: how they are judged.
+
+    Raises:
+      InputError: a file is not what it has to be, files contradict each other, or one lacks
+        samples and must not.
+    """
+    scores = [read_file(path, task.width, settings.quantity) for path in paths]
+    samples = _together(paths, scores)
+    return _report(f"{task.title}, in per cent", task, paths, samples, scores, settings)
+
+
+def _together(paths: Sequence[Path], scores: Sequence[SampleScores]) -> Samples:
+    """Returns the samples of all files; what one file says of a sample holds for every file."""
+    keys = sorted({str(key) for found in scores for key in found.keys})
+    clusters, subsets = (_labels(name, paths, scores) for name in ("cluster", "subset"))
+    return make_samples(
+        keys, [clusters.get(key) for key in keys], [subsets.get(key) for key in keys]
+    )
+
+
+def _labels(
+    name: Literal["cluster", "subset"], paths: Sequence[Path], scores: Sequence[SampleScores]
+) -> dict[str, str]:
+    """Returns what the files say in a column, by sample."""
+    said: dict[str, tuple[str, Path]] = {}
+    for path, found in zip(paths, scores, strict=True):
+        labels = read_labels(path, name)
+        for key, label in () if labels is None else zip(found.keys.tolist(), labels, strict=True):
+            known, where = said.setdefault(key, (label, path))
+            if known != label:
+                raise InputError(
+                    f"{path}: the {name} of {key!r} is {label!r}, in {where} it is {known!r}"
+                )
+    return {key: label for key, (label, _) in said.items()}
+
+
+def _report(
+    title: str,
+    task: SampleTask,
+    paths: Sequence[Path],
+    samples: Samples,
+    scores: Sequence[SampleScores],
+    settings: SampleRules,
+) -> Report:
+    names = model_names([found.model for found in scores], paths)
+    judged = {
+        name: dict(_judge(samples, found, path, task, settings))
+        for name, found, path in zip(names, scores, paths, strict=True)
+    }
+    rules = settings.rules
+    tables = (_table(model, subsets, rules) for model, subsets in judged.items())
+    return Report(
+        title=title,
+        rules=rules,
+        measures=tuple(found for table in tables for found in table),
+        comparisons=_comparable(compare_judged(judged, rules), scores),
+        notes=tuple(_notes(names, scores)),
+    )
+
+
+def _comparable(
+    found: Sequence[ModelComparison], scores: Sequence[SampleScores]
+) -> tuple[ModelComparison, ...]:
+    """Returns the comparisons, without those in the unit of scores of different quantities."""
+    if len(_quantities(scores)) < 2:
+        return tuple(found)
+    return tuple(one for one in found if one.unit == "percent")
+
+
+def _quantities(scores: Sequence[SampleScores]) -> list[str]:
+    return sorted({found.quantity for found in scores if found.quantity is not None})
+
+
+def model_names(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
+    """Returns a name for each model: its own, with its path where several have the same.
+
+    A digest or commit is cut to 12 digits.
+
+    Raises:
+      InputError: a path is named twice.
+    """
+    if len(set(paths)) < len(paths):
+        raise InputError(f"{max(paths, key=list(paths).count)}: is named twice")
+    short = [_DIGEST.sub(r"\1", name) for name in names]
+    return [
+        name if short.count(name) == 1 else f"{name} ({path})"
+        for name, path in zip(short, paths, strict=True)
+    ]
+
+
+def _read(path: Path, dataset: Dataset, task: SampleTask, settings: SampleRules) -> SampleScores:
+    if path.is_dir():
+        return read_folder(str(path), dataset, task.images, task.captions)
+    return read_file(path, task.width, settings.quantity)
+
+
+def _judge(
+    samples: Samples,
+    scores: SampleScores,
+    path: Path,
+    task: SampleTask,
+    settings: SampleRules,
+) -> Iterator[tuple[str, Judged]]:
+    allowed = settings.allow_missing
+    places = places_of(samples.keys, scores, str(path), allow_missing=allowed)
+    verdict = task.judge(scores.values[np.maximum(places, 0)], scores.quantity, settings.rules)
+    scored = places >= 0
+    for subset, members in samples.subsets.items():
+        yield subset, _part(samples, verdict, members, scored)
+    if len(samples.subsets) > 1 and all((m & scored).any() for m in samples.subsets.values()):
+        everything = samples.subsets[EVERYTHING]
+        whole = _part(samples, verdict, everything, scored)
+        yield MACRO, replace(whole, groups=_groups(samples)[scored])
+
+
+def _part(samples: Samples, verdict: Verdict, members: Flags, scored: Flags) -> Judged:
+    chosen = members & scored
+    return Judged(
+        credits={name: found[chosen] for name, found in verdict.credits.items()},
+        chance=verdict.chance,
+        tied=verdict.tied[chosen],
+        clusters=samples.clusters[chosen],
+        expected=int(members.sum()),
+        units=verdict.units,
+        keys=samples.keys[chosen],
+    )
+
+
+def _groups(samples: Samples) -> NDArray[np.int64]:
+    """Returns the number of each sample's subset [n]."""
+    groups = np.zeros(len(samples.keys), dtype=np.int64)
+    for number, members in enumerate(samples.subsets.values()):
+        groups[members] = number
+    return groups
+
+
+def _table(model: str, subsets: Mapping[str, Judged], rules: Rules) -> Iterator[Measure]:
+    for name, judged in subsets.items():
+        found, measures = measure(model, name, judged, rules)
+        yield from measures
+        if {"p_c", "p_f"} <= judged.credits.keys():
+            yield _least(measures, found, list(judged.credits))
+        if "equivariance" in judged.credits and judged.scored and judged.groups is None:
+            yield from _spread(measures[-1], judged.credits["equivariance"])
+
+
+def _least(measures: Sequence[Measure], found: Resampled, metrics: Sequence[str]) -> Measure:
+    """Returns VALSE's min(p_c, p_f), of the means and in each draw."""
+    columns = [metrics.index("p_c"), metrics.index("p_f")]
+    low, high = percentile_interval(found.draws[:, columns].min(axis=1))
+    value = float(found.values[columns].min())
+    return replace(measures[columns[0]], metric="min(p_c, p_f)", value=value, low=low, high=high)
+
+
+def _spread(like: Measure, deviations: Credits) -> Iterator[Measure]:
+    """Yields quantiles of the equivariance score: models of equal mean may differ in their tail."""
+    for share in QUANTILES:
+        value = float(np.quantile(deviations, share))
+        yield replace(
+            like, metric=f"equivariance {share:.0%}", value=value, low=np.nan, high=np.nan
+        )
+
+
+def _notes(names: Sequence[str], scores: Sequence[SampleScores]) -> Iterator[str]:
+    for name, found in zip(names, scores, strict=True):
+        for reason, count in found.failures.items():
+            yield f"{name}: {count:,} samples were not scored: {reason}"
+        yield from (f"{name}: {warning}" for warning in found.warnings)
+    if len(_quantities(scores)) > 1:
+        yield (
+            "Numbers that are no shares are in the unit of the scores, which are not one quantity "
+            f"({', '.join(_quantities(scores))}): they are not compared."
+        )

@@ -1,0 +1,128 @@
+"""The settings of `eqforge metrics`, and which of them each table depends on."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from eqforge.evaluation.metrics.captioning import Tokenizer
+from eqforge.evaluation.metrics.ties import TieRule
+from eqforge.evaluation.statistics.bootstrap import RESAMPLES
+from eqforge.evaluation.tables.simat_task import LAMBDAS
+from eqforge.schemas.errors import InputError
+
+_ALWAYS = ("paths", "format", "show", "output")
+_DRAWN = ("seed", "resamples")
+_SCORED = (*_DRAWN, "ties", "allow_missing")
+READ: dict[str, tuple[str, ...]] = {
+    "eqben": (*_DRAWN, "ties", "shuffled", "clusters"),
+    "pairs": _SCORED,
+    "hard-positives": (*_SCORED, "quantity"),
+    "foils": (*_SCORED, "quantity"),
+    "boundaries": _SCORED,
+    "gap": (),
+    "samples": (*_SCORED, "by", "cluster"),
+    "files of hard positives": (*_SCORED, "by", "cluster", "quantity"),
+    "retrieval": (*_SCORED, "mode", "relevance"),
+    "paper's retrieval": (*_DRAWN, "allow_missing", "mode", "relevance"),
+    "SIMAT": (*_SCORED, "by", "cluster", "mode", "oracle", "lambdas"),
+    "answers": (*_DRAWN, "allow_missing", "tokenizer"),
+}
+"""The settings that each table depends on: those of files under their format, then of datasets."""
+
+Format = Literal["dataset", "eqben", "pairs", "hard-positives", "foils", "boundaries", "gap"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MetricsSettings:
+    """Measure: scores in, the papers' tables out."""
+
+    paths: tyro.conf.Positional[tuple[Path, ...]]
+    """A dataset and one or more scores of it: folders of eqforge score, files with a row a sample,
+    or files of answers. With --format eqben: one or more vectors."""
+
+    format: Format = "dataset"
+    """What the paths are: a dataset and scores of it; EqBen's vectors; files of scores of pairs, of
+    hard positives, or of captions and foils, without a dataset; files of frames' scores around
+    event boundaries; or two metrics.json, of data in and out of the domain."""
+
+    quantity: Literal["probability", "logit", "cosine"] | None = None
+    """For hard positives and foils, what a score in a file of yours is: a caption is called true
+    above 0.5 or above 0."""
+
+    ties: TieRule = "strict"
+    """What a tie counts: nothing, one half, or what it is worth when ties are broken at random."""
+
+    shuffled: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """EqBen's vectors are in the order of its shuffled files."""
+
+    clusters: Path | None = None
+    """For EqBen's vectors: text file with the video of each sample, a line each."""
+
+    by: str | None = None
+    """For pairs, hard positives and SIMAT: column of the samples that names their subset, such as
+    split or group; by default the kind of change, where the dataset has it."""
+
+    cluster: str | None = None
+    """For pairs, hard positives and SIMAT: column of the samples that names what stands and falls
+    together, drawn as one for intervals; by default their video or image; for SIMAT also
+    source_word."""
+
+    mode: Literal["corrected", "paper"] = "corrected"
+    """For retrieval: paper divides R@k by five captions or one image whatever there are, and keeps
+    captions that a perturbation did not change. For SIMAT: paper excludes the query's own region
+    alone, not other crops of the same."""
+
+    relevance: Path | None = None
+    """For retrieval: the folder of scores, vectors, whose model says how similar a false candidate
+    is, for DCG_CM; the paper takes CLIP ViT-B/32."""
+
+    oracle: str | None = None
+    """For SIMAT: who says what a region shows: matrix:FILE,rows=FILE,columns=FILE with region ids
+    and captions, or a folder of scores by a fusion encoder; by default the annotation."""
+
+    lambdas: tuple[float, ...] = LAMBDAS
+    """For SIMAT: how far an image is moved."""
+
+    tokenizer: Tokenizer = "treebank"
+    """For BLEU and CIDEr: ptb is COCO's own, a Java program."""
+
+    allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Leave samples out that have no score; otherwise one missing score is an error."""
+
+    seed: int = 0
+    """Seed of the bootstrap."""
+
+    resamples: int = RESAMPLES
+    """How often the bootstrap draws."""
+
+    show: Literal["text", "json", "csv", "latex"] = "text"
+    """How the table is printed."""
+
+    output: Path | None = None
+    """Folder to write metrics.json, .csv, .tex and .txt, and comparisons.csv into."""
+
+    def __post_init__(self) -> None:
+        """Checks the numbers of the bootstrap.
+
+        Raises:
+          InputError: one is too small.
+        """
+        if self.resamples < 1 or self.seed < 0:
+            raise InputError("expected --resamples of at least 1 and --seed of at least 0")
+
+    def check_read(self, table: str) -> None:
+        """Checks that nothing is set that a table does not depend on.
+
+        Args:
+          table: a key of READ.
+
+        Raises:
+          InputError: something is.
+        """
+        for field in fields(self):
+            unread = field.name not in (*_ALWAYS, *READ[table])
+            if unread and getattr(self, field.name) != field.default:
+                flag = f"--{field.name.replace('_', '-')}"
+                raise InputError(f"{flag}: the table of {table} does not depend on it")

@@ -1,0 +1,1 @@
+"""Losses that make scores of image-text models follow small changes, and training with them."""

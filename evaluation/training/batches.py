@@ -1,0 +1,132 @@
+"""Which units make up which batch, and what is known of a batch before any model sees it.
+
+Everything follows from (units, seed, step), so a run that was killed goes on with the batch it
+would have had.
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.evaluation.training.examples import Match, Unit
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import derive_seed
+
+ORDER_VERSION = 1
+Schedule = Literal["cosine", "constant"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Batch:
+    """The n matches of a batch, in order, and what is known of them.
+
+    Attributes:
+      matches: n of them; the two of a pair stand side by side.
+      partners: int64 of shape (n,), the place of the other match of a pair; -1 without one.
+      excluded: bool of shape (n, n), matches of one image or of one caption; false on the
+        diagonal.
+      has_negative, has_positive: bool of shape (n,).
+    """
+
+    matches: tuple[Match, ...]
+    partners: NDArray[np.int64]
+    excluded: NDArray[np.bool_]
+    has_negative: NDArray[np.bool_]
+    has_positive: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The batches of a run.
+
+    Attributes:
+      units: all of them.
+      batch_size: units of a batch; what is left over at the end of an epoch waits for the next
+        one, in which the order is another.
+      steps: how many batches there are in all.
+      seed: of the order.
+      exclude_repeats: whether matches of one image or caption are told apart from false ones.
+    """
+
+    units: Sequence[Unit]
+    batch_size: int
+    steps: int
+    seed: int
+    exclude_repeats: bool = True
+
+    @functools.cached_property
+    def _orders(self) -> dict[int, list[int]]:
+        return {}
+
+    def batch(self, step: int) -> Batch:
+        """Returns the batch of a step, from 0."""
+        epoch, place = divmod(step, len(self.units) // self.batch_size)
+        if epoch not in self._orders:
+            self._orders.clear()
+            self._orders[epoch] = epoch_order([u.unit_id for u in self.units], self.seed, epoch)
+        chosen = self._orders[epoch][place * self.batch_size : (place + 1) * self.batch_size]
+        return make_batch([self.units[n] for n in chosen], self.exclude_repeats)
+
+
+def count_steps(units: int, batch_size: int, epochs: int, steps: int | None) -> int:
+    """Returns how many batches a run has: those of all epochs, or as many as are asked for.
+
+    Raises:
+      InputError: there are fewer units than a batch takes.
+    """
+    if units < batch_size:
+        raise InputError(
+            f"--batch-size {batch_size}: the dataset has {units} samples; take at most that many"
+        )
+    return epochs * (units // batch_size) if steps is None else steps
+
+
+def epoch_order(unit_ids: Sequence[str], seed: int, epoch: int) -> list[int]:
+    """Returns the places of the units in the order of an epoch; it depends on their ids alone."""
+    step = f"epoch {epoch}"
+    keys = [(derive_seed(seed, name, step, ORDER_VERSION), name) for name in unit_ids]
+    return sorted(range(len(unit_ids)), key=keys.__getitem__)
+
+
+def make_batch(units: Sequence[Unit], exclude_repeats: bool = True) -> Batch:
+    """Puts units together."""
+    matches = tuple(match for unit in units for match in unit.matches)
+    partners: list[int] = []
+    for unit in units:
+        start = len(partners)
+        partners += [start + 1, start] if len(unit.matches) == 2 else [-1]
+    excluded = np.zeros((len(matches), len(matches)), dtype=bool)
+    if exclude_repeats:
+        for texts in ([m.image_id for m in matches], [m.caption for m in matches]):
+            _, codes = np.unique(np.array(texts, dtype=object), return_inverse=True)
+            excluded |= codes[:, None] == codes[None, :]
+        np.fill_diagonal(excluded, False)
+    return Batch(
+        matches=matches,
+        partners=np.array(partners, dtype=np.int64),
+        excluded=excluded,
+        has_negative=np.array([match.hard_negative is not None for match in matches]),
+        has_positive=np.array([match.hard_positive is not None for match in matches]),
+    )
+
+
+def learning_rate(step: int, steps: int, peak: float, warmup: int, schedule: Schedule) -> float:
+    """Returns the rate of a step, from 0: rising to the peak, then constant or a half cosine to 0.
+
+    Args:
+      step: from 0.
+      steps: of the run.
+      peak: the largest rate.
+      warmup: over how many steps it rises; step `warmup` is the first one at the peak.
+      schedule: what comes after.
+    """
+    if step < warmup:
+        return peak * (step + 1) / (warmup + 1)
+    if schedule == "constant":
+        return peak
+    return peak * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, steps - warmup)))

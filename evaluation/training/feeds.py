@@ -1,0 +1,141 @@
+"""The tensors that networks take, for each batch: of pixels and tokens, or of frozen vectors."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+
+from eqforge.evaluation.training.batches import Batch, Plan
+from eqforge.evaluation.training.examples import Match
+from eqforge.evaluation.training.pictures import Pictures, prepare
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Kind = Literal["clip", "siglip"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Texts:
+    """Which texts of each match are encoded: its caption always, hard ones where a loss asks."""
+
+    negatives: bool
+    positives: bool
+
+    def of(self, matches: Sequence[Match]) -> list[str]:
+        """Returns all captions, then all hard negatives, then all hard positives.
+
+        A caption stands for its own missing hard text, so that every batch has one shape.
+        """
+        texts = [match.caption for match in matches]
+        if self.negatives:
+            texts += [match.hard_negative or match.caption for match in matches]
+        if self.positives:
+            texts += [match.hard_positive or match.caption for match in matches]
+        return texts
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Tokenizer:
+    """Tokens as a model was trained on them.
+
+    Attributes:
+      kind: SigLIP was trained on captions filled up to the full length, the filling not masked.
+      tokenizer: of transformers.
+      max_tokens: longer texts are cut off.
+    """
+
+    kind: Kind
+    tokenizer: Any
+    max_tokens: int
+
+    def __call__(self, texts: Sequence[str]) -> "dict[str, Tensor]":
+        """Returns the model's text inputs, each of shape (texts, tokens)."""
+        tokens = self.tokenizer(
+            list(texts),
+            padding="max_length" if self.kind == "siglip" else "longest",
+            truncation=True,
+            max_length=self.max_tokens,
+            return_tensors="pt",
+        )
+        names = ["input_ids"] if self.kind == "siglip" else ["input_ids", "attention_mask"]
+        return {name: tokens[name] for name in names}
+
+
+class Feed(Protocol):
+    """Makes a network's inputs of some matches."""
+
+    def __call__(self, matches: Sequence[Match]) -> dict[str, Any]:
+        """Returns the arguments of the network's `forward`, on the CPU."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class PixelFeed:
+    """Decodes pictures and cuts texts into tokens."""
+
+    pictures: Pictures
+    processor: Any
+    tokenizer: Tokenizer
+    texts: Texts
+
+    def __call__(self, matches: Sequence[Match]) -> dict[str, Any]:
+        """Returns `pixels` and `tokens`."""
+        import torch
+
+        pixels = prepare(self.processor, self.pictures, [match.image_id for match in matches])
+        return {
+            "pixels": torch.from_numpy(pixels),
+            "tokens": self.tokenizer(self.texts.of(matches)),
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class VectorFeed:
+    """Looks frozen vectors up.
+
+    Attributes:
+      images, captions: float32 tensors of shape (items, dimensions).
+      image_rows, caption_rows: their rows by image id and by text.
+      texts: which texts.
+    """
+
+    images: Any
+    captions: Any
+    image_rows: Mapping[str, int]
+    caption_rows: Mapping[str, int]
+    texts: Texts
+
+    def __call__(self, matches: Sequence[Match]) -> dict[str, Any]:
+        """Returns `images` and `texts`."""
+        texts = [self.caption_rows[text] for text in self.texts.of(matches)]
+        return {
+            "images": self.images[[self.image_rows[match.image_id] for match in matches]],
+            "texts": self.captions[texts],
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Steps:
+    """The batches of a run as torch's DataLoader asks for them, by step.
+
+    Attributes:
+      plan: of the run.
+      feed: makes the inputs.
+      rank, processes: this process makes those of its own share of each batch.
+    """
+
+    plan: Plan
+    feed: Feed
+    rank: int
+    processes: int
+
+    def __getitem__(self, step: int) -> tuple[Batch, dict[str, Any]]:
+        """Returns a whole batch as it is known, and the inputs of this process's share."""
+        batch = self.plan.batch(step)
+        share = np.array_split(np.arange(len(batch.matches)), self.processes)[self.rank]
+        return batch, self.feed([batch.matches[place] for place in share])
+
+    def __len__(self) -> int:
+        """Returns the number of steps."""
+        return self.plan.steps

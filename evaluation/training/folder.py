@@ -1,0 +1,129 @@
+"""The folder of a training: what goes on after a kill, and what stays in the end.
+
+While it runs, `_work` holds what the run is (`run.json`), its pictures, and one checkpoint;
+`log.jsonl` grows beside it. `training.json` is written last, and `_work` is deleted.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from eqforge.schemas import storage
+from eqforge.schemas.errors import InputError
+
+MANIFEST = "training.json"
+LOG = "log.jsonl"
+WORK = "_work"
+
+
+class RunFolder:
+    """Where one training writes.
+
+    Args:
+      folder: on a disk of this machine; made where it is missing.
+      identity: everything that decides the weights, as JSON values; a run goes on only as itself.
+
+    Raises:
+      InputError: the folder holds something else.
+    """
+
+    def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
+        self.folder = folder
+        self.work = folder / WORK
+        self._identity = json.loads(json.dumps(identity))
+        self.checkpoint = self.work / "checkpoint.pt"
+        self._check()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether this very training has been finished here."""
+        return (self.folder / MANIFEST).exists()
+
+    def begin(self) -> None:
+        """Notes what is being run."""
+        if not (self.work / "run.json").exists():
+            storage.write_bytes(str(self.work / "run.json"), _json(self._identity))
+
+    def _check(self) -> None:
+        if not storage.is_local(str(self.folder)):
+            raise InputError(f"{self.folder}: expected a folder on a disk of this machine")
+        if self.folder.is_file():
+            raise InputError(f"{self.folder}: expected a folder, found a file")
+        if self.is_finished:
+            there = json.loads((self.folder / MANIFEST).read_bytes())
+            self._compare("holds a finished training", there.get("run", {}))
+        elif (self.work / "run.json").exists():
+            there = json.loads((self.work / "run.json").read_bytes())
+            self._compare("holds an unfinished training", there)
+        elif self.folder.exists() and any(self.folder.iterdir()):
+            raise InputError(f"{self.folder} is not empty and holds no training; name another one")
+
+    def _compare(self, what: str, there: Mapping[str, Any]) -> None:
+        differing = sorted(
+            name
+            for name in self._identity.keys() | there.keys()
+            if self._identity.get(name) != there.get(name)
+        )
+        if differing:
+            name = differing[0]
+            raise InputError(
+                f"{self.folder} {what} with other settings: {name} is {there.get(name)!r} there "
+                f"and {self._identity.get(name)!r} here; name another folder, or delete this one"
+            )
+
+    def save_checkpoint(self, state: Mapping[str, Any]) -> None:
+        """Replaces the checkpoint; after a kill there is the old one or the new one."""
+        import torch
+
+        with storage.open_atomic(str(self.checkpoint)) as stream:
+            torch.save(dict(state), stream)
+
+    def load_checkpoint(self) -> dict[str, Any] | None:
+        """Returns the checkpoint, on the CPU; None where there is none.
+
+        Only tensors and plain values are read; nothing in the file is executed.
+        """
+        import torch
+
+        if not self.checkpoint.exists():
+            return None
+        loaded: dict[str, Any] = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
+        return loaded
+
+    def open_log(self, step: int) -> Any:
+        """Opens the log to be written on from a step; what was logged after it is dropped."""
+        path = self.folder / LOG
+        kept = []
+        if path.exists():
+            for line in path.read_bytes().splitlines(keepends=True):
+                with contextlib.suppress(ValueError):  # the last line may have been cut off
+                    if json.loads(line)["step"] <= step:
+                        kept.append(line)
+        storage.write_bytes(str(path), b"".join(kept))
+        return open(path, "a", encoding="utf-8")
+
+    def finish(self, save: Callable[[Path], None], manifest: Mapping[str, Any]) -> None:
+        """Saves the model, then the manifest, then deletes the work.
+
+        Args:
+          save: writes the model's files into a folder.
+          manifest: what `training.json` says beside what the run is.
+        """
+        made = self.work / "model"
+        shutil.rmtree(made, ignore_errors=True)
+        made.mkdir(parents=True)
+        save(made)
+        weights = storage.digest(str(made / "model.safetensors"))[1]
+        for file in sorted(made.iterdir()):
+            os.replace(file, self.folder / file.name)
+        content = {"run": self._identity, **manifest, "weights_sha256": weights}
+        storage.write_bytes(str(self.folder / MANIFEST), _json(content))
+        shutil.rmtree(self.work)
+
+
+def _json(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()

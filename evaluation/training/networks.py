@@ -1,0 +1,154 @@
+"""The parts that learn, as modules of torch. This module imports torch; import it where needed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from eqforge.schemas.errors import InputError
+
+MAX_SCALE = 100.0
+"""What CLIP's scale is kept under; Radford et al. 2021, section 2.5."""
+
+
+class DualNetwork(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may be missing
+    """A CLIP or SigLIP of transformers, all of which learns.
+
+    Args:
+      model: CLIPModel or SiglipModel.
+    """
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, pixels: Tensor, tokens: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
+        """Returns unit vectors of images and of texts in float32, and the scale and the bias.
+
+        Args:
+          pixels: float of shape (images, 3, height, width).
+          tokens: the tokenizer's output, each of shape (texts, tokens).
+        """
+        images = image_features(self.model, pixels)
+        texts = text_features(self.model, tokens)
+        scale = self.model.logit_scale.float().exp()
+        bias = getattr(self.model, "logit_bias", None)
+        bias = torch.zeros_like(scale) if bias is None else bias.float()
+        return _unit(images), _unit(texts), scale.reshape(()), bias.reshape(())
+
+    def after_step(self) -> None:
+        """Keeps the scale of CLIP at most 100, as it was trained."""
+        if getattr(self.model, "logit_bias", None) is None:
+            with torch.no_grad():
+                self.model.logit_scale.clamp_(max=torch.tensor(MAX_SCALE).log().item())
+
+
+class HeadsNetwork(nn.Module):  # type: ignore[misc, unused-ignore]
+    """A linear layer on an image encoder and one on a text encoder, both frozen.
+
+    Both begin close to the identity: 1 on the diagonal, plus a hundredth of torch's own start.
+
+    Args:
+      dimensions: of the frozen vectors, and of what comes out.
+      temperature: the logits are cosines divided by it; it does not learn.
+      seed: of the start.
+
+    Source: Couairon et al. 2022 (SIMAT), section 4.3; the published `adaptation.py`, `init_head`.
+    """
+
+    def __init__(self, dimensions: int, temperature: float, seed: int) -> None:
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.image, self.text = (nn.Linear(dimensions, dimensions) for _ in range(2))
+        with torch.no_grad():
+            for head in (self.image, self.text):
+                head.weight.mul_(0.01).add_(torch.eye(dimensions))
+                head.bias.mul_(0.01)
+        self.temperature = temperature
+
+    def forward(self, images: Tensor, texts: Tensor) -> tuple[Tensor, ...]:
+        """Returns unit vectors of images and texts, and the scale and the bias.
+
+        Args:
+          images: frozen vectors, float of shape (images, dimensions), of any length.
+          texts: the same of the texts.
+        """
+        scale = images.new_tensor(1 / self.temperature)
+        return _unit(self.image(images)), _unit(self.text(texts)), scale, torch.zeros_like(scale)
+
+    def after_step(self) -> None:
+        """Has nothing to keep within limits."""
+
+
+def image_features(model: Any, pixels: Tensor) -> Tensor:
+    """Returns what a model makes of images, not brought to unit length."""
+    return _pooled(model.get_image_features(pixel_values=pixels))
+
+
+def text_features(model: Any, tokens: Mapping[str, Tensor]) -> Tensor:
+    """Returns what a model makes of texts, not brought to unit length."""
+    return _pooled(model.get_text_features(**tokens))
+
+
+def _pooled(output: Any) -> Tensor:
+    # transformers 5 returns a record, earlier releases the tensor itself.
+    return getattr(output, "pooler_output", output)
+
+
+def _unit(vectors: Tensor) -> Tensor:
+    return nn.functional.normalize(vectors.float(), dim=-1)
+
+
+def fold_heads(model: Any, heads: HeadsNetwork) -> None:
+    """Makes the heads a part of a CLIPModel, which then gives the heads' vectors itself.
+
+    A head H with bias b after a projection W of y, the output of the last layer norm, is the
+    projection HW of y + d where HW d = b; d joins the bias of that layer norm, and 1 / temperature
+    becomes the model's scale.
+
+    Raises:
+      InputError: an encoder is narrower than its projection, so that there may be no such d.
+    """
+    check_foldable(model)
+    norms = (model.vision_model.post_layernorm, model.text_model.final_layer_norm)
+    projections = (model.visual_projection, model.text_projection)
+    with torch.no_grad():
+        for norm, projection, head in zip(
+            norms, projections, (heads.image, heads.text), strict=True
+        ):
+            weight = head.weight.double().cpu() @ projection.weight.double().cpu()
+            shift = torch.linalg.lstsq(weight, head.bias.double().cpu()[:, None]).solution[:, 0]
+            projection.weight.copy_(weight)
+            norm.bias.add_(shift.to(norm.bias))
+        model.logit_scale.fill_(torch.tensor(1 / heads.temperature).log().item())
+
+
+def check_foldable(model: Any) -> None:
+    """Checks that `fold_heads` will find what it needs.
+
+    Raises:
+      InputError: the model is no CLIP, or an encoder is narrower than its projection.
+    """
+    for name in ("visual_projection", "text_projection"):
+        projection = getattr(model, name, None)
+        if projection is None:
+            raise InputError("--train heads: expected a model of kind clip, which has projections")
+        if projection.in_features < projection.out_features:
+            raise InputError(
+                f"--train heads: {name} widens {projection.in_features} to "
+                f"{projection.out_features} dimensions; expected an encoder at least as wide"
+            )
+
+
+def parameter_groups(network: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    """Returns the parameters for an optimizer: decay pulls at matrices, not at gains and biases.
+
+    Source: Radford et al. 2021 (CLIP), section 2.5.
+    """
+    learning = [p for p in network.parameters() if p.requires_grad]
+    return [
+        {"params": [p for p in learning if p.ndim >= 2], "weight_decay": weight_decay},
+        {"params": [p for p in learning if p.ndim < 2], "weight_decay": 0.0},
+    ]

@@ -1,0 +1,212 @@
+"""The weighted sum of losses that a model is trained by, on what it makes of one batch."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from eqforge.evaluation.training.close_pairs import (
+    close_mask,
+    drawn_couples,
+    known_couples,
+    top_k_couples,
+)
+from eqforge.evaluation.training.eqsim import (
+    MarginMode,
+    Side,
+    eqsim_close,
+    eqsim_distant,
+    quadruples,
+)
+from eqforge.evaluation.training.losses import (
+    hard_negative_loss,
+    hard_positive_loss,
+    infonce_loss,
+    sigmoid_loss,
+)
+from eqforge.schemas.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+LossName = Literal["infonce", "sigmoid", "eqsim-v1", "eqsim-v2", "hard-negative", "hard-positive"]
+LOSSES: tuple[LossName, ...] = get_args(LossName)
+ClosePairs = Literal["known", "top-k", "multinomial"]
+EqsimScores = Literal["cosine", "logit", "softmax"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Objective:
+    """Which losses, how much each counts, and how EqSim takes its scores.
+
+    Attributes:
+      weights: of the losses by name.
+      negatives_in_contrast: whether images choose among the hard negatives in `infonce` too.
+      close, close_count: which couples are close, and how many are chosen from either side.
+      eqsim_scores: what EqSim compares: cosines, scaled logits, or each image's softmax of them
+        over the texts of the batch.
+      sides, margin, margin_mode: of EqSim v2.
+      distant_margin: of EqSim v1.
+    """
+
+    weights: Mapping[LossName, float]
+    negatives_in_contrast: bool = False
+    close: ClosePairs = "known"
+    close_count: int = 4
+    eqsim_scores: EqsimScores = "cosine"
+    sides: tuple[Side, ...] = ("text", "image")
+    margin: float = 0.0
+    margin_mode: MarginMode = "after-mean"
+    distant_margin: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Encoded:
+    """One batch of n image-caption pairs as a model encodes it; pair i is row i of everything.
+
+    Attributes:
+      images, captions: unit vectors, float of shape (n, dimensions).
+      negatives, positives: unit vectors of the hard negatives and hard positives; None where no
+        loss asks for them.
+      has_negative, has_positive: bool of shape (n,), which rows of those count.
+      excluded: bool of shape (n, n), pairs that show one image or say one caption; never true on
+        the diagonal.
+      partners: int64 of shape (n,), the place of the pair that the dataset calls close; or -1.
+      scale, bias: of the model's logits, scalars.
+    """
+
+    images: Any
+    captions: Any
+    negatives: Any
+    positives: Any
+    has_negative: Any
+    has_positive: Any
+    excluded: Any
+    partners: Any
+    scale: Any
+    bias: Any
+
+
+def parse_weights(given: Sequence[str]) -> dict[LossName, float]:
+    """Reads `NAME=WEIGHT` or `NAME` (weight 1), one a loss.
+
+    Raises:
+      InputError: a loss is unknown or stands twice, or a weight is no number above 0.
+    """
+    weights: dict[LossName, float] = {}
+    for text in given:
+        found, _, number = text.partition("=")
+        name = next((name for name in LOSSES if name == found), None)
+        if name is None:
+            raise InputError(f"--loss {text}: expected one of {', '.join(LOSSES)}, and =WEIGHT")
+        if name in weights:
+            raise InputError(f"--loss {text}: {name} is given twice")
+        weights[name] = _weight(text, number or "1")
+    return weights
+
+
+def _weight(text: str, number: str) -> float:
+    try:
+        weight = float(number)
+    except ValueError:
+        weight = math.nan
+    if not 0 < weight < math.inf:
+        raise InputError(f"--loss {text}: expected a weight above 0, found {number!r}")
+    return weight
+
+
+def compute_losses(
+    encoded: Encoded, objective: Objective, generator: "Generator"
+) -> "dict[LossName, Tensor]":
+    """Returns every loss of the objective on a batch, not yet weighted.
+
+    Args:
+      encoded: the batch.
+      objective: what is asked for.
+      generator: draws close couples where they are drawn.
+    """
+    cosines = encoded.images @ encoded.captions.T
+    logits = encoded.scale * cosines + encoded.bias
+    found: dict[LossName, Tensor] = {}
+    for name in objective.weights:
+        if name == "infonce":
+            found[name] = _infonce(encoded, logits, objective)
+        elif name == "sigmoid":
+            found[name] = sigmoid_loss(logits, encoded.excluded)
+        elif name == "hard-negative":
+            found[name] = _hard_negative(encoded, logits)
+        elif name == "hard-positive":
+            found[name] = _hard_positive(encoded)
+    eqsim: list[LossName] = [name for name in objective.weights if name.startswith("eqsim")]
+    if eqsim:
+        found |= _eqsim(eqsim, encoded, cosines, logits, objective, generator)
+    return found
+
+
+def weighted_sum(losses: "Mapping[LossName, Tensor]", objective: Objective) -> "Tensor":
+    """Returns the sum that is made small."""
+    import torch
+
+    return torch.stack([weight * losses[name] for name, weight in objective.weights.items()]).sum()
+
+
+def _infonce(encoded: Encoded, logits: "Tensor", objective: Objective) -> "Tensor":
+    import torch
+
+    excluded = encoded.excluded
+    if objective.negatives_in_contrast:
+        more = encoded.scale * (encoded.images @ encoded.negatives.T) + encoded.bias
+        logits = torch.cat([logits, more], dim=1)
+        missing = ~encoded.has_negative[None, :].expand(more.shape)
+        excluded = torch.cat([excluded, missing], dim=1)
+    return infonce_loss(logits, excluded)
+
+
+def _hard_negative(encoded: Encoded, logits: "Tensor") -> "Tensor":
+    own = logits.diagonal()
+    against = (encoded.images * encoded.negatives).sum(dim=1) * encoded.scale + encoded.bias
+    return hard_negative_loss(own[encoded.has_negative], against[encoded.has_negative][:, None])
+
+
+def _hard_positive(encoded: Encoded) -> "Tensor":
+    rows = encoded.has_positive
+    positives = encoded.positives[rows].T
+    images = encoded.scale * (encoded.images[rows] @ positives) + encoded.bias
+    texts = encoded.scale * (encoded.captions[rows] @ positives)
+    return hard_positive_loss(images, texts, encoded.excluded[rows][:, rows])
+
+
+def _eqsim(
+    names: list[LossName],
+    encoded: Encoded,
+    cosines: "Tensor",
+    logits: "Tensor",
+    objective: Objective,
+    generator: "Generator",
+) -> "dict[LossName, Tensor]":
+    couples = _couples(encoded, logits, objective, generator)
+    scores = cosines
+    if objective.eqsim_scores != "cosine":
+        scores = logits if objective.eqsim_scores == "logit" else logits.softmax(dim=1)
+    found: dict[LossName, Tensor] = {}
+    if "eqsim-v2" in names:
+        found["eqsim-v2"] = eqsim_close(
+            quadruples(scores, couples),
+            sides=objective.sides,
+            margin=objective.margin,
+            margin_mode=objective.margin_mode,
+        )
+    if "eqsim-v1" in names:
+        close = close_mask(couples, len(scores)) | encoded.excluded
+        found["eqsim-v1"] = eqsim_distant(scores, close, margin=objective.distant_margin)
+    return found
+
+
+def _couples(
+    encoded: Encoded, logits: "Tensor", objective: Objective, generator: "Generator"
+) -> "Tensor":
+    if objective.close == "known":
+        return known_couples(encoded.partners)
+    if objective.close == "top-k":
+        return top_k_couples(logits, objective.close_count, encoded.excluded)
+    return drawn_couples(logits, objective.close_count, encoded.excluded, generator)

@@ -1,0 +1,1 @@
+"""Pairs of prompts, and pairs of pictures drawn from them by a diffusion model."""

@@ -1,0 +1,180 @@
+"""Attention processors that let the first picture's attention guide the second's.
+
+The replaced map is multiplied by the second picture's values at once, so what the map is multiplied
+with from the right can be multiplied into the values instead, and `softmax(q k) @ values` stays the
+ordinary fused kernel: no map is ever written to memory. For self-attention the second picture takes
+the queries and keys of the first. To tell where words are, they take the place of the values.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from eqforge.generators.diffusion.control_state import AttentionControl, Row
+from eqforge.schemas.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+
+class ControlledAttention:
+    """The processor of one attention layer.
+
+    Args:
+      plain: the processor it takes the place of, which does the work while nothing is to be done.
+      control: the shared state.
+      name: of the layer.
+      is_cross: whether it attends to the prompt.
+    """
+
+    def __init__(self, plain: Any, control: AttentionControl, name: str, is_cross: bool) -> None:
+        self.plain, self.control = plain, control
+        self.name, self.is_cross = name, is_cross
+        # Queries and keys of the first picture, for the second where that comes in a later batch.
+        self._first: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    def __call__(
+        self,
+        attn: Any,
+        hidden_states: "torch.Tensor",
+        encoder_hidden_states: "torch.Tensor | None" = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> "torch.Tensor":
+        """Returns the layer's output; hidden_states are [rows, pixels, channels]."""
+        if not self._acts(hidden_states.shape[1]):
+            return self.plain(attn, hidden_states, encoder_hidden_states, *args, **kwargs)
+        context = hidden_states if encoder_hidden_states is None else encoder_hidden_states
+        query, key, value = (
+            _split_heads(layer(states), attn.heads)
+            for layer, states in (
+                (attn.to_q, hidden_states),
+                (attn.to_k, context),
+                (attn.to_v, context),
+            )
+        )
+        attended = (
+            self._cross(query, key, value) if self.is_cross else self._self(query, key, value)
+        )
+        merged = attended.transpose(1, 2).flatten(2).to(query.dtype)
+        return attn.to_out[1](attn.to_out[0](merged))
+
+    def _acts(self, pixels: int) -> bool:
+        if "first" not in self.control.rows and "second" not in self.control.rows:
+            return False
+        if not self.is_cross:
+            return self.control.replaces_self(pixels)
+        return self.control.call.mapper is not None or pixels == self.control.plan.heat_pixels
+
+    def _self(
+        self, query: "torch.Tensor", key: "torch.Tensor", value: "torch.Tensor"
+    ) -> "torch.Tensor":
+        """Attends; the second picture with the map of the first."""
+        base = self._base(query, key)
+        second = self._place("second")
+        if second is not None:
+            query[second], key[second] = base
+            self.control.self_layers.add(self.name)
+        return _attend(query, key, value)
+
+    def _cross(
+        self, query: "torch.Tensor", key: "torch.Tensor", value: "torch.Tensor"
+    ) -> "torch.Tensor":
+        """Attends; the second picture with the maps that the plan makes of both."""
+        call, second = self.control.call, self._place("second")
+        base = self._base(query, key)
+        if query.shape[2] == self.control.plan.heat_pixels:
+            self._read_heat(query, key)
+        if call.mapper is None or second is None:
+            return _attend(query, key, value)
+        self.control.cross_layers.add(self.name)
+        moved = call.mapper @ value[second]
+        if call.own is None:
+            query[second], key[second] = base
+            value[second] = moved
+            return _attend(query, key, value)
+        value[second] *= call.own
+        attended = _attend(query, key, value)
+        attended[second] += _attend(base[0][None], base[1][None], moved[None])[0]
+        return attended
+
+    def _place(self, row: Row) -> int | None:
+        """Returns where in the batch a row is."""
+        return self.control.rows.index(row) if row in self.control.rows else None
+
+    def _base(
+        self, query: "torch.Tensor", key: "torch.Tensor"
+    ) -> tuple["torch.Tensor", "torch.Tensor"]:
+        """Returns queries and keys of the first picture, [heads, pixels or tokens, channels]."""
+        first = self._place("first")
+        found = self._first if first is None else (query[first], key[first])
+        assert found is not None, "the second picture never comes before the first"
+        # Kept only for a second picture that is still to come: it would hold the layer's memory.
+        self._first = found if "second" not in self.control.rows else None
+        return found
+
+    def _read_heat(self, query: "torch.Tensor", key: "torch.Tensor") -> None:
+        """Adds up where the pictures attend to their words, as replaced."""
+        from torch.nn import functional
+
+        # The rows of the pictures are the last ones of every batch.
+        first, second = self._place("first"), self._place("second")
+        pictures = slice(first if first is not None else second, None)
+        words = self.control.call.words[0 if first is not None else 1 :][: len(query[pictures])]
+        # The fused kernels want values as wide as the keys.
+        values = functional.pad(words, (0, max(key.shape[3] - words.shape[2], 0)))
+        heat = _attend(
+            query[pictures], key[pictures], values[:, None].expand(-1, key.shape[1], -1, -1)
+        )
+        summed = heat.float().mean(dim=1).sum(dim=0)[:, : words.shape[2]]
+        self.control.add_heat(summed, maps=int(second is not None))
+
+
+@contextmanager
+def controlled(unet: Any, control: AttentionControl) -> Iterator[None]:
+    """Lets the control act on the network's attention, and puts everything back afterwards.
+
+    Raises:
+      InputError: the network's attention is not the ordinary one of diffusers.
+    """
+    plain = dict(unet.attn_processors)
+    modules = dict(unet.named_modules())
+    processors = {}
+    for name, processor in plain.items():
+        layer = name.removesuffix(".processor")
+        _check_plain(modules[layer], processor, layer)
+        is_cross = layer.endswith("attn2")
+        processors[name] = ControlledAttention(processor, control, layer, is_cross)
+    unet.set_attn_processor(processors)
+    try:
+        yield
+    finally:
+        unet.set_attn_processor(plain)
+
+
+def _check_plain(attn: Any, processor: Any, layer: str) -> None:
+    """Checks that a layer does nothing but project, attend and project."""
+    special = (attn.group_norm, attn.spatial_norm, attn.norm_q, attn.norm_k, attn.norm_cross)
+    if (
+        type(processor).__name__ not in ("AttnProcessor", "AttnProcessor2_0")
+        or not layer.endswith(("attn1", "attn2"))
+        or any(part not in (None, False) for part in special)
+        or attn.residual_connection
+        or attn.rescale_output_factor != 1
+    ):
+        raise InputError(
+            f"the attention of {layer} ({type(processor).__name__}) cannot be controlled: only "
+            "networks with the ordinary attention of Stable Diffusion and SDXL can"
+        )
+
+
+def _split_heads(states: "torch.Tensor", heads: int) -> "torch.Tensor":
+    """Returns [rows, heads, length, channels] of [rows, length, heads * channels]."""
+    rows, length, channels = states.shape
+    return states.view(rows, length, heads, channels // heads).transpose(1, 2)
+
+
+def _attend(query: "torch.Tensor", key: "torch.Tensor", value: "torch.Tensor") -> "torch.Tensor":
+    from torch.nn import functional
+
+    return functional.scaled_dot_product_attention(query, key, value)

@@ -1,0 +1,248 @@
+"""Draws a pair of pictures from one initial latent, the first guiding the second."""
+
+import functools
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from eqforge.generators.diffusion.attention import controlled
+from eqforge.generators.diffusion.control import plan_control
+from eqforge.generators.diffusion.control_state import AttentionControl
+from eqforge.generators.diffusion.deterministic import deterministic
+from eqforge.generators.diffusion.load import load_pipeline
+from eqforge.generators.diffusion.local_blend import blend
+from eqforge.generators.diffusion.quiet import quiet_libraries
+from eqforge.generators.diffusion.records import (
+    AttentionSummary,
+    PairImages,
+    PairRequest,
+)
+from eqforge.generators.diffusion.rows import limited_rows
+from eqforge.generators.diffusion.schedulers import count_calls
+from eqforge.generators.diffusion.settings import DiffusionSettings
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import derive_seed, fingerprint
+
+if TYPE_CHECKING:
+    import torch
+
+GENERATOR_VERSION: Final = 3
+"""Changes with every change of the code that changes a picture."""
+
+
+class PairGenerator:
+    """Draws pairs with one diffusion model.
+
+    Args:
+      settings: the model, and how it draws.
+
+    Raises:
+      InputError: the model cannot be had, or the settings do not fit it.
+      MissingExtra: torch, diffusers or transformers is not installed.
+    """
+
+    def __init__(self, settings: DiffusionSettings) -> None:
+        self.settings = settings
+        self.pipeline, self.identity = load_pipeline(settings)
+        self.size_px = _size_px(self.pipeline, settings)
+
+    @property
+    def name(self) -> str:
+        """Model and revision, for the row."""
+        return f"{self.identity.name}@{self.identity.revision}"
+
+    @functools.cached_property
+    def parameters(self) -> dict[str, str | int | float]:
+        """Everything that decides a picture but the request and the weights, for the row."""
+        import diffusers
+        import torch
+        import transformers
+
+        return {
+            "generator_version": GENERATOR_VERSION,
+            "pipeline": self.identity.pipeline,
+            "scheduler": type(self.pipeline.scheduler).__name__,
+            "steps": self.settings.steps,
+            "guidance_scale": self.settings.guidance_scale,
+            "size_px": self.size_px,
+            "precision": self.settings.precision,
+            "device": self.pipeline.device.type,
+            "cpu_threads": self.settings.cpu_threads,
+            "torch": torch.__version__,
+            "diffusers": diffusers.__version__,
+            "transformers": transformers.__version__,
+        }
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Digest of everything that decides a picture but the request and a want of memory."""
+        rows = self.settings.batch_rows
+        return fingerprint({**self.parameters, "weights": self.identity.digest, "batch_rows": rows})
+
+    def generate(self, request: PairRequest) -> PairImages:
+        """Draws a pair; where the memory does not suffice, again with half as many rows at a time.
+
+        Raises:
+          InputError: prompts, words or spans do not fit each other or the model.
+          torch.OutOfMemoryError: not even one row at a time fits.
+        """
+        import torch
+
+        rows: int = self.settings.batch_rows
+        while True:
+            try:
+                return self._draw(request, rows)
+            except torch.OutOfMemoryError:
+                if rows == 1:
+                    raise
+            # Outside the handler: the error holds the tensors of the failed attempt.
+            rows //= 2
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+
+    def _draw(self, request: PairRequest, rows: int) -> PairImages:
+        import torch
+
+        latents = initial_latents(self.pipeline, self.size_px, request.seed)
+        drawing = _Drawing(self, request, latents)
+        with ExitStack() as stack:
+            stack.enter_context(torch.inference_mode())
+            stack.enter_context(quiet_libraries())
+            stack.enter_context(deterministic(self.settings.cpu_threads))
+            stack.enter_context(limited_rows(self.pipeline.unet, rows, drawing.control))
+            if drawing.control is not None:
+                stack.enter_context(controlled(self.pipeline.unet, drawing.control))
+            output = self.pipeline(
+                prompt=list(request.prompts),
+                height=self.size_px,
+                width=self.size_px,
+                num_inference_steps=self.settings.steps,
+                guidance_scale=self.settings.guidance_scale,
+                generator=_noise_generators(request.seed),
+                latents=latents,
+                callback_on_step_end=drawing.after_step,
+                output_type="np",
+            )
+        flagged = getattr(output, "nsfw_content_detected", None)
+        return PairImages(
+            images=(_to_bytes(output.images[0]), _to_bytes(output.images[1])),
+            flagged=None if flagged is None else (bool(flagged[0]), bool(flagged[1])),
+            batch_rows=rows,
+            latents=drawing.latents,
+            blend_mask=drawing.mask,
+            attention=None if drawing.control is None else _summary(drawing.control),
+        )
+
+
+class _Drawing:
+    """What happens between the steps of one pair, and what they leave behind."""
+
+    def __init__(
+        self, generator: PairGenerator, request: PairRequest, latents: "torch.Tensor"
+    ) -> None:
+        self.steps = generator.settings.steps
+        self.blend = request.control.blend if request.control else None
+        self.control = _attention_control(generator, request, latents)
+        self.mask: np.ndarray | None = None
+        self.latents = np.zeros(0, dtype=np.float32)
+
+    def after_step(
+        self, pipeline: Any, step: int, timestep: Any, tensors: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Blends the latents; diffusers calls it after every step."""
+        latents = tensors["latents"]
+        if self.blend is not None and self.control is not None:
+            heat = self.control.blend_heat()
+            latents, mask = blend(latents, heat, self.blend, step, self.steps)
+            self.mask = None if mask is None else mask.cpu().numpy()
+        if step == len(pipeline.scheduler.timesteps) - 1:
+            self.latents = latents.float().cpu().numpy()
+        return {"latents": latents}
+
+
+def initial_latents(pipeline: Any, size_px: int, seed: int) -> "torch.Tensor":
+    """Returns the latent both pictures begin with, twice: [2, channels, height, width].
+
+    It is drawn on the CPU in float32, so that it is the same on every device and in every
+    precision, as far as that can hold it.
+    """
+    import torch
+
+    side = size_px // pipeline.vae_scale_factor
+    random = torch.Generator("cpu").manual_seed(seed)
+    shape = (1, pipeline.unet.config.in_channels, side, side)
+    latent = torch.randn(shape, generator=random, dtype=torch.float32)
+    return latent.to(pipeline.device, pipeline.unet.dtype).expand(2, -1, -1, -1).contiguous()
+
+
+def map_sides(pipeline: Any, side: int) -> tuple[int, ...]:
+    """Returns the sides of the cross-attention maps of a network, for latents of a side.
+
+    Every level of the network halves the side, rounding up.
+    """
+    blocks = enumerate(pipeline.unet.config.down_block_types)
+    return tuple(-(-side // 2**level) for level, block in blocks if "CrossAttn" in block)
+
+
+def _noise_generators(seed: int) -> "list[torch.Generator]":
+    """Returns two generators that draw the same noise, one for either picture."""
+    import torch
+
+    noise_seed = derive_seed(seed, "diffusion", "scheduler-noise", 1)
+    return [torch.Generator("cpu").manual_seed(noise_seed) for _ in range(2)]
+
+
+def _attention_control(
+    generator: PairGenerator, request: PairRequest, latents: "torch.Tensor"
+) -> AttentionControl | None:
+    if request.control is None:
+        return None
+    pipeline, steps = generator.pipeline, generator.settings.steps
+    plan = plan_control(
+        request.prompts,
+        request.control,
+        pipeline.tokenizer,
+        count_calls(pipeline.scheduler, steps),
+        steps,
+        latents,
+        map_sides(pipeline, latents.shape[-1]),
+    )
+    return AttentionControl(plan)
+
+
+def _summary(control: AttentionControl) -> AttentionSummary:
+    plan = control.plan
+    return AttentionSummary(
+        cross_steps=sum(call.mapper is not None for call in plan.calls),
+        self_steps=len(plan.self_calls),
+        cross_layers=len(control.cross_layers),
+        self_layers=len(control.self_layers),
+        changed_tokens=(len(plan.changed[0]), len(plan.changed[1])),
+    )
+
+
+def _size_px(pipeline: Any, settings: DiffusionSettings) -> int:
+    """Returns width and height of the pictures.
+
+    Raises:
+      InputError: the model cannot draw that size.
+    """
+    channels = pipeline.unet.config.in_channels
+    if channels != pipeline.vae.config.latent_channels:
+        raise InputError(
+            f"{settings.model}: its network wants {channels} channels, a latent has "
+            f"{pipeline.vae.config.latent_channels}: it does not draw from text alone"
+        )
+    size = settings.size_px
+    if size is None:
+        size = int(pipeline.unet.config.sample_size * pipeline.vae_scale_factor)
+    step = max(8, pipeline.vae_scale_factor)
+    if size < step or size % step:
+        raise InputError(f"the model draws pictures of a multiple of {step} pixels, not of {size}")
+    return size
+
+
+def _to_bytes(image: np.ndarray) -> np.ndarray:
+    """Returns uint8 of float32 [height, width, 3] in [0, 1], as diffusers makes PNG files."""
+    return (image * 255).round().astype(np.uint8)

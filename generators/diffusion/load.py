@@ -1,0 +1,176 @@
+"""Loads a diffusion pipeline from a folder or the hub: safetensors only, no code from the model."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from eqforge.generators.diffusion.quiet import quiet_libraries
+from eqforge.generators.diffusion.records import ModelIdentity
+from eqforge.generators.diffusion.schedulers import make_scheduler
+from eqforge.generators.diffusion.settings import (
+    DEFAULT_MODEL,
+    DEFAULT_REVISION,
+    DiffusionSettings,
+)
+from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.identity import fingerprint
+
+_PRECISIONS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+_LIBRARIES = frozenset({"diffusers", "transformers", "stable_diffusion", "stable_diffusion_xl"})
+_FILES = frozenset({".json", ".txt", ".safetensors"})
+
+
+def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
+    """Loads the pipeline, ready to draw, and tells which weights it has.
+
+    Raises:
+      InputError: the model cannot be had or is not one that can be controlled; the text says how
+        to get it.
+      MissingExtra: torch, diffusers or transformers is not installed.
+    """
+    _import_libraries()
+    folder = _find_folder(settings)
+    parts = _check_index(folder, settings.model)
+    pipeline = _load(folder, settings)
+    _check_parts(pipeline, settings.model)
+    pipeline.scheduler = make_scheduler(settings.scheduler, pipeline.scheduler)
+    # One picture at a time: the decoder takes the most memory, and a picture's bytes do not depend
+    # on its neighbour.
+    pipeline.vae.enable_slicing()
+    pipeline.watermark = None
+    pipeline.set_progress_bar_config(disable=True)
+    return pipeline, _identity(folder, parts, settings.model, type(pipeline).__name__)
+
+
+def _import_libraries() -> None:
+    # Deterministic matrix products on a GPU need it before the first of them.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    try:
+        import diffusers  # noqa: F401
+        import torch  # noqa: F401
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("torch, diffusers or transformers", "models") from error
+
+
+def revision_of(settings: DiffusionSettings) -> str | None:
+    """Returns the commit of a model of the hub; None of one in a folder.
+
+    Raises:
+      InputError: there is no such folder, and no commit is named.
+    """
+    if Path(settings.model).is_dir():
+        return None
+    if settings.revision is None and settings.model == DEFAULT_MODEL:
+        return DEFAULT_REVISION
+    if settings.revision is None:
+        raise InputError(
+            f"{settings.model!r} is not a folder; of a model of the hub, name the commit too "
+            "(--revision), so that it is the same one again"
+        )
+    return settings.revision
+
+
+def _find_folder(settings: DiffusionSettings) -> Path:
+    """Returns the model's folder; fetches it from the hub where it is not there."""
+    from diffusers import DiffusionPipeline
+
+    revision = revision_of(settings)
+    if revision is None:
+        return Path(settings.model)
+    try:
+        with quiet_libraries():
+            found = DiffusionPipeline.download(
+                settings.model,
+                revision=revision,
+                use_safetensors=True,
+                local_files_only=settings.local_files_only,
+            )
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"the model {settings.model!r} is neither a folder nor can it be had from the hub at "
+            f"revision {revision!r}; where there is a connection, fetch it with "
+            f"`hf download {settings.model} --revision {revision}`, or name a folder saved by "
+            f"diffusers ({_first_line(error)})"
+        ) from error
+    return Path(found)
+
+
+def _check_index(folder: Path, model: str) -> list[str]:
+    """Returns the names of the pipeline's parts, none of which brings code of its own."""
+    try:
+        index = json.loads((folder / "model_index.json").read_bytes())
+        parts = {key: value for key, value in index.items() if not key.startswith("_")}
+        libraries = {value[0] for value in parts.values() if isinstance(value, list)}
+        pipeline = index["_class_name"]
+    except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+        raise InputError(
+            f"{model}: no pipeline saved by diffusers: model_index.json: {_first_line(error)}"
+        ) from error
+    if not isinstance(pipeline, str) or not libraries <= {*_LIBRARIES, None}:
+        raise InputError(f"{model}: the pipeline wants to run code of its own, which is never done")
+    return sorted(key for key in parts if (folder / key).is_dir())
+
+
+def _load(folder: Path, settings: DiffusionSettings) -> Any:
+    import torch
+    from diffusers import DiffusionPipeline
+
+    try:
+        with quiet_libraries():
+            pipeline: Any = DiffusionPipeline.from_pretrained(
+                folder,
+                dtype=getattr(torch, _PRECISIONS[settings.precision]),
+                use_safetensors=True,
+                local_files_only=True,
+            )
+        return pipeline.to(settings.device)
+    except (OSError, ValueError, RuntimeError, LookupError, AttributeError) as error:
+        raise InputError(
+            f"the model {settings.model!r} cannot be loaded on {settings.device!r}: its weights "
+            f"have to be safetensors saved by diffusers ({_first_line(error)})"
+        ) from error
+
+
+def _check_parts(pipeline: Any, model: str) -> None:
+    """Checks that there is a UNet, and that tokenizers and text encoders belong together."""
+    if not hasattr(pipeline, "unet") or not hasattr(pipeline, "tokenizer"):
+        raise InputError(f"{model}: {type(pipeline).__name__} is not a pipeline with UNet and text")
+    for suffix in ("", "_2"):
+        tokenizer = getattr(pipeline, f"tokenizer{suffix}", None)
+        encoder = getattr(pipeline, f"text_encoder{suffix}", None)
+        if tokenizer is None or encoder is None:
+            continue
+        embeddings = encoder.get_input_embeddings().num_embeddings
+        # transformers 5 makes an empty tokenizer of files it does not understand, without a word.
+        if len(tokenizer) != embeddings or not tokenizer.is_fast:
+            raise InputError(
+                f"{model}: tokenizer{suffix} has {len(tokenizer)} tokens, its text encoder "
+                f"{embeddings}: they do not belong together"
+            )
+
+
+def _identity(folder: Path, parts: list[str], model: str, pipeline: str) -> ModelIdentity:
+    files = [folder / "model_index.json"]
+    for part in parts:
+        files += sorted(file for file in (folder / part).rglob("*") if file.suffix in _FILES)
+    digest = fingerprint({file.relative_to(folder).as_posix(): _digest(file) for file in files})
+    is_local = Path(model).is_dir()
+    return ModelIdentity(
+        # A folder's place on this machine says nothing of the model.
+        name=folder.name if is_local else model,
+        revision=f"sha256:{digest[:16]}" if is_local else folder.name,
+        digest=digest,
+        pipeline=pipeline,
+    )
+
+
+def _digest(file: Path) -> str:
+    with open(file, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,81 @@
+"""Sends the rows of a pair through the network together, or fewer at a time.
+
+A pair is four rows: two pictures, each with its prompt and, for guidance, without. Two at a time
+keep both pictures together. One at a time still lets the first guide the second, because queries
+and keys of the first are kept until the second comes.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from eqforge.generators.diffusion.control_state import AttentionControl, Row
+from eqforge.schemas.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+_ROWS: dict[int, tuple[Row, ...]] = {
+    4: ("plain first", "plain second", "first", "second"),
+    2: ("first", "second"),
+}
+
+
+@contextmanager
+def limited_rows(unet: Any, rows: int, control: AttentionControl | None) -> Iterator[None]:
+    """Lets the network see at most `rows` rows at a time, and tells the control which.
+
+    Args:
+      unet: the network; its `forward` is put back afterwards.
+      rows: 4, 2 or 1.
+      control: of the pair; None where there is none.
+
+    Raises:
+      InputError: at its first call, where the pipeline batches in another way.
+    """
+    plain, replaced = unet.forward, "forward" in vars(unet)
+
+    def forward(sample: "torch.Tensor", *args: Any, **kwargs: Any) -> Any:
+        batch = sample.shape[0]
+        if batch not in _ROWS:
+            raise InputError(
+                f"the pipeline sends {batch} rows through its network for two pictures, not 4 or 2"
+            )
+        outputs = []
+        for start in range(0, batch, rows):
+            part = slice(start, min(start + rows, batch))
+            if control is not None:
+                control.rows = _ROWS[batch][part]
+            outputs.append(plain(*_cut((sample, *args), batch, part), **_cut(kwargs, batch, part)))
+        if control is not None:
+            control.number += 1
+        return outputs[0] if len(outputs) == 1 else _joined(outputs)
+
+    unet.forward = forward
+    try:
+        yield
+    finally:
+        if replaced:
+            unet.forward = plain
+        else:
+            del unet.forward
+
+
+def _cut(value: Any, batch: int, part: slice) -> Any:
+    """Returns the rows of every tensor that has the batch's rows."""
+    import torch
+
+    if isinstance(value, dict):
+        return {key: _cut(item, batch, part) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return tuple(_cut(item, batch, part) for item in value)
+    if isinstance(value, torch.Tensor) and value.ndim > 0 and value.shape[0] == batch:
+        return value[part]
+    return value
+
+
+def _joined(outputs: list[Any]) -> Any:
+    import torch
+
+    samples = torch.cat([output[0] for output in outputs])
+    return (samples,) if isinstance(outputs[0], tuple) else type(outputs[0])(sample=samples)

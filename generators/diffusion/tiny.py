@@ -1,0 +1,169 @@
+"""Makes tiny Stable Diffusion models with random weights, for the demo and the tests.
+
+They are real in every part and run in a moment; what they draw is coloured noise that depends on
+the prompt. At their own size, 64x64 pixels, they have attention maps of 32x32 and 16x16, so
+everything that prompt-to-prompt does takes place.
+"""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from eqforge.generators.diffusion.quiet import quiet_libraries
+from eqforge.generators.diffusion.tiny_tokenizer import make_tokenizer
+
+SIZE_PX = 64
+_TOKENS = 77
+
+
+def make_tiny_pipeline(
+    folder: str | Path,
+    family: Literal["sd", "sdxl"] = "sd",
+    seed: int = 0,
+    flag_above: float | None = None,
+) -> Path:
+    """Saves a tiny pipeline and returns its folder; the same arguments give the same bytes.
+
+    Args:
+      folder: where to save it; made where it is missing.
+      family: the architecture.
+      seed: of the weights.
+      flag_above: gives an `sd` pipeline a safety checker that flags pictures whose similarity to
+        one of its 17 concepts is above this number in [-1, 1]; None gives it none.
+    """
+    import torch
+
+    tokenizer = make_tokenizer(_TOKENS)
+    with quiet_libraries(), torch.random.fork_rng(devices=()):
+        torch.manual_seed(seed)
+        pipeline = _sd(tokenizer, flag_above) if family == "sd" else _sdxl(tokenizer)
+        pipeline.save_pretrained(folder)
+    return Path(folder)
+
+
+def _sd(tokenizer: Any, flag_above: float | None) -> Any:
+    from diffusers import StableDiffusionPipeline
+    from transformers import CLIPImageProcessor, CLIPTextModel
+
+    checker = None if flag_above is None else _safety_checker(flag_above)
+    return StableDiffusionPipeline(
+        vae=_vae(),
+        text_encoder=CLIPTextModel(_text_config(tokenizer)),
+        tokenizer=tokenizer,
+        unet=_unet(cross_attention_dim=32),
+        scheduler=_scheduler(),
+        safety_checker=checker,
+        feature_extractor=CLIPImageProcessor(size=32, crop_size=32) if checker else None,
+        requires_safety_checker=checker is not None,
+    )
+
+
+def _sdxl(tokenizer: Any) -> Any:
+    from diffusers import StableDiffusionXLPipeline
+    from transformers import CLIPTextModel, CLIPTextModelWithProjection
+
+    config = _text_config(tokenizer)
+    unet = _unet(
+        cross_attention_dim=64,
+        transformer_layers_per_block=(1, 2),
+        addition_embed_type="text_time",
+        addition_time_embed_dim=8,
+        projection_class_embeddings_input_dim=6 * 8 + 32,
+    )
+    return StableDiffusionXLPipeline(
+        vae=_vae(),
+        text_encoder=CLIPTextModel(config),
+        text_encoder_2=CLIPTextModelWithProjection(config),
+        tokenizer=tokenizer,
+        tokenizer_2=tokenizer,
+        unet=unet,
+        scheduler=_scheduler(),
+        add_watermarker=False,
+    )
+
+
+def _unet(**config: Any) -> Any:
+    """Makes a network whose attention tells words and places apart, and that changes little a step.
+
+    Weights drawn as usual attend to all words alike, and two prompts would share no pixel.
+    """
+    from diffusers import UNet2DConditionModel
+
+    unet: Any = UNet2DConditionModel(
+        sample_size=SIZE_PX // 2,
+        block_out_channels=(16, 32),
+        layers_per_block=1,
+        down_block_types=("CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D"),
+        attention_head_dim=2,
+        norm_num_groups=8,
+        **config,
+    )
+    for name, module in unet.named_modules():
+        if name.endswith("attn2"):
+            module.to_k.weight.data.mul_(30)
+            module.to_out[0].weight.data.mul_(3)
+    unet.conv_out.weight.data.mul_(2)
+    return unet
+
+
+def _vae() -> Any:
+    from diffusers import AutoencoderKL
+
+    return AutoencoderKL(
+        block_out_channels=(16, 32),
+        down_block_types=("DownEncoderBlock2D", "DownEncoderBlock2D"),
+        up_block_types=("UpDecoderBlock2D", "UpDecoderBlock2D"),
+        latent_channels=4,
+        norm_num_groups=8,
+        sample_size=SIZE_PX,
+    )
+
+
+def _scheduler() -> Any:
+    from diffusers import PNDMScheduler
+
+    return PNDMScheduler(
+        beta_start=0.00085,
+        beta_end=0.012,
+        beta_schedule="scaled_linear",
+        skip_prk_steps=True,
+        set_alpha_to_one=False,
+        steps_offset=1,
+    )
+
+
+def _text_config(tokenizer: Any) -> Any:
+    from transformers import CLIPTextConfig
+
+    return CLIPTextConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=_TOKENS,
+        projection_dim=32,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+
+
+def _safety_checker(flag_above: float) -> Any:
+    from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
+    from transformers import CLIPConfig
+
+    vision = {
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "image_size": 32,
+        "patch_size": 8,
+        "projection_dim": 32,
+    }
+    checker = StableDiffusionSafetyChecker(CLIPConfig(vision_config=vision, projection_dim=32))
+    checker.concept_embeds.data.normal_()
+    checker.concept_embeds_weights.data.fill_(flag_above)
+    checker.special_care_embeds_weights.data.fill_(1.0)
+    return checker

@@ -1,0 +1,203 @@
+"""The words of Eq-SD: objects in groups, and the scenes and attributes that fit each group.
+
+A vocabulary is a JSON file. `families` are lists of phrases of which no two can be true of one
+picture: "at sunset", "at night". A phrase stands before the noun ("a red") or after it ("wearing a
+cap"). A group has objects that may take each other's place, and names the families that make sense
+with all of them: `places`, `conditions` (time, season, weather, light) and `attributes`. All
+phrases are written in plain English with their articles; `published` says which ones the published
+captions write otherwise.
+
+Source: EqBen, appendix B.5: an object is changed for one of the same subset (horse, cattle,
+  elephant, goat, deer, camel, zebra), with a scene of a subset that fits them. The paper prints
+  these seven objects and their four scenes, "in the winter", "at sunset", "with a sunglasses" and
+  "wearing a cap" and "a crown"; the other words are ours.
+"""
+
+import functools
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+from eqforge.schemas.checked import Node, load_json
+
+BUILT_IN = Path(__file__).with_name("data") / "vocabulary.json"
+Position = Literal["before", "after"]
+_ARTICLES = ("a", "an")
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Words with their article apart.
+
+    Attributes:
+      article: `a`, `an`, or nothing.
+      words: what follows it.
+    """
+
+    article: str
+    words: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The phrase with its article."""
+        return " ".join((self.article, *self.words) if self.article else self.words)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Family:
+    """Phrases that exclude each other.
+
+    Attributes:
+      name: unique in the vocabulary.
+      position: whether they stand before the noun or after it.
+      values: at least two. Those before the noun have an article, which takes the place of the
+        noun's, or none.
+    """
+
+    name: str
+    position: Position
+    values: tuple[Phrase, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Group:
+    """Objects that may take each other's place, and what fits them.
+
+    Attributes:
+      name: unique in the vocabulary.
+      objects: at least two, none in another group.
+      places, conditions: families of phrases after the noun; no phrase is in two of them.
+      attributes: families of either position.
+    """
+
+    name: str
+    objects: tuple[Phrase, ...]
+    places: tuple[Family, ...]
+    conditions: tuple[Family, ...]
+    attributes: tuple[Family, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Vocabulary:
+    """All words of Eq-SD; equal only to itself, so that it is quickly found in a cache.
+
+    Attributes:
+      styles: what a picture can be, such as `a photo`.
+      groups: the groups, in the order of the file.
+      published: phrases, and how the published captions write them.
+    """
+
+    styles: tuple[Phrase, ...]
+    groups: tuple[Group, ...]
+    published: tuple[tuple[str, str], ...]
+
+
+@functools.lru_cache(maxsize=4)
+def load_vocabulary(path: Path = BUILT_IN) -> Vocabulary:
+    """Reads a vocabulary file.
+
+    Raises:
+      InputError: it is not such a file; the message names the place and what was expected there.
+    """
+    root = load_json(path)
+    _check_keys(root, ("styles", "published", "families", "groups"))
+    families = {name: _family(name, node) for name, node in root["families"].items()}
+    groups = tuple(_group(node, families) for node in root["groups"].elements())
+    _check_groups(root, groups, families)
+    return Vocabulary(
+        styles=_phrases(root["styles"], least=1),
+        groups=groups,
+        published=_published(root["published"], families),
+    )
+
+
+def _family(name: str, node: Node) -> Family:
+    _check_keys(node, ("position", "values"))
+    position = node["position"].name()
+    if position not in get_args(Position):
+        node["position"].fail("before or after")
+    values = _phrases(node["values"], least=2)
+    return Family(name=name, position=cast(Position, position), values=values)
+
+
+def _group(node: Node, families: dict[str, Family]) -> Group:
+    _check_keys(node, ("name", "objects", "places", "conditions", "attributes"))
+    group = Group(
+        name=node["name"].name(),
+        objects=_phrases(node["objects"], least=2),
+        places=_families(node["places"], families, ("after",)),
+        conditions=_families(node["conditions"], families, ("after",)),
+        attributes=_families(node["attributes"], families, get_args(Position)),
+    )
+    every = (*group.places, *group.conditions, *group.attributes)
+    _check_once(node, "phrase", (value.text for family in every for value in family.values))
+    return group
+
+
+def _families(
+    node: Node, families: dict[str, Family], positions: tuple[str, ...]
+) -> tuple[Family, ...]:
+    found = []
+    for element in node.elements():
+        family = families.get(element.name())
+        if family is None:
+            element.fail("the name of a family")
+        if family.position not in positions:
+            element.fail(f"a family of phrases {positions[0]} the noun")
+        found.append(family)
+    _check_once(node, "family", (family.name for family in found))
+    return tuple(found)
+
+
+def _phrases(node: Node, least: int) -> tuple[Phrase, ...]:
+    elements = list(node.elements())
+    if len(elements) < least:
+        node.fail(f"{least} or more phrases")
+    phrases = tuple(_phrase(element) for element in elements)
+    _check_once(node, "phrase", (phrase.text for phrase in phrases))
+    return phrases
+
+
+def _phrase(node: Node) -> Phrase:
+    words = node.name().split(" ")
+    article = words.pop(0) if words[0] in _ARTICLES else ""
+    if not words or not all(word.replace("-", "").isalnum() for word in words):
+        node.fail("words of letters, digits and hyphens with single spaces between them")
+    return Phrase(article, tuple(words))
+
+
+def _published(node: Node, families: dict[str, Family]) -> tuple[tuple[str, str], ...]:
+    known = {value.text for family in families.values() for value in family.values}
+    found = []
+    for text, other in node.items():
+        if text not in known:
+            node.fail(f"phrases of the families as keys, not {text!r}")
+        found.append((text, _phrase(other).text))
+    return tuple(found)
+
+
+def _check_groups(root: Node, groups: tuple[Group, ...], families: dict[str, Family]) -> None:
+    node = root["groups"]
+    _check_once(node, "group", (group.name for group in groups))
+    _check_once(node, "object", (thing.text for group in groups for thing in group.objects))
+    used = {family.name for group in groups for family in _families_of(group)}
+    for name in families:
+        if name not in used:
+            root["families"][name].fail("a family that a group uses")
+
+
+def _families_of(group: Group) -> Iterator[Family]:
+    yield from (*group.places, *group.conditions, *group.attributes)
+
+
+def _check_once(node: Node, what: str, names: Iterable[str]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        node.fail(f"every {what} once, not {twice[0]!r} twice")
+
+
+def _check_keys(node: Node, keys: tuple[str, ...]) -> None:
+    if unknown := sorted(set(map(str, node.mapping())) - set(keys)):
+        node.fail(f"the fields {', '.join(keys)} and not {unknown[0]!r}")

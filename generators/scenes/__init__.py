@@ -1,0 +1,1 @@
+"""Scenes of everyday objects: their assets, what stands where, and captions of both."""

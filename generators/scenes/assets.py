@@ -1,0 +1,200 @@
+"""The assets scenes are made of: looked up by id, checked against their digests, unpacked once."""
+
+import difflib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eqforge.generators.scenes.archives import BadArchive, unpack_archive
+from eqforge.generators.scenes.manifest import Asset, read_manifest
+from eqforge.schemas import storage
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.scenes import Vector
+
+BUILTIN = "builtin"
+BUILTIN_MANIFEST = str(Path(__file__).parent / "data" / "assets.json")
+MAX_ARCHIVE_BYTES = 512 * 1024**2
+_LISTING = ".listing.json"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AssetFiles:
+    """An asset on this machine's disk.
+
+    Attributes:
+      folder: where its files are; nobody may change them.
+      render: the file to draw: a mesh (`.obj`, `.glb`), or the picture of an HDRI.
+      simulation: the URDF file, which names the collision mesh; None where there is none.
+      import_kwargs: arguments of kubric's importer, such as `axis_up`.
+      bounds: the corners of its box with the smallest and the largest coordinates, in its own
+        units, z up. A scene places the middle of the lower face.
+      parts: names of the materials of the mesh that a scene's colour and material replace; None
+        for all, empty for none.
+    """
+
+    folder: Path
+    render: Path
+    simulation: Path | None
+    import_kwargs: Mapping[str, Any]
+    bounds: tuple[Vector, Vector]
+    parts: tuple[str, ...] | None
+
+
+class AssetLibrary:
+    """The assets of a manifest.
+
+    Any number of processes may share the cache; one may be killed at any moment.
+
+    Args:
+      manifest: path or URL of a manifest, or `builtin` for the assets that eqforge brings.
+      cache: a folder on this machine that unpacked assets are kept in.
+
+    Raises:
+      InputError: the manifest cannot be read.
+    """
+
+    def __init__(self, manifest: str, cache: str) -> None:
+        """Reads the manifest; nothing is fetched yet."""
+        self.url = BUILTIN_MANIFEST if manifest == BUILTIN else manifest
+        self.manifest = read_manifest(self.url)
+        self._cache = Path(cache)
+
+    @property
+    def assets(self) -> Mapping[str, Asset]:
+        """All assets by id."""
+        return self.manifest.assets
+
+    def asset(self, asset_id: str) -> Asset:
+        """Returns an asset.
+
+        Raises:
+          InputError: the manifest has none of that id.
+        """
+        if asset_id not in self.assets:
+            near = difflib.get_close_matches(asset_id, self.assets, cutoff=0.0)
+            raise InputError(f"{self.url}: no asset {asset_id!r}; it has {', '.join(near)} ...")
+        return self.assets[asset_id]
+
+    def unpack(self, asset_id: str) -> AssetFiles:
+        """Returns an asset's files, fetched and unpacked into the cache if they are not there yet.
+
+        Raises:
+          InputError: the manifest has no such asset or does not pin it, its archive is missing,
+            not the pinned one or damaged, or lacks the file to draw.
+        """
+        asset = self.asset(asset_id)
+        if asset.sha256 is None:
+            raise InputError(
+                f"{self.url}: asset {asset_id!r} has no sha256; `eqforge assets fetch --manifest "
+                f"{self.url}` writes a manifest that pins what it fetched"
+            )
+        key = _cache_key(asset, asset.sha256)
+        folder = self._cache / key[:2] / key
+        if not _is_complete(folder):
+            _install(asset, fetch_archive(asset), folder)
+        return files_of(asset, folder)
+
+
+def fetch_archive(asset: Asset) -> bytes:
+    """Reads an asset's archive and checks it against the manifest, where that pins it.
+
+    Raises:
+      InputError: it is missing, too large or not the pinned one.
+    """
+    system, path = storage.locate(asset.archive)
+    try:
+        size = system.size(path)
+        data: bytes = b"" if size and size > MAX_ARCHIVE_BYTES else system.cat_file(path)
+    except Exception as error:
+        # Every file system of fsspec has errors of its own.
+        raise InputError(
+            f"asset {asset.asset_id!r}: {asset.archive}: {type(error).__name__}: {error}"
+        ) from error
+    if size and size > MAX_ARCHIVE_BYTES:
+        raise InputError(
+            f"asset {asset.asset_id!r}: {asset.archive} has {size:,} bytes, more than "
+            f"{MAX_ARCHIVE_BYTES:,}"
+        )
+    if asset.sha256 is not None and (found := sha256_hex(data)) != asset.sha256:
+        raise InputError(
+            f"asset {asset.asset_id!r}: {asset.archive} is not the pinned archive: expected "
+            f"SHA-256 {asset.sha256}, found {found} ({len(data):,} bytes)"
+        )
+    return data
+
+
+def files_of(asset: Asset, folder: Path) -> AssetFiles:
+    """Returns an unpacked asset's files.
+
+    Raises:
+      InputError: the folder lacks a file that the manifest names.
+    """
+    for name in filter(None, (asset.render, asset.simulation)):
+        if not (folder / name).is_file():
+            raise InputError(f"asset {asset.asset_id!r}: {asset.archive} holds no file {name}")
+    return AssetFiles(
+        folder=folder,
+        render=folder / asset.render,
+        simulation=None if asset.simulation is None else folder / asset.simulation,
+        import_kwargs=asset.import_kwargs,
+        bounds=asset.bounds,
+        parts=None if asset.words is None else asset.words.parts,
+    )
+
+
+def unpack_into(asset: Asset, data: bytes, folder: Path) -> dict[str, int]:
+    """Writes what an asset's archive holds into a folder; returns the lengths of the files.
+
+    Raises:
+      InputError: the archive is damaged, or holds what no asset's archive does.
+    """
+    if not _is_packed(asset):
+        (folder / asset.render).write_bytes(data)
+        return {asset.render: len(data)}
+    try:
+        return unpack_archive(data, folder, asset.asset_id)
+    except BadArchive as error:
+        raise InputError(f"asset {asset.asset_id!r}: {asset.archive}: {error}") from error
+
+
+def _is_packed(asset: Asset) -> bool:
+    return asset.archive.endswith((".tar.gz", ".tgz"))
+
+
+def _cache_key(asset: Asset, digest: str) -> str:
+    """Returns the name of an asset's folder; a picture without an archive has none in its bytes."""
+    return digest if _is_packed(asset) else sha256_hex(f"{digest} {asset.render}".encode())
+
+
+def _install(asset: Asset, data: bytes, folder: Path) -> None:
+    """Unpacks an archive under a temporary name and renames the folder when it is complete."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = folder.parent / f"{storage.TEMPORARY_PREFIX}{uuid.uuid4().hex}"
+    temporary.mkdir()
+    try:
+        lengths = unpack_into(asset, data, temporary)
+        (temporary / _LISTING).write_text(json.dumps(lengths))
+        try:
+            os.rename(temporary, folder)
+        except OSError:
+            # Another process was faster, or what is there is damaged.
+            if not _is_complete(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+                os.rename(temporary, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _is_complete(folder: Path) -> bool:
+    """Tells whether all files of an unpacked asset are there in their full lengths."""
+    try:
+        lengths: dict[str, int] = json.loads((folder / _LISTING).read_text())
+        return all((folder / name).stat().st_size == length for name, length in lengths.items())
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,159 @@
+"""Kubric's renderer on Blender 4.2, made lean.
+
+kubric 2023.12 was written for Blender 2.93 to 3.x; what has changed since is answered here, in a
+subclass. Of its layers only the picture and the segmentation are rendered. kubric makes the
+segmentation in a second render of one sample a pixel, whose edges are ragged; here it comes from
+the picture's own render: the object that covers most of a pixel.
+
+Source: kubric/renderer/blender.py and blender_utils.py of kubric-nightly 2023.12.27.
+"""
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from eqforge.generators.scenes.devices import use_device
+from eqforge.generators.scenes.imports import import_mesh
+from eqforge.schemas.scenes import RenderSettings
+
+CRYPTOMATTE_OBJECTS = 6
+"""How many objects are told apart within one pixel; Blender's default."""
+
+_LAYERS = [f"CryptoObject{index:02d}" for index in range(CRYPTOMATTE_OBJECTS // 2)]
+
+VIEW_TRANSFORM = "Standard"
+"""How light becomes colour. AgX, the default of Blender 4, turns yellow into beige; Standard shows
+a surface in the colour that the caption names."""
+
+
+@functools.cache
+def renderer_class() -> Any:
+    """Returns the class `Renderer(scene, scratch_dir, settings, seed)`, a `kubric` view.
+
+    Constructing one resets Blender: a renderer made earlier must not be used any more. Its
+    `render_still` returns `rgb`, uint8 [height, width, 3], and `segmentation`, uint32 [height,
+    width, 1], the number of the asset in the scene, from 1, and 0 for none.
+    """
+    import bpy
+    from kubric import core
+    from kubric.renderer import blender
+
+    class Renderer(blender.Blender):  # type: ignore[misc]
+        def __init__(self, scene: Any, scratch_dir: Path, settings: RenderSettings, seed: int):
+            super().__init__(
+                scene,
+                scratch_dir=str(scratch_dir),
+                samples_per_pixel=settings.samples,
+                use_denoising=settings.denoise,
+            )
+            self.blender_scene.cycles.seed = seed
+            self.blender_scene.view_settings.view_transform = VIEW_TRANSFORM
+            use_device(self.blender_scene, settings.device)
+            _keep_picture_and_cryptomatte(self)
+
+        @staticmethod
+        def clear_and_reset_blender_scene(verbose: bool = False, custom_scene: Any = None) -> None:
+            # kubric reads the factory settings again, which starts all add-ons: 50 ms.
+            bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+            bpy.context.scene.world = bpy.data.worlds.new("World")
+
+        def add_asset(self, asset: Any) -> Any:
+            if isinstance(asset, core.PrincipledBSDFMaterial):
+                return _add_material(self, asset)
+            if isinstance(asset, core.FileBasedObject):
+                return _add_mesh(self, asset)
+            return super().add_asset(asset)
+
+        def postprocess(self, from_dir: Any, return_layers: Any) -> dict[str, NDArray[Any]]:
+            # kubric reads PNG files with a decoder written in Python: 1 s at 1024 x 1024 pixels.
+            (exr,) = Path(from_dir).glob("exr/*.exr")
+            with Image.open(Path(from_dir, "images", exr.stem + ".png")) as picture:
+                rgb = np.asarray(picture)
+            return {"rgb": rgb[None], "segmentation": _segmentation(exr, self.scene)[None]}
+
+    return Renderer
+
+
+def _keep_picture_and_cryptomatte(renderer: Any) -> None:
+    """Renders the picture with its cryptomatte, and writes the latter to kubric's EXR file."""
+    scene = renderer.blender_scene
+    scene.render.image_settings.color_mode = "RGB"
+    scene.render.image_settings.compression = 0  # the file is read again at once
+    scene.view_layers.remove(scene.view_layers["AuxOutputs"])
+    layer = scene.view_layers[0]
+    layer.use_pass_z = False
+    layer.use_pass_cryptomatte_object = True
+    layer.pass_cryptomatte_depth = CRYPTOMATTE_OBJECTS
+    tree = scene.node_tree
+    for node in list(tree.nodes):
+        tree.nodes.remove(node)
+    layers = tree.nodes.new("CompositorNodeRLayers")
+    output = tree.nodes.new("CompositorNodeOutputFile")
+    output.format.file_format = "OPEN_EXR_MULTILAYER"
+    output.format.color_depth = "32"  # a cryptomatte is made of hashes, not of colours
+    output.file_slots.clear()
+    for name in _LAYERS:
+        output.file_slots.new(name)
+        tree.links.new(layers.outputs[name], output.inputs[name])
+    renderer.exr_output_node = output
+
+
+def _segmentation(exr: Path, scene: Any) -> NDArray[np.uint32]:
+    """Returns the number of the asset that covers most of each pixel; 0 where that is the sky.
+
+    A layer holds two objects with the share of the pixel that each covers, the largest first.
+    """
+    import OpenEXR
+    from kubric.renderer import blender_utils
+
+    names = [f"{layer}.{channel}" for layer in _LAYERS for channel in "RGBA"]
+    channels = blender_utils.read_channels_from_exr(OpenEXR.InputFile(str(exr)), names)
+    largest, shares = channels[..., :1].view(np.uint32), channels[..., 1::2]
+    sky = 1 - shares.sum(axis=-1)
+    numbers: NDArray[np.uint32] = blender_utils.replace_cryptomatte_hashes_by_asset_index(
+        np.where((shares[..., 0] > sky)[..., None], largest, 0), scene.assets
+    )
+    return numbers
+
+
+def _link_object(renderer: Any, asset: Any, made: Any) -> Any:
+    """Names what was made in Blender for an asset, as kubric's own add_asset does."""
+    from kubric.renderer import blender_utils
+
+    return blender_utils.prepare_blender_object(lambda _, __: made)(renderer, asset)
+
+
+def _add_material(renderer: Any, asset: Any) -> Any:
+    """Adds a principled material, whose inputs have other names since Blender 4.0."""
+    import bpy
+    from kubric.renderer.blender import AttributeSetter
+
+    material = bpy.data.materials.new(asset.uid)
+    material.use_nodes = True
+    inputs = material.node_tree.nodes["Principled BSDF"].inputs
+    for trait, name in (
+        ("color", "Base Color"),
+        ("roughness", "Roughness"),
+        ("metallic", "Metallic"),
+        ("specular", "Specular IOR Level"),
+        ("ior", "IOR"),
+        ("transmission", "Transmission Weight"),
+        ("emission", "Emission Color"),
+    ):
+        asset.observe(AttributeSetter(inputs[name], "default_value"), trait)
+    inputs["Emission Strength"].default_value = 1.0  # its default before 4.0
+    return _link_object(renderer, asset, material)
+
+
+def _add_mesh(renderer: Any, asset: Any) -> Any:
+    """Adds an object from a file, with importers that Blender 4 has."""
+    from kubric.renderer.blender import AttributeSetter, register_object3d_setters
+
+    made = import_mesh(asset.render_filename, asset.render_import_kwargs)
+    register_object3d_setters(asset, made)
+    asset.observe(AttributeSetter(made, "scale"), "scale")
+    return _link_object(renderer, asset, made)

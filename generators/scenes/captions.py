@@ -1,0 +1,112 @@
+"""Captions of scenes: as the published figures word them, and in English.
+
+EqBen, appendix B.4 (figure 14) shows these: "The blue plant container is on the left side of the
+brown bull." beside "The red plant container ..."; "1 white gift box with red straps is on the
+platform." beside "There are 4 white gift box ..."; "The blue gloves is in front of the fabric
+basket." beside "... on the left hand of ...".
+
+Paper mode writes so. Inferred from these six, because no code was published: a caption of one has
+the form "1 X is on the Y." and one of several "There are n X on the Y.", the noun always in the
+singular and the number in figures; the verb is always "is"; left and right are "on the left side
+of" where an attribute changes and "on the left hand of" where the place changes; right is worded
+like left, and behind, of which no figure is known, is "behind". A size or a material stands where
+the colour does.
+
+Corrected mode agrees in number, writes numbers as words, has one wording for left and right, and
+gives both captions of a pair the same template.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from eqforge.generators.scenes.manifest import AssetWords
+from eqforge.schemas.scenes import Kind, Relation
+
+Mode = Literal["paper", "corrected"]
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+_PAPER: Mapping[Kind, Mapping[Relation, str]] = {
+    "attribute": {
+        "left": "on the left side of",
+        "right": "on the right side of",
+        "front": "in front of",
+        "behind": "behind",
+    },
+    "location": {
+        "left": "on the left hand of",
+        "right": "on the right hand of",
+        "front": "in front of",
+        "behind": "behind",
+    },
+}
+_ENGLISH: Mapping[Relation, str] = {
+    "left": "to the left of",
+    "right": "to the right of",
+    "front": "in front of",
+    "behind": "behind",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Phrase:
+    """What a caption calls an object.
+
+    Attributes:
+      words: of its asset.
+      adjectives: its size, colour and material as far as they are said, in this order.
+    """
+
+    words: AssetWords
+    adjectives: tuple[str, ...] = ()
+
+    @property
+    def singular(self) -> str:
+        """One of it, without an article."""
+        return self._join(self.words.noun, self.words.detail)
+
+    @property
+    def plural(self) -> str:
+        """Several of it."""
+        details = self.words.plural_detail
+        return self._join(self.words.plural, self.words.detail if details is None else details)
+
+    def _join(self, noun: str, detail: str) -> str:
+        return " ".join(filter(None, (*self.adjectives, noun, detail)))
+
+
+def related_caption(
+    mode: Mode, kind: Kind, target: Phrase, relation: Relation, reference: Phrase
+) -> str:
+    """Returns a caption that says where an object is, seen by the camera.
+
+    Args:
+      mode: how it is worded.
+      kind: `attribute` or `location`, what changes in the pair.
+      target: the object spoken of.
+      relation: where it is.
+      reference: the object it is related to.
+    """
+    if mode == "paper":
+        where = _PAPER[kind][relation]
+        return f"The {target.singular} is {where} the {reference.singular}."
+    verb = "are" if target.words.is_plural else "is"
+    return f"The {target.singular} {verb} {_ENGLISH[relation]} the {reference.singular}."
+
+
+def counting_caption(mode: Mode, counted: Phrase, count: int, support: str) -> str:
+    """Returns a caption that says how many copies of an object stand on a support.
+
+    Args:
+      mode: how it is worded.
+      counted: the object.
+      count: how many, from 1.
+      support: the noun of what they stand on.
+    """
+    if mode == "paper":
+        if count == 1:
+            return f"1 {counted.singular} is on the {support}."
+        return f"There are {count} {counted.singular} on the {support}."
+    if count == 1:
+        return f"One {counted.singular} is on the {support}."
+    return f"{NUMBERS[count].capitalize()} {counted.plural} are on the {support}."

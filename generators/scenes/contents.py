@@ -1,0 +1,265 @@
+"""What the pairs of scenes are about: every content once, in an order the seed chooses.
+
+A content is what a caption says: which object, in which colour, related to which other, in which
+two versions. All contents of a kind are numbered; the n-th pair takes the n-th of a permutation. So
+no two pairs say the same, and any pair can be made without the ones before it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+from eqforge.generators.scenes.manifest import Asset, AssetWords
+from eqforge.generators.scenes.palette import PALETTE, are_distinct, distinct_pairs
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.scenes import Attribute, Relation, SurfaceMaterial
+
+RELATIONS: tuple[Relation, ...] = ("left", "right", "front", "behind")
+MATERIALS: tuple[SurfaceMaterial, ...] = ("rubber", "metal", "glass")
+SIZES = ("small", "large")
+PLAIN = ""
+"""In place of a colour: as the asset is, where no word says its colour."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Noun:
+    """All assets that captions call by one name.
+
+    Attributes:
+      words: of the first of them.
+      colours: by colour, the assets that can have it; PLAIN for those whose colour has no name.
+    """
+
+    words: AssetWords
+    colours: Mapping[str, tuple[Asset, ...]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttributeContent:
+    """One object beside another, with two values of one attribute, in no order.
+
+    Attributes:
+      change: the attribute.
+      noun, colour: the target's; the colour is None where it is what changes.
+      values: the two values.
+      relation, reference: what both captions say of its place.
+    """
+
+    change: Attribute
+    noun: Noun
+    colour: str | None
+    values: tuple[str, str]
+    relation: Relation
+    reference: Noun
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LocationContent:
+    """One object beside another, in two places, in no order."""
+
+    noun: Noun
+    colour: str
+    relations: tuple[Relation, Relation]
+    reference: Noun
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CountingContent:
+    """Two numbers of copies of one object on a support, in no order."""
+
+    noun: Noun
+    colour: str
+    counts: tuple[int, int]
+    support: Asset
+
+
+class Vocabulary:
+    """The contents that the assets of a manifest allow.
+
+    Args:
+      assets: the assets; those without words are left out.
+      max_count: most copies in a counting scene.
+
+    Raises:
+      InputError: fewer than three things have a name; a scene needs a target, a reference, and
+        something else.
+    """
+
+    def __init__(self, assets: Iterable[Asset], max_count: int) -> None:
+        """Sorts the assets by what they are called."""
+        named = [asset for asset in assets if asset.kind == "object" and asset.words]
+        self.nouns = _nouns(named)
+        self._places = {noun.words.noun: place for place, noun in enumerate(self.nouns)}
+        self.supports = [asset for asset in named if _has_role(asset, "support")]
+        self.counts = tuple(combinations(range(1, max_count + 1), 2))
+        if len(self.nouns) < 3:
+            raise InputError(
+                f"the manifest names {len(self.nouns)} kinds of objects with `words`, and pairs of "
+                "scenes need 3 or more; `eqforge assets fetch --words FILE` adds them"
+            )
+
+    def attributes(self, change: Attribute) -> int:
+        """Returns the number of contents that change an attribute."""
+        return len(self._heads[change]) * len(RELATIONS) * (len(self.nouns) - 1)
+
+    def attribute(self, change: Attribute, number: int) -> AttributeContent:
+        """Returns one of the contents that change an attribute."""
+        number, far = divmod(number, len(self.nouns) - 1)
+        head, relation = divmod(number, len(RELATIONS))
+        noun, colour, values = self._heads[change][head]
+        return AttributeContent(
+            change=change,
+            noun=noun,
+            colour=colour,
+            values=values,
+            relation=RELATIONS[relation],
+            reference=self._other(noun, far),
+        )
+
+    @property
+    def locations(self) -> int:
+        """The number of contents that change a place."""
+        return len(self._coloured) * len(_RELATION_PAIRS) * (len(self.nouns) - 1)
+
+    def location(self, number: int) -> LocationContent:
+        """Returns one of the contents that change a place."""
+        number, far = divmod(number, len(self.nouns) - 1)
+        head, relations = divmod(number, len(_RELATION_PAIRS))
+        noun, colour = self._coloured[head]
+        return LocationContent(
+            noun=noun,
+            colour=colour,
+            relations=_RELATION_PAIRS[relations],
+            reference=self._other(noun, far),
+        )
+
+    @property
+    def countings(self) -> int:
+        """The number of contents that change a count."""
+        return len(self._countable) * len(self.counts)
+
+    def counting(self, number: int) -> CountingContent:
+        """Returns one of the contents that change a count."""
+        head, counts = divmod(number, len(self.counts))
+        noun, colour, support = self._countable[head]
+        return CountingContent(
+            noun=noun, colour=colour, counts=self.counts[counts], support=support
+        )
+
+    def _other(self, noun: Noun, far: int) -> Noun:
+        return self.nouns[(self._places[noun.words.noun] + 1 + far) % len(self.nouns)]
+
+    @cached_property
+    def _coloured(self) -> list[tuple[Noun, str]]:
+        return [(noun, colour) for noun in self.nouns for colour in noun.colours]
+
+    @cached_property
+    def _countable(self) -> list[tuple[Noun, str, Asset]]:
+        return [
+            (noun, colour, support)
+            for noun, colour in self._coloured
+            for support in self.supports
+            if not noun.words.is_plural and _noun_of(support) != noun.words.noun
+        ]
+
+    @cached_property
+    def _heads(self) -> Mapping[Attribute, Sequence[tuple[Noun, str | None, tuple[str, str]]]]:
+        painted = [
+            (noun, colour)
+            for noun, colour in self._coloured
+            if any(_is_recolourable(asset) for asset in noun.colours[colour])
+        ]
+        return {
+            "colour": [
+                (noun, None, pair)
+                for noun in self.nouns
+                for pair in distinct_pairs()
+                if recolourable(noun, pair)
+            ],
+            "size": [(noun, colour, (SIZES[0], SIZES[1])) for noun, colour in self._coloured],
+            "material": [
+                (noun, colour, pair)
+                for noun, colour in painted
+                if _shows_material(noun, colour)
+                for pair in combinations(MATERIALS, 2)
+            ],
+        }
+
+
+_RELATION_PAIRS: tuple[tuple[Relation, Relation], ...] = tuple(combinations(RELATIONS, 2))
+
+
+def recolourable(noun: Noun, colours: Iterable[str]) -> tuple[Asset, ...]:
+    """Returns the assets of a noun that can be given any of the colours."""
+    wanted = [set(map(_asset_id, noun.colours.get(colour, ()))) for colour in colours]
+    first = next(iter(colours))
+    return tuple(
+        asset
+        for asset in noun.colours.get(first, ())
+        if _is_recolourable(asset) and all(asset.asset_id in ids for ids in wanted)
+    )
+
+
+def far_colours(noun: Noun, others: Iterable[str]) -> list[str]:
+    """Returns the colours of a noun that cannot be taken for one of the others."""
+    named = [colour for colour in others if colour in PALETTE]
+    return [
+        colour
+        for colour in noun.colours
+        if colour not in PALETTE or all(are_distinct(colour, other) for other in named)
+    ]
+
+
+def _nouns(assets: Sequence[Asset]) -> tuple[Noun, ...]:
+    """Returns the nouns, in the order of their names."""
+    groups: dict[str, list[Asset]] = {}
+    for asset in sorted(assets, key=_asset_id):
+        if _has_role(asset, "object"):
+            groups.setdefault(_noun_of(asset), []).append(asset)
+    found = []
+    for group in (groups[name] for name in sorted(groups)):
+        colours = [
+            *PALETTE,
+            *(own for asset in group if (own := _own_colour(asset)) not in PALETTE),
+        ]
+        able = {c: tuple(asset for asset in group if _can_have(asset, c)) for c in colours}
+        words = group[0].words
+        assert words is not None
+        found.append(Noun(words=words, colours={c: some for c, some in able.items() if some}))
+    return tuple(found)
+
+
+def _can_have(asset: Asset, colour: str) -> bool:
+    if colour == _own_colour(asset):
+        return True
+    assert asset.words is not None
+    return _is_recolourable(asset) and colour in PALETTE and colour not in asset.words.clashes
+
+
+def _shows_material(noun: Noun, colour: str) -> bool:
+    """Tells whether another material of a thing can be seen and said.
+
+    Black rubber and black metal look alike, and a rubber duck of metal contradicts itself.
+    """
+    return colour != "black" and not set(noun.words.noun.split()) & set(MATERIALS)
+
+
+def _own_colour(asset: Asset) -> str:
+    return (asset.words.colour if asset.words else None) or PLAIN
+
+
+def _is_recolourable(asset: Asset) -> bool:
+    return asset.words is not None and asset.words.is_recolourable
+
+
+def _noun_of(asset: Asset) -> str:
+    return asset.words.noun if asset.words else ""
+
+
+def _has_role(asset: Asset, role: str) -> bool:
+    return asset.words is not None and role in asset.words.roles
+
+
+def _asset_id(asset: Asset) -> str:
+    return asset.asset_id

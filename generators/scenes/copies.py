@@ -1,0 +1,124 @@
+"""Copies assets from elsewhere into a folder of one's own, pinned, and checks those one has."""
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from eqforge.generators.scenes.assets import fetch_archive, files_of, unpack_into
+from eqforge.generators.scenes.manifest import Asset, read_words
+from eqforge.schemas import storage
+from eqforge.schemas.checked import Node, load_json
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import sha256_hex
+
+GSO_WORDS = str(Path(__file__).parent / "data" / "gso_words.json")
+"""Words for some of the Google Scanned Objects, by their ids; none of the meshes was looked at."""
+
+_URDF_FILE = re.compile(r'filename="([^"]*)"')
+_OBJ_LIBRARY = re.compile(r"^mtllib\s+(.+?)\s*$", re.MULTILINE)
+_MTL_PICTURE = re.compile(r"^\s*map_\w+\s+(?:.*\s)?(\S+)\s*$", re.MULTILINE)
+
+
+def problems_of(asset: Asset) -> Iterator[str]:
+    """Yields what is wrong with an asset; fetches and unpacks it, and leaves nothing behind."""
+    if asset.sha256 is None:
+        yield f"asset {asset.asset_id!r}: its archive is not pinned: no sha256"
+    try:
+        data = fetch_archive(asset)
+        yield from _problems_inside(asset, data)
+    except InputError as error:
+        yield str(error)
+
+
+def fetch_asset(asset: Asset, folder: str, words: Mapping[str, Any] | None) -> Asset:
+    """Copies an asset's archive into a folder, and returns the asset as its manifest has it.
+
+    Args:
+      asset: as the source's manifest has it.
+      folder: path or URL of the folder.
+      words: how captions speak of it; None keeps what the source's manifest says.
+
+    Raises:
+      InputError: the archive cannot be had, is not what the source pins, or lacks a file.
+    """
+    data = fetch_archive(asset)
+    for problem in _problems_inside(asset, data):
+        raise InputError(problem)
+    name = f"{asset.asset_id}{_ending(asset.archive)}"
+    storage.write_bytes(storage.join(folder, name), data)
+    entry = {**asset.entry, "sha256": sha256_hex(data), "num_bytes": len(data), "path": name}
+    if words is not None:
+        entry["words"] = dict(words)
+    if not name.endswith((".tar.gz", ".tgz")):
+        # A picture without an archive: the manifest says so with a null path.
+        entry |= {"path": None, "kwargs": {**asset.entry["kwargs"], "filename": name}}
+    return replace(
+        asset,
+        archive=storage.join(folder, name),
+        sha256=entry["sha256"],
+        num_bytes=len(data),
+        entry=entry,
+    )
+
+
+def is_there(asset: Asset | None, source: Asset) -> bool:
+    """Tells whether a copy is whole, and still what the source pins if it pins anything."""
+    if asset is None or asset.sha256 is None or source.sha256 not in (None, asset.sha256):
+        return False
+    found = storage.exists(asset.archive) and storage.digest(asset.archive)
+    return found == (asset.num_bytes, asset.sha256)
+
+
+def load_words(path: str) -> dict[str, Mapping[str, Any]]:
+    """Reads words for assets: a JSON object with, for every id, what a manifest has as `words`.
+
+    Raises:
+      InputError: the file is not such an object; the message names the asset and the field.
+    """
+    found: dict[str, Mapping[str, Any]] = {}
+    for asset_id, node in load_json(path).items():
+        read_words(node)
+        found[asset_id] = node.mapping()
+    return found
+
+
+def with_words(asset: Asset, words: Mapping[str, Any] | None) -> Asset:
+    """Returns a copied asset with other words; None leaves those it has."""
+    if words is None:
+        return asset
+    read = read_words(Node(asset.asset_id, "words", words))
+    return replace(asset, words=read, entry={**asset.entry, "words": dict(words)})
+
+
+def _problems_inside(asset: Asset, data: bytes) -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="eqforge-asset-") as temporary:
+        folder = Path(temporary)
+        there = set(unpack_into(asset, data, folder))
+        files = files_of(asset, folder)
+        for path in filter(None, (files.render, files.simulation)):
+            for name in sorted(_named_in(path, folder) - there):
+                yield f"asset {asset.asset_id!r}: {path.name} names {name}, which is not there"
+
+
+def _named_in(path: Path, folder: Path) -> set[str]:
+    """Returns the names of the files that a file of an asset needs; directories are cut off."""
+    if path.suffix == ".urdf":
+        return {PurePosixPath(name).name for name in _URDF_FILE.findall(_text(path))}
+    if path.suffix != ".obj":
+        return set()
+    libraries = {PurePosixPath(name).name for name in _OBJ_LIBRARY.findall(_text(path))}
+    there = [folder / name for name in libraries if (folder / name).is_file()]
+    pictures = (name for library in there for name in _MTL_PICTURE.findall(_text(library)))
+    return libraries | {PurePosixPath(name).name for name in pictures}
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _ending(url: str) -> str:
+    name = PurePosixPath(url).name
+    return ".tar.gz" if name.endswith(".tar.gz") else PurePosixPath(name).suffix

@@ -1,0 +1,290 @@
+"""Drafts of scene pairs: which objects, in which colours, with which captions; not yet where."""
+
+import math
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from random import Random
+from typing import TypeVar
+
+from eqforge.generators.scenes.captions import Mode, Phrase, counting_caption, related_caption
+from eqforge.generators.scenes.contents import (
+    PLAIN,
+    AttributeContent,
+    CountingContent,
+    LocationContent,
+    Noun,
+    far_colours,
+    recolourable,
+)
+from eqforge.generators.scenes.manifest import Asset
+from eqforge.generators.scenes.palette import PALETTE
+from eqforge.generators.scenes.placement import DECIMALS
+from eqforge.schemas.scenes import Relation, SceneObject, SurfaceMaterial, Vector
+
+T = TypeVar("T")
+SIZE_FACTORS = {"small": 0.65, "large": 1.3}
+"""Of a small and a large object against its usual size: one has twice the extent of the other."""
+
+COPY_FACTOR = 0.9
+"""Of what stands on a support, against its usual size."""
+
+LEAST_FACTOR = 0.65
+"""Of distractors on a support: smaller ones would hardly be seen."""
+
+CROWD_M = 1.12
+"""Bulk that one copy may have where all are seen apart: about the mean of its height and of its
+width across corners. It falls with the root of their number."""
+
+SUPPORT_SIDE_M = 2.9
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Piece:
+    """An object of a draft.
+
+    Attributes:
+      asset: its asset.
+      variants: as the first and the second scene have it, but for place and turn.
+      colours: words for the colours it has in the scenes; none where it has no such word.
+    """
+
+    asset: Asset
+    variants: tuple[SceneObject, SceneObject]
+    colours: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RelatedDraft:
+    """A target beside a reference.
+
+    Attributes:
+      change: `colour`, `size`, `material` or `position`.
+      target, reference, distractors: the objects.
+      relations: where the target is in the first and in the second scene.
+      captions: of both.
+    """
+
+    change: str
+    target: Piece
+    reference: Piece
+    distractors: tuple[Piece, ...]
+    relations: tuple[Relation, Relation]
+    captions: tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CountedDraft:
+    """Copies on a support.
+
+    Attributes:
+      copies: as many as the scene with more of them has.
+      counts: how many the first and the second scene have.
+      support, distractors: the other objects.
+      captions: of both scenes.
+    """
+
+    copies: tuple[Piece, ...]
+    counts: tuple[int, int]
+    support: Piece
+    distractors: tuple[Piece, ...]
+    captions: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Drafter:
+    """Turns contents into drafts; what a content leaves open is drawn at random.
+
+    Args:
+      nouns: all nouns, for distractors.
+      mode: how captions are worded.
+      max_distractors: most distractors of a scene.
+    """
+
+    nouns: tuple[Noun, ...]
+    mode: Mode
+    max_distractors: int
+
+    def attribute(self, content: AttributeContent, rng: Random) -> RelatedDraft:
+        """Drafts a pair in which an attribute of the target changes."""
+        values = _either_way(content.values, rng)
+        said = content.values if content.colour is None else _words_of(content.colour)
+        asset = rng.choice(_able(content))
+        target = Piece(asset=asset, variants=_variants(content, asset, values), colours=said)
+        reference = self._another(content.reference, said, "reference", rng)
+        calls = [_adjectives(content, value) for value in values]
+        return RelatedDraft(
+            change=content.change,
+            target=target,
+            reference=reference,
+            distractors=self._distractors((content.noun, content.reference), said, "", rng),
+            relations=(content.relation, content.relation),
+            captions=_both(
+                related_caption(
+                    self.mode,
+                    "attribute",
+                    _phrase(asset, call),
+                    content.relation,
+                    _called(reference),
+                )
+                for call in calls
+            ),
+        )
+
+    def location(self, content: LocationContent, rng: Random) -> RelatedDraft:
+        """Drafts a pair in which the target's place changes."""
+        relations = _either_way(content.relations, rng)
+        asset = rng.choice(content.noun.colours[content.colour])
+        target = _piece(asset, content.colour, "target")
+        reference = self._another(content.reference, (content.colour,), "reference", rng)
+        nouns = (content.noun, content.reference)
+        return RelatedDraft(
+            change="position",
+            target=target,
+            reference=reference,
+            distractors=self._distractors(nouns, (content.colour,), "", rng),
+            relations=relations,
+            captions=_both(
+                related_caption(self.mode, "location", _called(target), where, _called(reference))
+                for where in relations
+            ),
+        )
+
+    def counting(self, content: CountingContent, rng: Random) -> CountedDraft:
+        """Drafts a pair in which the number of copies changes."""
+        counts = _either_way(content.counts, rng)
+        asset = rng.choice(content.noun.colours[content.colour])
+        names = [f"copy{number}" for number in range(1, max(counts) + 1)]
+        width, depth, height = (side / max(asset.extent) for side in asset.extent)
+        across = math.hypot(width, depth)
+        bulk = max((across + height) / 2, 0.9 * across) * usual_size(asset)
+        factor = min(COPY_FACTOR, CROWD_M / math.sqrt(max(counts)) / bulk)
+        copies = tuple(_piece(asset, content.colour, name, factor) for name in names)
+        words = content.support.words
+        assert words is not None
+        side = max(content.support.extent[:2])
+        carrier = SceneObject(
+            name="support",
+            asset=content.support.asset_id,
+            position=(0.0, 0.0, 0.0),
+            scale=round(SUPPORT_SIDE_M / side, DECIMALS),
+        )
+        distractors = self._distractors(
+            (content.noun,), (content.colour,), words.noun, rng, max(factor, LEAST_FACTOR)
+        )
+        return CountedDraft(
+            copies=copies,
+            counts=counts,
+            support=Piece(asset=content.support, variants=(carrier, carrier), colours=()),
+            distractors=distractors,
+            captions=_both(
+                counting_caption(self.mode, _called(copies[0]), count, words.noun)
+                for count in counts
+            ),
+        )
+
+    def _another(
+        self, noun: Noun, others: Collection[str], name: str, rng: Random, factor: float = 1.0
+    ) -> Piece:
+        """Returns an object in a colour that is not taken for one of the others, if it can be."""
+        colour = rng.choice(far_colours(noun, others) or list(noun.colours))
+        return _piece(rng.choice(noun.colours[colour]), colour, name, factor)
+
+    def _distractors(
+        self, nouns: Collection[Noun], colours: Collection[str], support: str, rng: Random,
+        factor: float = 1.0,
+    ) -> tuple[Piece, ...]:  # fmt: skip
+        said = {noun.words.noun for noun in nouns} | {support}
+        others = [noun for noun in self.nouns if noun.words.noun not in said]
+        number = min(rng.randint(0, self.max_distractors), len(others))
+        return tuple(
+            self._another(noun, colours, f"distractor{count}", rng, factor)
+            for count, noun in enumerate(rng.sample(others, number), start=1)
+        )
+
+
+def usual_size(asset: Asset) -> float:
+    """Returns the largest extent of an asset in a scene, in metres."""
+    return asset.words.size if asset.words else 1.0
+
+
+def usual_scale(asset: Asset, factor: float = 1.0) -> float:
+    """Returns the scale at which an asset has its usual size, times a factor."""
+    return round(usual_size(asset) * factor / max(asset.extent), DECIMALS)
+
+
+def _piece(asset: Asset, colour: str, name: str, factor: float = 1.0) -> Piece:
+    item = SceneObject(
+        name=name,
+        asset=asset.asset_id,
+        position=(0.0, 0.0, 0.0),
+        scale=usual_scale(asset, factor),
+        colour=_painted(asset, colour),
+    )
+    return Piece(asset=asset, variants=(item, item), colours=_words_of(colour))
+
+
+def _variants(
+    content: AttributeContent, asset: Asset, values: tuple[str, str]
+) -> tuple[SceneObject, SceneObject]:
+    def variant(value: str) -> SceneObject:
+        is_colour, is_size = content.change == "colour", content.change == "size"
+        own = None if content.colour is None else _painted(asset, content.colour)
+        materials: dict[str, SurfaceMaterial] = {
+            "rubber": "rubber",
+            "metal": "metal",
+            "glass": "glass",
+        }
+        return SceneObject(
+            name="target",
+            asset=asset.asset_id,
+            position=(0.0, 0.0, 0.0),
+            scale=usual_scale(asset, SIZE_FACTORS[value] if is_size else 1.0),
+            colour=PALETTE[value] if is_colour else own,
+            material=materials.get(value),
+        )
+
+    return variant(values[0]), variant(values[1])
+
+
+def _able(content: AttributeContent) -> tuple[Asset, ...]:
+    if content.change == "size":
+        assert content.colour is not None
+        return content.noun.colours[content.colour]
+    return recolourable(
+        content.noun, content.values if content.colour is None else (content.colour,)
+    )
+
+
+def _adjectives(content: AttributeContent, value: str) -> tuple[str, ...]:
+    """Returns the adjectives of a target in the order of English: size, colour, material."""
+    colour = content.colour or PLAIN
+    ordered = (colour, value) if content.change == "material" else (value, colour)
+    return tuple(word for word in ordered if word != PLAIN)
+
+
+def _painted(asset: Asset, colour: str) -> Vector | None:
+    """Returns what a scene says of an object's colour: nothing where it is the asset's own."""
+    is_own = colour == PLAIN or (asset.words is not None and colour == asset.words.colour)
+    return None if is_own else PALETTE[colour]
+
+
+def _called(piece: Piece) -> Phrase:
+    return _phrase(piece.asset, piece.colours)
+
+
+def _words_of(colour: str) -> tuple[str, ...]:
+    return () if colour == PLAIN else (colour,)
+
+
+def _phrase(asset: Asset, adjectives: tuple[str, ...]) -> Phrase:
+    assert asset.words is not None
+    return Phrase(words=asset.words, adjectives=adjectives)
+
+
+def _either_way(values: tuple[T, T], rng: Random) -> tuple[T, T]:
+    return values if rng.random() < 0.5 else (values[1], values[0])
+
+
+def _both(captions: Iterable[str]) -> tuple[str, str]:
+    first, second = captions
+    return first, second

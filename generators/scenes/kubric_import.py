@@ -1,0 +1,65 @@
+"""Imports kubric and Blender as they are published, on what this machine has.
+
+Blender must be imported and used in the main thread of a process of its own: elsewhere it ends the
+process with a segmentation fault.
+"""
+
+import importlib
+import importlib.util
+import os
+import sys
+from typing import Any
+
+from eqforge.generators.scenes.stand_ins import stand_in_for_sklearn, stand_in_for_tensorflow
+from eqforge.schemas.errors import InputError, MissingExtra
+
+EXTRA = "render"
+PACKAGES = ("bpy", "kubric", "OpenEXR", "pybullet", "sklearn")
+SYSTEM_PACKAGES = (
+    *("libx11-6", "libxrender1", "libxxf86vm1", "libxfixes3", "libxi6"),
+    *("libxkbcommon0", "libsm6", "libgl1", "libgomp1"),
+)
+"""Debian's packages of the shared libraries that Blender is linked with."""
+
+
+def check_installed() -> None:
+    """Checks that the packages are there, without importing them.
+
+    Raises:
+      MissingExtra: one is not.
+    """
+    for package in PACKAGES:
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtra(package, EXTRA)
+
+
+def import_kubric(scratch: str) -> None:
+    """Imports Blender and kubric; afterwards any module may import them by name.
+
+    Args:
+      scratch: where Blender keeps a folder of its own, from now on or until the next call.
+
+    Raises:
+      MissingExtra: a package is not installed.
+      InputError: a shared library of the system is missing.
+    """
+    check_installed()
+    if "kubric" not in sys.modules:
+        _import_blender(scratch)
+        stand_in_for_tensorflow()
+        stand_in_for_sklearn()
+        importlib.import_module("kubric")
+    bpy: Any = sys.modules["bpy"]
+    bpy.context.preferences.filepaths.temporary_directory = scratch
+
+
+def _import_blender(scratch: str) -> None:
+    os.environ["TMPDIR"] = scratch  # the folder is made when it is imported
+    try:
+        bpy: Any = importlib.import_module("bpy")
+    except ImportError as error:
+        raise InputError(
+            f"Blender cannot be loaded: {error}; it needs shared libraries of the system: "
+            f"apt-get install {' '.join(SYSTEM_PACKAGES)}"
+        ) from error
+    bpy.ops.wm.read_factory_settings(use_empty=True)  # the user may have others

@@ -1,0 +1,255 @@
+"""Manifests of assets: kubric's form, with a digest and words for each asset.
+
+Source: kubric's `AssetSource.from_manifest`. What eqforge adds to an asset's entry is `sha256` and
+`num_bytes` of its archive, and `words`, how captions speak of it; kubric ignores the three.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from eqforge.generators.scenes.palette import PALETTE
+from eqforge.schemas import storage
+from eqforge.schemas.checked import Node, parse_json
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.scenes import Vector
+
+AssetKind = Literal["object", "hdri"]
+AS_STORED: Mapping[str, str] = {"axis_forward": "Y", "axis_up": "Z"}
+"""Import the mesh as it is in its file; kubric's own renderer ends with that, too."""
+
+ROLES = ("object", "support")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AssetWords:
+    """How captions speak of an asset.
+
+    Attributes:
+      noun: what it is called, in the singular, such as `gift box`.
+      plural: several of it, such as `gift boxes`.
+      is_plural: one of it is spoken of in the plural, as gloves and stairs are; noun and plural
+        are the same then.
+      detail: what follows the noun, such as `with a red ribbon`; empty for most.
+      plural_detail: what follows the plural, such as `with red ribbons`; None for the same.
+      colour: the colour it has when it is not recoloured, a name of the palette; None where none
+        fits.
+      parts: names of the materials in its file that take another colour; empty where it must not
+        be recoloured, None where all of them do.
+      clashes: colours of its other parts: in these it is not recoloured.
+      roles: an `object` may be spoken of; a `support` has a flat top that others may stand on.
+      size: its largest extent in a scene, in metres; real sizes differ too much for one picture.
+      front_deg: direction of the side it is best known by, in degrees from its x axis to its y
+        axis; scenes turn that side more or less to the camera. None turns it any way.
+    """
+
+    noun: str
+    plural: str
+    is_plural: bool = False
+    detail: str = ""
+    plural_detail: str | None = None
+    colour: str | None = None
+    parts: tuple[str, ...] | None = None
+    clashes: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ("object",)
+    size: float = 1.0
+    front_deg: float | None = None
+
+    @property
+    def is_recolourable(self) -> bool:
+        """Whether a scene may give it another colour or material."""
+        return self.parts != ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asset:
+    """One asset of a manifest.
+
+    Attributes:
+      asset_id: its name in the manifest.
+      kind: `object` stands in a scene, `hdri` is an environment picture around one.
+      archive: path or URL of its archive (`.tar.gz`), or of the picture itself.
+      sha256, num_bytes: of that file; None where the manifest does not pin them.
+      bounds: the corners of its box with the smallest and the largest coordinates, in metres, z up;
+        of a picture all 0.
+      render, simulation: the file in the archive to draw, and the URDF file or None.
+      import_kwargs: arguments of kubric's importer.
+      category, licence: as the manifest says; empty where it does not.
+      words: how captions speak of it; None where the manifest does not say.
+      entry: its whole entry, for writing it again.
+    """
+
+    asset_id: str
+    kind: AssetKind
+    archive: str
+    sha256: str | None
+    num_bytes: int | None
+    bounds: tuple[Vector, Vector]
+    render: str
+    simulation: str | None
+    import_kwargs: Mapping[str, Any]
+    category: str
+    licence: str
+    words: AssetWords | None
+    entry: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def extent(self) -> Vector:
+        """Width, depth and height of its box."""
+        (x0, y0, z0), (x1, y1, z1) = self.bounds
+        return (x1 - x0, y1 - y0, z1 - z0)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Manifest:
+    """A named set of assets, by id in the order of the file."""
+
+    name: str
+    version: str
+    assets: Mapping[str, Asset]
+
+
+def read_manifest(url: str) -> Manifest:
+    """Reads a manifest from a path or URL.
+
+    Raises:
+      InputError: it is missing, not JSON, or an entry is not what kubric expects; the message names
+        the asset and the field.
+    """
+    system, path = storage.locate(url)
+    try:
+        text = system.cat_file(path).decode()
+    except Exception as error:
+        # Every file system of fsspec has errors of its own.
+        raise InputError(
+            f"{url}: no readable manifest of assets: {type(error).__name__}: {error}"
+        ) from error
+    node = parse_json(text, url)
+    folder, _, name = url.replace("\\", "/").rpartition("/")
+    data_dir = text_or(node, "data_dir", "") or folder or "."
+    return Manifest(
+        name=text_or(node, "name", name.partition(".")[0]),
+        version=text_or(node, "version", ""),
+        assets={key: _read_asset(key, value, data_dir) for key, value in node["assets"].items()},
+    )
+
+
+def write_manifest(url: str, name: str, version: str, assets: Mapping[str, Asset]) -> None:
+    """Writes a manifest beside its archives, whole or not at all."""
+    entries = {asset_id: dict(assets[asset_id].entry) for asset_id in sorted(assets)}
+    document = {"name": name, "version": version, "assets": entries}
+    storage.write_bytes(url, (json.dumps(document, indent=2, sort_keys=True) + "\n").encode())
+
+
+def _read_asset(asset_id: str, node: Node, data_dir: str) -> Asset:
+    if not _is_plain(asset_id):
+        raise InputError(f"{node.file}: {asset_id!r}: an asset's id must be a plain file name")
+    kinds: dict[str, AssetKind] = {"FileBasedObject": "object", "Texture": "hdri"}
+    asset_type = node["asset_type"]
+    kind = kinds.get(asset_type.name()) or asset_type.fail(" or ".join(kinds))
+    kwargs, metadata = node["kwargs"], node.get("metadata")
+    draws = kwargs["render_filename" if kind == "object" else "filename"]
+    simulation, size = kwargs.get("simulation_filename"), node.get("num_bytes")
+    pin, words = node.get("sha256"), node.get("words")
+    imports = kwargs.get("render_import_kwargs")
+    return Asset(
+        asset_id=asset_id,
+        kind=kind,
+        archive=_archive(asset_id, node, data_dir, draws),
+        sha256=None if pin is None else _read_digest(pin),
+        num_bytes=None if size is None else size.integer(),
+        bounds=_read_bounds(kwargs["bounds"]) if kind == "object" else ((0.0,) * 3, (0.0,) * 3),
+        render=_inside(draws),
+        simulation=None if simulation is None else _inside(simulation),
+        import_kwargs=dict(imports.mapping()) if imports else dict(AS_STORED),
+        category="" if metadata is None else text_or(metadata, "category", ""),
+        licence=text_or(node, "license", ""),
+        words=None if words is None else read_words(words),
+        entry=node.mapping(),
+    )
+
+
+def read_words(node: Node) -> AssetWords:
+    """Reads how captions speak of an asset; a missing plural is the noun with an s.
+
+    Raises:
+      InputError: a field is unknown or missing, or its value is not one of those it may have.
+    """
+    known = [field_.name for field_ in fields(AssetWords)]
+    for key, member in node.items():
+        if key not in known:
+            raise InputError(
+                f"{node.file}: {member.where}: no such field; words have {', '.join(known)}"
+            )
+    noun, parts, size = node["noun"].name(), node.get("parts"), node.get("size")
+    clashes, roles, colour = node.get("clashes"), node.get("roles"), node.get("colour")
+    front, details = node.get("front_deg"), node.get("plural_detail")
+    is_plural = (flag := node.get("is_plural")) is not None and flag.flag()
+    return AssetWords(
+        noun=noun,
+        plural=noun if is_plural else text_or(node, "plural", noun + "s"),
+        is_plural=is_plural,
+        detail=text_or(node, "detail", ""),
+        plural_detail=None if details is None else details.text(),
+        colour=None if colour is None else _one_of(PALETTE, colour),
+        parts=None if parts is None else parts.names(),
+        clashes=_some_of(PALETTE, clashes) if clashes else (),
+        roles=_some_of(ROLES, roles) if roles else ("object",),
+        size=1.0 if size is None else _positive(size),
+        front_deg=None if front is None else front.number(),
+    )
+
+
+def text_or(node: Node, key: str, default: str) -> str:
+    """Returns a member of an object that is a text, or the default where it is absent."""
+    member = node.get(key)
+    return default if member is None else member.text()
+
+
+def _archive(asset_id: str, node: Node, data_dir: str, draws: Node) -> str:
+    """Returns where the asset's bytes are; a null path means that its file stands for itself."""
+    has_path = "path" in node.mapping()
+    if has_path and node.mapping()["path"] is None:
+        name = draws.name()
+        return name if "://" in name else storage.join(data_dir, name)
+    name = node["path"].text() if has_path else ""
+    return storage.join(data_dir, name or f"{asset_id}.tar.gz")
+
+
+def _inside(node: Node) -> str:
+    """Returns the name of a file inside an asset's folder."""
+    name = node.name().removeprefix("{asset_dir}/").rpartition("/")[2]
+    return name if _is_plain(name) else node.fail("the name of a file")
+
+
+def _is_plain(name: str) -> bool:
+    return name not in ("", ".", "..") and "/" not in name and "\\" not in name
+
+
+def _read_bounds(node: Node) -> tuple[Vector, Vector]:
+    corners = [tuple(number.number() for number in corner.elements()) for corner in node.elements()]
+    if [len(corner) for corner in corners] != [3, 3]:
+        node.fail("two corners of three numbers")
+    low, high = corners
+    if not all(a < b for a, b in zip(low, high, strict=True)):
+        node.fail("a first corner below the second")
+    return (low[0], low[1], low[2]), (high[0], high[1], high[2])
+
+
+def _read_digest(node: Node) -> str:
+    digest = node.name()
+    is_digest = len(digest) == 64 and set(digest) <= set("0123456789abcdef")
+    return digest if is_digest else node.fail("64 lower-case hexadecimal digits")
+
+
+def _one_of(choices: Collection[str], node: Node) -> str:
+    return name if (name := node.name()) in choices else node.fail(f"one of {', '.join(choices)}")
+
+
+def _some_of(choices: Collection[str], node: Node) -> tuple[str, ...]:
+    return tuple(_one_of(choices, element) for element in node.elements())
+
+
+def _positive(node: Node) -> float:
+    return number if (number := node.number()) > 0 else node.fail("a number above 0")

@@ -1,0 +1,118 @@
+"""The objects eqforge brings: their models, materials and the words for them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from eqforge.generators.scenes.manifest import AssetWords
+from eqforge.generators.scenes.meshes import household, things
+from eqforge.generators.scenes.meshes.household import Model
+from eqforge.generators.scenes.meshes.wavefront import Surface
+from eqforge.generators.scenes.palette import PALETTE
+
+PAINT = "paint"
+"""The material that a scene's colour replaces."""
+
+FRONT_DEG = -90.0
+"""All models that have a front show it against the y axis."""
+
+SURFACES: Mapping[str, Surface] = {
+    "white": Surface(colour=PALETTE["white"]),
+    "black": Surface(colour=PALETTE["black"], roughness=0.7),
+    "red": Surface(colour=PALETTE["red"]),
+    "green": Surface(colour=(0.02, 0.13, 0.02)),
+    "orange": Surface(colour=PALETTE["orange"]),
+    "metal": Surface(colour=(0.6, 0.6, 0.62), roughness=0.3, metallic=1.0),
+    "gold": Surface(colour=(0.8, 0.55, 0.1)),
+    "wood": Surface(colour=(0.35, 0.17, 0.07), roughness=0.6),
+    "leather": Surface(colour=(0.08, 0.03, 0.015), roughness=0.6),
+    "earth": Surface(colour=(0.04, 0.02, 0.01), roughness=0.9),
+    "brick": Surface(colour=(0.3, 0.07, 0.04), roughness=0.9),
+    "roof": Surface(colour=(0.2, 0.03, 0.02), roughness=0.8),
+    "window": Surface(colour=(0.1, 0.2, 0.3), roughness=0.15),
+    "page": Surface(colour=(0.8, 0.75, 0.6), roughness=0.9),
+    "flame": Surface(colour=(1.0, 0.45, 0.05)),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """An object: how it is modelled, and what the manifest says of it."""
+
+    model: Callable[[], Model]
+    category: str
+    words: AssetWords
+    surfaces: Mapping[str, Surface] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Gives the painted parts the object's own colour."""
+        paint = Surface(colour=PALETTE[self.words.colour or "grey"])
+        object.__setattr__(self, "surfaces", {**SURFACES, PAINT: paint})
+
+
+def _entry(model: Callable[[], Model], category: str, colour: str, **words: Any) -> Entry:
+    noun = words.pop("noun", model.__name__.replace("_", " "))
+    plural = noun if words.get("is_plural") else words.pop("plural", noun + "s")
+    front = None if model in ROUND else FRONT_DEG
+    said = AssetWords(
+        noun=noun, plural=plural, colour=colour, parts=(PAINT,), front_deg=front, **words
+    )
+    return Entry(model=model, category=category, words=said)
+
+
+ROUND = (household.bowl, household.vase, household.table, things.cube, things.cylinder)
+"""Models that look the same from more than one side, or from all."""
+
+
+CATALOGUE: Mapping[str, Entry] = {
+    entry.model.__name__: entry
+    for entry in (
+        _entry(household.mug, "kitchen", "blue", size=0.75),
+        _entry(household.bowl, "kitchen", "yellow", size=0.9),
+        _entry(household.bottle, "kitchen", "green", size=1.0, clashes=("white",)),
+        _entry(household.vase, "decoration", "purple", size=1.0),
+        _entry(household.teapot, "kitchen", "pink", size=0.95),
+        _entry(household.bucket, "household", "blue", size=1.0),
+        _entry(household.lamp, "furniture", "yellow", size=1.1),
+        _entry(household.candle, "decoration", "white", size=0.95),
+        _entry(household.chair, "furniture", "brown", size=1.3),
+        _entry(household.stool, "furniture", "white", size=1.05),
+        _entry(household.table, "furniture", "brown", size=1.3, roles=("object", "support")),
+        _entry(household.ladder, "household", "orange", size=1.4),
+        _entry(
+            things.gift_box,
+            "household",
+            "white",
+            plural="gift boxes",
+            detail="with red straps",
+            size=0.95,
+            clashes=("red", "orange", "pink", "brown"),
+        ),
+        _entry(things.ball, "toys", "red", noun="beach ball", size=0.85, clashes=("white",)),
+        _entry(things.book, "household", "green", size=0.9),
+        _entry(things.plant_pot, "decoration", "orange", size=1.0, clashes=("green",)),
+        _entry(things.traffic_cone, "street", "orange", size=1.0, clashes=("white",)),
+        _entry(things.hat, "clothes", "black", noun="top hat", size=0.9, clashes=("red",)),
+        _entry(things.boots, "clothes", "yellow", is_plural=True, size=0.9, clashes=("black",)),
+        _entry(things.stairs, "household", "grey", is_plural=True, size=1.1),
+        _entry(things.duck, "toys", "yellow", noun="rubber duck", size=0.85, clashes=("orange",)),
+        _entry(things.toy_car, "toys", "red", size=1.0, clashes=("black",)),
+        _entry(things.toy_house, "toys", "white", size=1.1, clashes=("red", "brown")),
+        _entry(things.mushroom, "garden", "red", size=0.9, clashes=("white",)),
+        _entry(
+            things.suitcase, "household", "green", size=1.0, clashes=("brown", "black")
+        ),
+        _entry(things.barrel, "household", "brown", size=1.0, clashes=("grey",)),
+        _entry(things.drum, "toys", "blue", size=0.95, clashes=("white",)),
+        _entry(things.parasol, "garden", "green", size=1.15),
+        _entry(things.cube, "shapes", "red", size=0.75),
+        _entry(things.cylinder, "shapes", "green", size=0.85),
+        _entry(things.platform, "shapes", "grey", roles=("support",)),
+    )
+}  # fmt: skip
+
+
+def words_entry(words: AssetWords) -> dict[str, Any]:
+    """Returns the words as a manifest's entry has them: only what differs from the defaults."""
+    default = asdict(AssetWords(noun="", plural=""))
+    return {key: value for key, value in asdict(words).items() if value != default[key]}

@@ -1,0 +1,177 @@
+"""Places objects in both scenes of a pair at once: in view, apart, and plain to see."""
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from random import Random
+
+from eqforge.generators.scenes.manifest import Asset
+from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.generators.scenes.view import Points, Shape, corners, footprint, project, silhouette
+from eqforge.schemas.scenes import SceneCamera, SceneObject, Vector
+
+BOTH = (0, 1)
+DECIMALS = 4
+"""Of all numbers in a spec: the last bits of a sine differ between machines."""
+
+MAX_HIDDEN_OF_OTHERS = 0.7
+"""Greatest share of the box of an object that no caption speaks of that others hide."""
+
+MAX_ASKEW_DEG = 55.0
+"""How far an object that has a front may be turned away from the camera."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Placed:
+    """An object in its place, in one or both scenes of a pair.
+
+    Attributes:
+      item: as the scenes have it.
+      scenes: in which of them it is.
+      footprint: the floor below it, in metres.
+      silhouette: the part of the picture that its box hides.
+      distance_m: of its box's middle to the camera.
+      is_support: others stand on it.
+    """
+
+    item: SceneObject
+    scenes: tuple[int, ...]
+    footprint: Shape
+    silhouette: Shape
+    distance_m: float
+    is_support: bool
+
+
+@dataclass(kw_only=True, slots=True)
+class Layout:
+    """The objects placed so far, seen by one camera."""
+
+    camera: SceneCamera
+    settings: SceneSettings
+    placed: list[Placed] = field(default_factory=list)
+
+    def add(
+        self, item: SceneObject, asset: Asset, scenes: Collection[int] = BOTH, gap: float = -1.0
+    ) -> bool:
+        """Adds an object if it is in view and stands clear of all others.
+
+        Args:
+          item: the object.
+          asset: its asset.
+          scenes: in which of the two scenes it is.
+          gap: least distance to the others in the picture, in picture widths; negative for none.
+        """
+        box = corners(item, asset.bounds)
+        if not self._is_in_view(box, self.settings.image_margin):
+            return False
+        new = self._seen(item, box, scenes, False)
+        if not all(self._are_clear(new, other, gap) for other in self.placed):
+            return False
+        self.placed.append(new)
+        return True
+
+    def add_support(self, item: SceneObject, asset: Asset) -> bool:
+        """Adds what all others will stand on, if its top is in view."""
+        box = corners(item, asset.bounds)
+        if not self._is_in_view(box[4:], 0.0):
+            return False
+        self.placed.append(self._seen(item, box, BOTH, True))
+        return True
+
+    def objects(self, scene: int) -> tuple[SceneObject, ...]:
+        """Returns the objects of one of the two scenes, in the order they were added."""
+        return tuple(placed.item for placed in self.placed if scene in placed.scenes)
+
+    def is_plain(self, names: Collection[str]) -> bool:
+        """Tells whether in neither scene too much of an object's box is hidden.
+
+        Args:
+          names: of the objects that are spoken of; of the others something has to be seen.
+        """
+        return all(
+            self._hidden(placed, scene)
+            <= (self.settings.max_hidden if placed.item.name in names else MAX_HIDDEN_OF_OTHERS)
+            for placed in self.placed
+            if not placed.is_support
+            for scene in placed.scenes
+        )
+
+    def _hidden(self, placed: Placed, scene: int) -> float:
+        nearer = [
+            other.silhouette
+            for other in self.placed
+            if scene in other.scenes and not other.is_support
+            if other.distance_m < placed.distance_m and other is not placed
+        ]
+        return placed.silhouette.covered_by(nearer) if nearer else 0.0
+
+    def _are_clear(self, new: Placed, other: Placed, gap: float) -> bool:
+        if other.is_support or not set(new.scenes) & set(other.scenes):
+            return True
+        if new.footprint.gap(other.footprint) < self.settings.min_clearance_m:
+            return False
+        return gap < 0 or new.silhouette.gap(other.silhouette) >= gap
+
+    def _is_in_view(self, points: Points, margin: float) -> bool:
+        seen = project(self.camera, points)
+        return bool(((seen >= margin) & (seen <= 1 - margin)).all())
+
+    def _seen(
+        self, item: SceneObject, box: Points, scenes: Collection[int], is_support: bool
+    ) -> Placed:
+        return Placed(
+            item=item,
+            scenes=tuple(scenes),
+            footprint=footprint(box),
+            silhouette=silhouette(self.camera, box),
+            distance_m=math.dist(box.mean(axis=0), self.camera.position),
+            is_support=is_support,
+        )
+
+
+def draw_camera(
+    settings: SceneSettings, rng: Random, height_m: float, farther: float
+) -> SceneCamera:
+    """Draws a camera that looks at the scene's middle from any side.
+
+    Args:
+      settings: the ranges.
+      rng: what to draw with.
+      height_m: height of the point in the middle of the picture.
+      farther: factor on its distance.
+    """
+    elevation = math.radians(rng.uniform(*settings.elevation_deg))
+    azimuth = rng.uniform(0.0, 2 * math.pi)
+    distance = rng.uniform(*settings.distance_m) * farther
+    flat = distance * math.cos(elevation)
+    position = (flat * math.cos(azimuth), flat * math.sin(azimuth), distance * math.sin(elevation))
+    x, y, z = (round(value, DECIMALS) for value in position)
+    return SceneCamera(
+        position=(x, y, round(z + height_m, DECIMALS)),
+        look_at=(0.0, 0.0, round(height_m, DECIMALS)),
+    )
+
+
+def beside(camera: SceneCamera, place: Vector, heading_deg: float, distance_m: float) -> Vector:
+    """Returns the point at a distance from a place, on its level.
+
+    Args:
+      camera: who looks.
+      place: the place.
+      heading_deg: the direction: 0 away from the camera, 90 to its right.
+      distance_m: the distance.
+    """
+    away = math.atan2(place[1] - camera.position[1], place[0] - camera.position[0])
+    angle = away - math.radians(heading_deg)
+    x = place[0] + distance_m * math.cos(angle)
+    y = place[1] + distance_m * math.sin(angle)
+    return (round(x, DECIMALS), round(y, DECIMALS), place[2])
+
+
+def turn_deg(camera: SceneCamera, place: Vector, front_deg: float | None, rng: Random) -> float:
+    """Returns an object's turn: its front, if it has one, more or less towards the camera."""
+    if front_deg is None:
+        return round(rng.uniform(0.0, 360.0), 2)
+    towards = math.atan2(camera.position[1] - place[1], camera.position[0] - place[0])
+    askew = rng.uniform(-MAX_ASKEW_DEG, MAX_ASKEW_DEG)
+    return round((math.degrees(towards) - front_deg + askew) % 360.0, 2)

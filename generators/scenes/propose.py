@@ -1,0 +1,158 @@
+"""Proposes pairs of scenes that differ in one thing, with their captions (EqBen, appendix B.4)."""
+
+from collections.abc import Iterator
+from random import Random
+
+from eqforge.generators.scenes.arrange import Arranged, arrange_counted, arrange_related
+from eqforge.generators.scenes.assets import AssetLibrary
+from eqforge.generators.scenes.captions import Mode
+from eqforge.generators.scenes.contents import Vocabulary
+from eqforge.generators.scenes.drafts import CountedDraft, Drafter, RelatedDraft
+from eqforge.generators.scenes.enumeration import permuted
+from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import derive_seed
+from eqforge.schemas.scenes import Kind, ScenePair
+from eqforge.schemas.tables import Reject
+
+DATASET = "eq-kubric"
+STAGE = "scenes"
+NO_ARRANGEMENT = "no_arrangement"
+PROPOSAL_REASONS = {
+    NO_ARRANGEMENT: "No arrangement of the objects was found that is in view, apart and plain.",
+}
+MAX_STEP_BACK = 0.5
+"""How much farther than usual the camera is in the last try; large objects need the room."""
+
+VERSION = 1
+"""Of the proposals; part of every seed."""
+
+
+class SceneProposer:
+    """Proposes pairs of scenes, each by its kind and number alone.
+
+    Args:
+      settings: what is proposed.
+      library: the assets; they are looked up, not unpacked.
+      mode: how captions are worded.
+      seed: of the run.
+
+    Raises:
+      InputError: the manifest does not have an asset that the settings name, or too few for the
+        pairs that are asked for.
+    """
+
+    def __init__(
+        self, settings: SceneSettings, library: AssetLibrary, mode: Mode, seed: int
+    ) -> None:
+        """Counts what the assets allow."""
+        for asset_id in settings.hdri:
+            if library.asset(asset_id).kind != "hdri":
+                raise InputError(f"--hdri {asset_id}: expected an environment picture, not a mesh")
+        self._settings, self._seed = settings, seed
+        self._vocabulary = Vocabulary(library.assets.values(), settings.max_count)
+        self._drafter = Drafter(
+            nouns=self._vocabulary.nouns, mode=mode, max_distractors=settings.max_distractors
+        )
+        self._check_supply()
+
+    def __iter__(self) -> Iterator[ScenePair | Reject]:
+        """Yields all pairs that are asked for, kind after kind; a reject stands for its pair."""
+        for kind, number in self.numbers():
+            yield self.pair(kind, number)
+
+    def numbers(self) -> Iterator[tuple[Kind, int]]:
+        """Yields kind and number of all pairs that are asked for, in their order."""
+        for kind in self._settings.kinds:
+            yield from ((kind, number) for number in range(self._settings.pairs_of(kind)))
+
+    def pair(self, kind: Kind, number: int) -> ScenePair | Reject:
+        """Returns one pair: the same whatever else is proposed.
+
+        Args:
+          kind: what the scenes differ in.
+          number: from 0.
+
+        Returns:
+          The pair, or a reject where no arrangement was found.
+        """
+        sample_id = sample_id_of(kind, number)
+        rng = Random(derive_seed(self._seed, sample_id, "scene", VERSION))
+        noise = derive_seed(self._seed, sample_id, "noise", VERSION) % 2**31
+        draft = self._draft(kind, number)
+        for number_of_try in range(self._settings.tries):
+            step_back = 1 + MAX_STEP_BACK * number_of_try / self._settings.tries
+            found = self._attempt(draft, step_back, noise, rng)
+            if found is not None:
+                return ScenePair(
+                    sample_id=sample_id,
+                    kind=kind,
+                    change="count" if isinstance(draft, CountedDraft) else draft.change,
+                    scenes=found.scenes,
+                    captions=draft.captions,
+                    claims=found.claims,
+                )
+        return Reject(
+            candidate_id=sample_id,
+            stage=STAGE,
+            reason=NO_ARRANGEMENT,
+            value=float(self._settings.tries),
+            detail=" | ".join(draft.captions),
+            source_id=sample_id,
+        )
+
+    def _attempt(
+        self, draft: RelatedDraft | CountedDraft, step_back: float, noise: int, rng: Random
+    ) -> Arranged | None:
+        if isinstance(draft, CountedDraft):
+            return arrange_counted(draft, self._settings, step_back, noise, rng)
+        return arrange_related(draft, self._settings, step_back, noise, rng)
+
+    def captions(self, kind: Kind, number: int) -> tuple[str, str]:
+        """Returns the captions of one pair, without looking for an arrangement."""
+        return self._draft(kind, number).captions
+
+    def _draft(self, kind: Kind, number: int) -> RelatedDraft | CountedDraft:
+        vocabulary = self._vocabulary
+        rng = Random(derive_seed(self._seed, sample_id_of(kind, number), "draft", VERSION))
+        if kind == "counting":
+            place = self._content(kind, number, vocabulary.countings)
+            return self._drafter.counting(vocabulary.counting(place), rng)
+        if kind == "location":
+            place = self._content(kind, number, vocabulary.locations)
+            return self._drafter.location(vocabulary.location(place), rng)
+        changes = self._settings.attributes
+        turn, change = number // len(changes), changes[number % len(changes)]
+        place = self._content(f"{kind}/{change}", turn, vocabulary.attributes(change))
+        return self._drafter.attribute(vocabulary.attribute(change, place), rng)
+
+    def _content(self, space: str, number: int, size: int) -> int:
+        key = derive_seed(self._seed, f"{DATASET}/{space}", "content", VERSION)
+        return permuted(number, size, key)
+
+    def _check_supply(self) -> None:
+        """Refuses to ask for more pairs than there are contents."""
+        vocabulary, changes = self._vocabulary, self._settings.attributes
+        supply: dict[Kind, int] = {
+            "counting": vocabulary.countings,
+            "location": vocabulary.locations,
+            "attribute": min(map(vocabulary.attributes, changes)) * len(changes),
+        }
+        for kind in self._settings.kinds:
+            if (wanted := self._settings.pairs_of(kind)) > supply[kind]:
+                raise InputError(
+                    f"--pairs {self._settings.pairs}: {wanted:,} of the kind {kind}, and the "
+                    f"manifest allows {supply[kind]:,} that differ"
+                )
+
+
+def sample_id_of(kind: Kind, number: int) -> str:
+    """Returns the id of the sample that a pair will be."""
+    return f"{DATASET}/{kind}/{number:06d}"
+
+
+def propose_scene_pairs(
+    settings: SceneSettings, library: AssetLibrary, mode: Mode, seed: int
+) -> Iterator[ScenePair | Reject]:
+    """Yields all pairs that the settings ask for; see SceneProposer."""
+    yield from SceneProposer(settings, library, mode, seed)

@@ -1,0 +1,107 @@
+"""Settings of the proposals of scene pairs."""
+
+import math
+from dataclasses import dataclass
+
+from eqforge.generators.scenes.captions import Mode
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.scenes import Attribute, Kind
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SceneSettings:
+    """Which pairs of scenes are proposed, and how their objects are placed."""
+
+    pairs: int = 6000
+    """Number of pairs, shared out evenly among the kinds; the paper has 2,000 of each."""
+
+    kinds: tuple[Kind, ...] = ("attribute", "counting", "location")
+    """What the two scenes of a pair differ in."""
+
+    attributes: tuple[Attribute, ...] = ("colour", "size", "material")
+    """Attributes that the pairs of the kind `attribute` change, in turn."""
+
+    max_count: int = 5
+    """Most copies of one object that a counting scene has; the least is 1."""
+
+    max_distractors: int = 1
+    """Most objects that no caption speaks of; each scene draws its number."""
+
+    elevation_deg: Range = (22.0, 38.0)
+    """How high above the horizon the camera is, seen from the scene's middle."""
+
+    distance_m: Range = (4.5, 6.0)
+    """How far the camera is from the scene's middle; in counting scenes, 1.1 times as far.
+    Where the objects find no room, up to half as far again."""
+
+    hdri: tuple[str, ...] = ()
+    """Environment pictures, by asset id, of which each pair draws one; none lights with a sun."""
+
+    image_margin: float = 0.03
+    """Least distance of every object to the picture's edge, in picture widths."""
+
+    min_clearance_m: float = 0.08
+    """Least distance between the boxes of two objects on the floor."""
+
+    min_relation_margin_deg: float = 32.0
+    """A relation holds in 90 degrees around its direction; how far from their ends a target is. At
+    32 it lies within 13 degrees of the direction: left is not also in front."""
+
+    max_hidden: float = 0.35
+    """Greatest share of the box of an object that is spoken of that other boxes hide."""
+
+    min_copy_gap: float = 0.015
+    """Least distance between two copies in the picture, in picture widths."""
+
+    tries: int = 100
+    """Arrangements tried for a pair before it is refused."""
+
+    def __post_init__(self) -> None:
+        """Checks the ranges.
+
+        Raises:
+          InputError: a setting is out of its range.
+        """
+        low, high = self.elevation_deg
+        near, far = self.distance_m
+        for name, is_right, rule in (
+            ("pairs", self.pairs >= 0, "0 or more"),
+            ("kinds", _are_some(self.kinds), "one or more, none twice"),
+            ("attributes", _are_some(self.attributes), "one or more, none twice"),
+            ("max_count", 2 <= self.max_count <= 10, "2 to 10"),
+            ("max_distractors", 0 <= self.max_distractors <= 5, "0 to 5"),
+            ("elevation_deg", 0 < low <= high < 90, "two angles between 0 and 90, the lower first"),
+            ("distance_m", 0 < near <= far < math.inf, "above 0, finite, the nearer first"),
+            ("image_margin", 0 <= self.image_margin < 0.5, "0 to 0.5"),
+            ("min_clearance_m", 0 <= self.min_clearance_m < math.inf, "0 or more, and finite"),
+            ("min_relation_margin_deg", 0 <= self.min_relation_margin_deg < 45, "0 to 45"),
+            ("max_hidden", 0 <= self.max_hidden <= 1, "0 to 1"),
+            ("min_copy_gap", 0 <= self.min_copy_gap < math.inf, "0 or more, and finite"),
+            ("tries", self.tries >= 1, "1 or more"),
+        ):
+            if not is_right:
+                flag = name.replace("_", "-")
+                raise InputError(f"--{flag} {getattr(self, name)}: expected {rule}")
+
+    def pairs_of(self, kind: Kind) -> int:
+        """Returns how many pairs of a kind are asked for; the first kinds take what is left."""
+        if kind not in self.kinds:
+            return 0
+        each, left = divmod(self.pairs, len(self.kinds))
+        return each + (self.kinds.index(kind) < left)
+
+
+def scene_settings(mode: Mode) -> SceneSettings:
+    """Returns the defaults of a mode.
+
+    The published figures show two things in a scene, or copies of one, and no attribute but colour.
+    """
+    if mode == "paper":
+        return SceneSettings(attributes=("colour",), max_distractors=0)
+    return SceneSettings()
+
+
+def _are_some(values: tuple[str, ...]) -> bool:
+    return bool(values) and len(set(values)) == len(values)

@@ -1,0 +1,238 @@
+"""Builds a scene in kubric and Blender from its description."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.generators.scenes.assets import AssetFiles, AssetLibrary
+from eqforge.generators.scenes.blender import renderer_class
+from eqforge.generators.scenes.surfaces import override_surface
+from eqforge.schemas.scenes import RenderSettings, SceneObject, SceneSpec, Vector
+
+PRIMITIVES: dict[str, tuple[Vector, Vector]] = {
+    "kubric:cube": ((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0)),
+    "kubric:sphere": ((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0)),
+}
+"""Bounds of the shapes that kubric makes itself: assets that are in no manifest."""
+
+FLOOR_THICKNESS = 0.2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Placed:
+    """An object in its place.
+
+    Attributes:
+      spec: where it stands, as the scene says.
+      files: its asset's files; None of a primitive.
+      bounds: of its asset, in the asset's own units.
+    """
+
+    spec: SceneObject
+    files: AssetFiles | None
+    bounds: tuple[Vector, Vector]
+
+    @property
+    def origin(self) -> Vector:
+        """Where the origin of the asset's coordinates is in the scene.
+
+        The scene says where the middle of the footprint is, which need not be there.
+        """
+        (x0, y0, z0), (x1, y1, _) = self.bounds
+        x, y = self._turned((x0 + x1) / 2, (y0 + y1) / 2)
+        at, scale = self.spec.position, self.spec.scale
+        return (at[0] - scale * x, at[1] - scale * y, at[2] - scale * z0)
+
+    @property
+    def middle(self) -> Vector:
+        """The middle of its box in the scene."""
+        (_, _, z0), (_, _, z1) = self.bounds
+        x, y, z = self.spec.position
+        return (x, y, z + self.spec.scale * (z1 - z0) / 2)
+
+    @property
+    def quaternion(self) -> tuple[float, float, float, float]:
+        """Its rotation, real part first."""
+        half = math.radians(self.spec.yaw_deg) / 2
+        return (math.cos(half), 0.0, 0.0, math.sin(half))
+
+    def _turned(self, x: float, y: float) -> tuple[float, float]:
+        yaw = math.radians(self.spec.yaw_deg)
+        return (
+            x * math.cos(yaw) - y * math.sin(yaw),
+            x * math.sin(yaw) + y * math.cos(yaw),
+        )
+
+
+def place(spec: SceneObject, library: AssetLibrary) -> Placed:
+    """Looks an object's asset up and unpacks it.
+
+    Raises:
+      InputError: there is no such asset, or it cannot be had.
+    """
+    if spec.asset in PRIMITIVES:
+        return Placed(spec=spec, files=None, bounds=PRIMITIVES[spec.asset])
+    files = library.unpack(spec.asset)
+    return Placed(spec=spec, files=files, bounds=files.bounds)
+
+
+class Stage:
+    """A scene in kubric and in Blender, ready to be rendered.
+
+    Making one ends any other: there is one scene in Blender at a time.
+
+    Args:
+      spec: the scene.
+      placed: its objects.
+      hdri: file of the environment picture; None is none.
+      settings: how it is rendered.
+      scratch: an empty folder for what is rendered; the caller deletes it.
+
+    Raises:
+      InputError: the device is not there, or a mesh cannot be imported.
+    """
+
+    def __init__(
+        self,
+        spec: SceneSpec,
+        placed: tuple[Placed, ...],
+        hdri: Path | None,
+        settings: RenderSettings,
+        scratch: Path,
+    ) -> None:
+        """Builds the scene."""
+        import kubric
+
+        # Names count up from here: the same scene has the same names whatever was before it.
+        kubric.utils.next_global_count("", reset=True)
+        self.scene = _empty_scene(spec, settings.resolution)
+        self._renderer = renderer_class()(self.scene, scratch, settings, spec.seed)
+        self._objects = tuple(self._add_object(index, each) for index, each in enumerate(placed))
+        self.scene += _surroundings(spec)
+        if hdri is not None:
+            self._renderer._set_ambient_light_hdri(str(hdri))
+            self._renderer._set_background_hdri(str(hdri))
+
+    def render(self) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
+        """Renders the picture.
+
+        Returns:
+          uint8 [size, size, 3], and the number of the object in each pixel, [size, size]: from 1 in
+          the order of the scene, and 0 for none.
+        """
+        import kubric
+
+        layers = self._renderer.render_still()
+        numbers = kubric.adjust_segmentation_idxs(
+            layers["segmentation"], self.scene.assets, self._objects
+        )
+        return layers["rgb"], numbers[..., 0].astype(np.intp)
+
+    def triangles(self, index: int) -> NDArray[np.float64]:
+        """Returns the surface of an object, [triangles, 3 corners, 3], in the scene's metres."""
+        import bpy
+
+        made = self._made(index).evaluated_get(bpy.context.evaluated_depsgraph_get())
+        mesh = made.to_mesh()
+        mesh.calc_loop_triangles()
+        vertices = np.empty(len(mesh.vertices) * 3, np.float32)
+        corners = np.empty(len(mesh.loop_triangles) * 3, np.int32)
+        mesh.vertices.foreach_get("co", vertices)
+        mesh.loop_triangles.foreach_get("vertices", corners)
+        matrix = np.array(made.matrix_world, np.float64)
+        made.to_mesh_clear()
+        placed = vertices.reshape(-1, 3) @ matrix[:3, :3].T + matrix[:3, 3]
+        return placed[corners.reshape(-1, 3)]
+
+    def _add_object(self, index: int, placed: Placed) -> Any:
+        thing = _kubric_object(f"object_{index:04d}", placed)
+        self.scene += thing
+        parts = None if placed.files is None else placed.files.parts
+        made = thing.linked_objects[self._renderer]
+        override_surface(made, placed.spec.colour, placed.spec.material, parts)
+        return thing
+
+    def _made(self, index: int) -> Any:
+        return self._objects[index].linked_objects[self._renderer]
+
+
+def _empty_scene(spec: SceneSpec, resolution: int) -> Any:
+    import kubric
+
+    sky = kubric.Color(*(spec.light.ambient,) * 3)
+    return kubric.Scene(
+        frame_start=1,
+        frame_end=1,
+        resolution=(resolution, resolution),
+        ambient_illumination=sky,
+        background=sky,
+    )
+
+
+def _kubric_object(name: str, placed: Placed) -> Any:
+    import kubric
+
+    common = {
+        "name": name,
+        "position": placed.origin,
+        "quaternion": placed.quaternion,
+        "scale": placed.spec.scale,
+        "bounds": placed.bounds,
+    }
+    if placed.files is None:
+        return {"kubric:cube": kubric.Cube, "kubric:sphere": kubric.Sphere}[placed.spec.asset](
+            **common
+        )
+    return kubric.FileBasedObject(
+        asset_id=placed.spec.asset,
+        render_filename=str(placed.files.render),
+        render_import_kwargs=dict(placed.files.import_kwargs),
+        simulation_filename=None,
+        **common,
+    )
+
+
+def _surroundings(spec: SceneSpec) -> list[Any]:
+    """Returns the floor, the sun if there is one and the camera."""
+    import kubric
+
+    side = spec.backdrop.floor_size / 2
+    floor = kubric.Cube(
+        name="floor",
+        scale=(side, side, FLOOR_THICKNESS / 2),
+        position=(0.0, 0.0, -FLOOR_THICKNESS / 2),
+        material=kubric.PrincipledBSDFMaterial(
+            name="floor_material",
+            color=kubric.Color(*spec.backdrop.floor_colour),
+            roughness=1.0,
+            specular=0.0,
+        ),
+        background=True,
+    )
+    camera = kubric.PerspectiveCamera(
+        name="camera",
+        position=spec.camera.position,
+        look_at=spec.camera.look_at,
+        focal_length=spec.camera.focal_length_mm,
+        sensor_width=spec.camera.sensor_width_mm,
+    )
+    return [floor, *_sun(spec), camera]
+
+
+def _sun(spec: SceneSpec) -> list[Any]:
+    import kubric
+
+    if spec.light.sun_intensity == 0:
+        return []
+    return [
+        kubric.DirectionalLight(
+            name="sun",
+            position=spec.light.sun_position,
+            look_at=(0.0, 0.0, 0.0),
+            intensity=spec.light.sun_intensity,
+        )
+    ]

@@ -1,0 +1,99 @@
+"""Gives objects in Blender another colour or material."""
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from eqforge.schemas.scenes import SurfaceMaterial, Vector
+
+NEUTRAL: Vector = (0.5, 0.5, 0.5)
+"""Colour of an object whose asset has no material."""
+
+_SURFACES: dict[SurfaceMaterial, dict[str, float]] = {
+    "rubber": {
+        "Metallic": 0.0,
+        "Roughness": 0.7,
+        "Specular IOR Level": 0.33,
+        "IOR": 1.25,
+        "Transmission Weight": 0.0,
+    },
+    "metal": {
+        "Metallic": 1.0,
+        "Roughness": 0.2,
+        "Specular IOR Level": 0.5,
+        "IOR": 2.5,
+        "Transmission Weight": 0.0,
+    },
+    "glass": {
+        "Metallic": 0.0,
+        "Roughness": 0.02,
+        "Specular IOR Level": 0.5,
+        "IOR": 1.45,
+        "Transmission Weight": 1.0,
+    },
+}
+"""Rubber and metal as in kubric's workers of the MOVi datasets; they have no glass."""
+
+
+def override_surface(
+    made: Any,
+    colour: Vector | None,
+    material: SurfaceMaterial | None,
+    parts: Collection[str] | None = None,
+) -> None:
+    """Replaces the colour, the material or both of an object; None keeps the asset's own.
+
+    Args:
+      made: the object in Blender.
+      colour: linear red, green and blue; replaces a texture.
+      material: what the surface is like apart from its colour.
+      parts: names of the materials that are replaced; None is all of them.
+    """
+    if not made.material_slots:
+        made.data.materials.append(_principled("surface", NEUTRAL))
+    if colour is None and material is None:
+        return
+    for inputs in _inputs(made, parts):
+        if colour is not None:
+            _set(inputs["Base Color"], (*colour, 1.0))
+        for name, value in _SURFACES[material].items() if material is not None else ():
+            _set(inputs[name], value)
+
+
+def _inputs(made: Any, parts: Collection[str] | None) -> Iterator[Any]:
+    """Yields the inputs of the shader of each part."""
+    for slot in made.material_slots:
+        name = "" if slot.material is None else _name_in_file(slot.material.name)
+        if parts is not None and name not in parts:
+            continue
+        shader = None if slot.material is None else _shader(slot.material)
+        if shader is None:
+            slot.material = _principled(name or "surface", NEUTRAL)
+            shader = _shader(slot.material)
+        yield shader.inputs
+
+
+def _name_in_file(name: str) -> str:
+    """Blender appends a number where a material of that name is there already."""
+    return re.sub(r"\.\d{3,}$", "", name)
+
+
+def _shader(material: Any) -> Any:
+    nodes = material.node_tree.nodes if material.use_nodes else ()
+    return next((node for node in nodes if node.type == "BSDF_PRINCIPLED"), None)
+
+
+def _principled(name: str, colour: Vector) -> Any:
+    import bpy
+
+    material = bpy.data.materials.new(name)
+    material.use_nodes = True
+    _set(_shader(material).inputs["Base Color"], (*colour, 1.0))
+    return material
+
+
+def _set(socket: Any, value: Any) -> None:
+    """Sets an input of a shader, and takes away the texture that sets it now."""
+    for link in list(socket.links):
+        socket.id_data.links.remove(link)
+    socket.default_value = value

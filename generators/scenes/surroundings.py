@@ -1,0 +1,53 @@
+"""What is around the objects of a scene: the light and the floor."""
+
+import math
+from collections.abc import Collection, Mapping
+from random import Random
+
+from eqforge.generators.scenes.placement import DECIMALS
+from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.schemas.scenes import Backdrop, SceneCamera, SceneLight, Vector
+
+MUTED: Mapping[str, tuple[Vector, frozenset[str]]] = {
+    "light": ((0.60, 0.58, 0.55), frozenset({"white", "grey"})),
+    "sand": ((0.50, 0.38, 0.24), frozenset({"yellow", "orange", "brown", "pink", "grey"})),
+    "slate": ((0.09, 0.12, 0.16), frozenset({"black", "blue", "grey", "brown", "purple"})),
+    "sage": ((0.27, 0.36, 0.24), frozenset({"green", "grey"})),
+    "mauve": ((0.36, 0.28, 0.36), frozenset({"purple", "pink", "grey"})),
+    "sky": ((0.34, 0.46, 0.56), frozenset({"blue", "grey", "white"})),
+}
+"""Pale colours of floors and supports, linear, with the objects' colours too close to each."""
+
+
+FLOOR_SIZE_M = 400.0
+"""Its edges are so far away that they look like a horizon."""
+
+
+def draw_muted(rng: Random, colours: Collection[str], avoid: str = "") -> str:
+    """Draws the name of a muted colour that is close to the fewest of the objects' colours."""
+    names = [name for name in MUTED if name != avoid]
+    rng.shuffle(names)
+    return min(names, key=lambda name: len(MUTED[name][1].intersection(colours)))
+
+
+def draw_backdrop(settings: SceneSettings, rng: Random, floor: str) -> Backdrop:
+    """Draws the environment picture, if there are any, above a floor of a muted colour."""
+    hdri = rng.choice(settings.hdri) if settings.hdri else None
+    return Backdrop(floor_colour=MUTED[floor][0], floor_size=FLOOR_SIZE_M, hdri=hdri)
+
+
+def draw_light(rng: Random, camera: SceneCamera, backdrop: Backdrop) -> SceneLight:
+    """Draws a sun high in the sky, on the camera's side, so that what is seen is lit.
+
+    An environment picture has its own.
+    """
+    elevation = math.radians(rng.uniform(45.0, 70.0))
+    azimuth = math.atan2(camera.position[1], camera.position[0]) + rng.uniform(-1.6, 1.6)
+    flat = 10 * math.cos(elevation)
+    position = (flat * math.cos(azimuth), flat * math.sin(azimuth), 10 * math.sin(elevation))
+    x, y, z = (round(value, DECIMALS) for value in position)
+    return SceneLight(
+        sun_position=(x, y, z),
+        sun_intensity=round(rng.uniform(1.6, 2.2), 2) if backdrop.hdri is None else 0.0,
+        ambient=round(rng.uniform(0.4, 0.5), 2),
+    )

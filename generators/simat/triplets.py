@@ -1,0 +1,118 @@
+"""Chooses triplets: enough regions, objects that are met in more than one way, frequent objects.
+
+The published files follow from the published regions by these rules exactly: triplets with two
+regions; of their objects those with two relations; of these the 20 most frequent of each subject
+and relation, where SIMAT's text says 10, the one that comes first in the file winning a tie; and
+no triplet that differs from every other in more than one word.
+
+Source: SIMAT, section 3.2, "Subject/Relation filtering" and "Object filtering".
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from eqforge.generators.simat.queries import changes_of
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.scores import Rejection
+from eqforge.schemas.simat import Region, Triplet
+
+TRIPLET_REASONS = {
+    "too_few_regions": "The triplet is shown by fewer regions than asked for.",
+    "one_way_object": "The object of the triplet is met in too few different relations.",
+    "rare_object": "Other objects of the same subject and relation are more frequent.",
+    "no_neighbour": "No other triplet differs in one word alone, so nothing could be asked.",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TripletSettings:
+    """Which triplets are kept."""
+
+    min_regions: int = 2
+    """At least so many regions, in corrected mode so many images, have to show a triplet."""
+
+    min_relations: int = 2
+    """An object has to stand in at least so many different relations."""
+
+    top_objects: int | None = 10
+    """So many objects of each subject and relation are kept, the most frequent ones."""
+
+    def __post_init__(self) -> None:
+        """Checks the ranges.
+
+        Raises:
+          InputError: a setting is out of its range.
+        """
+        for name in ("min_regions", "min_relations", "top_objects"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"--{name.replace('_', '-')} {value}: expected 1 or more")
+
+
+def select_triplets(
+    regions: Sequence[Region], settings: TripletSettings, *, published: bool
+) -> tuple[dict[Triplet, int], dict[Triplet, Rejection]]:
+    """Returns the kept triplets with their numbers of regions, and why each other is refused.
+
+    Args:
+      regions: in the order of the source.
+      settings: the limits.
+      published: whether ties go to the triplet that comes first, and every region counts, as
+        published; else a tie goes by the alphabet, and the regions of one image count once.
+    """
+    counts = _count(regions, published)
+    refused: dict[Triplet, Rejection] = {}
+    for judge in (_too_few, _one_way, _rare):
+        refused |= judge({t: n for t, n in counts.items() if t not in refused}, settings)
+    left = {triplet: n for triplet, n in counts.items() if triplet not in refused}
+    found = changes_of(left)
+    refused |= {t: Rejection(reason="no_neighbour") for t in left if not found[t]}
+    return {triplet: n for triplet, n in left.items() if triplet not in refused}, refused
+
+
+def _count(regions: Iterable[Region], published: bool) -> dict[Triplet, int]:
+    """Returns how often each triplet is shown, in the order in which ties are decided."""
+    seen = (
+        (region.triplet, region.region_id if published else region.image_id) for region in regions
+    )
+    counts = Counter(triplet for triplet, _ in dict.fromkeys(seen))
+    return dict(counts) if published else dict(sorted(counts.items()))
+
+
+def _too_few(counts: Mapping[Triplet, int], settings: TripletSettings) -> dict[Triplet, Rejection]:
+    least = settings.min_regions
+    return {
+        triplet: Rejection(reason="too_few_regions", value=count, threshold=least)
+        for triplet, count in counts.items()
+        if count < least
+    }
+
+
+def _one_way(counts: Mapping[Triplet, int], settings: TripletSettings) -> dict[Triplet, Rejection]:
+    relations: defaultdict[str, set[str]] = defaultdict(set)
+    for triplet in counts:
+        relations[triplet.object].add(triplet.relation)
+    least = settings.min_relations
+    return {
+        triplet: Rejection(reason="one_way_object", value=number, threshold=least)
+        for triplet in counts
+        if (number := len(relations[triplet.object])) < least
+    }
+
+
+def _rare(counts: Mapping[Triplet, int], settings: TripletSettings) -> dict[Triplet, Rejection]:
+    if settings.top_objects is None:
+        return {}
+    groups: defaultdict[tuple[str, str], list[Triplet]] = defaultdict(list)
+    for triplet in counts:
+        groups[triplet.subject, triplet.relation].append(triplet)
+    refused = {}
+    for triplets in groups.values():
+        # Sorting is stable: a tie stays as `counts` has it.
+        ranked = sorted(triplets, key=lambda triplet: -counts[triplet])
+        for rank, triplet in enumerate(ranked[settings.top_objects :], settings.top_objects + 1):
+            refused[triplet] = Rejection(
+                reason="rare_object", value=rank, threshold=settings.top_objects
+            )
+    return refused

@@ -1,0 +1,81 @@
+"""What models share that read an image's pixels and a caption together."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.models.captions import CaptionTokenizer
+from eqforge.models.pretrained import (
+    Preprocessor,
+    Weights,
+    check_vocabulary,
+    import_torch,
+    load_model,
+    load_preprocessor,
+    prepare_pixels,
+)
+from eqforge.models.scorer import Identity, Picture
+
+
+class PixelFusion:
+    """A fusion encoder of transformers with its tokenizer and image processor.
+
+    Args:
+      weights: the checkpoint.
+      architecture: its class in transformers.
+      kind, family: for the identity.
+      calibration: how a logit becomes P(match).
+      reader: the part of the configuration that says how many tokens are known and read; empty for
+        the whole.
+      vocabulary: how many tokens the tokenizer has that the model has to know.
+
+    Raises:
+      InputError: the model cannot be loaded, or is another one.
+      MissingExtra: torch or transformers is not installed.
+    """
+
+    reads_pixels = True
+    gives_log_odds = True
+
+    def __init__(
+        self,
+        weights: Weights,
+        architecture: str,
+        *,
+        kind: str,
+        family: str,
+        calibration: str,
+        reader: str = "",
+        vocabulary: Callable[[Preprocessor], int] = lambda found: len(found.tokenizer),
+    ) -> None:
+        self._torch = import_torch()
+        self._weights = weights
+        self._preprocessor = load_preprocessor(weights)
+        self._model = load_model(weights, architecture)
+        read = getattr(self._model.config, reader) if reader else self._model.config
+        check_vocabulary(weights.source, vocabulary(self._preprocessor), read.vocab_size)
+        self._captions = CaptionTokenizer(
+            tokenizer=self._preprocessor.tokenizer, max_tokens=int(read.max_position_embeddings)
+        )
+        self.preparer: Callable[[Picture], NDArray[np.float32]] = partial(
+            prepare_pixels, self._preprocessor.image
+        )
+        self.identity = Identity(
+            kind=kind,
+            family=family,
+            model=weights.name,
+            revision=weights.digest(),
+            precision=weights.precision,
+            preprocessing=self._preprocessor.digest,
+            calibration=calibration,
+        )
+
+    def prepare(self, picture: Picture) -> NDArray[np.float32]:
+        """Returns the resized and normalised image, float32 of shape (3, height, width)."""
+        return self.preparer(picture)
+
+    def count_tokens(self, captions: Sequence[str]) -> list[int]:
+        """Returns how many tokens the model reads of each caption."""
+        return self._captions.count(captions)

@@ -1,0 +1,35 @@
+"""The heads of models that read image and caption together: their answers are float32.
+
+bfloat16 keeps 8 binary digits, so that between 4 and 8 there are 128 numbers, 0.03 apart, and the
+scores of a minimal pair often fall on one of them. A head is a small part of the work; it computes
+in float32 whatever type the rest of the model computes in.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.models.pretrained import import_torch
+from eqforge.models.scorer import Matches, sigmoid
+
+
+def run_head(head: Any, states: Any) -> Any:
+    """Returns what a head says of states, float32, whatever their type and within any autocast.
+
+    Args:
+      head: a module of torch; its weights become float32 and stay so.
+      states: a tensor of the shape that the head takes.
+    """
+    with import_torch().autocast(states.device.type, enabled=False):
+        return head.float()(states.float())
+
+
+def match_classes(classes: Any) -> Matches:
+    """Returns the difference of two classes, and P(match), the softmax over them.
+
+    Args:
+      classes: a head's float32 tensor of shape (pairs, 2): no match, match.
+    """
+    logits: NDArray[np.float32] = (classes[:, 1] - classes[:, 0]).cpu().numpy()
+    return Matches(logits=logits, probabilities=sigmoid(logits))

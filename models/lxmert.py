@@ -1,0 +1,151 @@
+"""LXMERT with its matching head: captions read with attention to the regions a detector found."""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.models.captions import CaptionTokenizer
+from eqforge.models.heads import match_classes, run_head
+from eqforge.models.oscar.regions import RegionFiles
+from eqforge.models.pretrained import (
+    Weights,
+    check_vocabulary,
+    import_torch,
+    load_model,
+    load_tokenizer,
+    tokenizer_digest,
+)
+from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture
+from eqforge.schemas import storage
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import fingerprint
+
+REGIONS = 36
+"""How many regions of an image LXMERT was trained on."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class LxmertImage:
+    """The regions of an image, zeros behind the last.
+
+    Attributes:
+      features: float32 of shape (regions, dimensions).
+      boxes: float32 of shape (regions, 4): x1, y1, x2, y2 as shares of width and height.
+      attended: float32 of shape (regions,), 1 where there is a region.
+    """
+
+    features: NDArray[np.float32]
+    boxes: NDArray[np.float32]
+    attended: NDArray[np.float32]
+
+
+class LxmertScorer:
+    """LXMERT's cross-modality matching, a fusion encoder (Tan and Bansal 2019, section 3.1).
+
+    Nothing is read of an image itself: its key must stand in the file of region features. P(match)
+    is the softmax over the head's two classes; as log-odds, their difference.
+
+    Args:
+      weights: a checkpoint of LxmertForPreTraining.
+      features: TSV file as OSCAR reads it; behind the features of each region stand its box as
+        shares of width and height, x1, y1, x2, y2, and then width and height, which are not read.
+      regions: the most regions; the first are read.
+
+    Raises:
+      InputError: the model or the file cannot be read.
+      MissingExtra: torch or transformers is not installed.
+    """
+
+    reads_pixels = False
+    gives_log_odds = True
+
+    def __init__(self, weights: Weights, features: Path, regions: int = REGIONS) -> None:
+        if regions < 1:
+            raise InputError(f"regions={regions}: expected at least 1")
+        self._torch = import_torch()
+        self._weights, self._features, self._count = weights, features, regions
+        self._files = RegionFiles(features, None)
+        self._tokenizer = load_tokenizer(weights)
+        self._model = load_model(weights, "LxmertForPreTraining")
+        config = self._model.config
+        check_vocabulary(weights.source, len(self._tokenizer), config.vocab_size)
+        self._captions = CaptionTokenizer(
+            tokenizer=self._tokenizer, max_tokens=int(config.max_position_embeddings)
+        )
+
+    @functools.cached_property
+    def identity(self) -> Identity:
+        """Which model and which features; computed when asked for, since it reads all of them."""
+        detected = storage.digest(str(self._features))[1]
+        return Identity(
+            kind="lxmert",
+            family="lxmert",
+            model=self._weights.name,
+            revision=self._weights.digest(),
+            precision=self._weights.precision,
+            preprocessing=fingerprint([detected, tokenizer_digest(self._tokenizer), self._count]),
+            calibration="softmax of the matching head",
+        )
+
+    def prepare(self, picture: Picture) -> LxmertImage:
+        """Returns the regions that are known under the picture's key.
+
+        Raises:
+          ValueError: there are none, or not such as this model reads.
+        """
+        found = self._files[picture.key].features[: self._count]
+        config = self._model.config
+        wide = int(config.visual_feat_dim)
+        if found.shape[1] not in (wide + 4, wide + 6):
+            raise ValueError(
+                f"{picture.key}: {found.shape[1]} numbers a region; this model reads {wide} "
+                "features and a box of 4, or of 6 with width and height"
+            )
+        padded = np.zeros((self._count, wide + 4), np.float32)
+        padded[: len(found)] = found[:, : wide + 4]
+        attended = (np.arange(self._count) < len(found)).astype(np.float32)
+        return LxmertImage(features=padded[:, :wide], boxes=padded[:, wide:], attended=attended)
+
+    def encode_images(self, prepared: Sequence[LxmertImage]) -> Sequence[LxmertImage]:
+        """Returns the regions as they are: the model reads image and caption together."""
+        return list(prepared)
+
+    def count_tokens(self, captions: Sequence[str]) -> list[int]:
+        """Returns how many tokens the model reads of each caption."""
+        return self._captions.count(captions)
+
+    def match(
+        self,
+        images: Sequence[Any],
+        captions: Sequence[str],
+        pairs: IndexPairs,
+        length: int | None = None,
+    ) -> Matches:
+        """Scores pairs of images and captions, in one batch.
+
+        `length` is that of ContrastiveScorer.encode_captions.
+        """
+        torch, device, dtype = self._torch, self._weights.device, self._model.dtype
+        chosen = [images[index] for index in pairs[:, 0]]
+        with torch.inference_mode():
+            features, boxes, attended = (
+                torch.from_numpy(np.stack([getattr(image, name) for image in chosen])).to(
+                    device, dtype
+                )
+                for name in ("features", "boxes", "attended")
+            )
+            read = [captions[index] for index in pairs[:, 1]]
+            fused = self._model.lxmert(
+                visual_feats=features,
+                visual_pos=boxes,
+                visual_attention_mask=attended,
+                **self._captions.encode(read, device, length),
+            )
+            # The head that guesses masked words is left out.
+            head = self._model.cls.seq_relationship
+            return match_classes(run_head(head, fused.pooled_output))

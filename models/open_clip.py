@@ -1,0 +1,206 @@
+"""Models of open_clip, from a folder or a commit on the hub, in safetensors."""
+
+import contextlib
+import dataclasses
+import importlib
+import json
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.models.contrastive import CENTRE, Sigmoid, compare_vectors
+from eqforge.models.pretrained import Weights, check_device, import_torch, stack_pixels
+from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture, Vectors, match_vectors
+from eqforge.schemas import storage
+from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.identity import fingerprint
+
+_CONFIG = "open_clip_config.json"
+_FILES = [_CONFIG, "*.safetensors", "*.json", "*.txt", "*.model"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class OpenClipFiles:
+    """Which model, and from where.
+
+    Attributes:
+      source: a folder or an id on the hub with `open_clip_config.json` and safetensors; or, with
+        `checkpoint`, the name that open_clip has for the architecture, such as `ViT-B-32`.
+      revision: the commit on the hub; None for a folder or a name.
+      checkpoint: a file of weights for a name.
+      precision: type of the weights.
+      device: as torch names it.
+    """
+
+    source: str
+    revision: str | None = None
+    checkpoint: Path | None = None
+    precision: str = "float32"
+    device: str = "cpu"
+
+
+class OpenClipScorer:
+    """A dual encoder of open_clip, a CLIP or a model trained with SigLIP's loss.
+
+    Captions are padded to the model's full length, as its tokenizer does.
+
+    Args:
+      files: the model.
+
+    Raises:
+      InputError: the model cannot be loaded, or is no safetensors.
+      MissingExtra: torch, transformers, open_clip or torchvision is not installed.
+    """
+
+    reads_pixels = True
+
+    def __init__(self, files: OpenClipFiles) -> None:
+        self._torch = import_torch()
+        library = import_open_clip()
+        check_device(files.device)
+        name, checkpoint, revision = _find(files)
+        with _quiet(), _loading(files.source):
+            model = library.create_model(
+                name, pretrained=checkpoint, require_pretrained=True, weights_only=True
+            )
+            self._tokenizer = library.get_tokenizer(name)
+        self._device, dtype = files.device, getattr(self._torch, files.precision)
+        self._model = model.to(files.device, dtype).eval()
+        self._dtype = dtype
+        settings = library.transform.PreprocessCfg(**model.visual.preprocess_cfg)
+        transform = library.transform.image_transform_v2(settings, is_train=False)
+        self.preparer: Callable[[Picture], NDArray[np.float32]] = partial(_prepare, transform)
+        bias = getattr(model, "logit_bias", None)
+        scale = float(model.logit_scale.detach().float().exp())
+        self.calibration = Sigmoid(
+            scale=scale, bias=-scale * CENTRE if bias is None else float(bias.detach().float())
+        )
+        context = int(self._tokenizer.context_length)
+        prepared = [dataclasses.asdict(settings), type(self._tokenizer).__name__, context]
+        self.identity = Identity(
+            kind="open-clip",
+            family="clip" if bias is None else "siglip",
+            model=Path(files.source).name if Path(files.source).is_dir() else files.source,
+            revision=revision,
+            precision=files.precision,
+            preprocessing=fingerprint([*prepared, library.__version__]),
+            calibration=str(self.calibration),
+        )
+
+    def prepare(self, picture: Picture) -> NDArray[np.float32]:
+        """Returns the resized and normalised image, float32 of shape (3, height, width)."""
+        return self.preparer(picture)
+
+    def encode_images(self, prepared: Sequence[Any]) -> list[NDArray[np.float32]]:
+        """Returns a unit vector for each image, float32 of shape (dimensions,)."""
+        with self._torch.inference_mode():
+            pixels = stack_pixels(prepared, self._device, self._dtype)
+            return list(self._unit(self._model.encode_image(pixels)))
+
+    def encode_captions(self, captions: Sequence[str]) -> Vectors:
+        """Returns unit vectors, float32 of shape (captions, dimensions)."""
+        with self._torch.inference_mode():
+            tokens = self._tokenizer(list(captions)).to(self._device)
+            return self._unit(self._model.encode_text(tokens))
+
+    def compare(self, images: Vectors, captions: Vectors) -> Matches:
+        """Scores image i with caption i."""
+        return compare_vectors(self.calibration, images, captions)
+
+    def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
+        """Scores pairs of encoded images and captions."""
+        return match_vectors(self, images, captions, pairs)
+
+    def _unit(self, features: Any) -> Vectors:
+        unit = self._torch.nn.functional.normalize(features.float(), dim=-1)
+        vectors: Vectors = unit.cpu().numpy()
+        return vectors
+
+
+def import_open_clip() -> Any:
+    """Returns open_clip with its models.
+
+    Raises:
+      MissingExtra: it, or torchvision, without which it does not import, is not installed.
+    """
+    try:
+        importlib.import_module("torchvision")
+        return importlib.import_module("open_clip")
+    except ImportError as error:
+        raise MissingExtra(
+            f"{error.name or 'open_clip'}, of open_clip's models,", "eval"
+        ) from error
+
+
+def _prepare(transform: Any, picture: Picture) -> NDArray[np.float32]:
+    from PIL import Image
+
+    if picture.pixels is None:
+        raise ValueError(f"{picture.key}: no pixels")
+    values = transform(Image.fromarray(picture.pixels, "RGB"))
+    return np.asarray(values, dtype=np.float32)
+
+
+def _find(files: OpenClipFiles) -> tuple[str, str | None, str]:
+    """Returns open_clip's name of the model, the file of its weights, and its revision."""
+    if files.checkpoint is not None:
+        if files.checkpoint.suffix != ".safetensors" or not files.checkpoint.is_file():
+            raise InputError(f"weights={files.checkpoint}: expected a file in safetensors")
+        digest = storage.digest(str(files.checkpoint))[1]
+        return files.source, str(files.checkpoint), f"sha256:{digest}"
+    weights = Weights(source=files.source, revision=files.revision)
+    folder = weights.folder
+    if folder is None:
+        hub: Any = importlib.import_module("huggingface_hub")
+        with _loading(files.source):
+            found = hub.snapshot_download(
+                files.source, revision=files.revision, allow_patterns=_FILES
+            )
+        folder = Path(found)
+    _check_folder(folder)
+    return f"local-dir:{folder}", None, weights.digest()
+
+
+def _check_folder(folder: Path) -> None:
+    try:
+        config = json.loads((folder / _CONFIG).read_text())
+        text = config["model_cfg"]["text_cfg"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder}: expected {_CONFIG} with a model_cfg: {error}") from error
+    if not list(folder.glob("*.safetensors")):
+        raise InputError(f"{folder}: holds no weights in safetensors")
+    if text.get("hf_model_name"):
+        raise InputError(
+            f"{folder}: its text encoder {text['hf_model_name']!r} would be fetched from the hub "
+            "without a commit; models with a text encoder of their own are read"
+        )
+
+
+@contextlib.contextmanager
+def _loading(source: str) -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtra(f"{error.name}, of which {source} is made,", "eval") from error
+    except Exception as error:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(
+            f"{source}: the model cannot be loaded: {first} (expected {_CONFIG} and safetensors in "
+            "a folder or at a commit on the hub, or a name of open_clip with ,weights=FILE)"
+        ) from error
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    # It reports every step to the root logger.
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)

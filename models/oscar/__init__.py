@@ -1,0 +1,1 @@
+"""OSCAR: a BERT that reads a caption, the tags of detected objects and their region features."""

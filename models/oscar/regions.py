@@ -1,0 +1,143 @@
+"""Region features and object tags of images, from the TSV files that OSCAR's own code reads.
+
+Features stand one image a line, as `key TAB boxes TAB base64` (its retrieval code and VinVL) or as
+`key TAB {"num_boxes": .., "features": base64}` (its captioning code); base64 holds float32 numbers,
+little-endian, one row a box. Tags stand as `key TAB json`, the JSON a list of objects with a
+`class`, or an object that has such a list under `objects`.
+
+Source: microsoft/Oscar, oscar/run_retrieval.py, oscar/run_captioning.py, oscar/utils/tsv_file.py.
+"""
+
+import base64
+import binascii
+import dataclasses
+import functools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.schemas.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Regions:
+    """What a detector saw in an image.
+
+    Attributes:
+      features: float32 of shape (boxes, dimensions), at least one box, in the detector's order.
+      tags: the classes of the objects, with spaces between; empty where there are none.
+    """
+
+    features: NDArray[np.float32]
+    tags: str
+
+
+class RegionFiles:
+    """The lines of a file of features and one of tags, found by the image's key.
+
+    Args:
+      features: the file of features, of any size: only its lines' places are held.
+      tags: the file of tags; None where the model reads none.
+
+    Raises:
+      InputError: a file is missing, has two lines of a key, or an index that is not of this file.
+    """
+
+    def __init__(self, features: Path, tags: Path | None) -> None:
+        self._features = _Lines(features)
+        self._tags = None if tags is None else _Lines(tags)
+
+    def __getitem__(self, key: str) -> Regions:
+        """Returns the regions of an image.
+
+        Raises:
+          ValueError: there are none, or they cannot be read.
+        """
+        features = _features(key, self._features[key])
+        return Regions(
+            features=features, tags="" if self._tags is None else _tags(key, self._tags[key])
+        )
+
+
+class _Lines:
+    """A TSV file whose lines are read by key."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise InputError(f"{path}: no such file")
+        self._path = path
+        self._starts = _index(path, path.stat().st_mtime_ns, path.stat().st_size)
+
+    def __getitem__(self, key: str) -> list[str]:
+        """Returns what stands behind the key, field by field."""
+        if key not in self._starts:
+            raise ValueError(f"{key}: {self._path.name} has no line of this image")
+        with open(self._path, "rb") as stream:
+            stream.seek(self._starts[key])
+            found, *fields = stream.readline().decode().rstrip("\r\n").split("\t")
+        if found != key:
+            raise InputError(
+                f"{self._path}: its .lineidx or imageid2idx.json leads from {key!r} to the line of "
+                f"{found!r}: delete them, or make them anew"
+            )
+        return fields
+
+
+@functools.lru_cache(maxsize=4)
+def _index(path: Path, _changed_ns: int, _num_bytes: int) -> dict[str, int]:
+    """Returns where each key's line begins; by the files that lie beside it, if both are there.
+
+    A published file has tens of gigabytes, so it is gone through once as long as it stays the same.
+    """
+    places, numbers = path.with_suffix(".lineidx"), path.parent / "imageid2idx.json"
+    if places.is_file() and numbers.is_file():
+        starts = [int(line) for line in places.read_text().split()]
+        by_key = json.loads(numbers.read_text())
+        if all(0 <= number < len(starts) for number in by_key.values()):
+            return {str(key): starts[number] for key, number in by_key.items()}
+    return dict(_scan(path))
+
+
+def _scan(path: Path) -> Iterator[tuple[str, int]]:
+    seen: set[bytes] = set()
+    place = 0
+    with open(path, "rb") as stream:
+        for line in stream:
+            key = line.partition(b"\t")[0].strip()
+            if key in seen:
+                raise InputError(f"{path}: two lines of the image {key.decode()!r}")
+            if key:
+                seen.add(key)
+                yield key.decode(), place
+            place += len(line)
+
+
+def _features(key: str, fields: list[str]) -> NDArray[np.float32]:
+    try:
+        if len(fields) == 1:
+            found = json.loads(fields[0])
+            boxes, encoded = int(found["num_boxes"]), found["features"]
+        else:
+            boxes, encoded = int(fields[0]), fields[-1]
+        data = base64.b64decode(encoded, validate=True)
+    except (ValueError, KeyError, TypeError, IndexError, binascii.Error) as error:
+        raise ValueError(f"{key}: expected boxes and base64 of their features: {error}") from error
+    if boxes < 1 or not data or len(data) % (4 * boxes):
+        raise ValueError(f"{key}: {len(data)} bytes are no float32 features of {boxes} boxes")
+    features = np.frombuffer(data, dtype="<f4").astype(np.float32).reshape(boxes, -1)
+    if not np.isfinite(features).all():
+        raise ValueError(f"{key}: a feature is not a number")
+    return features
+
+
+def _tags(key: str, fields: list[str]) -> str:
+    try:
+        found: Any = json.loads(fields[0])
+        objects = found["objects"] if isinstance(found, dict) else found
+        return " ".join(str(thing["class"]) for thing in objects)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise ValueError(f"{key}: expected a list of objects with a class: {error}") from error

@@ -1,0 +1,293 @@
+"""Loads image-text models with transformers: from a folder or a commit on the hub, never code."""
+
+import contextlib
+import dataclasses
+import importlib
+import re
+from collections.abc import Iterator
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.models.scorer import Picture
+from eqforge.schemas import storage
+from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.identity import fingerprint, sha256_hex
+
+Precision = Literal["float32", "bfloat16", "float16"]
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_READ = frozenset({".json", ".safetensors", ".bin", ".txt", ".model"})
+"""Endings of the files that are read of a model's folder."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Weights:
+    """A pretrained model and how its weights are held.
+
+    Attributes:
+      source: a folder that transformers saved, or an id on the Hugging Face hub.
+      revision: the commit on the hub, 40 hexadecimal digits; None for a folder.
+      precision: type of the weights.
+      device: as torch names it, such as `cuda:0`.
+
+    Raises:
+      InputError: there is no such folder, or an id on the hub comes without its commit.
+    """
+
+    source: str
+    revision: str | None = None
+    precision: Precision = "float32"
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        """Checks that the weights are named beyond doubt."""
+        if self.folder is not None and self.revision is not None:
+            raise InputError(f"{self.source}: a folder has no revision; found {self.revision!r}")
+        if self.folder is None and _COMMIT.fullmatch(self.revision or "") is None:
+            found = "" if self.revision is None else f" (found revision {self.revision!r})"
+            raise InputError(
+                f"{self.source}: no such folder; for a model of the Hugging Face hub write "
+                "ID@COMMIT with the commit's 40 hexadecimal digits, for branches and tags move"
+                f"{found}"
+            )
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the weights; None for a model of the hub."""
+        return Path(self.source) if Path(self.source).is_dir() else None
+
+    @property
+    def name(self) -> str:
+        """The id on the hub, or the folder's name: its place says nothing of the model."""
+        return self.source if self.folder is None else self.folder.resolve().name
+
+    def digest(self) -> str:
+        """Returns the commit, or `sha256:` and a digest of the names and bytes of the files."""
+        if self.folder is None:
+            return str(self.revision)
+        return folder_digest(self.folder)
+
+
+def folder_digest(folder: Path) -> str:
+    """Returns `sha256:` and a digest of the names and bytes of a model's files."""
+    files = sorted(file for file in folder.rglob("*") if file.suffix in _READ and file.is_file())
+    digests = [
+        (file.relative_to(folder).as_posix(), storage.digest(str(file))[1]) for file in files
+    ]
+    return f"sha256:{sha256_hex(repr(digests).encode())}"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Preprocessor:
+    """What makes a model's inputs.
+
+    Attributes:
+      image: an image processor of transformers.
+      tokenizer: a tokenizer of transformers.
+      digest: SHA-256 of everything the two are configured with, the vocabulary included.
+    """
+
+    image: Any
+    tokenizer: Any
+    digest: str
+
+
+def import_torch() -> Any:
+    """Returns torch.
+
+    Raises:
+      MissingExtra: torch or transformers is not installed.
+    """
+    try:
+        importlib.import_module("transformers")
+        return importlib.import_module("torch")
+    except ImportError as error:
+        raise MissingExtra("torch and transformers", "models") from error
+
+
+_elsewhere = ContextVar("elsewhere", default=False)
+
+
+@contextlib.contextmanager
+def devices_elsewhere() -> Iterator[None]:
+    """Takes it, within the body, that models will run on other machines, with devices of theirs."""
+    token = _elsewhere.set(True)
+    try:
+        yield
+    finally:
+        _elsewhere.reset(token)
+
+
+def device_here(device: str) -> str:
+    """Returns where this machine tries a model: the CPU, where the device is another machine's."""
+    return "cpu" if _elsewhere.get() else device
+
+
+def check_device(device: str) -> None:
+    """Checks that torch can put a tensor on a device, unless it is another machine's.
+
+    Raises:
+      InputError: it cannot.
+      MissingExtra: torch or transformers is not installed.
+    """
+    torch = import_torch()
+    try:
+        torch.empty(1, device=device_here(device))
+    except (RuntimeError, AssertionError) as error:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(f"device={device}: {first}") from error
+
+
+def load_preprocessor(weights: Weights) -> Preprocessor:
+    """Loads image processor and tokenizer.
+
+    Raises:
+      InputError: they are not there, or need what is not installed.
+      MissingExtra: torch or transformers is not installed.
+    """
+    import_torch()
+    auto: Any = importlib.import_module("transformers")
+    try:
+        # Pillow's resampling everywhere: torchvision's gives other pixels where it is installed.
+        image = auto.AutoImageProcessor.from_pretrained(
+            weights.source, backend="pil", revision=weights.revision, trust_remote_code=False
+        )
+    except Exception as error:
+        raise _unloadable(weights, error) from error
+    tokenizer = load_tokenizer(weights)
+    parts = [image.to_json_string(), *_tokenizer_parts(tokenizer)]
+    return Preprocessor(image=image, tokenizer=tokenizer, digest=fingerprint(parts))
+
+
+def load_tokenizer(weights: Weights) -> Any:
+    """Loads the tokenizer alone, for a model that reads no pixels.
+
+    Raises:
+      InputError: it is not there, or needs what is not installed.
+      MissingExtra: torch or transformers is not installed.
+    """
+    import_torch()
+    auto: Any = importlib.import_module("transformers")
+    try:
+        return auto.AutoTokenizer.from_pretrained(
+            weights.source, revision=weights.revision, trust_remote_code=False
+        )
+    except Exception as error:
+        raise _unloadable(weights, error) from error
+
+
+def tokenizer_digest(tokenizer: Any) -> str:
+    """Returns the SHA-256 of everything a tokenizer is configured with."""
+    return fingerprint(_tokenizer_parts(tokenizer))
+
+
+def _tokenizer_parts(tokenizer: Any) -> list[Any]:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    vocabulary = backend.to_str() if backend is not None else repr(sorted(tokenizer.get_vocab()))
+    return [vocabulary, tokenizer.model_max_length]
+
+
+def prepare_pixels(processor: Any, picture: Picture) -> NDArray[np.float32]:
+    """Returns an image as an image processor of transformers makes it, (3, height, width)."""
+    from PIL import Image
+
+    if picture.pixels is None:
+        raise ValueError(f"{picture.key}: no pixels")
+    image = Image.fromarray(picture.pixels, "RGB")
+    values = processor(images=image, return_tensors="np")["pixel_values"][0]
+    return np.asarray(values, dtype=np.float32)
+
+
+def stack_pixels(prepared: Any, device: str, dtype: Any) -> Any:
+    """Returns prepared images as one tensor on a device, (images, 3, height, width).
+
+    Args:
+      prepared: arrays of one shape, or a tensor that has them stacked already; pinned memory is
+        copied while the caller goes on.
+      device: of the model.
+      dtype: of the model's weights.
+    """
+    torch = import_torch()
+    if not isinstance(prepared, torch.Tensor):
+        prepared = torch.from_numpy(np.stack(prepared))
+    return prepared.to(device, non_blocking=True).to(dtype)
+
+
+def load_model(weights: Weights, architecture: str) -> Any:
+    """Loads a model of transformers, from safetensors alone, complete, ready to infer.
+
+    Args:
+      weights: where it is.
+      architecture: name of the class, such as `CLIPModel`.
+
+    Raises:
+      InputError: it cannot be loaded, or a part of the architecture has no weights in it.
+      MissingExtra: torch or transformers is not installed.
+    """
+    torch = import_torch()
+    check_device(weights.device)
+    transformers = importlib.import_module("transformers")
+    transformers.utils.logging.disable_progress_bar()  # it would break our own
+    kind = getattr(transformers, architecture)
+    try:
+        with _quiet(transformers):
+            model, found = kind.from_pretrained(
+                weights.source,
+                revision=weights.revision,
+                dtype=getattr(torch, weights.precision),
+                use_safetensors=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+            )
+    except Exception as error:
+        raise _unloadable(weights, error, architecture) from error
+    if missing := sorted(found["missing_keys"]):
+        raise InputError(
+            f"{weights.source}: holds no {missing[0]!r} ({len(missing)} tensors are missing): it "
+            f"is no {architecture}, and would score at random"
+        )
+    return model.to(weights.device).eval()
+
+
+@contextlib.contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    # It lists every head of a checkpoint that is not used; what is missing is checked here.
+    logging = transformers.utils.logging
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+
+
+def check_vocabulary(model: str, tokens: int, embeddings: int) -> None:
+    """Checks that a tokenizer belongs to a model.
+
+    Raises:
+      InputError: it has more tokens than the model, or fewer than half as many: transformers makes
+        an almost empty tokenizer where files are missing.
+    """
+    if not embeddings / 2 <= tokens <= embeddings:
+        raise InputError(
+            f"{model}: the tokenizer has {tokens} tokens, the model {embeddings}: they do "
+            "not belong together"
+        )
+
+
+def _unloadable(weights: Weights, error: Exception, architecture: str = "") -> InputError:
+    if weights.folder is not None:
+        advice = "expected a folder that transformers saved, with its weights in safetensors"
+    else:
+        advice = (
+            f"expected commit {weights.revision} on the Hugging Face hub, with its weights in "
+            "safetensors; a machine without network needs it in its cache, or as a folder"
+        )
+    first = (str(error).strip() or type(error).__name__).splitlines()[0]
+    if "ignore_mismatched_sizes" in first:  # the report that transformers points to is not shown
+        first = f"its tensors have other shapes than those of a {architecture}"
+    return InputError(f"{weights.source}: the model cannot be loaded: {first} ({advice})")

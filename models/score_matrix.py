@@ -1,0 +1,231 @@
+"""A published table of P(match): scores that somebody else's model gave, joined by key.
+
+A matrix, [images x captions], comes as a tensor (`.pt`, such as SIMAT's
+`oscar_similarity_matrix.pt`) or an array (`.npy`), with a file that names its rows and one that
+names its columns, one key a line: what a score belongs to is never guessed from its place. A
+`.parquet` file has a row for each score instead, with the columns `image`, `caption` and
+`probability`.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.models.pretrained import import_torch
+from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture
+from eqforge.schemas import storage
+from eqforge.schemas.checked import clipped, shown
+from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.identity import fingerprint
+
+_COLUMNS = {"image": "string", "caption": "string", "probability": "float64"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class MatrixFiles:
+    """What is read.
+
+    Attributes:
+      scores: a .pt, .npy or .parquet file.
+      rows: text file with the key of each row's image; None for .parquet.
+      columns: text file with each column's caption; None for .parquet.
+      family: of the model that gave the scores, such as `oscar`.
+    """
+
+    scores: Path
+    rows: Path | None = None
+    columns: Path | None = None
+    family: str = "unknown"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class ScoreTable:
+    """Scores by the places of their keys.
+
+    Attributes:
+      images, captions: the place of each key.
+      cells: the cells that have a score, image * captions + caption, ascending; None for all.
+      probabilities: the scores of those cells, in [0, 1].
+    """
+
+    images: dict[str, int]
+    captions: dict[str, int]
+    cells: NDArray[np.int64] | None
+    probabilities: NDArray[np.floating[Any]]
+
+    def find(self, image: int, caption: str) -> float:
+        """Returns a score; NaN where there is none."""
+        if caption not in self.captions:
+            return np.nan
+        cell = image * len(self.captions) + self.captions[caption]
+        if self.cells is None:
+            return float(self.probabilities[cell])
+        place = int(np.searchsorted(self.cells, cell))
+        there = place < len(self.cells) and self.cells[place] == cell
+        return float(self.probabilities[place]) if there else np.nan
+
+
+class MatrixScorer:
+    """Looks scores up.
+
+    Args:
+      files: what is read.
+
+    Raises:
+      InputError: a file is missing or not what it has to be, a key stands twice, or a score is no
+        probability.
+      MissingExtra: a .pt file is named and torch is not installed.
+    """
+
+    reads_pixels = False
+    gives_log_odds = True
+
+    def __init__(self, files: MatrixFiles) -> None:
+        self._files = files
+        self._table = read_table(files)
+
+    @functools.cached_property
+    def identity(self) -> Identity:
+        """Which files."""
+        files = self._files
+        keys = [path for path in (files.rows, files.columns) if path is not None]
+        return Identity(
+            kind="matrix",
+            family=files.family,
+            model=files.scores.name,
+            revision=f"sha256:{storage.digest(str(files.scores))[1]}",
+            precision=str(self._table.probabilities.dtype),
+            preprocessing=fingerprint([storage.digest(str(path))[1] for path in keys]),
+            calibration="as published",
+        )
+
+    def prepare(self, picture: Picture) -> int:
+        """Returns the place of the picture's key.
+
+        Raises:
+          ValueError: there is none.
+        """
+        if picture.key not in self._table.images:
+            raise ValueError(f"{self._files.scores.name}: no scores of the image {picture.key!r}")
+        return self._table.images[picture.key]
+
+    def encode_images(self, prepared: Sequence[int]) -> list[int]:
+        """Returns the places as they are."""
+        return list(prepared)
+
+    def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
+        """Returns the published scores of pairs, NaN for a pair that has none."""
+        table = self._table
+        found = np.array([table.find(images[image], captions[text]) for image, text in pairs])
+        logits = _log_odds(found, table.probabilities.dtype)
+        return Matches(logits=logits, probabilities=found)
+
+
+def _log_odds(probabilities: NDArray[np.float64], published: np.dtype[Any]) -> NDArray[np.float32]:
+    """Returns finite log-odds: 0 and 1 count as the numbers of the published type next to them."""
+    zero, one = np.array([0, 1], published)
+    within = probabilities.clip(float(np.nextafter(zero, one)), float(np.nextafter(one, zero)))
+    logits = np.log(within) - np.log1p(-within)
+    return logits.astype(np.float32)
+
+
+def read_table(files: MatrixFiles) -> ScoreTable:
+    """Reads scores and their keys.
+
+    Raises:
+      InputError, MissingExtra: see MatrixScorer.
+    """
+    if not files.scores.is_file():
+        raise InputError(f"{files.scores}: no such file")
+    table = _read_parquet(files.scores) if _is_list(files.scores) else _read_matrix(files)
+    # Not a number is no probability either.
+    if not ((table.probabilities >= 0) & (table.probabilities <= 1)).all():
+        raise InputError(f"{files.scores}: a score is no probability from 0 to 1")
+    return table
+
+
+def _is_list(scores: Path) -> bool:
+    return scores.suffix == ".parquet"
+
+
+def _read_matrix(files: MatrixFiles) -> ScoreTable:
+    if files.rows is None or files.columns is None:
+        raise InputError(
+            f"{files.scores}: name what its rows and columns are: rows=FILE,columns=FILE with one "
+            "image key or caption a line"
+        )
+    images, captions = _read_keys(files.rows), _read_keys(files.columns)
+    matrix = _read_array(files.scores)
+    if matrix.shape != (len(images), len(captions)):
+        raise InputError(
+            f"{files.scores}: has the shape {matrix.shape}; expected {len(images)} rows as in "
+            f"{files.rows.name} and {len(captions)} columns as in {files.columns.name}"
+        )
+    return ScoreTable(images=images, captions=captions, cells=None, probabilities=matrix.ravel())
+
+
+def _read_array(path: Path) -> NDArray[np.floating[Any]]:
+    try:
+        if path.suffix == ".npy":
+            found = np.load(path, allow_pickle=False)
+        else:
+            loaded = import_torch().load(path, map_location="cpu", weights_only=True)
+            found = loaded.float().numpy()
+    except MissingExtra:
+        raise
+    except Exception as error:  # readers raise whatever a damaged file brings about
+        raise _unreadable(path, "one tensor or array, nothing else", error) from error
+    if found.ndim != 2 or not np.issubdtype(found.dtype, np.floating):
+        raise InputError(f"{path}: expected a matrix of floats; found {found.dtype} {found.shape}")
+    matrix: NDArray[np.floating[Any]] = found
+    return matrix
+
+
+def _unreadable(path: Path, expected: str, error: Exception) -> InputError:
+    said = clipped(" ".join(str(error).split()))
+    return InputError(f"{path}: expected {expected}: {type(error).__name__}: {said}")
+
+
+def _read_keys(path: Path) -> dict[str, int]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    places = {line.strip(): place for place, line in enumerate(lines)}
+    if len(places) < len(lines):
+        twice = next(line for place, line in enumerate(lines) if places[line.strip()] != place)
+        raise InputError(f"{path}: the key {shown(twice.strip())} stands twice")
+    return places
+
+
+def _read_parquet(path: Path) -> ScoreTable:
+    import pyarrow.parquet as pq
+
+    try:
+        read = pq.read_table(path, columns=list(_COLUMNS))
+        table = {name: read[name].cast(kind).to_pylist() for name, kind in _COLUMNS.items()}
+    except Exception as error:  # readers raise whatever a damaged file brings about
+        raise _unreadable(path, f"the columns {', '.join(_COLUMNS)}", error) from error
+    if None in table["image"] or None in table["caption"]:
+        raise InputError(f"{path}: a row lacks its image or caption")
+    images, captions = (
+        {key: place for place, key in enumerate(dict.fromkeys(table[name]))}
+        for name in ("image", "caption")
+    )
+    cells = np.array(
+        [
+            images[image] * len(captions) + captions[caption]
+            for image, caption in zip(table["image"], table["caption"], strict=True)
+        ],
+        dtype=np.int64,
+    )
+    order = np.argsort(cells)
+    if (np.diff(cells[order]) == 0).any():
+        raise InputError(f"{path}: two scores of one image and caption")
+    scores = np.array(table["probability"], dtype=np.float64)[order]
+    return ScoreTable(images=images, captions=captions, cells=cells[order], probabilities=scores)

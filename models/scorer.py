@@ -1,0 +1,181 @@
+"""What a model that matches images with captions looks like from outside, whatever is inside.
+
+A scorer takes three steps, so that a caller decides what is done where and how often:
+
+1. `prepare` turns one decoded image into what the model takes; no other image is touched by an
+   image that cannot be prepared. It needs no accelerator and its result can be pickled.
+2. `encode_images` runs what the model computes of an image alone, once for any number of captions.
+3. `match` scores (image, caption) pairs on those encodings.
+
+A `DualEncoder` also encodes captions alone, so that a caller who compares everything with
+everything runs each encoder once for each distinct image and caption.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+IndexPairs: TypeAlias = NDArray[np.int64]
+"""Pairs to score, int64 of shape (pairs, 2): the index of an image, the index of a caption."""
+
+Vectors: TypeAlias = NDArray[np.float32]
+"""Embeddings of unit length, float32 of shape (items, dimensions)."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Picture:
+    """One image to be scored.
+
+    Attributes:
+      key: the image's id, by which precomputed features or scores are looked up.
+      pixels: uint8 of shape (height, width, 3), RGB; None for a scorer that reads none.
+    """
+
+    key: str
+    pixels: NDArray[np.uint8] | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Matches:
+    """How well captions match images, one entry a pair.
+
+    Attributes:
+      logits: float32 of shape (pairs,), the log-odds that they match, or of a scorer that does not
+        give log-odds any number that is higher for a better match.
+      probabilities: float64 of shape (pairs,), P(match) in [0, 1].
+      cosines: float32 of shape (pairs,), in [-1, 1]; None where the model has none.
+    """
+
+    logits: NDArray[np.float32]
+    probabilities: NDArray[np.float64]
+    cosines: NDArray[np.float32] | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Identity:
+    """Which model scores: everything that decides a score beside image and caption.
+
+    Attributes:
+      kind: how the model is loaded and used, such as `blip-itm`.
+      family: models of one family share architecture and training, such as `blip`.
+      model: id on the Hugging Face hub, or the name of a local folder or file.
+      revision: commit on the hub, or `sha256:` and a digest of the local files.
+      precision: type of the weights, such as `float32`.
+      preprocessing: digest of how images and captions are prepared.
+      calibration: how a logit becomes P(match).
+    """
+
+    kind: str
+    family: str
+    model: str
+    revision: str
+    precision: str
+    preprocessing: str
+    calibration: str
+
+    @property
+    def name(self) -> str:
+        """Kind, model and revision, for a row."""
+        return f"{self.kind}:{self.model}@{self.revision}"
+
+
+class Scorer(Protocol):
+    """Scores how well captions match images."""
+
+    @property
+    def identity(self) -> Identity:
+        """Which model this is."""
+
+    @property
+    def reads_pixels(self) -> bool:
+        """Whether `prepare` looks at the pixels; otherwise at the key alone."""
+
+    def prepare(self, picture: Picture) -> Any:
+        """Returns what the model takes of one image.
+
+        Raises:
+          ValueError: the image cannot be used, or nothing is known under its key.
+        """
+
+    def encode_images(self, prepared: Sequence[Any]) -> Sequence[Any]:
+        """Returns what the model computes of each image alone, in order."""
+
+    def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
+        """Scores pairs of encoded images and captions, in one batch."""
+
+
+@runtime_checkable
+class DualEncoder(Scorer, Protocol):
+    """A scorer whose encodings are unit vectors, of captions alone too, and are compared.
+
+    `encode_images` returns for each image a vector, float32 of shape (dimensions,).
+    """
+
+    def encode_captions(self, captions: Sequence[str]) -> Vectors:
+        """Returns the captions' vectors, in one batch."""
+
+    def compare(self, images: Vectors, captions: Vectors) -> Matches:
+        """Scores image i with caption i, for two arrays of equal shape."""
+
+
+@runtime_checkable
+class GivesLogOdds(Protocol):
+    """A scorer that says whether its logits are log-odds, so that 0 parts true from false.
+
+    Of one that does not say so, a higher number means a better match and nothing else.
+    """
+
+    @property
+    def gives_log_odds(self) -> bool:
+        """Whether the model was trained to tell matches from others, one pair at a time."""
+
+
+@runtime_checkable
+class CountsTokens(Protocol):
+    """A scorer of which a caller can ask that captions be padded to a length it names.
+
+    Its `encode_captions` or `match` takes a last argument `length`, the tokens that each caption of
+    the batch is padded to. Then a score does not depend on which captions share its batch.
+    """
+
+    def count_tokens(self, captions: Sequence[str]) -> Sequence[int]:
+        """Returns how many tokens the model reads of each caption, padding not counted."""
+
+
+@runtime_checkable
+class SendsPreparer(Protocol):
+    """A scorer whose preparation of images can be sent to other processes, without the model."""
+
+    @property
+    def preparer(self) -> Callable[[Picture], Any]:
+        """Does what `prepare` does; it can be pickled and is small."""
+
+
+def match_vectors(
+    model: DualEncoder, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs
+) -> Matches:
+    """Scores pairs with a dual encoder; each caption is encoded once."""
+    vectors = model.encode_captions(captions)
+    return model.compare(np.stack(list(images))[pairs[:, 0]], vectors[pairs[:, 1]])
+
+
+def score_pictures(
+    scorer: Scorer, pictures: Sequence[Picture], captions: Sequence[str], pairs: IndexPairs
+) -> Matches:
+    """Scores pairs of pictures and captions, all three steps in one go and one batch.
+
+    Raises:
+      ValueError: an image cannot be used.
+    """
+    prepared = [scorer.prepare(picture) for picture in pictures]
+    return scorer.match(scorer.encode_images(prepared), captions, pairs)
+
+
+def sigmoid(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Returns 1 / (1 + exp(-x)) in float64, without overflow."""
+    exact = logits.astype(np.float64)
+    small = np.exp(-np.abs(exact))
+    return np.where(exact >= 0, 1 / (1 + small), small / (1 + small))

@@ -1,0 +1,246 @@
+"""Scorers by name, as a setting or a command line gives them."""
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import get_args
+
+from eqforge.models.blip2_itm import Blip2ItmScorer
+from eqforge.models.blip_itm import BlipItmScorer
+from eqforge.models.contrastive import ContrastiveScorer
+from eqforge.models.dual_encoders import ARCHITECTURES
+from eqforge.models.lxmert import REGIONS, LxmertScorer
+from eqforge.models.open_clip import OpenClipFiles, OpenClipScorer
+from eqforge.models.oscar.scorer import MAX_REGIONS, MAX_TOKENS, OscarFiles, OscarScorer
+from eqforge.models.pretrained import Precision, Weights
+from eqforge.models.score_matrix import MatrixFiles, MatrixScorer
+from eqforge.models.scorer import Scorer
+from eqforge.models.vilt import ViltScorer
+from eqforge.schemas.errors import InputError
+
+NO_TAGS = "none"
+"""As OSCAR's option `tags`: the model reads no object tags."""
+
+_OPTION = re.compile(r",([a-z]+)=")
+_COMMIT = re.compile(r"(.+)@([^@/]+)")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class ScorerSpec:
+    """Which scorer, and from which files; it travels to workers, which load it there.
+
+    Attributes:
+      kind: a key of SCORERS.
+      source: a folder, a file or an id on the Hugging Face hub.
+      revision: the commit of a model on the hub.
+      options: the kind's options, as text by name.
+    """
+
+    kind: str
+    source: str
+    revision: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+
+    def text(self, name: str) -> str | None:
+        """Returns an option; None where it is not given."""
+        return dict(self.options).get(name)
+
+    def number(self, name: str) -> float | None:
+        """Returns an option's number; None where it is not given.
+
+        Raises:
+          InputError: it is no number.
+        """
+        text = self.text(name)
+        try:
+            return None if text is None else float(text)
+        except ValueError as error:
+            raise InputError(f"{name}={text}: expected a number") from error
+
+    def whole(self, name: str, default: int) -> int:
+        """Returns an option's whole number.
+
+        Raises:
+          InputError: it is none.
+        """
+        text = self.text(name) or str(default)
+        if not text.isdecimal():
+            raise InputError(f"{name}={text}: expected a whole number")
+        return int(text)
+
+    def path(self, name: str) -> Path | None:
+        """Returns an option's file; None where it is not given."""
+        text = self.text(name)
+        return None if text is None else Path(text)
+
+    @property
+    def precision(self) -> Precision:
+        """The type of the weights.
+
+        Raises:
+          InputError: it is unknown.
+        """
+        found = self.text("precision") or "float32"
+        for known in get_args(Precision):
+            if found == known:
+                return known
+        expected = ", ".join(get_args(Precision))
+        raise InputError(f"precision={found}: expected one of {expected}")
+
+    @property
+    def device(self) -> str:
+        """Where the model runs, as torch names it."""
+        return self.text("device") or "cpu"
+
+    def on_cpu(self) -> "ScorerSpec":
+        """Returns the same scorer on the CPU; what it is does not depend on where it runs."""
+        options = tuple(option for option in self.options if option[0] != "device")
+        return dataclasses.replace(self, options=options)
+
+    def on(self, device: str) -> "ScorerSpec":
+        """Returns the same scorer on a device; one that runs on none stays as it is."""
+        if "device" not in SCORERS[self.kind].options:
+            return self
+        options = (*self.on_cpu().options, ("device", device))
+        return dataclasses.replace(self, options=tuple(sorted(options)))
+
+    def weights(self) -> Weights:
+        """Returns the pretrained model that is named.
+
+        Raises:
+          InputError: it is not named beyond doubt, or a precision is unknown.
+        """
+        return Weights(
+            source=self.source,
+            revision=self.revision,
+            precision=self.precision,
+            device=self.device,
+        )
+
+
+def parse_specs(text: str) -> tuple[ScorerSpec, ...]:
+    """Reads `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...`, or several of them with `+` between.
+
+    Raises:
+      InputError: a kind or an option is unknown, or nothing stands behind the kind.
+    """
+    kinds = "|".join(SCORERS)
+    return tuple(_parse(part) for part in re.split(rf"\+(?=(?:{kinds}):)", text))
+
+
+def _parse(text: str) -> ScorerSpec:
+    kind, _, rest = text.partition(":")
+    if kind not in SCORERS or not rest:
+        raise InputError(f"{text!r}: expected KIND:SOURCE with a KIND of {', '.join(SCORERS)}")
+    source, *given = _OPTION.split(rest)
+    options = dict(zip(given[::2], given[1::2], strict=True))
+    if unknown := sorted(options.keys() - SCORERS[kind].options):
+        known = ", ".join(sorted(SCORERS[kind].options))
+        raise InputError(f"{text!r}: {kind} has no option {unknown[0]!r}; it has {known}")
+    commit = _COMMIT.fullmatch(source)
+    # A folder's own name may hold an @; an id on the hub cannot.
+    if commit is None or source.startswith((".", "/")):
+        return ScorerSpec(kind=kind, source=source, options=tuple(sorted(options.items())))
+    return ScorerSpec(
+        kind=kind,
+        source=commit[1],
+        revision=commit[2],
+        options=tuple(sorted(options.items())),
+    )
+
+
+def load_scorer(spec: ScorerSpec) -> Scorer:
+    """Loads a scorer.
+
+    Raises:
+      InputError: a file is missing or not what it has to be.
+      MissingExtra: a package is not installed.
+    """
+    return SCORERS[spec.kind].load(spec)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class _Kind:
+    """How scorers of a kind are loaded, and the names of their options."""
+
+    load: Callable[[ScorerSpec], Scorer]
+    options: frozenset[str]
+
+
+def _dual(spec: ScorerSpec) -> Scorer:
+    scale, centre = spec.number("scale"), spec.number("centre")
+    return ContrastiveScorer(spec.kind, spec.weights(), scale, centre)
+
+
+def _blip_itm(spec: ScorerSpec) -> Scorer:
+    return BlipItmScorer(spec.weights())
+
+
+def _blip2_itm(spec: ScorerSpec) -> Scorer:
+    return Blip2ItmScorer(spec.weights())
+
+
+def _vilt(spec: ScorerSpec) -> Scorer:
+    return ViltScorer(spec.weights())
+
+
+def _lxmert(spec: ScorerSpec) -> Scorer:
+    features = spec.path("features")
+    if features is None:
+        raise InputError(f"lxmert:{spec.source}: name the region features: ,features=FILE.tsv")
+    return LxmertScorer(spec.weights(), features, spec.whole("regions", REGIONS))
+
+
+def _open_clip(spec: ScorerSpec) -> Scorer:
+    return OpenClipScorer(
+        OpenClipFiles(
+            source=spec.source,
+            revision=spec.revision,
+            checkpoint=spec.path("weights"),
+            precision=spec.precision,
+            device=spec.device,
+        )
+    )
+
+
+def _oscar(spec: ScorerSpec) -> Scorer:
+    features = spec.path("features")
+    if features is None:
+        raise InputError(f"oscar:{spec.source}: name the region features: ,features=FILE.tsv")
+    tags = spec.path("tags") or features.parent / "predictions.tsv"
+    return OscarScorer(
+        OscarFiles(
+            checkpoint=Path(spec.source),
+            features=features,
+            tags=None if str(tags) == NO_TAGS else tags,
+            max_tokens=spec.whole("tokens", MAX_TOKENS),
+            max_regions=spec.whole("regions", MAX_REGIONS),
+            precision=spec.precision,
+            device=spec.device,
+        )
+    )
+
+
+def _matrix(spec: ScorerSpec) -> Scorer:
+    files = MatrixFiles(
+        scores=Path(spec.source),
+        rows=spec.path("rows"),
+        columns=spec.path("columns"),
+        family=spec.text("family") or "unknown",
+    )
+    return MatrixScorer(files)
+
+
+_HELD = frozenset({"precision", "device"})
+_OSCAR = frozenset({"features", "tags", "tokens", "regions"})
+SCORERS: Mapping[str, _Kind] = {
+    "blip-itm": _Kind(load=_blip_itm, options=_HELD),
+    **{kind: _Kind(load=_dual, options=_HELD | {"scale", "centre"}) for kind in ARCHITECTURES},
+    "open-clip": _Kind(load=_open_clip, options=_HELD | {"weights"}),
+    "blip2-itm": _Kind(load=_blip2_itm, options=_HELD),
+    "vilt": _Kind(load=_vilt, options=_HELD),
+    "lxmert": _Kind(load=_lxmert, options=_HELD | {"features", "regions"}),
+    "oscar": _Kind(load=_oscar, options=_HELD | _OSCAR),
+    "matrix": _Kind(load=_matrix, options=frozenset({"rows", "columns", "family"})),
+}

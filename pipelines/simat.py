@@ -1,0 +1,326 @@
+r"""SIMAT: a gallery of crops, and queries that change one word of what a crop shows.
+
+Example:
+    eqforge build simat --relationships relationships.json --image-data image_data.json \
+        --images VG/ --oracle blip-itm:FOLDER --output out/simat
+
+Source: Couairon et al., "Embedding Arithmetic of Multimodal Queries for Image Retrieval", 3.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import apache_beam as beam
+from tyro.conf import OmitArgPrefixes
+
+from eqforge.generators.simat.captions import write_caption
+from eqforge.generators.simat.crops import CropSettings
+from eqforge.generators.simat.synonyms import load_synonyms
+from eqforge.generators.simat.triplets import TripletSettings
+from eqforge.generators.simat.vocabulary import clean_name, clean_predicate, load_vocabulary
+from eqforge.pipelines.driver import Pipeline, Target, build_command
+from eqforge.pipelines.header import WORK
+from eqforge.pipelines.settings import DatasetConfig, Mode, selection_of
+from eqforge.pipelines.text import check_images, media_root
+from eqforge.schemas import storage
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.frames import FrameSettings, MissedVideo
+from eqforge.schemas.simat import (
+    Region,
+    Triplet,
+    read_retrieval_db,
+    read_simat_captions,
+    read_transfos,
+    read_triplets,
+)
+from eqforge.schemas.simat_tables import GALLERY, QUERIES, SIMAT_CAPTIONS
+from eqforge.schemas.visual_genome import (
+    read_aliases,
+    read_image_data,
+    read_relationships,
+    read_scene_graphs,
+)
+from eqforge.transforms import simat, simat_plan
+from eqforge.transforms.dataset import WriteDataset
+from eqforge.transforms.frames.locate import resolve_video
+from eqforge.transforms.media import MediaStore
+from eqforge.transforms.oracle import OracleSettings, oracle_warnings, prepare_oracle, specs_of
+from eqforge.transforms.plan import PlanFiles, ReadPlan, read_plan_file
+from eqforge.transforms.simat import MakeSimat
+from eqforge.transforms.simat_crops import Cutter
+from eqforge.transforms.simat_image import SimatRules
+from eqforge.transforms.simat_plan import (
+    RELATIONS,
+    PlannedImage,
+    PlanRules,
+    plan_images,
+    select_planned,
+)
+from eqforge.transforms.tables import REJECTS_PER_FILE, files_for, images_table, rejects_table
+from eqforge.transforms.text_tables import text_table
+from eqforge.transforms.write import Table
+
+NAME = simat_plan.NAME
+PUBLISHED_TOP = 20
+"""Objects of each subject and relation in the published files; the paper says 10."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SimatSettings:
+    """Which triplets, crops and queries are kept."""
+
+    triplets: OmitArgPrefixes[TripletSettings] = field(default_factory=TripletSettings)
+    crops: OmitArgPrefixes[CropSettings] = field(default_factory=CropSettings)
+    oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
+
+    drop_synonyms: bool = True
+    """Refuse queries whose two words mean the same, whatever an oracle says."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config(DatasetConfig):
+    """Crops of Visual Genome and queries that change one word of what they show: SIMAT."""
+
+    relationships: Path | None = None
+    """Visual Genome's relationships.json."""
+
+    scene_graphs: Path | None = None
+    """Visual Genome's scene_graphs.json, in place of the relationships."""
+
+    retrieval_db: Path | None = None
+    """SIMAT's retrieval_db.tsv, in place of Visual Genome's annotations."""
+
+    triplets: Path | None = None
+    """SIMAT's triplets.csv: its regions are the gallery. Without it triplets are chosen anew."""
+
+    transfos: Path | None = None
+    """SIMAT's transfos.csv: its queries are asked. Without it all changes to another triplet."""
+
+    captions: Path | None = None
+    """Captions of triplets: SIMAT's captions.txt, which needs --triplets, or JSON lines of subject,
+    relation, object and caption. Triplets that it has not are captioned by template."""
+
+    images: Path | None = None
+    """Folder of Visual Genome's images, as the archives unpack or all in one. Without it nothing is
+    cut out, and the rows have boxes alone."""
+
+    image_data: Path | None = None
+    """Visual Genome's image_data.json: an image of another size than annotated is refused."""
+
+    object_aliases: Path | None = None
+    """Visual Genome's object_alias.txt."""
+
+    relation_aliases: Path | None = None
+    """Visual Genome's relationship_alias.txt."""
+
+    vocabulary: Path | None = None
+    """Your own subjects and relations, JSON; without it SIMAT's 15 and 20."""
+
+    synonyms: Path | None = None
+    """Your own words that mean the same, a line each with commas between."""
+
+    image_format: Literal["png", "jpeg"] = "png"
+    """File format of the crops; the authors' code writes png."""
+
+    choices: OmitArgPrefixes[SimatSettings] = field(default_factory=SimatSettings)
+
+
+def defaults(mode: Mode) -> dict[str, Any]:
+    """Returns the settings of a mode."""
+    if mode == "corrected":
+        return {"choices": SimatSettings()}
+    return {
+        "choices": SimatSettings(
+            triplets=TripletSettings(top_objects=PUBLISHED_TOP),
+            crops=CropSettings(crop="published"),
+            drop_synonyms=False,
+        )
+    }
+
+
+def plan(config: Config) -> Iterator[PlannedImage]:
+    """Yields the source images with their regions and queries."""
+    yield from select_planned(
+        plan_images(regions(config), plan_rules(config)), selection_of(config.run)
+    )
+
+
+def regions(config: Config) -> Iterator[Region]:
+    """Yields the regions of the source that show a subject and a relation of the vocabulary."""
+    words = load_vocabulary(config.vocabulary)
+    if config.retrieval_db is not None:
+        yield from read_retrieval_db(config.retrieval_db)
+        return
+    if config.object_aliases is not None:
+        words = words.with_objects(read_aliases(config.object_aliases, clean_name))
+    if config.relation_aliases is not None:
+        words = words.with_predicates(read_aliases(config.relation_aliases, clean_predicate))
+    if config.relationships is not None:
+        yield from words.regions(read_relationships(config.relationships))
+    if config.scene_graphs is not None:
+        yield from words.regions(read_scene_graphs(config.scene_graphs))
+
+
+def plan_rules(config: Config) -> PlanRules:
+    """Returns how the plan of a configuration is made."""
+    chosen = None if config.triplets is None else read_triplets(config.triplets)
+    order = () if chosen is None else tuple(dict.fromkeys(chosen.values()))
+    captions: dict[Triplet, str] = {}
+    if config.captions is not None:
+        captions = read_simat_captions(config.captions, order)
+    return PlanRules(
+        triplets=config.choices.triplets,
+        published=config.mode == "paper",
+        chosen=chosen,
+        queries=None if config.transfos is None else tuple(read_transfos(config.transfos)),
+        captions=captions,
+        synonyms=load_synonyms(config.synonyms) if config.choices.drop_synonyms else None,
+        images=None if config.image_data is None else read_image_data(config.image_data),
+        seed=config.run.seed,
+    )
+
+
+def build(root: beam.Pipeline, target: Target[Config]) -> None:
+    """Wires the pipeline."""
+    _ = (
+        root
+        | "ReadPlan" >> ReadPlan(target.plan_files, PlannedImage)
+        | "MakeSimat" >> MakeSimat(rules(target.config), target.notes)
+        | "WriteDataset" >> WriteDataset(target.dataset)
+    )
+
+
+def rules(config: Config) -> SimatRules:
+    """Returns how the planned images of a configuration become rows."""
+    done = storage.join(config.run.output, WORK, "done")
+    return SimatRules(
+        cutter=Cutter(
+            root=None if config.images is None else str(config.images),
+            store=MediaStore(media_root(config.run)),
+            settings=config.choices.crops,
+            encoding=FrameSettings(image_format=config.image_format),
+            ledger_root=done,
+        ),
+        oracle=prepare_oracle(config.choices.oracle),
+        ledger_root=done,
+        published=config.mode == "paper",
+        only=config.run.only,
+    )
+
+
+def inputs(config: Config) -> tuple[Path, ...]:
+    """Returns the annotation files."""
+    named = (
+        *(config.relationships, config.scene_graphs, config.retrieval_db, config.triplets),
+        *(config.transfos, config.captions, config.image_data, config.object_aliases),
+        *(config.relation_aliases, config.vocabulary, config.synonyms),
+    )
+    return tuple(path for path in named if path is not None)
+
+
+def check(config: Config) -> None:
+    """Checks that there is one source, the folder of images and the oracle, before any work.
+
+    Raises:
+      InputError: there is no source, or two, or an oracle that reads pixels and no images.
+      MissingExtra: what captions or an oracle need is not installed.
+    """
+    sources = (config.relationships, config.scene_graphs, config.retrieval_db)
+    if sum(source is not None for source in sources) != 1:
+        raise InputError(
+            "name one source: --relationships FILE, --scene-graphs FILE or --retrieval-db FILE"
+        )
+    check_images(config.images)
+    selection_of(config.run)
+    if config.images is None:
+        for spec in specs_of(config.choices.oracle):
+            if spec.kind not in ("matrix", "oscar"):
+                raise InputError(f"--oracle {spec.kind}: reads pixels; name --images FOLDER")
+    prepare_oracle(config.choices.oracle)
+    write_caption(Triplet(subject="man", relation="touching", object="elephant"))
+
+
+def confirm(config: Config, plan: PlanFiles) -> None:
+    """Checks that the folder of images is the right one.
+
+    Raises:
+      InputError: none of the plan's images is in it; a folder that is not mounted looks so.
+    """
+    if config.images is None:
+        return
+    images = (each for url in plan.files for each in read_plan_file(PlannedImage, url))
+    names = (name for image in images if image.regions for name in image.paths)
+    root, example = str(config.images), None
+    for name in names:
+        example = name if example is None else example
+        if not isinstance(resolve_video(root, name), MissedVideo):
+            return
+    if example is not None:
+        raise InputError(
+            f"--images {root}: none of the plan's images is there; expected files such as {example}"
+        )
+
+
+def warnings(config: Config) -> Iterator[str]:
+    """Yields what a user should know before trusting the numbers."""
+    yield from oracle_warnings(prepare_oracle(config.choices.oracle))
+    if config.choices.oracle.oracle is None and config.transfos is None:
+        yield "no oracle judged the queries: some ask for what the crop shows already"
+
+
+def measure(image: PlannedImage) -> dict[str, int]:
+    """Returns what an image adds to the counts of a plan."""
+    queries = [query for planned in image.regions for query in planned.queries]
+    return {
+        "source images": 1,
+        "triplets": image.new_triplets,
+        "regions": len(image.regions),
+        "queries": len(queries),
+        "refused queries": sum(query.rejection is not None for query in queries),
+        "refused regions": sum(reject.stage == RELATIONS for reject in image.rejects),
+    }
+
+
+def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
+    """Returns the tables, sized for a plan."""
+    run, counts = config.run, plan.counts
+    shown, asked = counts.get("regions", 0), counts.get("queries", 0)
+    refused = asked + shown + counts.get("refused regions", 0)
+    media = MediaStore(media_root(run))
+    images = (images_table(files_for(shown, run.images_per_file), media),)
+    return (
+        text_table("samples", QUERIES, "sample_id", files_for(asked, run.samples_per_file)),
+        text_table(simat.GALLERY, GALLERY, "region_id", files_for(shown, run.samples_per_file)),
+        text_table(simat.CAPTIONS, SIMAT_CAPTIONS, "caption_id", 1),
+        *(() if config.images is None else images),
+        rejects_table(files_for(refused, REJECTS_PER_FILE)),
+    )
+
+
+PIPELINE = Pipeline(
+    name=NAME,
+    config=Config,
+    defaults=defaults,
+    inputs=inputs,
+    check=check,
+    plan=plan,
+    measure=measure,
+    confirm=confirm,
+    warnings=warnings,
+    build=build,
+    tables=tables,
+    stages=(simat_plan.RELATIONS, simat_plan.QUERIES),
+    steps=(simat.CUT,),
+)
+
+
+def main(argv: list[str]) -> int:
+    """Builds the dataset as the command line says."""
+    return build_command(PIPELINE, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

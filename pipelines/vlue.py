@@ -1,0 +1,207 @@
+r"""VLUE's out-of-distribution test sets, or your own in their form (Zhou et al., section 3.2).
+
+Example:
+    eqforge build vlue --retrieval itr_vlue_test.json --nlvr2 nlvr2_vlue_test.json \
+        --vqa vqa_vlue_test.json --captioning caption_vlue_test.json --output out/vlue
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from pathlib import Path
+
+from more_itertools import batched
+
+from eqforge.pipelines.driver import build_command
+from eqforge.pipelines.settings import DatasetConfig
+from eqforge.pipelines.text import (
+    BATCH,
+    check_at_least,
+    check_images,
+    image_folder,
+    media_root,
+    select_captions,
+    text_pipeline,
+)
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.frames import MissedVideo
+from eqforge.schemas.vlue import TASKS, Task, VlueItem, read_answer_list, read_vlue
+from eqforge.schemas.vlue_tables import FINDINGS, TASK_SCHEMAS, VLUE_SAMPLES
+from eqforge.transforms.frames.locate import resolve_video
+from eqforge.transforms.plan import PlanFiles, read_plan_file
+from eqforge.transforms.tables import files_for
+from eqforge.transforms.text_tables import media_tables, text_table
+from eqforge.transforms.vlue import ANNOTATIONS, ImportVlue, VlueBatch, VlueRules
+from eqforge.transforms.vlue_images import match_name
+from eqforge.transforms.vlue_lints import MIN_WORDS
+from eqforge.transforms.write import Table
+
+NAME = "vlue"
+COUNTED: dict[Task, str] = {
+    "retrieval": "captions to retrieve",
+    "nlvr2": "statements",
+    "vqa": "questions",
+    "captioning": "images to caption",
+    "grounding": "phrases",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config(DatasetConfig):
+    """VLUE's test sets, or your own in their form, with what breaks the annotation rules."""
+
+    retrieval: Path | None = None
+    """Retrieval: a JSON array of {"image": "a.jpg", "caption": ["...", ...]}."""
+
+    nlvr2: Path | None = None
+    """Statements: {"sentence": "...", "images": ["a.jpg", "b.jpg"], "label": "True"}."""
+
+    vqa: Path | None = None
+    """Questions: {"question_id": 7, "question": "...", "image": "a.jpg", "answer": "yes"}."""
+
+    captioning: Path | None = None
+    """Images to caption: {"image_id": 16, "image": "a.jpg", "caption": ["...", ...]}."""
+
+    grounding: Path | None = None
+    """Phrases: {"ref_id": 3, "image": "a.jpg", "text": "...", "bbox": [x, y, width, height]}."""
+
+    answer_list: Path | None = None
+    """The answers that a VQA classifier can give: a JSON array, or one a line. Questions with
+    another answer are findings; without the list they are not looked for."""
+
+    min_words: int = MIN_WORDS
+    """Words that a caption should have at least; fewer are a finding."""
+
+    images: Path | None = None
+    """Folder of the images: they are embedded, and an item whose image is missing is a reject.
+    Without it the rows name the images alone. Names match in any form of Unicode."""
+
+
+def plan(config: Config) -> Iterator[VlueBatch]:
+    """Yields the items in batches, task by task."""
+    for batch in batched(select_captions(_items(config), config.run), BATCH):
+        yield VlueBatch(items=tuple(batch))
+
+
+def _items(config: Config) -> Iterator[VlueItem]:
+    for task, path in _files(config).items():
+        yield from read_vlue(task, path)
+
+
+def _files(config: Config) -> dict[Task, Path]:
+    """Returns the file of each task that has one."""
+    named: dict[Task, Path | None] = {task: getattr(config, task) for task in TASKS}
+    return {task: path for task, path in named.items() if path is not None}
+
+
+def make(config: Config, notes: str) -> ImportVlue:
+    """Returns the composite that makes the rows."""
+    return ImportVlue(rules(config), notes)
+
+
+def rules(config: Config) -> VlueRules:
+    """Returns how the items of a configuration are imported."""
+    return VlueRules(
+        by_image=config.mode == "corrected",
+        answers=None if config.answer_list is None else read_answer_list(config.answer_list),
+        min_words=config.min_words,
+        images=image_folder(config.images, config.run),
+        only=config.run.only,
+    )
+
+
+def inputs(config: Config) -> tuple[Path, ...]:
+    """Returns the files of the tasks and the list of answers."""
+    answers = () if config.answer_list is None else (config.answer_list,)
+    return (*_files(config).values(), *answers)
+
+
+def check(config: Config) -> None:
+    """Checks that there is a task, the images and the list of answers, before any work.
+
+    Raises:
+      InputError: one of them is not what it has to be.
+    """
+    if not _files(config):
+        flags = ", ".join(f"--{task}" for task in TASKS)
+        raise InputError(f"name the file of at least one task: {flags}")
+    if config.answer_list is not None:
+        if config.vqa is None:
+            raise InputError("--answer-list: there is nothing to look up without --vqa FILE")
+        read_answer_list(config.answer_list)
+    check_at_least("--min-words", config.min_words, 0)
+    check_images(config.images)
+
+
+def confirm(config: Config, plan: PlanFiles) -> None:
+    """Checks that the folder of images is the right one.
+
+    Raises:
+      InputError: none of the plan's images is in it; a folder that is not mounted looks so.
+    """
+    if config.images is None:
+        return
+    root, example = str(config.images), None
+    batches = (batch for url in plan.files for batch in read_plan_file(VlueBatch, url))
+    for name in (name for batch in batches for item in batch.items for name in item.images):
+        if not isinstance(resolve_video(root, match_name(root, name)), MissedVideo):
+            return
+        example = name if example is None else example
+    raise InputError(
+        f"--images {root}: none of the plan's images is there; expected files such as {example}"
+    )
+
+
+def measure(batch: VlueBatch) -> dict[str, int]:
+    """Returns what a batch adds to the counts of a plan."""
+    counts: dict[str, int] = {}
+    for item in batch.items:
+        if item.number == 0:
+            counts["retrieval rows"] = counts.get("retrieval rows", 0) + 1
+        counts[COUNTED[item.task]] = counts.get(COUNTED[item.task], 0) + 1
+    return counts
+
+
+def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
+    """Returns the tables, sized for a plan."""
+    rows = {task: plan.counts.get(COUNTED[task], 0) for task in _files(config)}
+    items, per_file = sum(rows.values()), config.run.samples_per_file
+    findings = text_table("findings", FINDINGS, "finding_id", files_for(items, per_file))
+    return (
+        text_table("samples", VLUE_SAMPLES, "sample_id", files_for(items, per_file)),
+        *(
+            text_table(task, TASK_SCHEMAS[task], "sample_id", files_for(number, per_file))
+            for task, number in rows.items()
+        ),
+        replace(findings, tag=attrgetter("task", "rule")),
+        *media_tables(items, None if config.images is None else media_root(config.run)),
+    )
+
+
+PIPELINE = replace(
+    text_pipeline(
+        name=NAME,
+        config=Config,
+        inputs=inputs,
+        check=check,
+        plan=plan,
+        batch=VlueBatch,
+        measure=measure,
+        make=make,
+        tables=tables,
+        stage=ANNOTATIONS,
+        step="imported",
+    ),
+    confirm=confirm,
+    stages=(ANNOTATIONS,),  # an import has no stage of captions before it
+)
+
+
+def main(argv: list[str]) -> int:
+    """Builds the dataset as the command line says."""
+    return build_command(PIPELINE, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

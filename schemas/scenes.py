@@ -1,0 +1,217 @@
+"""Scenes to render: what stands where, seen from where, and what two scenes of a pair differ in.
+
+Lengths are metres, angles degrees. The floor is the plane z = 0, z points up. A scene says
+everything that its picture depends on; nothing about it is drawn at random while it is rendered.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from eqforge.schemas.errors import InputError
+
+Vector = tuple[float, float, float]
+Kind = Literal["attribute", "counting", "location"]
+Attribute = Literal["colour", "size", "material"]
+Relation = Literal["left", "right", "front", "behind"]
+SurfaceMaterial = Literal["rubber", "metal", "glass"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SceneObject:
+    """An object that stands on the floor.
+
+    Attributes:
+      name: unique in the scene; the same object has the same name in both scenes of a pair.
+      asset: id of an asset in the manifest, such as `mug`.
+      position: the middle of the asset's footprint, at its lowest point.
+      yaw_deg: rotation about the vertical, counter-clockwise seen from above.
+      scale: factor on the asset's own size.
+      colour: red, green and blue in [0, 1], linear; None keeps the asset's own texture.
+      material: of its surface; None keeps the asset's own.
+    """
+
+    name: str
+    asset: str
+    position: Vector
+    yaw_deg: float = 0.0
+    scale: float = 1.0
+    colour: Vector | None = None
+    material: SurfaceMaterial | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SceneCamera:
+    """A perspective camera, upright.
+
+    Attributes:
+      position, look_at: where it is, and the point in the middle of its picture.
+      focal_length_mm, sensor_width_mm: the lens.
+    """
+
+    position: Vector
+    look_at: Vector
+    focal_length_mm: float = 35.0
+    sensor_width_mm: float = 32.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SceneLight:
+    """A sun and light from everywhere.
+
+    Attributes:
+      sun_position: the sun shines from there to the origin.
+      sun_intensity: its strength; 0 is none.
+      ambient: grey level in [0, 1] of the light from everywhere; an HDRI replaces it.
+    """
+
+    sun_position: Vector
+    sun_intensity: float = 1.5
+    ambient: float = 0.3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Backdrop:
+    """What is behind and below the objects.
+
+    Attributes:
+      floor_colour: red, green and blue in [0, 1], linear.
+      floor_size: side of the square floor.
+      hdri: id of an environment picture in the manifest, which lights the scene and stands behind
+        it; None leaves the ambient light alone.
+    """
+
+    floor_colour: Vector = (0.5, 0.5, 0.5)
+    floor_size: float = 40.0
+    hdri: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SceneSpec:
+    """Everything that a rendered picture depends on, but for resolution and samples.
+
+    Attributes:
+      objects: the objects, in the order of their numbers in the instance mask: 1, 2, ...; 0 is the
+        backdrop.
+      camera, light, backdrop: the rest of the scene.
+      seed: of the renderer's sampling noise, in [0, 2**31); both scenes of a pair have the same.
+    """
+
+    objects: tuple[SceneObject, ...]
+    camera: SceneCamera
+    light: SceneLight
+    backdrop: Backdrop
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claim:
+    """What a caption says of its picture, for the gates to check on what was rendered.
+
+    Attributes:
+      target: name of the object spoken of; in a counting scene, of the first copy.
+      copies: names of all objects that the caption counts; the target alone elsewhere.
+      relation: where the target is, seen by the camera; None where the caption does not say.
+      reference: name of the object it is related to.
+    """
+
+    target: str
+    copies: tuple[str, ...]
+    relation: Relation | None = None
+    reference: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScenePair:
+    """Two scenes that differ in one declared thing, with a caption of each.
+
+    Attributes:
+      sample_id: the id the sample will have, such as `eq-kubric/attribute/000017`.
+      kind: what sort of thing differs.
+      change: which: `colour`, `size` or `material`; `count`; or `position`.
+      scenes: the first and the second scene.
+      captions: caption i describes scene i.
+      claims: what caption i says of scene i.
+    """
+
+    sample_id: str
+    kind: Kind
+    change: str
+    scenes: tuple[SceneSpec, SceneSpec]
+    captions: tuple[str, str]
+    claims: tuple[Claim, Claim]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RenderSettings:
+    """How scenes are rendered.
+
+    Raises:
+      InputError: a setting is outside its range.
+    """
+
+    resolution: int = 256
+    """Width and height of the pictures in pixels, 16 to 4096; the time grows with its square."""
+
+    samples: int = 16
+    """Light paths for each pixel, 1 to 65536; the time grows with it, the noise falls with its
+    square root."""
+
+    denoise: bool = False
+    """Remove the noise with Open Image Denoise: smoother pictures, about 1.5 s more for each."""
+
+    device: Literal["cpu", "gpu"] = "cpu"
+    """Where Cycles renders. The bytes are the same again only on the same device and driver."""
+
+    def __post_init__(self) -> None:
+        """Checks the ranges."""
+        if not 16 <= self.resolution <= 4096:
+            raise InputError(f"resolution lies in 16 to 4096, not {self.resolution}")
+        if not 1 <= self.samples <= 65536:
+            raise InputError(f"samples lie in 1 to 65536, not {self.samples}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Box:
+    """A box in pixels: left and top edge, width and height; (0, 0) is the top left pixel."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RenderedObject:
+    """What the picture shows of an object.
+
+    Attributes:
+      name: as in the scene.
+      asset: its asset's id.
+      box: around its visible pixels; None where none is visible.
+      visible_px: its pixels in the picture.
+      full_px: the pixels it would have if nothing stood before it and the picture did not end.
+      visible_fraction: visible_px / full_px, in [0, 1].
+      depth_m: distance of the middle of the object from the camera, along the view.
+    """
+
+    name: str
+    asset: str
+    box: Box | None
+    visible_px: int
+    full_px: int
+    visible_fraction: float
+    depth_m: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Overlap:
+    """Two objects of a scene that reach into one another.
+
+    Attributes:
+      first, second: their names, in the order of the scene.
+      depth_m: how far one would have to move for them to touch only, in metres.
+    """
+
+    first: str
+    second: str
+    depth_m: float

@@ -1,0 +1,197 @@
+"""`eqforge-beam-boot`: starts a Beam worker in this Python, where a runner asks for a process.
+
+Runners that run on other machines start workers by Beam's container contract: a program is called
+with the addresses of the runner's services, fetches what the job brings along, and becomes the
+worker. Beam's own such program is in its container images; this one needs no container, because
+eqforge is installed wherever it is called. Use it with --environment_type=PROCESS, or as the
+--container_executable of Beam's worker pool.
+
+Source: Beam's container contract, and `boot.go` of its Python container for the variables.
+"""
+
+import argparse
+import os
+import platform
+import socket
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from apache_beam.portability import common_urns
+from apache_beam.portability.api import (
+    beam_artifact_api_pb2,
+    beam_artifact_api_pb2_grpc,
+    beam_provision_api_pb2,
+    beam_provision_api_pb2_grpc,
+    beam_runner_api_pb2,
+)
+from apache_beam.runners.job.utils import struct_to_dict
+from apache_beam.runners.worker.channel_factory import GRPCChannelFactory
+
+FOLDER, LOG, VERSIONS = "EQFORGE_FOLDER", "EQFORGE_WORKER_LOG", "EQFORGE_VERSIONS"
+TIMEOUT_S = 120
+# Files that a job brings along to be installed, by Beam's names for them.
+_TO_INSTALL = ("requirements.txt", "extra_packages.txt", ".tar.gz", ".tar", ".zip", ".whl")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Becomes a Beam worker; returns never.
+
+    The driver says by variables where relative paths begin (EQFORGE_FOLDER), where the worker's
+    messages go (EQFORGE_WORKER_LOG) and which versions it has (EQFORGE_VERSIONS).
+
+    Raises:
+      SystemExit: the worker cannot start; the message says why.
+    """
+    arguments = _parse(sys.argv[1:] if argv is None else argv)
+    _send_output_to(os.environ.get(LOG))
+    _enter(os.environ.get(FOLDER))
+    check_versions(msgspec.json.decode(os.environ.get(VERSIONS, "{}")))
+    info = _provision(arguments.provision_endpoint, arguments.id)
+    files = _fetch(info, arguments)
+    os.execve(
+        sys.executable,
+        [sys.executable, "-m", "apache_beam.runners.worker.sdk_worker_main"],
+        os.environ | worker_variables(info, arguments, files),
+    )
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="eqforge-beam-boot", description=__doc__)
+    parser.add_argument("--id", required=True, type=_unquoted, help="the worker's name")
+    parser.add_argument("--provision_endpoint", required=True, help="address of a service")
+    for name in ("control_endpoint", "logging_endpoint", "artifact_endpoint"):
+        parser.add_argument(f"--{name}", help="used where the provision service names none")
+    return parser.parse_known_args(argv)[0]
+
+
+def _unquoted(name: str) -> str:
+    """Takes off the quotes that Prism 2.77 puts around a worker's name."""
+    return name.strip("'")
+
+
+def _leave(message: str) -> None:
+    sys.exit(f"eqforge-beam-boot on {socket.gethostname()}: {message}")
+
+
+def _send_output_to(log: str | None) -> None:
+    """Adds the worker's output to a file: a pipe that its starter never reads would block it."""
+    os.dup2(2, 1)
+    if log is not None and Path(log).parent.is_dir():
+        file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        os.dup2(file, 1)
+        os.dup2(file, 2)
+        os.close(file)
+
+
+def _enter(folder: str | None) -> None:
+    """Changes to the folder that the driver was started in: relative paths begin there."""
+    if folder is None:
+        return
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        _leave(
+            f"the folder in which the build was started is not here: {folder}: {error.strerror}; "
+            "start it in a folder that all hosts share, such as the one that holds the output"
+        )
+
+
+def check_versions(expected: dict[str, str]) -> None:
+    """Checks that this host has the driver's versions; other ones could write other bytes.
+
+    Args:
+      expected: versions by package, and that of `python`. A package that is missing here is no
+        mistake: a step that needs it says so.
+
+    Raises:
+      SystemExit: one of them is another here.
+    """
+    for package, wanted in sorted(expected.items()):
+        try:
+            found = platform.python_version() if package == "python" else version(package)
+        except PackageNotFoundError:
+            continue
+        if found != wanted:
+            _leave(
+                f"{package} is {found} in {sys.prefix}, and {wanted} where the build was started; "
+                "install the same versions on all hosts"
+            )
+
+
+def _provision(endpoint: str, worker: str) -> Any:
+    """Returns what the runner's provision service says of the job."""
+    with GRPCChannelFactory.insecure_channel(endpoint) as channel:
+        service = beam_provision_api_pb2_grpc.ProvisionServiceStub(channel)
+        request = beam_provision_api_pb2.GetProvisionInfoRequest()
+        metadata = [("worker_id", worker)]
+        try:
+            return service.GetProvisionInfo(request, metadata=metadata, timeout=TIMEOUT_S).info
+        except Exception as error:
+            why = error.details() if hasattr(error, "details") else error
+            _leave(f"no answer from the runner's provision service at {endpoint}: {why}")
+
+
+def _fetch(info: Any, arguments: argparse.Namespace) -> str | None:
+    """Fetches the files that the job brings along; returns their folder, None without files."""
+    if not info.dependencies:
+        return None
+    api = beam_artifact_api_pb2
+    metadata = [("worker_id", arguments.id)]
+    endpoint = info.artifact_endpoint.url or arguments.artifact_endpoint
+    folder = Path(tempfile.mkdtemp(prefix="eqforge-beam-"))
+    (folder / "staged").mkdir()
+    with GRPCChannelFactory.insecure_channel(endpoint) as channel:
+        service = beam_artifact_api_pb2_grpc.ArtifactRetrievalServiceStub(channel)
+        request = api.ResolveArtifactsRequest(artifacts=info.dependencies)
+        for artifact in service.ResolveArtifacts(request, metadata=metadata).replacements:
+            name = staged_name(artifact)
+            pieces = service.GetArtifact(
+                api.GetArtifactRequest(artifact=artifact), metadata=metadata
+            )
+            with open(folder / "staged" / name, "wb") as file:
+                for piece in pieces:
+                    file.write(piece.data)
+    return str(folder)
+
+
+def staged_name(artifact: Any) -> str:
+    """Returns the name under which a worker expects a file.
+
+    Raises:
+      SystemExit: the file is one to install, or has no such name.
+    """
+    if artifact.role_urn != common_urns.artifact_roles.STAGING_TO.urn:
+        _leave(f"the job brings a file for a purpose that is not known here: {artifact.role_urn}")
+    payload = beam_runner_api_pb2.ArtifactStagingToRolePayload.FromString(artifact.role_payload)
+    name = os.path.basename(payload.staged_name)
+    if name.endswith(_TO_INSTALL):
+        _leave(f"the job brings {name} to be installed; install it on every host beforehand")
+    return name
+
+
+def worker_variables(info: Any, arguments: argparse.Namespace, files: str | None) -> dict[str, str]:
+    """Returns the environment variables by which Beam's worker knows its runner."""
+    given = {"control": arguments.control_endpoint, "logging": arguments.logging_endpoint}
+    services = {
+        "control": info.control_endpoint.url or given["control"],
+        "logging": info.logging_endpoint.url or given["logging"],
+        "status": info.status_endpoint.url,
+    }
+    variables = {
+        "WORKER_ID": arguments.id,
+        "PIPELINE_OPTIONS": msgspec.json.encode(struct_to_dict(info.pipeline_options)).decode(),
+        "RUNNER_CAPABILITIES": " ".join(info.runner_capabilities),
+    }
+    for name, address in services.items():
+        if address:
+            variables[f"{name.upper()}_API_SERVICE_DESCRIPTOR"] = f'url: "{address}"'
+    return variables | ({} if files is None else {"SEMI_PERSISTENT_DIRECTORY": files})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,398 @@
+"""What Dataflow would get, as far as it goes without an account, and its templates."""
+
+import importlib
+import json
+import re
+import runpy
+import shutil
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.portability import common_urns
+from apache_beam.portability.api import beam_runner_api_pb2
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.transforms import environments
+
+from eqforge.cli import DATASETS, main
+from eqforge.generators.demo.workspace import Workspace
+from eqforge.generators.scenes import kubric_import
+from eqforge.pipelines.templates import command_line, metadata, options_of
+from eqforge.schemas.errors import InputError, MissingExtra
+from tests.builds import dataset_bytes
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy" / "dataflow"
+IMAGE = "us-docker.pkg.dev/some-project/some/eqforge:1"
+JOB = [
+    *("--runner=DataflowRunner", "--project=some-project", "--region=us-central1"),
+    *("--temp_location=gs://some-bucket/tmp", "--staging_location=gs://some-bucket/staging"),
+    f"--sdk_container_image={IMAGE}",
+]
+DRY = [*JOB, "--dry_run=True"]
+MEGABYTE = 1_000_000
+# What Beam sends beside a job that the image has everything for; workers install neither.
+NOT_INSTALLED = {"pickled_main_session", "submission_environment_dependencies.txt"}
+# Google's packages warn of their own Python's end, and of each other.
+pytestmark = pytest.mark.filterwarnings("ignore::Warning")
+Proto = Any
+
+
+@pytest.fixture
+def jobs(monkeypatch: pytest.MonkeyPatch) -> list[Proto]:
+    """The jobs that were to be sent, as they come to be."""
+    pytest.importorskip("apitools", reason="the extra `dataflow` is not installed")
+    from apache_beam.runners.dataflow.dataflow_runner import DataflowRunner
+
+    found: list[Proto] = []
+    run = DataflowRunner.run_pipeline
+
+    def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = run(self, *args, **kwargs)
+        found.append(result.job.proto_pipeline)
+        return result
+
+    monkeypatch.setattr(DataflowRunner, "run_pipeline", watched)
+    return found
+
+
+# --- the job of every dataset
+
+
+def captions(folder: Path) -> str:
+    lines = [
+        {"image": f"{n}.jpg", "caption": f"A red {noun} on a green table.", "id": f"c{n}"}
+        for n, noun in enumerate(("dog", "cat", "ball"))
+    ]
+    path = folder / "captions.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+def of_video(name: str, *inputs: str) -> Callable[[Workspace, Path], list[str]]:
+    """The arguments of a dataset of videos, of as many pairs as one video has."""
+
+    def arguments(workspace: Workspace, _: Path) -> list[str]:
+        pairs = zip(inputs[::2], inputs[1::2], strict=True)
+        named = [text for flag, field in pairs for text in (flag, str(getattr(workspace, field)))]
+        return [name, *named, "--videos", str(workspace.videos), "--limit", "2"]
+
+    return arguments
+
+
+def of_captions(name: str) -> Callable[[Workspace, Path], list[str]]:
+    return lambda _, folder: [name, "--captions", captions(folder)]
+
+
+def drawings(_: Workspace, __: Path) -> list[str]:
+    pytest.importorskip("diffusers")
+    tiny = ["--model", "tiny", "--steps", "2", "--guidance-scale", "50", "--cpu-threads", "1"]
+    return ["eq-sd", "--object-pairs", "1", *tiny]
+
+
+def scenes(_: Workspace, __: Path) -> list[str]:
+    try:
+        kubric_import.check_installed()
+    except MissingExtra as error:
+        pytest.skip(str(error))
+    return ["eq-kubric", "--pairs", "1", "--resolution", "64", "--samples", "2"]
+
+
+def captioned(_: Workspace, folder: Path) -> list[str]:
+    path = folder / "retrieval.json"
+    path.write_text(json.dumps([{"image": "a.jpg", "caption": ["A red dog on a green table."]}]))
+    return ["vlue", "--retrieval", str(path)]
+
+
+def regions(_: Workspace, folder: Path) -> list[str]:
+    path = folder / "retrieval_db.tsv"
+    header = "region_id\timage_id\tsubj\trel\tobj\tsubj_bbox\tobj_bbox\tbbox\n"
+    shown = [(who, how) for who in ("man", "dog") for how in ("touching", "biting") for _ in "ab"]
+    box = "0,0,90,90"
+    lines = (f"{n}\t{n}\t{who}\t{how}\tball" for n, (who, how) in enumerate(shown))
+    path.write_text(header + "".join(f"{line}\t{box}\t{box}\t{box}\n" for line in lines))
+    return ["simat", "--retrieval-db", str(path)]
+
+
+COMMANDS: dict[str, Callable[[Workspace, Path], list[str]]] = {
+    "eq-youcook2": of_video("eq-youcook2", "--annotations", "youcook2"),
+    "eq-gebc": of_video("eq-gebc", "--annotations", "gebplus"),
+    "eq-ag": of_video("eq-ag", "--objects", "object_boxes", "--persons", "person_boxes"),
+    "eq-video": of_video("eq-video", "--captions", "captions"),
+    "eq-sd": drawings,
+    "eq-kubric": scenes,
+    "hard-positives": of_captions("hard-positives"),
+    "training-captions": of_captions("training-captions"),
+    "retrieval-perturbations": of_captions("retrieval-perturbations"),
+    "vlue": captioned,
+    "simat": regions,
+}
+
+
+def test_every_dataset_is_tried() -> None:
+    assert list(COMMANDS) == list(DATASETS)
+
+
+@pytest.mark.parametrize("dataset", COMMANDS)
+def test_the_job_that_dataflow_would_get_writes_the_same_bytes(
+    dataset: str,
+    demo_workspace: Workspace,
+    tmp_path: Path,
+    jobs: list[Proto],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    output = tmp_path / "out"
+    build = ["build", *COMMANDS[dataset](demo_workspace, tmp_path), "--output", str(output)]
+    assert main(build) == 0
+    expected = dataset_bytes(output)
+
+    assert main([*build, "--", *DRY]) == 0
+    assert f"{output}: a dry run" in capsys.readouterr().out
+    assert dataset_bytes(output) == expected, "a dry run changes nothing"
+
+    (job,) = jobs
+    check_job(job)
+    shutil.rmtree(output / "data")
+    (output / "dataset.json").unlink()
+    run_here(job)
+    assert dataset_bytes(output) == expected
+
+
+def check_job(job: Proto) -> None:
+    assert job.ByteSize() < 10 * MEGABYTE, "Dataflow takes no larger job"
+    for environment in job.components.environments.values():
+        assert environment.urn == common_urns.environments.DOCKER.urn
+        payload = beam_runner_api_pb2.DockerPayload.FromString(environment.payload)
+        assert payload.container_image == IMAGE
+        assert {staged(file) for file in environment.dependencies} <= NOT_INSTALLED
+    steps = {t.unique_name.partition("/")[0] for t in job.components.transforms.values()}
+    assert {"ReadPlan", "WriteDataset"} <= steps
+
+
+def staged(dependency: Proto) -> str:
+    payload = beam_runner_api_pb2.ArtifactStagingToRolePayload
+    return payload.FromString(dependency.role_payload).staged_name
+
+
+def run_here(job: Proto) -> None:
+    """Runs a job as it would be sent, but in this process instead of in containers."""
+    here = environments.EmbeddedPythonEnvironment.default().to_runner_api(None)
+    for environment in job.components.environments.values():
+        environment.CopyFrom(here)
+    FnApiRunner().run_via_runner_api(job, PipelineOptions([])).wait_until_finish()
+
+
+# --- machines for heavy steps
+
+
+def hints(job: Proto) -> dict[str, dict[str, str]]:
+    """What each step asks for of machines, by the name of its own composite."""
+    found = {}
+    for step in job.components.transforms.values():
+        asked = job.components.environments[step.environment_id].resource_hints
+        if asked and not step.subtransforms:
+            names = {urn.rpartition(":")[0].rpartition(":")[2]: v for urn, v in asked.items()}
+            found[step.unique_name] = {name: value.decode() for name, value in names.items()}
+    return found
+
+
+def test_drawing_asks_for_a_gpu_and_the_launching_machine_needs_none(
+    tmp_path: Path, jobs: list[Proto]
+) -> None:
+    command = drawings(None, tmp_path)  # type: ignore[arg-type]
+    output = ["--output", str(tmp_path / "out"), "--device", "cuda:0"]
+    assert main(["build", *command, *output, "--", *DRY, "--gpu_min_ram=20GB"]) == 0
+
+    (job,) = jobs
+    ((step, asked),) = hints(job).items()
+    assert step.startswith("DiffusePairs/DrawPair")
+    assert asked == {
+        "accelerator": "type:nvidia-l4;count:1;install-nvidia-driver",
+        "min_ram_bytes": "20000000000",
+        "max_active_bundles_per_worker": "1",
+    }
+
+
+def test_rendering_asks_for_memory_alone(tmp_path: Path, jobs: list[Proto]) -> None:
+    command = scenes(None, tmp_path)  # type: ignore[arg-type]
+    assert main(["build", *command, "--output", str(tmp_path / "out"), "--", *DRY]) == 0
+
+    (job,) = jobs
+    ((step, asked),) = hints(job).items()
+    assert step.startswith("RenderPairs/RenderScenes")
+    assert asked == {"min_ram_bytes": "8000000000"}
+
+
+# --- launching
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (JOB, "is a folder of this machine"),
+        ([a for a in DRY if "image" not in a], "--sdk_container_image is missing"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_done(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("apitools", reason="the extra `dataflow` is not installed")
+    build = ["build", "retrieval-perturbations", "--captions", captions(tmp_path)]
+    with pytest.raises(SystemExit, match="2"):
+        main([*build, "--output", str(tmp_path / "out"), "--", *arguments])
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+# --- templates
+
+
+@pytest.fixture(params=DATASETS)
+def dataset(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def pipeline_of(dataset: str) -> Any:
+    return importlib.import_module(DATASETS[dataset][0]).PIPELINE
+
+
+def template_of(dataset: str) -> dict[str, Any]:
+    return json.loads((DEPLOY / "templates" / f"{dataset}.json").read_text(encoding="utf-8"))
+
+
+def test_a_template_has_the_options_of_the_command_line(dataset: str) -> None:
+    assert template_of(dataset) == metadata(pipeline_of(dataset)), (
+        "run deploy/dataflow/make-templates"
+    )
+
+
+def test_parameters_are_well_formed(dataset: str) -> None:
+    names = [parameter["name"] for parameter in template_of(dataset)["parameters"]]
+    assert names[0] == "dataset"
+    assert len(names) == len(set(names))
+    assert not set(names) & set(beam_options()), "Beam has an option of the same name"
+    for parameter in template_of(dataset)["parameters"]:
+        assert re.fullmatch(r"[a-z][a-z0-9_]*", parameter["name"])
+        assert parameter["helpText"].strip()
+        for text in (parameter["helpText"], parameter["label"]):
+            assert "tyro" not in text
+            assert "(default" not in text
+
+
+def beam_options() -> Iterator[str]:
+    return iter(PipelineOptions([]).get_all_options())
+
+
+def test_defaults_fit_their_patterns_and_the_command_line_takes_them(dataset: str) -> None:
+    from eqforge.pipelines.command import default_config, parse
+
+    pipeline = pipeline_of(dataset)
+    options = options_of(pipeline)
+    for option in options:
+        for pattern in option.regexes:
+            assert option.default is None or re.fullmatch(pattern, option.default), option.name
+    required = [f"--{option.name}=/some" for option in options if option.is_required]
+    given = [f"--{o.name}={o.default}" for o in options if o.default is not None]
+    lean, full = (
+        parse(pipeline.config, pipeline.defaults, command_line(options, arguments), "x")[0]
+        for arguments in (required, [*required, *given])
+    )
+    assert lean == full
+    assert lean.mode == default_config(pipeline.config, pipeline.defaults).mode == "corrected"
+
+
+def test_patterns_take_numbers_and_nothing_else() -> None:
+    patterns = {option.name: option.regexes for option in options_of(pipeline_of("eq-sd"))}
+    assert re.fullmatch(patterns["max_error_rate"][0], "1e-3")
+    assert not re.fullmatch(patterns["max_error_rate"][0], "some")
+    assert not re.fullmatch(patterns["seed"][0], "1.5")
+    assert not re.fullmatch(patterns["seed"][0], "None")
+    assert re.fullmatch(patterns["limit"][0], "None")
+    assert re.fullmatch(patterns["overwrite"][0], "true")
+    assert patterns["output"] == patterns["only"] == []
+
+
+def launcher() -> dict[str, Any]:
+    return runpy.run_path(str(DEPLOY / "main.py"), run_name="launcher")
+
+
+def test_the_launcher_turns_parameters_into_a_command(tmp_path: Path) -> None:
+    arguments = [
+        *("--dataset=eq-video", "--captions=/a b.jsonl", "--videos=/videos", "--overwrite=true"),
+        *("--distinct_captions=false", "--only=x y", "--output=gs://b/out", "--region=us"),
+    ]
+    assert launcher()["command"](arguments, str(tmp_path)) == [
+        *("build", "eq-video", "--captions=/a b.jsonl", "--videos=/videos", "--overwrite"),
+        *("--no-distinct-captions", "--only", "x", "y", "--output=gs://b/out"),
+        *("--", "--region=us", "--no_wait_until_finish"),
+    ]
+
+
+def test_annotations_in_a_bucket_are_fetched_and_media_refused(tmp_path: Path) -> None:
+    import fsspec
+
+    store = fsspec.filesystem("memory")
+    store.pipe_file("/launch/captions.jsonl", b"{}\n")
+    arguments = ["--dataset=eq-video", "--captions=memory://launch/captions.jsonl"]
+    found = launcher()["command"](arguments, str(tmp_path))[2]
+    assert Path(found.removeprefix("--captions=")).read_bytes() == b"{}\n"
+    assert found.endswith("/captions.jsonl")
+    for wrong, message in (
+        ("--captions=memory://launch/other.jsonl", "no such file"),
+        ("--videos=memory://launch", "every worker opens"),
+        ("--overwrite=perhaps", "expected true or false"),
+        ("--dataset=eq-other", "expected one of"),
+    ):
+        with pytest.raises(InputError, match=message):
+            launcher()["command"]([wrong, "--dataset=eq-video"], str(tmp_path))
+
+
+# --- the image
+
+
+def dockerfile() -> str:
+    return (DEPLOY / "Dockerfile").read_text()
+
+
+def test_the_image_has_the_versions_of_the_lock_and_of_this_python() -> None:
+    pinned = re.search(r"^apache-beam==(\S+)", (ROOT / "requirements/base.lock").read_text(), re.M)
+    assert pinned is not None
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert re.findall(r"^FROM (\S+)", dockerfile(), re.M) == [
+        f"apache/beam_python{python}_sdk:{pinned[1]}",
+        "gcr.io/dataflow-templates-base/"
+        f"python{python.replace('.', '')}-template-launcher-base:20230622_RC00",
+        f"python:{python}-slim-bookworm",
+    ]
+    assert pinned[1] == version("apache-beam")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["requires-python"].startswith(f">={python}")
+
+
+def test_the_image_copies_what_there_is_and_what_the_build_may_see() -> None:
+    copied = [line.split()[1:-1] for line in re.findall(r"^COPY (?!--).*", dockerfile(), re.M)]
+    sources = {source for paths in copied for source in paths} - {"COPY"}
+    assert all((ROOT / source).exists() for source in sources)
+    seen = (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
+    assert sources == {line[1:] for line in seen if line.startswith("!")}
+    links = [link for link in (ROOT / "src" / "eqforge").iterdir() if link.is_symlink()]
+    assert {link.name for link in links} <= sources
+
+
+def test_the_image_installs_locks_alone_and_what_blender_needs() -> None:
+    instructions = re.sub(r"\\\n\s*", "", dockerfile())
+    for line in re.findall(r"pip install [^&|;\n]*", instructions):
+        assert "--require-hashes" in line or line.rstrip().endswith(" .")
+        assert "--no-deps" in line
+    bootstrap = (ROOT / "scripts" / "bootstrap").read_text()
+    libraries = re.search(r"BLENDER_PACKAGES=\((.*)\)", bootstrap)
+    assert libraries is not None
+    assert libraries[1] in instructions
+    assert 'ENTRYPOINT ["/opt/apache/beam/boot"]' in instructions
+    assert "FLEX_TEMPLATE_PYTHON_PY_FILE=/template/main.py" in instructions
+    assert not re.findall(r":latest\b|^FROM [^:\n]+$", dockerfile(), re.M)

@@ -1,0 +1,105 @@
+"""Fronts against a plain double loop and VLUE's own table; membership against known odds."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eqforge.cli import main
+from eqforge.evaluation.efficiency.pareto import membership, on_front
+
+# VLUE (Zhou et al. 2022), table 4: mean score, and milliseconds with object detection.
+VLUE = {
+    "ViLBERT": (57.46, 152.16),
+    "LXMERT": (55.71, 154.36),
+    "UNITER": (57.20, 157.39),
+    "VL-T5": (60.08, 164.51),
+    "ALBEF": (62.35, 63.50),
+    "X-VLM": (62.86, 79.50),
+    "METER": (63.62, 64.80),
+}
+
+
+def front_by_loops(scores: list[float], seconds: list[float], strict: bool) -> list[bool]:
+    found = []
+    for i in range(len(scores)):
+        beaten = False
+        for j in range(len(scores)):
+            better, faster = scores[j] > scores[i], seconds[j] < seconds[i]
+            as_good = scores[j] >= scores[i] and seconds[j] <= seconds[i]
+            beaten |= (better and faster) if strict else (as_good and (better or faster))
+        found.append(not beaten)
+    return found
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_the_front_is_what_two_loops_find_with_many_ties(strict: bool) -> None:
+    rng = np.random.default_rng(1)
+    scores, seconds = rng.integers(0, 4, (2, 200, 6)).astype(float)
+    found = on_front(scores, seconds, strict=strict)
+    for row in range(200):
+        assert found[row].tolist() == front_by_loops(list(scores[row]), list(seconds[row]), strict)
+
+
+def test_vlues_own_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "vlue.csv"
+    lines = [f"{name},{score},{ms / 1000}" for name, (score, ms) in VLUE.items()]
+    table.write_text("\n".join(["model,score,seconds", *lines]) + "\n")
+    assert main(["pareto", str(table), "--output", str(tmp_path / "front.json")]) == 0
+    assert "63.50 [63.50, 63.50]" in capsys.readouterr().out
+    models = json.loads((tmp_path / "front.json").read_text())["models"]
+    assert [m["model"] for m in models][:2] == ["ALBEF", "METER"]
+    assert {m["model"] for m in models if m["on_front"]} == {"ALBEF", "METER"}
+    assert {m["model"]: m["probability"] for m in models} == {
+        name: float(name in ("ALBEF", "METER")) for name in VLUE
+    }
+
+
+def test_a_slower_model_is_on_the_front_as_often_as_its_score_is_drawn_above() -> None:
+    rng = np.random.default_rng(0)
+    scores = np.column_stack([np.zeros(4_000), rng.standard_normal(4_000) + 0.5])
+    seconds = np.broadcast_to([1.0, 2.0], scores.shape)
+    found = membership(scores, seconds)
+    assert found[0] == 1.0
+    assert found[1] == (scores[:, 1] > 0).mean()
+
+
+def test_intervals_of_a_table_are_drawn_from(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text(
+        "model,score,score_low,score_high,seconds,seconds_low,seconds_high\n"
+        "fast,0.5,,,1.0,0.8,1.25\n"
+        "slow,0.5,0.4,0.6,2.0,,\n"
+    )
+    output = tmp_path / "f.json"
+    assert main(["pareto", str(table), "--output", str(output), "--resamples", "4000"]) == 0
+    fast, slow = json.loads(output.read_text())["models"]
+    assert (fast["probability"], slow["on_front"]) == (1.0, False)
+    assert slow["probability"] == pytest.approx(0.5, abs=0.03)
+    assert (fast["score_low"], fast["score_high"]) == (0.5, 0.5)
+    assert (fast["seconds_low"], fast["seconds_high"]) == pytest.approx((0.8, 1.25), rel=0.03)
+    assert (slow["score_low"], slow["score_high"]) == pytest.approx((0.4, 0.6), rel=0.03)
+    again = tmp_path / "g.json"
+    assert main(["pareto", str(table), "--output", str(again), "--resamples", "4000"]) == 0
+    assert again.read_bytes() == output.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("model,score\na,1\n", "expected the columns"),
+        ("model,score,seconds\n", "no model"),
+        ("model,score,seconds\na,x,1\n", "line 2"),
+        ("model,score,seconds\na,1,0\n", "seconds above 0"),
+        ("model,score,seconds\na,nan,1\n", "line 2"),
+        ("model,score,seconds,score_low\na,1,1,2\n", "within its interval"),
+        ("model,score,seconds\na,1,1\na,1,1\n", "named twice"),
+    ],
+)
+def test_a_wrong_table_is_one_clear_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    assert main(["pareto", str(tmp_path / "t.csv")]) == 2
+    assert said in capsys.readouterr().err

@@ -1,0 +1,110 @@
+import itertools
+import shutil
+
+import numpy as np
+import pytest
+
+from eqforge.evaluation.metrics.answers import grounded, normal_answer, vqa_accuracy
+from eqforge.evaluation.metrics.captioning import score_captions, tokenize
+from eqforge.schemas.errors import InputError
+
+
+def test_vqa_accuracy_is_the_mean_over_leaving_one_person_out() -> None:
+    for agreed in range(11):
+        people = ["yes"] * agreed + ["no"] * (10 - agreed)
+        subsets = [people[:i] + people[i + 1 :] for i in range(10)]
+        expected = np.mean([min(subset.count("yes") / 3, 1) for subset in subsets])
+        assert vqa_accuracy("yes", people) == pytest.approx(expected)
+
+
+def test_a_single_annotated_answer_is_right_or_wrong() -> None:
+    assert vqa_accuracy("Two.", ["2"]) == 1.0
+    assert vqa_accuracy("three", ["2"]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The  Dog!", "dog"),
+        ("ten people", "10 people"),
+        ("don't", "dont"),
+        ("1,000", "1000"),
+        ("3.5", "3.5"),
+        ("black/white", "black white"),
+        ("black / white", "black white"),
+        ("None", "0"),
+        ("U.S.", "us"),
+    ],
+)
+def test_answers_lose_what_does_not_count(text: str, expected: str) -> None:
+    assert normal_answer(text) == expected
+
+
+def test_a_box_counts_from_an_iou_of_one_half() -> None:
+    true = np.array([[0, 0, 10, 10]] * 3)
+    boxes = np.array([[0, 0, 10, 5], [0, 0, 10, 4.9], [20, 20, 10, 10]])
+    assert list(grounded(boxes, true)) == [1, 0, 0]
+
+
+CAPTIONS = ["A man rides a horse.", "two dogs on the grass", "a red bus"]
+REFERENCES = [
+    ["A man riding a horse on grass.", "Man on a horse"],
+    ["Two dogs play on the grass.", "dogs run, on grass"],
+    ["A red bus is parked.", "The red bus in a street", "bus"],
+]
+
+
+def _bleu(said: list[list[str]], true: list[list[list[str]]], order: int) -> float:
+    """Corpus BLEU of one order up to `order`, as Papineni et al. define it."""
+    logs, length, closest = 0.0, 0, 0
+    for words, refs in zip(said, true, strict=True):
+        length += len(words)
+        closest += min((abs(len(ref) - len(words)), len(ref)) for ref in refs)[1]
+    for n in range(1, order + 1):
+        right = total = 0
+        for words, refs in zip(said, true, strict=True):
+            grams = [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
+            total += len(grams)
+            for gram in set(grams):
+                most = max(
+                    sum(tuple(ref[i : i + n]) == gram for i in range(len(ref) - n + 1))
+                    for ref in refs
+                )
+                right += min(grams.count(gram), most)
+        logs += np.log(right / total) / order
+    return float(np.exp(logs) * min(1.0, np.exp(1 - closest / length)))
+
+
+def test_bleu_is_that_of_its_definition_on_words_without_punctuation() -> None:
+    pytest.importorskip("pycocoevalcap")
+    found = score_captions(CAPTIONS, REFERENCES)
+    said = [line.split() for line in tokenize(CAPTIONS, "treebank")]
+    true = [[line.split() for line in tokenize(group, "treebank")] for group in REFERENCES]
+    assert said[0] == ["a", "man", "rides", "a", "horse"]
+    for order in (1, 2):
+        assert found.bleu[order - 1] == pytest.approx(_bleu(said, true, order), rel=1e-6)
+
+
+def test_cider_is_highest_for_a_reference_itself_and_zero_without_a_shared_word() -> None:
+    pytest.importorskip("pycocoevalcap")
+    references = [[" ".join(words)] for words in itertools.permutations("abcdef", 5)][:6]
+    same = score_captions([group[0] for group in references], references).cider
+    other = score_captions(["x y z w v"] * 6, references).cider
+    assert (other == 0).all()
+    assert (same > 0).all()
+
+
+def test_the_tokenizer_of_cocos_server_agrees_on_plain_captions() -> None:
+    pytest.importorskip("pycocoevalcap")
+    texts = ["A man's dog, (brown) isn't here!", "Two dogs - one ball; fun", ""]
+    if shutil.which("java") is None:
+        with pytest.raises(InputError, match="needs Java"):
+            tokenize(texts, "ptb")
+    else:
+        assert tokenize(texts, "ptb") == tokenize(texts, "treebank")
+
+
+def test_an_image_without_references_is_refused() -> None:
+    pytest.importorskip("pycocoevalcap")
+    with pytest.raises(InputError, match="no reference"):
+        score_captions(["a"], [[]])

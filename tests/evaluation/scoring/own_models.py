@@ -1,0 +1,119 @@
+"""A user's own model, by the protocol of the manual: captions match pictures of their colour."""
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture, sigmoid
+
+
+class Redness:
+    """Scores by how red a picture is, where the caption says red."""
+
+    reads_pixels = True
+
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+        self.identity = Identity(
+            kind="own",
+            family="own",
+            model="redness",
+            revision="1",
+            precision="float32",
+            preprocessing="none",
+            calibration=f"{factor}",
+        )
+
+    def prepare(self, picture: Picture) -> Any:
+        assert picture.pixels is not None
+        return picture.pixels[..., 0].mean()
+
+    def encode_images(self, prepared: Sequence[Any]) -> Sequence[Any]:
+        return prepared
+
+    def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
+        logits = np.array(
+            [self.factor * images[i] * ("red" in captions[c]) for i, c in pairs], np.float32
+        )
+        return Matches(logits=logits, probabilities=sigmoid(logits))
+
+
+def make(device: str, factor: str = "1") -> Redness:
+    return Redness(float(factor))
+
+
+class Sure(Redness):
+    """Says that 0 parts true from false."""
+
+    gives_log_odds = True
+
+
+def make_sure(device: str) -> Redness:
+    return Sure(1.0)
+
+
+def make_nothing(device: str) -> object:
+    return object()
+
+
+class Unmatched:
+    """A dual encoder but for `match`."""
+
+    reads_pixels = True
+    identity = Redness(1.0).identity
+
+    def prepare(self, picture: Picture) -> Any:
+        return picture.pixels
+
+    def encode_images(self, prepared: Sequence[Any]) -> Any:
+        return np.ones((len(prepared), 2), np.float32)
+
+    def encode_captions(self, captions: Sequence[str]) -> Any:
+        return np.ones((len(captions), 2), np.float32)
+
+    def compare(self, images: Any, captions: Any) -> Any:
+        return (images * captions).sum(axis=1)
+
+
+def make_unmatched(device: str) -> object:
+    return Unmatched()
+
+
+class Slow(Redness):
+    """Takes its time, so that it can be killed."""
+
+    def encode_images(self, prepared: Sequence[Any]) -> Sequence[Any]:
+        time.sleep(0.1)
+        return prepared
+
+
+def make_slow(device: str) -> Redness:
+    return Slow(1.0)
+
+
+class Short(Redness):
+    """Finds no room on its device."""
+
+    def encode_images(self, prepared: Sequence[Any]) -> Sequence[Any]:
+        import torch
+
+        raise torch.OutOfMemoryError("tried to allocate 2 GiB")
+
+
+def make_short(device: str) -> Redness:
+    return Short(1.0)
+
+
+def ends(picture: Picture) -> Any:
+    """Kills the process it runs in."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def make_deadly(device: str) -> Redness:
+    made: Any = Redness(1.0)
+    made.preparer = ends
+    return made

@@ -1,0 +1,436 @@
+"""Every task of `eqforge score`, what cannot be scored, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from eqforge.cli import main
+from eqforge.evaluation.scoring.image_batches import Batch, Piece
+from eqforge.evaluation.scoring.pictures import Preparation, prepared_batches
+from eqforge.evaluation.scoring.run import score_dataset
+from eqforge.evaluation.scoring.settings import ScoreSettings
+from eqforge.models.own import load_model
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.score_tables import ScoresManifest, open_scores
+from tests.evaluation.scoring.made import (
+    CountingFusion,
+    image_rows,
+    pair_tables,
+    picture,
+    write_dataset,
+)
+from tests.tiny_families import save_vilt
+
+pytest.importorskip("transformers")
+
+OWN = "python:tests.evaluation.scoring.own_models:make"
+ROOT = Path(__file__).parents[3]
+ONE = np.zeros(1, np.int64)
+Tables = dict[str, list[dict[str, Any]]]
+
+
+def score(
+    dataset: Path, model: str, output: Path, scorer: Any = None, **changes: Any
+) -> ScoresManifest:
+    given: dict[str, Any] = dict(workers=0, image_batch=4, caption_batch=4, pair_batch=4)
+    named = ScoreSettings(dataset=str(dataset), model=model, output=output, **(given | changes))
+    return score_dataset(named, scorer)
+
+
+def rows_of(output: Path, table: str) -> list[dict[str, Any]]:
+    return [row for batch in open_scores(str(output)).batches(table) for row in batch.to_pylist()]
+
+
+def retrieval_tables() -> Tables:
+    pictures = {f"i{n}": picture(n) for n in range(5)}
+    captions = [
+        {"caption_id": f"c{n}", "image_id": f"i{n % 5}", "caption": f"a red cup {'on ' * n}box"}
+        for n in range(7)
+    ]
+    samples = [
+        {
+            "sample_id": f"{row['caption_id']}/typo",
+            "caption_id": row["caption_id"],
+            "image_id": row["image_id"],
+            "caption": row["caption"],
+            "perturbed_caption": row["caption"].replace("red", "rde"),
+        }
+        for row in captions
+    ]
+    return {"captions": captions, "samples": samples, "images": image_rows(pictures)}
+
+
+def test_hard_positives_have_three_scores(clip_folder: Path, tmp_path: Path) -> None:
+    """A sample whose image is not known is a failure with a reason, and the books add up."""
+    samples = [
+        {
+            "sample_id": f"s{n}",
+            "image_id": f"i{n}" if n < 3 else None,
+            "caption": "a red cup",
+            "hard_positive": "a cup red",
+            "hard_negative": f"a blue cup {n}",
+        }
+        for n in range(5)
+    ]
+    pictures = {f"i{n}": picture(n) for n in range(3)}
+    dataset = write_dataset(tmp_path / "d", {"samples": samples, "images": image_rows(pictures)})
+    manifest = score(dataset, f"clip:{clip_folder}", tmp_path / "s")
+    rows = rows_of(tmp_path / "s", "scores")
+    assert manifest.task == "hard-positives"
+    assert sorted(row["sample_id"] for row in rows) == ["s0", "s1", "s2"]
+    assert rows[0]["captions"] == ["caption", "hard_positive", "hard_negative"]
+    assert rows[0]["images"] == ["image_id"]
+    assert all(len(row["values"]) == 3 for row in rows)
+    counts = manifest.counts["samples"]
+    assert (counts.expected, counts.scored, counts.failed) == (5, 3, 2)
+    failures = rows_of(tmp_path / "s", "failures")
+    assert [(row["table"], row["key"], row["reason"]) for row in failures] == [
+        ("samples", "s4", "missing_image"),
+        ("samples", "s3", "missing_image"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "quantity"), [("vilt", "score"), ("own", "score"), ("sure", "logit")]
+)
+def test_only_log_odds_are_held_against_a_threshold(
+    kind: str, quantity: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A ranking head and a model that says nothing of its numbers have no VALSE accuracy."""
+    texts = {"caption": "a red cup", "hard_positive": "a cup red", "hard_negative": "a blue cup"}
+    samples = [
+        {"sample_id": f"s{n}", "image_id": f"i{n}", "image": str(n), **texts} for n in range(4)
+    ]
+    pictures = image_rows({f"i{n}": picture(n) for n in range(4)})
+    dataset = write_dataset(tmp_path / "d", {"samples": samples, "images": pictures})
+    models = {"own": OWN, "sure": f"{OWN}_sure"}
+    model = models.get(kind) or f"vilt:{save_vilt(tmp_path / 'vilt')}"
+    assert score(dataset, model, tmp_path / "s").quantity == quantity
+    assert {row["quantity"] for row in rows_of(tmp_path / "s", "scores")} == {quantity}
+    assert main(["metrics", str(dataset), str(tmp_path / "s"), "--show", "json"]) == 0
+    found = {measure["metric"] for measure in json.loads(capsys.readouterr().out)["measures"]}
+    assert found >= {"original", "augmented", "brittleness"}
+    assert {"acc", "p_c", "p_f"} & found == (
+        {"acc", "p_c", "p_f"} if quantity == "logit" else set()
+    )
+
+
+def test_retrieval_by_a_dual_encoder_is_vectors(clip_folder: Path, tmp_path: Path) -> None:
+    """Of every image, every caption and every perturbed caption, and captions of one's own."""
+    dataset = write_dataset(tmp_path / "d", retrieval_tables())
+    (tmp_path / "more.txt").write_text("a photo of a dog\n\na photo of a dog\n")
+    manifest = score(dataset, f"clip:{clip_folder}", tmp_path / "s", captions=tmp_path / "more.txt")
+    images = {row["image_id"]: row["vector"] for row in rows_of(tmp_path / "s", "image_vectors")}
+    captions = {row["caption"]: row["vector"] for row in rows_of(tmp_path / "s", "caption_vectors")}
+    tables = retrieval_tables()
+    texts = {row["caption"] for row in tables["captions"]}
+    perturbed = {row["perturbed_caption"] for row in tables["samples"]}
+    assert manifest.task == "retrieval-perturbations"
+    assert images.keys() == {f"i{n}" for n in range(5)}
+    assert captions.keys() == texts | perturbed | {"a photo of a dog"}
+    assert np.linalg.norm(list(captions.values()), axis=1) == pytest.approx(1)
+    scorer: Any = load_model(f"clip:{clip_folder}", "cpu")
+    (expected,) = scorer.encode_captions(["a photo of a dog"])
+    assert captions["a photo of a dog"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_retrieval_by_a_fusion_encoder_is_a_grid(blip_folder: Path, tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "d", retrieval_tables())
+    scorer = CountingFusion(load_model(f"blip-itm:{blip_folder}", "cpu"))
+    score(dataset, f"blip-itm:{blip_folder}", tmp_path / "s", scorer)
+    rows = rows_of(tmp_path / "s", "grid")
+    assert [row["image_id"] for row in rows] == [f"i{n}" for n in range(5)]
+    assert all(len(set(row["captions"])) == len(row["values"]) == 14 for row in rows)
+    assert scorer.captions.total() == 5 * 14
+    assert len({value for row in rows for value in row["values"]}) > 60
+
+
+def test_a_fusion_encoder_reads_what_a_dual_encoder_puts_first(
+    clip_folder: Path, blip_folder: Path, tmp_path: Path
+) -> None:
+    """Two captions of each image and two images of each caption, with the scores of the whole."""
+    dataset = write_dataset(tmp_path / "d", retrieval_tables())
+    score(dataset, f"clip:{clip_folder}", tmp_path / "first")
+    score(dataset, f"blip-itm:{blip_folder}", tmp_path / "all")
+    first = {"candidates": tmp_path / "first", "top": 2}
+    score(dataset, f"blip-itm:{blip_folder}", tmp_path / "some", **first)
+
+    images = {
+        row["image_id"]: row["vector"] for row in rows_of(tmp_path / "first", "image_vectors")
+    }
+    captions = {
+        row["caption"]: row["vector"] for row in rows_of(tmp_path / "first", "caption_vectors")
+    }
+    cosines = np.array(list(images.values())) @ np.array(list(captions.values())).T
+    of_images = np.sort(cosines, axis=1)[:, -2:][:, :1] <= cosines
+    of_captions = np.sort(cosines, axis=0)[-2:][:1] <= cosines
+    places = zip(*np.nonzero(of_images | of_captions), strict=True)
+    names, texts = list(images), list(captions)
+    expected = {(names[image], texts[caption]) for image, caption in places}
+
+    def cells(folder: str) -> dict[tuple[str, str], float]:
+        return {
+            (row["image_id"], caption): value
+            for row in rows_of(tmp_path / folder, "grid")
+            for caption, value in zip(row["captions"], row["values"], strict=True)
+        }
+
+    some, whole = cells("some"), cells("all")
+    assert some.keys() == expected
+    assert len(some) < len(whole) == 70
+    assert all(whole[cell] == value for cell, value in some.items())
+
+    wrong = {"candidates": tmp_path / "all"}
+    with pytest.raises(InputError, match="holds no vectors"):
+        score(dataset, f"blip-itm:{blip_folder}", tmp_path / "x", **wrong)
+    assert not (tmp_path / "x").exists()
+    with pytest.raises(InputError, match="reads image and caption together"):
+        score(dataset, f"clip:{clip_folder}", tmp_path / "x", **first)
+    other = write_dataset(tmp_path / "o", retrieval_tables() | {"more": [{"a": 1}, {"a": 2}]})
+    with pytest.raises(InputError, match="are of another dataset"):
+        score(other, f"blip-itm:{blip_folder}", tmp_path / "y", **first)
+
+
+def test_simat_has_crops_captions_and_words(clip_folder: Path, tmp_path: Path) -> None:
+    triplets = [("man", "riding", noun) for noun in ("horse", "wave")]
+    tables = {
+        "gallery": [{"region_id": f"r{n}", "image_id": f"i{n}"} for n in range(2)],
+        "captions": [
+            {"caption": f"A {s} {r} a {o}", "subject": s, "relation": r, "object": o}
+            for s, r, o in triplets
+        ],
+        "samples": [{"sample_id": "q", "source_word": "horse", "target_word": "wave"}],
+        "images": image_rows({f"i{n}": picture(n) for n in range(2)}),
+    }
+    score(write_dataset(tmp_path / "d", tables), f"clip:{clip_folder}", tmp_path / "s")
+    captions = {row["caption"] for row in rows_of(tmp_path / "s", "caption_vectors")}
+    sentences = {"A man riding a horse", "A man riding a wave"}
+    assert captions == {"man", "riding", "horse", "wave"} | sentences
+
+
+def test_a_matrix_leaves_out_the_pairs_it_has_no_number_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SIMAT's words are no columns of a matrix of its captions; 0 and 1 stand in it."""
+    words = [("man", "riding", noun) for noun in ("horse", "wave", "bike")]
+    captions = [f"A {s} {r} a {o}" for s, r, o in words]
+    tables = {
+        "gallery": [{"image_id": f"i{n}"} for n in range(4)],
+        "captions": [
+            {"caption": caption, "subject": s, "relation": r, "object": o}
+            for caption, (s, r, o) in zip(captions, words, strict=True)
+        ],
+        "samples": [{"sample_id": "q", "source_word": "horse", "target_word": "wave"}],
+        "images": image_rows({f"i{n}": picture(n) for n in range(4)}),
+    }
+    known = {("i0", 0): 0.0, ("i0", 1): 1.0, ("i1", 0): 0.25, ("i2", 1): 0.5, ("i9", 2): 0.5}
+    rows = [
+        {"image": image, "caption": captions[caption], "probability": value}
+        for (image, caption), value in known.items()
+    ] + [{"image": "i3", "caption": "another", "probability": 0.5}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "p.parquet")
+    dataset = write_dataset(tmp_path / "d", tables)
+    command = ["score", str(dataset), "--model", f"matrix:{tmp_path / 'p.parquet'}"]
+    assert main([*command, "--output", str(tmp_path / "s"), "--workers", "0"]) == 0
+    assert "pairs: 32 expected = 4 scored + 28 failed" in capsys.readouterr().out
+    grid = {
+        (row["image_id"], caption): value
+        for row in rows_of(tmp_path / "s", "grid")
+        for caption, value in zip(row["captions"], row["values"], strict=True)
+    }
+    assert grid.keys() == {(image, captions[n]) for image, n in known if image != "i9"}
+    assert np.isfinite(list(grid.values())).all()
+    assert grid["i0", captions[0]] < grid["i1", captions[0]] < 0 < grid["i0", captions[1]]
+    failures = {(row["table"], row["key"]) for row in rows_of(tmp_path / "s", "failures")}
+    silent = {captions[2], "man", "riding", "horse", "wave", "bike"}
+    assert failures == {
+        ("images", "i3"),
+        *(("captions", text) for text in silent),
+        *(("pairs", f"i{n}") for n in range(3)),
+    }
+    counts = open_scores(str(tmp_path / "s")).manifest.counts
+    assert (counts["images"].failed, counts["captions"].failed) == (1, len(silent))
+    assert counts["captions"].expected == 8
+
+
+def test_an_image_that_cannot_be_used_takes_no_other_along(
+    clip_folder: Path, tmp_path: Path
+) -> None:
+    tables = pair_tables(3)
+    images = tables["images"]
+    images[1]["image"]["bytes"] = images[1]["image"]["bytes"][:40]
+    images[2]["image"]["bytes"] = picture(9, width=90, height=90)
+    gone = images.pop(3)["image_id"]
+    dataset = write_dataset(tmp_path / "d", tables)
+    manifest = score(dataset, f"clip:{clip_folder}", tmp_path / "s", max_pixels=8_000)
+    failures = rows_of(tmp_path / "s", "failures")
+    reasons = {row["key"]: row["reason"] for row in failures if row["table"] == "images"}
+    assert reasons == {
+        images[1]["image_id"]: "undecodable_image",
+        images[2]["image_id"]: "too_many_pixels",
+        gone: "missing_image",
+    }
+    # Of the first video's four images one is left, and no pair.
+    assert manifest.counts["samples"].failed == 6
+    assert {row["sample_id"] for row in rows_of(tmp_path / "s", "scores")} == {
+        row["sample_id"] for row in tables["samples"][6:]
+    }
+    exact = score(
+        write_dataset(tmp_path / "w", pair_tables(3)), f"clip:{clip_folder}", tmp_path / "t"
+    )
+    assert exact.counts["samples"].failed == 0
+    whole = {row["sample_id"]: row["values"] for row in rows_of(tmp_path / "t", "scores")}
+    assert all(
+        whole[row["sample_id"]] == row["values"] for row in rows_of(tmp_path / "s", "scores")
+    )
+
+
+def test_a_model_of_the_oracles_family_is_warned_of(
+    clip_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = {
+        "settings": {"oracle": {"oracle": [{"kind": "clip", "model": "m", "family": "CLIP"}]}}
+    }
+    dataset = write_dataset(tmp_path / "d", pair_tables(1), config=config)
+    command = ["score", str(dataset), "--model", f"clip:{clip_folder}", "--workers", "0"]
+    assert main([*command, "--output", str(tmp_path / "s")]) == 0
+    (warning,) = open_scores(str(tmp_path / "s")).manifest.warnings
+    assert "the dataset's oracle clip:m is of the family 'clip'" in warning
+    printed = capsys.readouterr().out
+    assert f"warning: {warning}" in printed
+    assert "samples: 6 expected = 6 scored + 0 failed" in printed
+
+
+def test_a_model_of_ones_own_is_named_on_the_command_line(tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "d", pair_tables(2))
+    manifest = score(dataset, f"{OWN},factor=0.5", tmp_path / "s")
+    red = {row["sample_id"]: "red" in row["caption_0"] for row in pair_tables(2)["samples"]}
+    assert manifest.model.name == "own:redness@1"
+    for row in rows_of(tmp_path / "s", "scores"):
+        assert (row["values"][0] > 0) == red[row["sample_id"]]
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("python:tests.evaluation.scoring.own_models", "expected python:MODULE:FACTORY"),
+        ("python:no_such_module:make", "expected a module that Python can import"),
+        (f"{OWN}_nothing", "returned a object without identity, reads_pixels, prepare"),
+        (f"{OWN}_unmatched", "returned a Unmatched without match; see"),
+        (f"{OWN},colour=red", "unexpected keyword argument 'colour'"),
+        ("clip:a+clip:b", "expected one model"),
+        ("clip:nowhere", "no such folder"),
+        ("clp:nowhere", "matrix, or python:MODULE:FACTORY"),
+    ],
+)
+def test_a_model_that_is_none_is_refused(model: str, message: str, tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "d", pair_tables(1))
+    with pytest.raises(InputError, match=message):
+        score(dataset, model, tmp_path / "s")
+
+
+def test_a_folder_of_other_scores_is_left_alone(tmp_path: Path, capsys: Any) -> None:
+    dataset = write_dataset(tmp_path / "d", pair_tables(1))
+    first = score(dataset, OWN, tmp_path / "s")
+    assert score(dataset, OWN, tmp_path / "s") == first
+    assert "already scored" in capsys.readouterr().err
+    with pytest.raises(InputError, match="holds the scores of 'made' by own:redness@1"):
+        score(dataset, f"{OWN},factor=2", tmp_path / "s")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.txt").write_text("")
+    with pytest.raises(InputError, match="holds other files"):
+        score(dataset, OWN, tmp_path / "other")
+
+
+def test_unfinished_scores_of_something_else_are_left_alone(tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "d", pair_tables(2))
+    stopped = CountingFusion(load_model(OWN, "cpu"), stop_after=1)
+    with pytest.raises(KeyboardInterrupt):
+        score(dataset, OWN, tmp_path / "s", stopped)
+    with pytest.raises(InputError, match="unfinished scores of another dataset, model or setting"):
+        score(dataset, f"{OWN},factor=2", tmp_path / "s")
+
+
+def test_a_dataset_without_pictures_is_refused(tmp_path: Path) -> None:
+    tables = pair_tables(1)
+    del tables["images"]
+    with pytest.raises(InputError, match="build it with --images FOLDER"):
+        score(write_dataset(tmp_path / "d", tables), OWN, tmp_path / "s")
+    other = write_dataset(tmp_path / "o", {"samples": [{"sample_id": "1"}, {"sample_id": "2"}]})
+    with pytest.raises(InputError, match="has no images and captions to be scored for pairs or"):
+        score(other, OWN, tmp_path / "s")
+    with pytest.raises(InputError, match="expected one of pairs, hard-positives"):
+        score(other, OWN, tmp_path / "s", task="pears")
+
+
+def test_a_dataset_of_which_nothing_can_be_scored_is_an_error(tmp_path: Path) -> None:
+    tables = pair_tables(1)
+    for row in tables["images"]:
+        row["image"]["bytes"] = b"no picture"
+    with pytest.raises(InputError, match="not one of 4 images could be scored; v000-f0: undecod"):
+        score(write_dataset(tmp_path / "d", tables), OWN, tmp_path / "s")
+
+
+def test_more_captions_need_a_task_that_writes_vectors(tmp_path: Path) -> None:
+    (tmp_path / "more.txt").write_text("a photo of a dog\n")
+    dataset = write_dataset(tmp_path / "d", pair_tables(1))
+    with pytest.raises(InputError, match="the task pairs scores the captions of its samples alone"):
+        score(dataset, OWN, tmp_path / "s", captions=tmp_path / "more.txt")
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_too_little_memory_is_one_clear_error(
+    processes: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))  # where other processes find the model
+    dataset = write_dataset(tmp_path / "d", pair_tables(8))
+    command = ["score", str(dataset), "--model", f"{OWN}_short", "--output", str(tmp_path / "s")]
+    flags = ["--processes", str(processes), "--image-batch", "2"]
+    assert main([*command, *flags]) == 1
+    assert "cpu: out of memory; lower --image-batch" in capsys.readouterr().err
+
+
+def test_a_worker_that_is_killed_is_one_clear_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    dataset = write_dataset(tmp_path / "d", pair_tables(1))
+    command = ["score", str(dataset), "--model", f"{OWN}_deadly", "--output", str(tmp_path / "s")]
+    assert main([*command, "--workers", "1"]) == 1
+    assert "a process that prepares images was killed" in capsys.readouterr().err
+
+
+def test_damage_that_a_worker_finds_is_one_clear_error(tmp_path: Path) -> None:
+    """Without the worker's traceback."""
+    batch = Batch(
+        unit=0,
+        pieces=(Piece(url=str(tmp_path / "no.parquet"), group=0, rows=np.arange(1), images=ONE),),
+    )
+    preparation = Preparation(batches=[batch], prepare=str, reads_pixels=True, max_pixels=9)
+    with pytest.raises(InputError, match=r"no\.parquet: cannot be read") as raised:
+        next(prepared_batches(preparation, workers=1, prefetch=1, device="cpu"))
+    assert "\n" not in str(raised.value)
+
+
+def test_damaged_files_are_one_clear_error(tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "d", pair_tables(1))
+    (dataset / "data" / "images-00001-of-00002.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=r"images-00001.*eqforge verify looks for all damage"):
+        score(dataset, OWN, tmp_path / "s")
+
+
+@pytest.mark.parametrize("flag", ["--image-batch", "--processes", "--max-pixels"])
+def test_settings_are_checked_before_any_work(
+    flag: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["score", "nowhere", "--model", OWN, "--output", str(tmp_path / "s"), flag, "0"]
+    assert main(command) == 2
+    assert f"{flag} 0: expected at least 1" in capsys.readouterr().err

@@ -1,0 +1,184 @@
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eqforge.evaluation.statistics.averages import EQBEN_SIZES, domains, eqben_average, macro, micro
+from eqforge.evaluation.statistics.bootstrap import percentile_interval, resample_means
+from eqforge.evaluation.statistics.comparison import compare_paired, exchange_test
+
+RN50 = {  # EqBen, table 3, CLIP (RN-50), per cent; its average stands as 33.28
+    "sd": (90.09, 85.92, 79.11),
+    "kubric": (21.33, 21.93, 9.75),
+    "youcook2": (47.72, 47.99, 34.05),
+    "gebc": (10.80, 18.03, 3.97),
+    "ag": (14.52, 10.44, 3.50),
+}
+
+
+def _clustered(seed: int, clusters: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    """Samples that agree within their cluster, of uneven sizes."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 12, clusters)
+    numbers = np.repeat(np.arange(clusters), sizes)
+    return (rng.random(clusters) < 0.4)[numbers].astype(float), numbers
+
+
+def _loop(credits: np.ndarray, numbers: np.ndarray, resamples: int) -> np.ndarray:
+    """The bootstrap as the textbook writes it."""
+    rng = np.random.default_rng(99)
+    groups = [credits[numbers == number] for number in np.unique(numbers)]
+    draws = []
+    for _ in range(resamples):
+        drawn = np.concatenate([groups[i] for i in rng.integers(0, len(groups), len(groups))])
+        draws.append(drawn.mean())
+    return np.array(draws)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-9])
+def test_the_interval_is_that_of_drawing_clusters_one_by_one(noise: float) -> None:
+    """With and without noise: clusters that are alike are drawn by number, others one by one."""
+    credits, numbers = _clustered(0, clusters=300)
+    rng = np.random.default_rng(1)
+    many = np.tile(numbers, 8) + 300 * np.repeat(np.arange(8), len(numbers))
+    credits = np.tile(credits, 8) + noise * rng.normal(size=8 * len(credits))
+    found = resample_means(credits, many, resamples=2000).interval()
+    assert found == pytest.approx(percentile_interval(_loop(credits, many, 500)), abs=0.006)
+
+
+def test_intervals_over_clusters_cover_the_truth_as_often_as_they_say() -> None:
+    covered, alone = 0, 0
+    for seed in range(200):
+        credits, numbers = _clustered(seed)
+        low, high = resample_means(credits, numbers, seed=seed, resamples=300).interval()
+        covered += low <= 0.4 <= high
+        low, high = resample_means(credits, seed=seed, resamples=300).interval()
+        alone += low <= 0.4 <= high
+    assert 0.88 <= covered / 200 <= 0.99
+    assert alone / 200 < 0.8, "drawn one by one, samples of one cluster make intervals too narrow"
+
+
+def test_the_order_of_rows_changes_nothing_to_the_last_bit() -> None:
+    rng = np.random.default_rng(5)
+    credits, clusters = rng.normal(size=(500, 3)), rng.integers(0, 40, 500).astype(str)
+    weights = rng.random(500)
+    order = rng.permutation(500)
+    found = resample_means(credits, clusters, weights=weights, seed=3, resamples=50)
+    moved = resample_means(
+        credits[order], clusters[order], weights=weights[order], seed=3, resamples=50
+    )
+    assert np.array_equal(found.values, moved.values)
+    assert np.array_equal(found.draws, moved.draws)
+    assert found.clusters == 40
+
+
+def test_weights_make_a_weighted_mean() -> None:
+    found = resample_means(np.array([1.0, 0.0]), weights=np.array([3.0, 1.0]), resamples=10)
+    assert found.values == [0.75]
+
+
+def test_the_mean_of_groups_weighs_each_the_same_in_every_draw() -> None:
+    credits, groups = np.repeat([1.0, 0.0], [30, 270]), np.repeat(["a", "b"], [30, 270])
+    for clusters in (None, np.arange(300) // 3):
+        found = resample_means(credits, clusters, groups=groups, resamples=100)
+        assert found.values == [0.5]
+        assert found.interval() == (0.5, 0.5)
+        assert compare_paired(0 * credits, credits, clusters, groups=groups).difference == 0.5
+
+
+def test_the_mean_of_groups_is_that_of_drawing_clusters_one_by_one() -> None:
+    rng = np.random.default_rng(7)
+    numbers, groups = rng.integers(0, 40, 400), rng.choice([0, 0, 0, 1, 2], 400)
+    credits = rng.normal(size=(400, 2)) + groups[:, None]
+    found = resample_means(credits, numbers, groups=groups, resamples=2000)
+    parts = [credits[groups == group].mean(axis=0) for group in range(3)]
+    assert found.values == pytest.approx(np.mean(parts, axis=0))
+    draws = []
+    for _ in range(1000):
+        drawn = np.concatenate([np.flatnonzero(numbers == c) for c in rng.integers(0, 40, 40)])
+        means = [credits[drawn][groups[drawn] == group].mean(axis=0) for group in range(3)]
+        draws.append(np.mean(means, axis=0))
+    for metric in range(2):
+        expected = percentile_interval(np.array(draws)[:, metric])
+        assert found.interval(metric) == pytest.approx(expected, abs=0.03)
+
+
+def test_draws_without_one_of_the_groups_do_not_count() -> None:
+    groups = np.array(["rare"] + ["often"] * 20)
+    found = resample_means(np.ones(21), groups=groups, resamples=200)
+    assert 0.2 < np.isnan(found.draws).mean() < 0.5
+    assert found.interval() == (1.0, 1.0)
+    each = resample_means(np.ones(21), groups=np.arange(21), resamples=200)
+    assert each.values == [1.0]
+    assert np.isnan(each.interval()).all()
+
+
+def test_no_rows_have_no_mean() -> None:
+    found = resample_means(np.zeros((0, 2)), resamples=5)
+    assert np.isnan(found.values).all()
+    assert np.isnan(found.interval()).all()
+    assert found.clusters == 0
+
+
+def test_the_papers_average_is_the_mean_of_its_fifteen_numbers() -> None:
+    subsets = {name: np.array(found) for name, found in RN50.items() if name != "kubric"}
+    location, counting = np.array([10.0, 12.0, 1.25]), np.array([20.0, 20.0, 5.2])
+    subsets["kubric-location"], subsets["kubric-counting"] = location, counting
+    subsets["kubric-attribute"] = 3 * np.array(RN50["kubric"]) - location - counting
+    assert domains(subsets)["kubric"] == pytest.approx(RN50["kubric"])
+    assert float(eqben_average(subsets)) == pytest.approx(33.28, abs=0.005)
+
+
+def test_micro_weighs_samples_and_macro_subsets() -> None:
+    parts = [np.array([0.1]), np.array([0.5])]
+    assert micro(parts, [3, 1]) == pytest.approx([0.2])
+    assert macro(parts) == pytest.approx([0.3])
+    assert sum(EQBEN_SIZES.values()) == 251_048
+
+
+def test_a_comparison_counts_gains_and_losses() -> None:
+    first, second = np.array([1.0, 0, 0, 1, 0, 0]), np.array([1.0, 1, 1, 0, 1, 0])
+    found = compare_paired(first, second, resamples=500)
+    assert (found.better, found.worse, found.samples) == (3, 1, 6)
+    assert found.difference == pytest.approx(2 / 6)
+    assert found.low < found.difference < found.high
+
+
+def test_the_exchange_test_is_the_exact_share_of_sign_patterns() -> None:
+    """Of the 16 patterns of (1, 1, 1, -1) ten have a sum of at least 2 either way."""
+    gains = np.array([1.0, 1.0, 1.0, -1.0])
+    p_value = exchange_test(gains, None, seed=0, resamples=20_000)
+    assert p_value == pytest.approx(10 / 16, abs=0.012)
+
+
+def test_models_that_differ_by_chance_alone_are_seldom_told_apart() -> None:
+    """Also where samples of one cluster agree; a test of samples alone would cry wolf."""
+    wolves = 0
+    for seed in range(100):
+        _, numbers = _clustered(seed)
+        rng = np.random.default_rng(seed + 5000)
+        gains = rng.choice([-1.0, 0.0, 1.0], size=60)[numbers]
+        wolves += exchange_test(gains, numbers, seed=1000 + seed, resamples=200) <= 0.05
+    assert wolves <= 12
+
+
+def test_two_equal_models_are_never_told_apart() -> None:
+    same = np.array([1.0, 0.0, 1.0])
+    assert compare_paired(same, same, resamples=20).p_value == 1.0
+
+
+def test_simats_weights_make_the_papers_sum(data_folder: Path) -> None:
+    """S is the sum of mu_i over successes, mu_i = 1 / sqrt(norm2), normalised in the split."""
+    with (data_folder / "simat" / "transfos_dev.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 8_933
+    weights = np.array([float(row["norm2"]) for row in rows]) ** -0.5
+    hits = np.random.default_rng(0).random(len(rows)) < 0.3
+    regions = np.array([row["region_id"] for row in rows])
+    found = resample_means(hits, regions, weights=weights, resamples=100)
+    expected = sum(w / weights.sum() for w, hit in zip(weights, hits, strict=True) if hit)
+    assert found.values[0] == pytest.approx(expected)
+    assert found.clusters == len(set(regions))
+    low, high = found.interval()
+    assert low < expected < high

@@ -1,0 +1,465 @@
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from eqforge.evaluation.tables.command import main
+from tests.evaluation.tables.made import score_rows, table, write_dataset, write_scores
+
+IMAGES = ["image_0_id", "image_1_id"]
+CAPTIONS = ["caption_0", "caption_1"]
+COUNT = 60
+KEYS = [f"d/v{number // 4}/{number:03d}" for number in range(COUNT)]
+
+
+def _pair_scores(seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 4, (COUNT, 4)).astype(np.float32) / 4
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixty pairs of fifteen videos, of two kinds of which one is rare."""
+    rows = [
+        {
+            "sample_id": key,
+            "source_id": key.split("/")[1],
+            "kind": "location" if number < 12 else "attribute",
+            **{name: f"{name} {number}" for name in (*IMAGES, *CAPTIONS)},
+        }
+        for number, key in enumerate(KEYS)
+    ]
+    return write_dataset(
+        tmp_path_factory.mktemp("pairs") / "d", "eq-kubric", {"samples": table(rows)}
+    )
+
+
+def _scored(
+    folder: Path, dataset: Path, values: np.ndarray, keys: list[str] = KEYS, **changes: Any
+) -> Path:
+    tables = {"scores": score_rows(keys, values, IMAGES, CAPTIONS)}
+    named = {"images": IMAGES, "captions": CAPTIONS} | changes
+    return write_scores(folder, dataset, "pairs", tables, **named)
+
+
+def _rows(folder: Path) -> dict[tuple[str, str, str], dict[str, str]]:
+    with (folder / "metrics.csv").open() as stream:
+        return {(r["model"], r["subset"], r["metric"]): r for r in csv.DictReader(stream)}
+
+
+def _measured(*arguments: object, output: Path) -> dict[tuple[str, str, str], dict[str, str]]:
+    assert main([*map(str, arguments), "--output", str(output), "--resamples", "200"]) == 0
+    return _rows(output)
+
+
+def test_scores_of_pairs_become_text_image_and_group_score(pairs: Path, tmp_path: Path) -> None:
+    values = _pair_scores()
+    rows = _measured(pairs, _scored(tmp_path / "s", pairs, values), output=tmp_path / "out")
+    s = values.reshape(-1, 2, 2)
+    text = (s[:, 0, 0] > s[:, 0, 1]) & (s[:, 1, 1] > s[:, 1, 0])
+    image = (s[:, 0, 0] > s[:, 1, 0]) & (s[:, 1, 1] > s[:, 0, 1])
+    for metric, won in (("text", text), ("image", image), ("group", text & image)):
+        for subset, part in (
+            ("all", slice(0, 60)),
+            ("location", slice(0, 12)),
+            ("attribute", slice(12, 60)),
+        ):
+            assert float(rows["clip:m@r", subset, metric]["value"]) == pytest.approx(
+                won[part].mean()
+            )
+        macro = (won[:12].mean() + won[12:].mean()) / 2
+        assert float(rows["clip:m@r", "macro average", metric]["value"]) == pytest.approx(macro)
+    deviation = (s[:, 0, 0] - s[:, 1, 1] - s[:, 0, 1] + s[:, 1, 0]) ** 2
+    deviation += (s[:, 0, 0] - s[:, 1, 1] + s[:, 0, 1] - s[:, 1, 0]) ** 2
+    for metric, expected in (
+        ("equivariance", deviation.mean()),
+        ("equivariance 50%", np.quantile(deviation, 0.5)),
+        ("equivariance 90%", np.quantile(deviation, 0.9)),
+    ):
+        found = rows["clip:m@r", "all", metric]
+        assert (float(found["value"]), found["unit"]) == (pytest.approx(expected), "number")
+    whole = rows["clip:m@r", "all", "text"]
+    assert (whole["expected"], whole["missing"], whole["clusters"]) == ("60", "0", "15")
+    tied = [len({a, d} & {b, c}) > 0 for a, b, c, d in values]
+    assert float(whole["ties"]) == pytest.approx(np.mean(tied))
+    assert float(whole["chance"]) == 0.25
+
+
+def test_files_are_there_when_the_table_is_printed(
+    pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: Any, **__: Any) -> None:
+        raise BrokenPipeError
+
+    scores = _scored(tmp_path / "s", pairs, _pair_scores())
+    monkeypatch.setattr("builtins.print", stop)
+    with pytest.raises(BrokenPipeError):
+        main([str(pairs), str(scores), "--output", str(tmp_path / "out")])
+    assert (tmp_path / "out" / "metrics.tex").exists()
+
+
+def test_a_file_in_place_of_the_output_folder_is_one_clear_error(
+    pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores = _scored(tmp_path / "s", pairs, _pair_scores())
+    (tmp_path / "out").write_text("mine")
+    assert main([str(pairs), str(scores), "--output", str(tmp_path / "out")]) == 2
+    assert "out: cannot be written" in capsys.readouterr().err
+
+
+def test_a_folder_of_scores_needs_its_dataset(
+    pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores = _scored(tmp_path / "s", pairs, _pair_scores())
+    assert main(["--format", "pairs", str(scores)]) == 2
+    assert "eqforge metrics DATASET SCORES" in capsys.readouterr().err
+
+
+def test_one_cluster_alone_has_no_interval(tmp_path: Path) -> None:
+    columns = "sample_id,value_0,value_1,value_2,value_3,cluster"
+    (tmp_path / "m.csv").write_text(f"{columns}\na,4,1,2,3,v\nb,1,4,2,3,v\n")
+    (tmp_path / "o.csv").write_text(f"{columns}\na,1,4,2,3,v\nb,1,4,2,3,v\n")
+    files = [tmp_path / "m.csv", tmp_path / "o.csv"]
+    rows = _measured("--format", "pairs", *files, output=tmp_path / "out")
+    found = rows["m", "all", "text"]
+    assert (found["value"], found["low"], found["high"]) == ("0.5", "", "")
+    said = (tmp_path / "out" / "metrics.txt").read_text()
+    assert "all, text: o against m: -50.00, more on 0 and less on 1 of 2 samples" in said
+
+
+@pytest.mark.parametrize("quantity", ["cosine", "logit"])
+def test_deviations_of_different_quantities_are_not_compared(
+    pairs: Path, tmp_path: Path, quantity: str
+) -> None:
+    first = _scored(tmp_path / "a", pairs, _pair_scores())
+    second = _scored(tmp_path / "b", pairs, _pair_scores(1), quantity=quantity)
+    _measured(pairs, first, second, output=tmp_path / "out")
+    same = quantity == "cosine"
+    compared = (tmp_path / "out" / "comparisons.csv").read_text()
+    assert (",equivariance," in compared, ",text," in compared) == (same, True)
+    note = "(cosine, logit): they are not compared"
+    assert (note in (tmp_path / "out" / "metrics.txt").read_text()) != same
+
+
+def test_any_column_may_name_clusters_and_subsets(
+    pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores = _scored(tmp_path / "s", pairs, _pair_scores())
+    arguments = ["--cluster", "kind", "--by", "source_id"]
+    rows = _measured(pairs, scores, *arguments, output=tmp_path / "out")
+    assert rows["clip:m@r", "all", "text"]["clusters"] == "2"
+    assert rows["clip:m@r", "v3", "text"]["expected"] == "4"
+    assert main([str(pairs), str(scores), "--cluster", "video"]) == 2
+    assert "no column 'video'; there are" in capsys.readouterr().err
+
+
+def test_rows_without_a_cluster_are_clusters_of_their_own_and_nested_columns_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {
+            "sample_id": f"{number:02d}",
+            "source_id": "v",
+            "original": None if number < 5 else f"o{number // 10}",
+            "origin_0": {"video": "v"},
+            "ssim": 0.5,
+            **{name: f"{name} {number}" for name in (*IMAGES, *CAPTIONS)},
+        }
+        for number in range(20)
+    ]
+    dataset = write_dataset(tmp_path / "d", "d", {"samples": table(rows)})
+    keys = [row["sample_id"] for row in rows]
+    scores = _scored(tmp_path / "s", dataset, _pair_scores()[:20], keys)
+    found = _measured(dataset, scores, "--cluster", "original", output=tmp_path / "o")
+    assert found["clip:m@r", "all", "text"]["clusters"] == "7"
+    for flag, column in (("--cluster", "origin_0"), ("--by", "origin_0"), ("--cluster", "ssim")):
+        assert main([str(dataset), str(scores), flag, column]) == 2
+        assert f"the column '{column}' is of" in capsys.readouterr().err
+
+
+def test_rows_in_another_order_give_the_same_bytes(pairs: Path, tmp_path: Path) -> None:
+    values, order = _pair_scores(), np.random.default_rng(1).permutation(COUNT)
+    moved = [KEYS[i] for i in order]
+    for name, keys, found in (("a", KEYS, values), ("b", moved, values[order])):
+        scores = _scored(tmp_path / name, pairs, found, keys)
+        _measured(pairs, scores, "--ties", "expectation", output=tmp_path / f"out-{name}")
+    first, second = ((tmp_path / f"out-{n}" / "metrics.json").read_bytes() for n in "ab")
+    assert first == second
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
+def test_a_file_of_anybodys_scores_is_joined_by_key(
+    pairs: Path, tmp_path: Path, suffix: str
+) -> None:
+    values = _pair_scores()
+    path = tmp_path / f"mine.{suffix}"
+    backwards = list(zip(KEYS[::-1], values[::-1].tolist(), strict=True))
+    if suffix == "parquet":
+        rows = [{"sample_id": key, "values": found} for key, found in backwards]
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif suffix == "csv":
+        lines = [",".join([key, *map(str, found)]) for key, found in backwards]
+        path.write_text("\n".join(["sample_id,value_0,value_1,value_2,value_3", *lines]))
+    else:
+        lines = [json.dumps({"sample_id": key, "values": found}) for key, found in backwards]
+        path.write_text("\n".join(lines))
+    folder = _scored(tmp_path / "s", pairs, values)
+    rows = _measured(pairs, folder, path, output=tmp_path / "out")
+    for (model, subset, metric), row in rows.items():
+        if model == "mine":
+            assert row["value"] == rows["clip:m@r", subset, metric]["value"]
+    report = json.loads((tmp_path / "out" / "metrics.json").read_text())
+    assert {found["found"]["difference"] for found in report["comparisons"]} == {0.0}
+
+
+def test_a_missing_score_is_an_error_unless_it_is_allowed(
+    pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = {
+        "scores": score_rows(KEYS[1:], _pair_scores()[1:], IMAGES, CAPTIONS),
+        "failures": table(
+            [{"table": "samples", "key": KEYS[0], "reason": "image_failed", "detail": ""}]
+        ),
+    }
+    names = {"images": IMAGES, "captions": CAPTIONS}
+    scores = write_scores(tmp_path / "s", pairs, "pairs", tables, **names)
+    assert main([str(pairs), str(scores)]) == 2
+    error = capsys.readouterr().err
+    assert "1 of 60 samples have no score" in error
+    assert "1 image_failed" in error
+    rows = _measured(pairs, scores, "--allow-missing", output=tmp_path / "out")
+    found = rows["clip:m@r", "location", "group"]
+    assert (found["expected"], found["scored"], found["missing"]) == ("12", "11", "1")
+    assert "1 samples were not scored: image_failed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", "sample_id,value_0\nx,1\n", "there is no value_1, value_2, value_3"),
+        ("a.csv", "sample_id,value_0,value_1,value_2,value_3\nx,1,2,3,a\n", "line 2"),
+        (
+            "a.csv",
+            "sample_id,value_0,value_1,value_2,value_3,value_4\nx,1,2,3,4,5\n",
+            "expected 4 scores a sample; there is a value_4 too",
+        ),
+        ("a.jsonl", '{"sample_id": "x", "values": [1]}\n', "expected 4 scores; found 1"),
+        ("a.jsonl", '{"sample_id": "x"}\n', "line 1"),
+        ("a.jsonl", '{"sample_id": "x", "values": [1, 2, 3, NaN]}\n', "not valid JSON"),
+        (
+            "a.csv",
+            "sample_id,value_0,value_1,value_2,value_3\nx,1,2,3,inf\n",
+            "not a finite number",
+        ),
+        ("a.csv", "sample_id,value_0,value_1,value_2,value_3\nx,1,2\n", "line 2"),
+        ("a.csv", "sample_id," + "x" * 200_000, "is no CSV"),
+        ("a.csv", "", "there is no sample_id"),
+        ("a.jsonl", "", "holds no score at all"),
+        ("a.jsonl", "[" * 100_000, "line 1"),
+        ("a.jsonl", '{"sample_id": "x", "values": [1, 2, 3, 4]}\n' * 2, "stands twice"),
+        ("a.jsonl", '{"sample_id": "x", "values": [1, 2, 3, 4]}\n', "does not have, such as 'x'"),
+        ("a.parquet", "none", "cannot be read as Parquet"),
+        ("a.txt", "", "expected a folder of eqforge score"),
+    ],
+)
+def test_scores_that_do_not_fit_are_one_clear_error(
+    pairs: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    text: str,
+    message: str,
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert main([str(pairs), str(tmp_path / name)]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"sample_id": ["x"]}, "expected the columns"),
+        ({"sample_id": ["x"], "values": [["a", "b", "c", "d"]]}, "a list of numbers"),
+        ({"sample_id": ["x"], "values": [3.5]}, "a list of numbers"),
+        ({"sample_id": ["x"], "values": [[1.0, 2.0]]}, "expected 4 scores a sample; found 2"),
+        ({"sample_id": [None], "values": [[1.0, 2.0, 3.0, 4.0]]}, "has no sample_id"),
+        ({"sample_id": ["x"], "values": [[1.0, 2.0, 3.0, None]]}, "not a finite number"),
+    ],
+)
+def test_parquet_that_does_not_fit_is_one_clear_error(
+    pairs: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    columns: dict[str, list[Any]],
+    message: str,
+) -> None:
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    assert main([str(pairs), str(tmp_path / "a.parquet")]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_scores_of_another_build_or_of_other_columns_are_refused(
+    pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = {"scores": score_rows(KEYS, _pair_scores(), IMAGES, CAPTIONS)}
+    names = {"images": IMAGES, "captions": CAPTIONS}
+    other = write_scores(tmp_path / "a", pairs, "pairs", tables, **names, dataset_sha256="0" * 64)
+    assert main([str(pairs), str(other)]) == 2
+    assert "score it again" in capsys.readouterr().err
+    exchanged = {"images": IMAGES, "captions": CAPTIONS[::-1]}
+    swapped = write_scores(tmp_path / "b", pairs, "pairs", tables, **exchanged)
+    assert main([str(pairs), str(swapped)]) == 2
+    assert "expected scores of the columns" in capsys.readouterr().err
+    assert main([str(pairs)]) == 2
+    assert "name scores of" in capsys.readouterr().err
+
+
+def test_hard_positives_have_accuracies_brittleness_and_mean_scores(tmp_path: Path) -> None:
+    count = 30
+    keys = [f"s{number}" for number in range(count)]
+    columns = ["caption", "hard_positive", "hard_negative"]
+    rows = [
+        {
+            "sample_id": key,
+            "image": f"{n // 2}.jpg",
+            "image_id": f"{n // 2}",
+            "hard_negative_kind": "r",
+        }
+        | {name: f"{name} {n}" for name in columns}
+        for n, key in enumerate(keys)
+    ]
+    dataset = write_dataset(tmp_path / "d", "hard-positives", {"samples": table(rows)})
+    values = np.random.default_rng(4).integers(-3, 4, (count, 3)).astype(np.float32) / 2
+    tables = {"scores": score_rows(keys, values, ["image_id"], columns)}
+    settings = {"images": ["image_id"], "captions": columns, "quantity": "logit"}
+    scores = write_scores(tmp_path / "s", dataset, "hard-positives", tables, **settings)
+    assert main([str(dataset), str(scores), "--quantity", "logit"]) == 2
+    found = {
+        metric: row
+        for (_, _, metric), row in _measured(dataset, scores, output=tmp_path / "o").items()
+    }
+    c, p, n = values.T.astype(float)
+    expected = {
+        "original": (n < c).mean(),
+        "augmented": ((n < p) & (n < c)).mean(),
+        "brittleness": (((c > n) & (n > p)) | ((p > n) & (n > c))).mean(),
+        "mean hard positive": p.mean(),
+        "p_c": (c > 0).mean(),
+        "p_f": (n < 0).mean(),
+        "min(p_c, p_f)": min((c > 0).mean(), (n < 0).mean()),
+        "acc": ((c > 0).mean() + (n < 0).mean()) / 2,
+    }
+    assert {name: float(found[name]["value"]) for name in expected} == pytest.approx(expected)
+    assert found["original"]["clusters"] == "15"
+    assert float(found["original"]["ties"]) == pytest.approx(((n == c) | (n == p)).mean())
+
+
+def test_a_file_of_captions_and_foils_gives_valses_metrics(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    values = rng.random((40, 2)).round(1)
+    lines = [
+        f"{n},{'plural' if n < 10 else 'existence'},{n // 4}.jpg,{a},{b}"
+        for n, (a, b) in enumerate(values)
+    ]
+    path = tmp_path / "valse.csv"
+    path.write_text("\n".join(["sample_id,subset,cluster,value_0,value_1", *lines]))
+    arguments = ["--format", "foils", path, "--quantity", "probability"]
+    found = _measured(*arguments, output=tmp_path / "o")
+    caption, foil = values.T
+    p_c, p_f = (caption > 0.5).mean(), (foil < 0.5).mean()
+    expected = {
+        "pairwise": (caption > foil).mean(),
+        "acc": (p_c + p_f) / 2,
+        "p_c": p_c,
+        "p_f": p_f,
+        "min(p_c, p_f)": min(p_c, p_f),
+    }
+    got = {metric: float(found["valse", "all", metric]["value"]) for metric in expected}
+    assert got == pytest.approx(expected)
+    assert float(found["valse", "plural", "p_c"]["value"]) == (caption[:10] > 0.5).mean()
+    assert found["valse", "all", "acc"]["clusters"] == "10"
+    cosines = _measured("--format", "foils", path, output=tmp_path / "c")
+    assert {metric for _, _, metric in cosines} == {"pairwise"}
+
+
+def test_a_file_of_pairs_needs_no_dataset(tmp_path: Path) -> None:
+    path = tmp_path / "winoground.jsonl"
+    rows = [{"sample_id": str(n), "values": [2, 1, 1, 2 * (n % 2)]} for n in range(10)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    found = _measured("--format", "pairs", path, output=tmp_path / "o")
+    assert float(found["winoground", "all", "group"]["value"]) == 0.5
+    assert found["winoground", "all", "group"]["clusters"] == "10"
+
+
+def _subsets(path: Path, right: int, wrong: int) -> Path:
+    """Some pairs of subset a, all right, and some of b, all wrong."""
+    lines = [f"a{n},a,2,1,1,2" for n in range(right)] + [f"b{n},b,1,2,2,1" for n in range(wrong)]
+    header = "sample_id,subset,value_0,value_1,value_2,value_3"
+    path.write_text("\n".join([header, *lines]))
+    return path
+
+
+def test_the_macro_average_weighs_subsets_the_same_whatever_is_missing_or_drawn(
+    tmp_path: Path,
+) -> None:
+    paths = [_subsets(tmp_path / "whole.csv", 10, 10), _subsets(tmp_path / "part.csv", 10, 5)]
+    arguments = ["--format", "pairs", *paths, "--allow-missing"]
+    found = _measured(*arguments, output=tmp_path / "o")
+    for model, missing in (("whole", "0"), ("part", "5")):
+        macro = found[model, "macro average", "group"]
+        assert [float(macro[name]) for name in ("value", "low", "high")] == [0.5] * 3
+        assert macro["missing"] == missing
+    assert float(found["part", "all", "group"]["value"]) == pytest.approx(10 / 15)
+
+
+def test_latex_says_what_is_expected_missing_tied_and_chance(tmp_path: Path) -> None:
+    paths = [_subsets(tmp_path / "whole.csv", 10, 10), _subsets(tmp_path / "part.csv", 10, 5)]
+    _measured("--format", "pairs", *paths, "--allow-missing", output=tmp_path / "o")
+    latex = (tmp_path / "o" / "metrics.tex").read_text()
+    assert "model & subset & n & missing & clusters & ties & text & image & group" in latex
+    assert "part & (chance) &  &  &  &  & 25.00 & 25.00 & 16.67" in latex
+    assert r"part & b & 10 & 5 & 5 & 0.00\% & 0.00 [0.00, 0.00]" in latex
+    assert "% macro average, group: part against whole: +0.00" in latex
+    with (tmp_path / "o" / "comparisons.csv").open() as stream:
+        rows = {(row["subset"], row["metric"]): row for row in csv.DictReader(stream)}
+    macro = rows["macro average", "group"]
+    assert [macro[n] for n in ("model", "against", "samples")] == ["part", "whole", "15"]
+    assert float(macro["difference"]) == 0.0
+
+
+def test_a_macro_average_needs_scores_of_every_subset(tmp_path: Path) -> None:
+    paths = [_subsets(tmp_path / "whole.csv", 3, 3), _subsets(tmp_path / "part.csv", 3, 0)]
+    arguments = ["--format", "pairs", *paths, "--allow-missing"]
+    found = _measured(*arguments, output=tmp_path / "o")
+    assert ("whole", "macro average", "group") in found
+    assert ("part", "macro average", "group") not in found
+    assert found["part", "b", "group"]["missing"] == "3"
+
+
+def test_samples_that_one_file_lacks_are_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, part = _subsets(tmp_path / "whole.csv", 5, 5), _subsets(tmp_path / "part.csv", 1, 0)
+    for paths in ([whole, part], [part, whole]):
+        assert main(["--format", "pairs", *map(str, paths)]) == 2
+        assert "part.csv: 9 of 10 samples have no score, such as 'a1'" in capsys.readouterr().err
+    found = _measured("--format", "pairs", part, whole, "--allow-missing", output=tmp_path / "o")
+    row = found["part", "all", "group"]
+    assert (row["expected"], row["scored"], row["missing"]) == ("10", "1", "9")
+    assert found["part", "b", "group"]["expected"] == "5"
+
+
+def test_files_that_contradict_each_other_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = _subsets(tmp_path / "first.csv", 1, 1), tmp_path / "second.csv"
+    second.write_text(first.read_text().replace("b0,b,", "b0,a,"))
+    assert main(["--format", "pairs", str(first), str(second)]) == 2
+    assert "second.csv: the subset of 'b0' is 'a', in" in capsys.readouterr().err
+    second.write_text(first.read_text().replace("b0,b,", "c0,all,"))
+    assert main(["--format", "pairs", str(second)]) == 2
+    assert "a subset is called 'all'" in capsys.readouterr().err

@@ -1,0 +1,59 @@
+"""Settings that would change nothing are refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eqforge.evaluation.tables.command import main
+from eqforge.evaluation.tables.settings import READ, MetricsSettings
+from eqforge.schemas.errors import InputError
+
+CHANGED: dict[str, Any] = {
+    "quantity": "logit",
+    "ties": "half",
+    "shuffled": True,
+    "clusters": Path("videos.txt"),
+    "by": "split",
+    "cluster": "image",
+    "mode": "paper",
+    "relevance": Path("clip"),
+    "oracle": "oscar",
+    "lambdas": (1.0,),
+    "tokenizer": "ptb",
+    "allow_missing": True,
+    "seed": 1,
+    "resamples": 9,
+}
+
+
+@pytest.mark.parametrize("table", READ)
+def test_a_table_refuses_what_it_does_not_depend_on(table: str) -> None:
+    MetricsSettings(paths=(Path("x"),)).check_read(table)
+    assert set(READ[table]) <= CHANGED.keys()
+    for name, value in CHANGED.items():
+        settings = MetricsSettings(paths=(Path("x"),), **{name: value})
+        if name in READ[table]:
+            settings.check_read(table)
+        else:
+            with pytest.raises(InputError, match=f"--{name.replace('_', '-')}: the table of"):
+                settings.check_read(table)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--format", "eqben", "--by", "split"], "--by: the table of eqben"),
+        (["--format", "gap", "--ties", "half"], "--ties: the table of gap"),
+        (["--format", "foils", "--cluster", "image"], "--cluster: the table of foils"),
+        (["--seed", "-1"], "--seed of at least 0"),
+        (["--resamples", "0"], "--resamples of at least 1"),
+    ],
+)
+def test_the_command_says_what_it_would_ignore(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    np.save(tmp_path / "v.npy", np.zeros(4))
+    assert main([str(tmp_path / "v.npy"), *arguments]) == 2
+    assert said in capsys.readouterr().err

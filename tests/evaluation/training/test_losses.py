@@ -1,0 +1,311 @@
+"""The losses against plain NumPy, and their gradients against finite differences."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eqforge.evaluation.training.close_pairs import (
+    close_mask,
+    drawn_couples,
+    known_couples,
+    top_k_couples,
+)
+from eqforge.evaluation.training.eqsim import (
+    Quadruples,
+    deviation,
+    eqsim_close,
+    eqsim_distant,
+    equivariance_score,
+    fusion_quadruples,
+    quadruples,
+)
+from eqforge.evaluation.training.losses import (
+    hard_negative_loss,
+    hard_positive_loss,
+    infonce_loss,
+    sigmoid_loss,
+)
+
+torch = pytest.importorskip("torch")
+
+N = 5
+
+
+def draw(*shape: int, seed: int = 0) -> Any:
+    """Random float64 scores."""
+    rng = np.random.default_rng(seed)
+    return torch.from_numpy(rng.normal(size=shape))
+
+
+def log_share(row: np.ndarray, own: int) -> float:
+    return float(row[own] - np.log(np.exp(row).sum()))
+
+
+COUPLES = torch.tensor([(0, 1), (2, 3), (4, 0)])
+NONE = torch.zeros((N, N), dtype=torch.bool)
+
+
+def test_infonce_is_the_mean_log_share_both_ways() -> None:
+    logits = draw(N, N).numpy()
+    rows = [-log_share(logits[i], i) for i in range(N)]
+    columns = [-log_share(logits[:, i], i) for i in range(N)]
+    expected = (np.mean(rows) + np.mean(columns)) / 2
+    assert infonce_loss(torch.from_numpy(logits)).item() == pytest.approx(expected, abs=1e-12)
+
+
+def test_extra_texts_are_choices_of_images_alone_and_excluded_ones_of_nobody() -> None:
+    logits = draw(N, N + 2).numpy()
+    excluded = np.zeros((N, N + 2), dtype=bool)
+    excluded[0, 3] = excluded[3, 0] = excluded[1, 6] = True
+    masked = np.where(excluded, -np.inf, logits)
+    rows = [-log_share(masked[i], i) for i in range(N)]
+    columns = [-log_share(masked[:, i], i) for i in range(N)]
+    found = infonce_loss(torch.from_numpy(logits), torch.from_numpy(excluded))
+    assert found.item() == pytest.approx((np.mean(rows) + np.mean(columns)) / 2, abs=1e-12)
+
+
+def test_the_sigmoid_loss_asks_every_image_of_every_text() -> None:
+    logits = draw(N, N).numpy()
+    excluded = np.zeros((N, N), dtype=bool)
+    excluded[1, 2] = True
+    signs = np.where(np.eye(N, dtype=bool), 1, -1)
+    asked = np.log1p(np.exp(-signs * logits)) * ~excluded
+    found = sigmoid_loss(torch.from_numpy(logits), torch.from_numpy(excluded))
+    assert found.item() == pytest.approx(asked.sum() / N, abs=1e-12)
+
+
+def test_the_hard_negative_loss_is_the_log_share_of_the_caption() -> None:
+    own, negatives = draw(N).numpy(), draw(N, 2, seed=1).numpy()
+    expected = np.mean(
+        [-log_share(np.array([o, *k]), 0) for o, k in zip(own, negatives, strict=True)]
+    )
+    found = hard_negative_loss(torch.from_numpy(own), torch.from_numpy(negatives))
+    assert found.item() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_image_and_caption_choose_their_hard_positive(symmetric: bool) -> None:
+    images, texts = draw(N, N).numpy(), draw(N, N, seed=1).numpy()
+    terms = []
+    for scores in (images, texts):
+        one_way = np.mean([-log_share(scores[i], i) for i in range(N)])
+        other = np.mean([-log_share(scores[:, i], i) for i in range(N)])
+        terms.append((one_way + other) / 2 if symmetric else one_way)
+    found = hard_positive_loss(
+        torch.from_numpy(images), torch.from_numpy(texts), symmetric=symmetric
+    )
+    assert found.item() == pytest.approx(np.mean(terms), abs=1e-12)
+
+
+def test_without_any_hard_text_the_losses_are_zero_and_have_a_gradient() -> None:
+    empty = draw(0, 0).requires_grad_()
+    for loss in (
+        hard_negative_loss(empty.diagonal(), empty),
+        hard_positive_loss(empty, empty),
+        eqsim_close(quadruples(empty, torch.empty((0, 2), dtype=torch.int64))),
+    ):
+        assert loss.item() == 0
+        loss.backward()
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.5, 100.0])
+@pytest.mark.parametrize("sides", [("text",), ("image",), ("text", "image")])
+@pytest.mark.parametrize("mode", ["after-mean", "per-pair"])
+def test_eqsim_of_close_pairs_is_the_published_formula(
+    margin: float, sides: Any, mode: Any
+) -> None:
+    """S_ab = s(caption a, image b), as the paper writes it."""
+    scores = draw(N, N).numpy()
+    expected = 0.0
+    for side in sides:
+        squares = []
+        for a, b in COUPLES.tolist():
+            s = {(c, i): scores[(a, b)[i], (a, b)[c]] for c in (0, 1) for i in (0, 1)}
+            if side == "text":
+                squares.append(((s[0, 0] - s[1, 0]) - (s[1, 1] - s[0, 1])) ** 2)
+            else:
+                squares.append(((s[0, 0] - s[0, 1]) - (s[1, 1] - s[1, 0])) ** 2)
+        if mode == "after-mean":
+            expected += max(np.mean(squares) - margin, 0)
+        else:
+            expected += np.mean([max(square - margin, 0) for square in squares])
+    found = eqsim_close(
+        quadruples(torch.from_numpy(scores), COUPLES),
+        sides=sides,
+        margin=margin,
+        margin_mode=mode,
+    )
+    assert found.item() == pytest.approx(expected, abs=1e-12)
+
+
+def test_eqsim_of_distant_pairs_divides_by_every_entry() -> None:
+    scores = draw(N, N).numpy()
+    kept = np.ones((N, N))
+    for a, b in COUPLES.tolist():
+        kept[a, b] = kept[b, a] = 0
+    squared = (scores * kept - scores.T * kept) ** 2
+    close = close_mask(COUPLES, N)
+    for margin in (0.0, 0.1, 100.0):
+        found = eqsim_distant(torch.from_numpy(scores), close, margin=margin)
+        assert found.item() == pytest.approx(max(squared.sum() / N**2 - margin, 0), abs=1e-12)
+
+
+def test_eqsim_is_zero_exactly_where_own_scores_and_other_scores_agree() -> None:
+    rng = np.random.default_rng(3)
+    own, other = rng.normal(size=(2, 50))
+    names = ("s00", "s01", "s10", "s11")
+    given = (torch.from_numpy(scores) for scores in (own, other, other, own))
+    equal = Quadruples(**dict(zip(names, given, strict=True)))
+    assert eqsim_close(equal).item() == 0
+    assert equivariance_score(equal).tolist() == [0.0] * 50
+    for name in names:
+        values = {key: getattr(equal, key) for key in names}
+        values[name] = values[name] + 1e-3
+        assert (equivariance_score(Quadruples(**values)) > 0).all()
+        assert eqsim_close(Quadruples(**values)).item() > 0
+
+
+def test_only_one_side_does_not_make_scores_equivariant() -> None:
+    one = torch.ones(1, dtype=torch.float64)
+    found = Quadruples(s00=2 * one, s01=0 * one, s10=one, s11=one)
+    assert deviation(found, "text").item() == 0
+    assert deviation(found, "image").item() == 2
+    assert equivariance_score(found).item() == 4
+
+
+def test_the_equivariance_score_is_twice_the_squared_differences() -> None:
+    found = quadruples(draw(N, N), COUPLES)
+    expected = 2 * (found.s00 - found.s11) ** 2 + 2 * (found.s01 - found.s10) ** 2
+    torch.testing.assert_close(equivariance_score(found), expected)
+    assert equivariance_score(found).mean().item() == pytest.approx(eqsim_close(found).item())
+
+
+def test_fusion_scores_are_normalised_as_asked() -> None:
+    logits = draw(3, 4)
+    plain = logits.numpy()
+    by_name = {
+        "none": plain,
+        "sigmoid": 1 / (1 + np.exp(-plain)),
+        "softmax": np.exp(plain) / np.exp(plain).sum(axis=1, keepdims=True),
+        "linear": (plain - plain.min()) / (plain.max() - plain.min()),
+    }
+    for name, expected in by_name.items():
+        found = fusion_quadruples(logits, name)  # type: ignore[arg-type]
+        for column, score in enumerate((found.s00, found.s01, found.s10, found.s11)):
+            np.testing.assert_allclose(score.numpy(), expected[:, column])
+
+
+def test_a_dual_encoder_and_a_fusion_encoder_with_its_scores_have_one_loss() -> None:
+    scores = draw(N, N)
+    dual = quadruples(scores, COUPLES)
+    columns = torch.stack([dual.s00, dual.s01, dual.s10, dual.s11], dim=1)
+    fused = fusion_quadruples(columns, "none")
+    assert eqsim_close(fused).item() == eqsim_close(dual).item()
+
+
+@pytest.mark.parametrize("mode", ["after-mean", "per-pair"])
+@pytest.mark.parametrize("margin", [0.0, 0.3])
+def test_gradients_of_eqsim_are_those_of_finite_differences(mode: Any, margin: float) -> None:
+    scores = draw(N, N).requires_grad_()
+    close = close_mask(COUPLES, N)
+
+    def losses(s: Any) -> Any:
+        found = quadruples(s, COUPLES)
+        return eqsim_close(found, margin=margin, margin_mode=mode), eqsim_distant(
+            s, close, margin=margin
+        )
+
+    assert torch.autograd.gradcheck(losses, (scores,))
+
+
+@pytest.mark.parametrize("activation", ["none", "sigmoid", "softmax", "linear"])
+def test_gradients_of_the_fusion_form_too(activation: Any) -> None:
+    logits = draw(3, 4).requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda x: eqsim_close(fusion_quadruples(x, activation)), (logits,)
+    )
+
+
+def test_gradients_of_the_contrastive_losses_are_those_of_finite_differences() -> None:
+    logits, more, texts = draw(N, N), draw(N, 2, seed=1), draw(N, N, seed=2)
+    excluded = NONE.clone()
+    excluded[0, 1] = excluded[1, 0] = True
+
+    def losses(a: Any, b: Any, c: Any) -> Any:
+        return (
+            infonce_loss(torch.cat([a, b], 1), torch.cat([excluded, excluded[:, 2:4]], 1)),
+            sigmoid_loss(a, excluded),
+            hard_negative_loss(a.diagonal(), b),
+            hard_positive_loss(a, c, excluded),
+            hard_positive_loss(a, c, symmetric=True),
+        )
+
+    inputs = [scores.requires_grad_() for scores in (logits, more, texts)]
+    assert torch.autograd.gradcheck(losses, inputs)
+
+
+def test_known_couples_stand_once() -> None:
+    assert known_couples(torch.tensor([2, -1, 0, 4, 3])).tolist() == [[0, 2], [3, 4]]
+    assert known_couples(torch.tensor([-1, -1])).shape == (0, 2)
+
+
+def test_top_k_couples_are_the_best_others_of_image_and_caption() -> None:
+    logits = draw(N, N).numpy()
+    excluded = NONE.clone()
+    excluded[0, 1] = excluded[1, 0] = True
+    expected = set()
+    for i in range(N):
+        others = [j for j in range(N) if j != i and not excluded[i, j]]
+        texts = sorted(others, key=lambda j: -logits[i, j])[:2]
+        images = sorted(others, key=lambda j: -logits[j, i])[:2]
+        expected |= {(i, j, "t") for j in texts} | {(i, j, "i") for j in images}
+    found = top_k_couples(torch.from_numpy(logits), 2, excluded).tolist()
+    assert len(found) == len(expected)
+    assert sorted(map(tuple, found)) == sorted((i, j) for i, j, _ in expected)
+
+
+def test_too_few_others_give_fewer_couples() -> None:
+    excluded = ~torch.eye(N, dtype=torch.bool)
+    excluded[0, 1] = excluded[1, 0] = False
+    for couples in (
+        top_k_couples(draw(N, N), 4, excluded),
+        drawn_couples(draw(N, N), 4, excluded, torch.Generator().manual_seed(0)),
+    ):
+        assert sorted(couples.tolist()) == [[0, 1], [0, 1], [1, 0], [1, 0]]
+
+
+def test_drawn_couples_follow_the_softmax_without_replacement_and_the_generator() -> None:
+    logits = draw(3, 3).float()
+    counts = np.zeros((2, 3, 3))
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(2000):
+        found = drawn_couples(logits, 1, torch.zeros((3, 3), dtype=torch.bool), generator)
+        for place, (i, j) in enumerate(found.tolist()):
+            counts[place % 2, i, j] += 1  # a row draws an image first, a text next
+    for side, matrix in enumerate((logits.T, logits)):
+        weights = matrix.softmax(dim=1).numpy() * (1 - np.eye(3))
+        expected = weights / weights.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(counts[side] / 2000, expected, atol=0.04)
+    again = [
+        drawn_couples(draw(N, N), 4, NONE, torch.Generator().manual_seed(seed)).tolist()
+        for seed in (1, 1, 2)
+    ]
+    assert again[0] == again[1] != again[2]
+    for i in range(N):  # four of four others, without replacement, on both sides
+        others = [j for j in range(N) if j != i]
+        assert sorted(j for a, j in again[0] if a == i) == sorted(2 * others)
+
+
+def test_a_permutation_of_the_batch_changes_no_loss() -> None:
+    scores = draw(N, N)
+    order = torch.tensor([3, 0, 4, 1, 2])
+    moved = scores[order][:, order]
+    place = torch.argsort(order)
+    pairs = torch.tensor(list(combinations(range(N), 2)))
+    for loss in (infonce_loss, sigmoid_loss, lambda s: hard_positive_loss(s, s)):
+        assert loss(scores).item() == pytest.approx(loss(moved).item(), abs=1e-12)
+    assert eqsim_close(quadruples(scores, pairs)).item() == pytest.approx(
+        eqsim_close(quadruples(moved, place[pairs])).item(), abs=1e-12
+    )

@@ -1,0 +1,112 @@
+"""Some hundred inputs of each target in every run of the tests, and all that was a finding."""
+
+import io
+import pickle
+import random
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.fuzz import mutate
+from tests.fuzz.targets import TARGETS, Target, outcome_of
+
+INPUTS = 150
+FEWER = {"captions-perturbed": 40, "captions-reworded": 40, "images": 300}
+
+
+@pytest.fixture
+def target(request: pytest.FixtureRequest) -> Target:
+    if request.param == "scores-pt":
+        pytest.importorskip("torch")
+    if request.param == "captions-reworded":
+        request.getfixturevalue("wordnet")
+    return TARGETS[request.param]()
+
+
+@pytest.fixture(scope="session")
+def wordnet() -> None:
+    from eqforge.generators.text.wordnet import open_wordnet
+    from eqforge.schemas.errors import InputError
+
+    try:
+        open_wordnet()
+    except InputError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize(("target", "name"), [(n, n) for n in TARGETS], indirect=["target"])
+def test_hostile_inputs_give_records_rejects_or_one_clear_error(
+    tmp_path: Path, target: Target, name: str
+) -> None:
+    for good in target.seeds:
+        assert outcome_of(target, good, tmp_path) in ("records", "rejects")
+    for number in range(FEWER.get(name, INPUTS)):
+        rng = random.Random(f"{name} {number}")
+        outcome_of(target, target.mutate(rng.choice(target.seeds), rng), tmp_path)
+
+
+def _table(**columns: Any) -> bytes:
+    """A Parquet file of these columns."""
+    stream = io.BytesIO()
+    pq.write_table(pa.table(columns), stream)
+    return stream.getvalue()
+
+
+FOUND = [
+    ("captioned-videos", b'{"video": "a.mp4", "timestamp_s": 1e308, "caption": "x"}'),
+    ("captioned-videos", b'{"video": "a", "%s": 1, "caption": "x"}' % (b"0" * 3_000)),
+    ("captions-flickr-csv", b'"x,raw,filename,split\n1\n'),
+    ("captions-flickr-csv", b"raw\rx,filename,split\nnope,a,x\n"),
+    ("captions-flickr-csv", b"raw,filename,split\nnope,a\x00\x1bb,x\n"),
+    ("captions-lines", b'{"image": "a", "caption": "x", "\\u001b[2J": 1}'),
+    ("vl-checklist", b'[["a.jpg", {"POS": ["a"], "N\x7fG": ["b"]}]]'),
+    ("text-pairs", b'[{"\\ud800": 1}]'),
+    ("text-pair-lines", b'{"\\ud800": 1}'),
+    ("youcook2", b'{"database": {"x": {"subset": "training", "duration": 1%s}}}' % (b"0" * 400)),
+    ("youcook2", b'{"database": {"x": {"subset": %s1%s}}}' % (b"[" * 800, b"]" * 800)),
+    ("gebplus", b'{"\\u001b[2J": 1}'),
+    ("action-genome-persons", pickle.dumps(np.ones((2, 2)))),
+    ("images", b"no picture at all"),
+    ("scores-npy", b"\x93NUMPY\x01\x00\x10\x00{'descr': '<f8',\x00"),
+    ("scores-npy", b"\x93NUMPY\x01\x00\x08\x00{'descr'"),
+    ("scores-parquet", b"PAR1" + b"\xff" * 40 + b"\x28\x00\x00\x00PAR1"),
+    ("scores-parquet", _table(image=["a"], caption=[None], probability=[0.5])),
+    ("scores-parquet", _table(image=[["a"]], caption=["b"], probability=[0.5])),
+    ("scores-parquet", _table(image=["a"], caption=["b"], probability=["x"])),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), FOUND, ids=[f"{n}-{i}" for i, (n, _) in enumerate(FOUND)]
+)
+def test_what_was_found_is_refused(tmp_path: Path, name: str, data: bytes) -> None:
+    """Each was an exception, or a message of many lines, when it was found."""
+    expected = "rejects" if name == "images" else "refused"
+
+    assert outcome_of(TARGETS[name](), data, tmp_path) == expected
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_same_seed_gives_the_same_inputs(name: str) -> None:
+    if name == "scores-pt":
+        pytest.importorskip("torch")
+    target = TARGETS[name]()
+    first, second = (
+        [target.mutate(target.seeds[0], random.Random(number)) for number in range(20)]
+        for _ in range(2)
+    )
+
+    assert first == second
+
+
+def test_the_sums_of_a_png_are_made_right() -> None:
+    (good,) = (seed for seed in TARGETS["images"]().seeds[:1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+
+        assert mutate.with_sums(good[:29] + bytes(4) + good[33:]) == good

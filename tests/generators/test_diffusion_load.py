@@ -1,0 +1,155 @@
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eqforge.generators.diffusion.settings import DEFAULT_REVISION, DiffusionSettings
+from eqforge.schemas.errors import InputError
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("diffusers")
+
+from eqforge.generators.diffusion.load import load_pipeline  # noqa: E402
+from eqforge.generators.diffusion.tiny import make_tiny_pipeline  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _no_hub(monkeypatch, tmp_path):
+    """No test asks the hub, and none finds a model in the cache."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def copy(tiny_sd, tmp_path):
+    """A copy of the tiny model that a test may spoil."""
+    return Path(shutil.copytree(tiny_sd, tmp_path / "copy"))
+
+
+def load(model, **settings):
+    return load_pipeline(DiffusionSettings(model=str(model), **settings))
+
+
+def digests(folder):
+    return {
+        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(Path(folder).rglob("*"))
+        if file.is_file()
+    }
+
+
+def test_a_folder_is_named_by_its_content(tiny_sd, copy):
+    _, first = load(tiny_sd)
+    _, second = load(copy)
+    assert first.digest == second.digest
+    assert first.revision == f"sha256:{first.digest[:16]}" == second.revision
+    assert (first.name, second.name) == ("tiny-sd", "copy")
+    assert first.pipeline == "StableDiffusionPipeline"
+    weights = copy / "unet" / "diffusion_pytorch_model.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(bytes(data))
+    assert load(copy)[1].digest != first.digest
+
+
+def test_the_scheduler_keeps_the_noise_the_model_was_trained_with(tiny_sd):
+    pipeline, _ = load(tiny_sd, scheduler="ddim")
+    assert type(pipeline.scheduler).__name__ == "DDIMScheduler"
+    assert pipeline.scheduler.config.beta_schedule == "scaled_linear"
+    assert pipeline.scheduler.config.clip_sample is False
+    assert type(load(tiny_sd, scheduler="model")[0].scheduler).__name__ == "PNDMScheduler"
+
+
+def test_precision_is_that_of_the_weights(tiny_sd):
+    pipeline, _ = load(tiny_sd, precision="bf16")
+    assert {part.dtype for part in (pipeline.unet, pipeline.vae)} == {torch.bfloat16}
+
+
+def test_a_model_of_the_hub_needs_a_commit():
+    with pytest.raises(InputError, match=r"name the commit too \(--revision\)"):
+        load("someone/some-model")
+
+
+def test_the_default_model_is_pinned_and_the_error_says_how_to_get_it():
+    expected = f"hf download CompVis/stable-diffusion-v1-4 --revision {DEFAULT_REVISION}"
+    with pytest.raises(InputError, match=expected):
+        load_pipeline(DiffusionSettings(local_files_only=True))
+
+
+@pytest.mark.parametrize("content", [None, "not json", "[]", '{"unet": ["diffusers", "X"]}'])
+def test_a_folder_without_pipeline_is_an_error(tmp_path, content):
+    if content is not None:
+        (tmp_path / "model_index.json").write_text(content)
+    with pytest.raises(InputError, match="no pipeline saved by diffusers"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("_class_name", ["pipeline", "MyPipeline"]),
+        ("unet", ["my_unet", "MyUNet"]),
+    ],
+)
+def test_code_that_comes_with_a_model_is_never_run(copy, key, value):
+    index = json.loads((copy / "model_index.json").read_text())
+    (copy / "model_index.json").write_text(json.dumps({**index, key: value}))
+    for name in ("pipeline", "my_unet"):
+        (copy / f"{name}.py").write_text("raise SystemExit('code of the model was run')")
+    with pytest.raises(InputError, match="never done"):
+        load(copy)
+
+
+def test_pickled_weights_are_refused(copy):
+    weights = copy / "unet" / "diffusion_pytorch_model.safetensors"
+    torch.save({}, weights.with_suffix(".bin"))
+    weights.unlink()
+    with pytest.raises(InputError, match="safetensors"):
+        load(copy)
+
+
+def test_a_tokenizer_of_another_model_is_refused(copy):
+    file = copy / "tokenizer" / "tokenizer.json"
+    content = json.loads(file.read_text())
+    content["model"] |= {"vocab": {"<|endoftext|>": 0, "a</w>": 1}, "merges": []}
+    file.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"tokenizer has .* they do not belong together"):
+        load(copy)
+
+
+def test_a_device_that_is_not_there_is_an_error(tiny_sd):
+    with pytest.raises(InputError, match="cannot be loaded on 'nowhere'"):
+        load(tiny_sd, device="nowhere")
+
+
+def test_a_tiny_model_is_the_same_bytes_in_another_process(tiny_sd, tiny_sdxl, tmp_path):
+    code = (
+        "import sys; from eqforge.generators.diffusion.tiny import make_tiny_pipeline\n"
+        "for family in ('sd', 'sdxl'): make_tiny_pipeline(f'{sys.argv[1]}/{family}', family)"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "11", "OMP_NUM_THREADS": "3"}
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    assert digests(tmp_path / "sd") == digests(tiny_sd)
+    assert digests(tmp_path / "sdxl") == digests(tiny_sdxl)
+
+
+def test_the_seed_changes_the_weights_and_nothing_global(tmp_path):
+    state = torch.get_rng_state()
+    first, second = (make_tiny_pipeline(tmp_path / str(s), seed=s) for s in (0, 1))
+    assert torch.equal(torch.get_rng_state(), state)
+    differing = {name for name, d in digests(first).items() if digests(second)[name] != d}
+    assert "unet/diffusion_pytorch_model.safetensors" in differing
+    assert all(name.endswith(".safetensors") for name in differing)
+
+
+def test_ordinary_prompts_fit_into_the_tiny_tokenizer(tiny_sd):
+    tokenizer = load(tiny_sd)[0].tokenizer
+    prompt = "a painting of an elephant wearing a red scarf in the desert at sunset"
+    assert len(tokenizer(prompt).input_ids) < 50
+    assert tokenizer.decode(tokenizer(prompt).input_ids, skip_special_tokens=True).strip() == prompt

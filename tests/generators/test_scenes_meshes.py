@@ -1,0 +1,161 @@
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eqforge.generators.scenes.assets import BUILTIN, BUILTIN_MANIFEST, AssetLibrary
+from eqforge.generators.scenes.meshes.build import model_files
+from eqforge.generators.scenes.meshes.catalogue import CATALOGUE, words_entry
+from eqforge.generators.scenes.meshes.shapes import (
+    AROUND,
+    Solid,
+    block,
+    corner_normals,
+    disc,
+    ellipsoid,
+    hoop,
+    lathe,
+    tube,
+)
+from eqforge.generators.scenes.meshes.wavefront import normalised, pack
+from eqforge.generators.scenes.palette import PALETTE
+
+
+def volume(solid: Solid) -> float:
+    """By the divergence theorem, over the triangles of each face."""
+    fans = [(face[0], b, c) for face in solid.faces for b, c in pairwise(face[1:])]
+    corners = solid.vertices[np.array(fans)]
+    return float(np.linalg.det(corners).sum() / 6)
+
+
+def is_closed(solid: Solid) -> bool:
+    """Whether every edge is walked once in each direction: no hole, no face turned over."""
+    edges = [edge for face in solid.faces for edge in zip(face, face[1:] + face[:1], strict=True)]
+    return len(set(edges)) == len(edges) and {(b, a) for a, b in edges} == set(edges)
+
+
+def read_obj(text: str) -> tuple[np.ndarray, list[list[int]], set[str]]:
+    lines = [line.split() for line in text.splitlines()]
+    vertices = np.array([line[1:] for line in lines if line[0] == "v"], dtype=float)
+    faces = [[int(c.split("/")[0]) - 1 for c in line[1:]] for line in lines if line[0] == "f"]
+    return vertices, faces, {line[1] for line in lines if line[0] == "usemtl"}
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_part_of_a_model_is_a_closed_solid_seen_from_outside(name: str) -> None:
+    for solid in CATALOGUE[name].model():
+        assert is_closed(solid)
+        assert volume(solid) > 0
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> AssetLibrary:
+    return AssetLibrary(BUILTIN, str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_the_project_holds_what_the_models_make(name: str, library: AssetLibrary) -> None:
+    entry, files, asset = CATALOGUE[name], library.unpack(name), library.asset(name)
+    solids = normalised(entry.model())
+    vertices, faces, materials = read_obj(files.render.read_text())
+    assert np.allclose(vertices, np.concatenate([s.vertices for s in solids]), atol=2e-4)
+    starts = np.cumsum([0, *(len(solid.vertices) for solid in solids)])
+    made = [
+        [int(start) + corner for corner in face]
+        for start, solid in zip(starts, solids, strict=False)
+        for face in solid.faces
+    ]
+    assert faces == made
+    assert materials == {solid.material for solid in solids}
+    assert (asset.words, asset.category) == (entry.words, entry.category)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_mesh_stands_on_the_middle_of_its_footprint(name: str, library: AssetLibrary) -> None:
+    vertices, _, _ = read_obj(library.unpack(name).render.read_text())
+    low, high = vertices.min(axis=0), vertices.max(axis=0)
+    assert np.allclose((low, high), library.asset(name).bounds)
+    assert np.allclose(low[:2], -high[:2], atol=2e-4)
+    assert low[2] == 0
+    assert (high - low).max() == pytest.approx(1, abs=2e-4)
+
+
+def test_the_colour_in_words_is_the_one_in_the_file(library: AssetLibrary) -> None:
+    for name, asset in library.assets.items():
+        text = (library.unpack(name).folder / "visual_geometry.mtl").read_text()
+        paint = text.split("newmtl paint\nKd ")[1].split("\n")[0]
+        assert asset.words is not None
+        assert asset.words.colour in PALETTE
+        assert [float(value) for value in paint.split()] == list(PALETTE[asset.words.colour])
+
+
+def test_all_archives_together_stay_small() -> None:
+    sizes = [path.stat().st_size for path in Path(BUILTIN_MANIFEST).parent.rglob("*.tar.gz")]
+    assert len(sizes) == len(CATALOGUE)
+    assert sum(sizes) < 1_000_000
+
+
+def test_packing_gives_the_same_bytes_in_any_order() -> None:
+    files = model_files("cube", CATALOGUE["cube"])
+    assert pack(files) == pack(dict(reversed(files.items())))
+    assert set(files) == {
+        "visual_geometry.obj",
+        "visual_geometry.mtl",
+        "collision_geometry.obj",
+        "object.urdf",
+        "data.json",
+    }
+
+
+def test_the_manifest_says_of_words_only_what_is_not_usual() -> None:
+    entry = json.loads(Path(BUILTIN_MANIFEST).read_text())["assets"]["mug"]
+    assert entry["words"] == json.loads(json.dumps(words_entry(CATALOGUE["mug"].words)))
+    assert set(entry["words"]) == {"noun", "plural", "colour", "parts", "size", "front_deg"}
+
+
+def test_the_collision_mesh_is_the_convex_hull(library: AssetLibrary) -> None:
+    for name in ("chair", "cube", "ladder"):
+        folder = library.unpack(name).folder
+        corners, faces, _ = read_obj((folder / "collision_geometry.obj").read_text())
+        points, _, _ = read_obj((folder / "visual_geometry.obj").read_text())
+        hull = Solid(material="", vertices=corners, faces=tuple(map(tuple, faces)))
+        assert is_closed(hull)
+        for a, b, c in (corners[face] for face in faces):
+            outward = np.cross(b - a, c - a)
+            assert ((points - a) @ outward <= 1e-4 * np.linalg.norm(outward)).all()
+
+
+def test_solids_have_the_volumes_of_geometry() -> None:
+    polygon = AROUND / 2 * np.sin(2 * np.pi / AROUND)  # its area; the circle's is pi
+    assert volume(block("", (2, 3, 4), bevel=0)) == pytest.approx(24)
+    assert volume(disc("", 0.5, 2, bevel=0)) == pytest.approx(polygon / 2, rel=1e-5)
+    assert volume(lathe("", [(0, 0), (1, 0), (0, 3)])) == pytest.approx(polygon, rel=1e-5)
+    square = [(2.0, 0.0), (3.0, 0.0), (3.0, 1.0), (2.0, 1.0)]
+    assert volume(hoop("", square)) == pytest.approx(5 * polygon, rel=1e-5)
+    assert volume(tube("", [(0, 0, 0), (0, 3, 4)], 0.5, AROUND)) == pytest.approx(
+        5 / 4 * polygon, rel=1e-5
+    )
+    assert volume(ellipsoid("", 1, 2, 3)) == pytest.approx(8 * np.pi, rel=0.02)
+    angles = np.linspace(0, 2 * np.pi, AROUND, endpoint=False)
+    circle = np.stack([2 * np.cos(angles), 2 * np.sin(angles), 0 * angles], axis=1)
+    ring = tube("", circle, 0.5, AROUND, is_open=False)
+    assert volume(ring) == pytest.approx(np.pi**2, rel=0.02)
+
+
+def test_turning_is_counter_clockwise_about_each_axis() -> None:
+    east = Solid(material="", vertices=np.eye(3), faces=())
+    assert np.allclose(east.turned("z", 90).vertices[0], (0, 1, 0))
+    assert np.allclose(east.turned("x", 90).vertices[1], (0, 0, 1))
+    assert np.allclose(east.turned("y", 90).vertices[2], (1, 0, 0))
+
+
+def test_a_round_side_is_shaded_smooth_and_an_edge_sharp() -> None:
+    cylinder = disc("", 1.0, 2.0, bevel=0)
+    for face, normals in zip(cylinder.faces, corner_normals(cylinder), strict=True):
+        corners = cylinder.vertices[list(face)]
+        if np.ptp(corners[:, 2]) > 0:
+            assert np.allclose(normals, corners * (1, 1, 0), atol=1e-6)
+        else:
+            assert np.allclose(np.abs(normals), (0, 0, 1))

@@ -1,0 +1,136 @@
+"""Pairs made by hand, a square on noise, and a dataset of them."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from PIL import Image
+
+from eqforge.schemas.manifest import Manifest
+from eqforge.schemas.rendered_tables import Generation
+from eqforge.schemas.scenes import Box, RenderedObject
+from eqforge.schemas.scores import Rejection, Score
+from eqforge.transforms.dataset import DatasetTarget, WriteDataset
+from eqforge.transforms.faces import FaceSettings
+from eqforge.transforms.generated import (
+    IMAGES,
+    PAIRS,
+    GeneratedRules,
+    JudgeGenerated,
+    store_image,
+    store_mask,
+)
+from eqforge.transforms.generated_work import MadePair, PairProposal, PairWork
+from eqforge.transforms.judge import ImageFilters
+from eqforge.transforms.minimality import GateSettings
+from eqforge.transforms.quality import QualitySettings
+from eqforge.transforms.tables import generated_tables
+
+SIDE = 64
+GENERATION = Generation(
+    generator="by hand", version="1", model=None, revision=None, device="cpu", seed=3, parameters=""
+)
+SQUARE = RenderedObject(
+    name="square",
+    asset="square",
+    box=Box(x=10, y=10, width=20, height=20),
+    visible_px=400,
+    full_px=400,
+    visible_fraction=1.0,
+    depth_m=1.0,
+)
+SCORE = Score(name="overlap", value=0.0, scorer="s", version="1", settings="{}")
+
+
+def rules(folder: Path, **changes: Any) -> GeneratedRules:
+    filters = ImageFilters(faces=FaceSettings(face_policy="off"), quality=QualitySettings())
+    usual = GeneratedRules(
+        dataset="eq-sd",
+        work=str(folder / "_work"),
+        images=filters,
+        gates=GateSettings(),
+        distinct_captions=True,
+    )
+    return replace(usual, **changes)
+
+
+def png(pixels: np.ndarray) -> bytes:  # type: ignore[type-arg]
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def picture(red: int) -> bytes:
+    """A square, as red as asked, on noise."""
+    pixels = np.random.default_rng(5).integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
+    pixels[10:30, 10:30] = (red, 0, 0)
+    return png(pixels)
+
+
+def mask(number: int) -> bytes:
+    pixels = np.zeros((SIDE, SIDE), np.uint8)
+    pixels[10:30, 10:30] = number
+    return png(pixels)
+
+
+def proposal(name: str, captions: tuple[str, str] = ("a red square", "a dark square")) -> Any:
+    return PairProposal(
+        sample_id=f"eq-sd/{name}",
+        source_id=name,
+        kind="attribute",
+        change="colour",
+        captions=captions,
+        specs=('{"red":255}', '{"red":20}'),
+    )
+
+
+def made(some: GeneratedRules, first: bytes, second: bytes) -> MadePair:
+    images = [store_image(some.media, data, SIDE, SIDE) for data in (first, second)]
+    one = store_mask(some.media, mask(1), SIDE, SIDE)
+    return MadePair(
+        images=(images[0], images[1]),
+        generation=GENERATION,
+        masks=(one, one),
+        objects=((SQUARE,), (SQUARE,)),
+        scores=(SCORE,),
+    )
+
+
+def work(some: GeneratedRules, name: str, first: bytes, second: bytes) -> PairWork:
+    begun = PairWork(proposal=proposal(name), made=made(some, first, second))
+    return begun.passed("renders")
+
+
+HEADER = Manifest(
+    dataset="eq-sd",
+    mode="corrected",
+    config={"settings": {"distinct_captions": True}},
+    inputs=[],
+    versions={},
+    stages={},
+    tables={},
+)
+
+
+def write(folder: Path) -> None:
+    """Writes a dataset of two samples, three images and a mask; two pairs are refused."""
+    some = rules(folder)
+    black = png(np.zeros((SIDE, SIDE, 3), np.uint8))
+    works = [
+        work(some, "a", picture(255), picture(20)),
+        work(some, "b", picture(255), picture(60)),
+        work(some, "c", picture(255), black),
+        PairWork(proposal=proposal("d")).refused("renders", Rejection(reason="error:ValueError")),
+    ]
+    target = DatasetTarget(
+        output=str(folder),
+        header=HEADER,
+        stages=("renders", IMAGES, PAIRS),
+        tables=generated_tables(4, 2, 1, some.media),
+        max_error_rate=1.0,
+    )
+    with beam.Pipeline(runner="FnApiRunner") as root:
+        _ = root | beam.Create(works) | JudgeGenerated(some) | WriteDataset(target)

@@ -1,0 +1,224 @@
+"""Eq-Kubric end to end with Blender: six small pairs, two of each kind."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+from importlib.util import find_spec
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from eqforge import verify
+from eqforge.generators.scenes import kubric_import
+from eqforge.generators.scenes.assets import BUILTIN_MANIFEST
+from eqforge.pipelines import eq_kubric
+from eqforge.pipelines.planning import plan_command
+from eqforge.schemas.dataset import open_dataset
+from eqforge.transforms.scene_gates import OFF
+from eqforge.transforms.scene_renderer import SceneRenderer
+from tests.builds import (
+    books,
+    dataset_bytes,
+    finished_work,
+    ids,
+    processes,
+    rows,
+    start,
+    wait_for,
+)
+
+pytestmark = pytest.mark.skipif(
+    any(find_spec(package) is None for package in kubric_import.PACKAGES),
+    reason="the extra `render` is not installed",
+)
+
+PAIRS = 6
+SETTINGS = [
+    *("--pairs", str(PAIRS), "--resolution", "64", "--samples", "2"),
+    *("--samples-per-file", "2", "--images-per-file", "4"),
+]
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The dataset, made in one go in this process."""
+    output = tmp_path_factory.mktemp("kubric") / "out"
+    assert eq_kubric.main([*SETTINGS, "--output", str(output)]) == 0
+    return output
+
+
+def test_every_kind_is_there_with_balanced_books(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    samples = rows(dataset, "samples")
+    entries = books(dataset)
+
+    assert {sample["kind"] for sample in samples} == {"attribute", "counting", "location"}
+    assert entries["scenes"][0] == PAIRS
+    assert entries["renders"][0] == entries["scenes"][1]
+    assert entries["images"][0] == 2 * entries["renders"][1]
+    assert entries["pairs"][1] == len(samples)
+    assert verify.main([str(dataset)]) == 0, capsys.readouterr().out
+
+
+def test_a_sample_refers_to_its_images_masks_objects_and_specs(dataset: Path) -> None:
+    images = {row["image_id"]: row for row in rows(dataset, "images")}
+    masks = {row["mask_id"]: row for row in rows(dataset, "masks")}
+
+    for sample in rows(dataset, "samples"):
+        for side in (0, 1):
+            assert images[sample[f"image_{side}_id"]]["width_px"] == 64
+            assert masks[sample[f"mask_{side}_id"]]["height_px"] == 64
+            shown = [shown["name"] for shown in sample[f"objects_{side}"]]
+            assert [f'"name":"{name}"' in sample[f"spec_{side}"] for name in shown]
+        assert sample["generation"]["generator"] == "kubric"
+        assert '"samples":2' in sample["generation"]["parameters"]
+
+
+def test_verify_finds_scenes_that_differ_in_more_than_they_say(
+    dataset: Path, tmp_path: Path
+) -> None:
+    """The camera of one second scene is moved after the fact."""
+    copy = Path(shutil.copytree(dataset, tmp_path / "out"))
+    file = next(file for file in sorted((copy / "data").glob("samples-*")) if pq.read_table(file))
+    table = pq.read_table(file).to_pylist()
+    spec = json.loads(table[0]["spec_1"])
+    spec["camera"]["position"][0] += 0.5
+    table[0]["spec_1"] = json.dumps(spec)
+    pq.write_table(pa.Table.from_pylist(table, schema=pq.read_schema(file)), file)
+
+    (line,) = verify.check_specs(open_dataset(str(copy)))
+
+    assert line.startswith(f"sample {table[0]['sample_id']}: its scenes do not differ in ")
+
+
+def test_killed_twice_and_run_by_two_workers_it_has_the_same_bytes(
+    dataset: Path, tmp_path: Path
+) -> None:
+    """First the whole run is killed, and when it goes on, one of its renderers."""
+    output = tmp_path / "out"
+    first = start("build", "eq-kubric", *SETTINGS, "--output", output, PYTHONHASHSEED="1")
+    wait_for(lambda: len(finished_work(output, "render")) >= 2)
+    os.killpg(first.pid, signal.SIGKILL)
+    first.communicate()
+    done = finished_work(output, "render")
+    assert 2 <= len(done) < PAIRS
+
+    second = start("build", "eq-kubric", *SETTINGS, "--output", output, "--workers", "2")
+    wait_for(lambda: second.poll() is not None or renderers(second.pid) != [])
+    wait_for(lambda: second.poll() is not None or finished_work(output, "render") != done)
+    killed = renderers(second.pid)[:1]
+    for process in killed:
+        os.kill(process, signal.SIGKILL)
+    out, err = second.communicate()
+
+    assert second.returncode == 0, out + err
+    assert killed
+    assert dataset_bytes(output) == dataset_bytes(dataset)
+    again = finished_work(output, "render")
+    assert {name: again[name] for name in done} == done
+
+
+def renderers(session: int) -> list[int]:
+    return [process for process, command in processes(session) if "render_child" in command]
+
+
+def test_one_sample_built_alone_has_the_same_row(dataset: Path, tmp_path: Path) -> None:
+    name = ids(dataset)[-1]
+    arguments = [*SETTINGS, "--only", name, "--output", str(tmp_path / "out")]
+
+    assert eq_kubric.main(arguments) == 0
+
+    (row,) = rows(tmp_path / "out", "samples")
+    assert row == next(row for row in rows(dataset, "samples") if row["sample_id"] == name)
+
+
+def test_with_other_gates_nothing_is_rendered_again(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scores stay with the rendering, and a limit only compares them."""
+    shutil.copytree(dataset / "_work", tmp_path / "out" / "_work")
+    (tmp_path / "out" / "_work" / "identity.json").unlink()
+    monkeypatch.setattr(SceneRenderer, "render", None)
+
+    arguments = [*SETTINGS, "--min-visible-area", "1", "--output", str(tmp_path / "out")]
+    assert eq_kubric.main(arguments) == 0
+
+    assert books(tmp_path / "out")["renders"][1] == 0
+    assert {row["reason"] for row in rows(tmp_path / "out", "rejects")} == {"too_few_pixels"}
+
+
+def test_a_sample_or_share_that_is_not_in_the_plan_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for wrong in (["--only", "eq-kubric/counting/000002"], ["--limit", "0"]):
+        with pytest.raises(SystemExit) as left:
+            eq_kubric.main([*SETTINGS, *wrong, "--output", str(tmp_path / "out")])
+        assert left.value.code == 2
+    assert "the plan has no sample 'eq-kubric/counting/000002'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_assets_that_are_not_the_pinned_ones_are_refused_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest = json.loads(Path(BUILTIN_MANIFEST).read_text())
+    manifest["data_dir"] = str(Path(BUILTIN_MANIFEST).parent / manifest.get("data_dir", ""))
+    for number, asset in enumerate(manifest["assets"].values()):
+        asset["sha256"] = f"{number:064}"
+    (tmp_path / "assets.json").write_text(json.dumps(manifest))
+    monkeypatch.setenv("EQFORGE_CACHE", str(tmp_path / "cache"))
+
+    named = ["--assets", str(tmp_path / "assets.json"), "--output", str(tmp_path / "out")]
+    with pytest.raises(SystemExit) as left:
+        eq_kubric.main([*SETTINGS, *named])
+
+    assert left.value.code == 2
+    assert "is not the pinned archive" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_graphics_card_that_is_not_there_is_refused_before_any_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where Cycles finds a card there is nothing to refuse."""
+    with contextlib.suppress(SystemExit):
+        eq_kubric.main([*SETTINGS, "--device", "gpu", "--output", str(tmp_path / "out")])
+
+    is_refused = "Cycles finds no graphics card" in capsys.readouterr().err
+    assert is_refused != (tmp_path / "out").exists()
+
+
+def test_a_plan_estimates_time_and_storage_from_two_pairs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert plan_command(eq_kubric.PIPELINE, ["--pairs", "9", *SETTINGS[2:]]) == 0
+
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["pairs", "9"] in lines
+    (pilot,) = [words for words in lines if words[:1] == ["pilot:"]]
+    assert pilot[1:3] == ["2", "pairs"]
+    (forecast,) = [" ".join(words) for words in lines if words[:1] == ["all:"]]
+    assert forecast.endswith("MB of images")
+
+
+def test_paper_mode_has_no_gates() -> None:
+    settings = eq_kubric.defaults("paper")["settings"]
+
+    assert settings.scenes == OFF
+    assert not settings.distinct_captions
+
+
+def test_without_the_extra_the_error_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(kubric_import, "PACKAGES", ("no_such_package",))
+    with pytest.raises(SystemExit) as left:
+        eq_kubric.main([*SETTINGS, "--output", str(tmp_path / "out")])
+
+    assert left.value.code == 2
+    assert "eqforge[render]" in capsys.readouterr().err

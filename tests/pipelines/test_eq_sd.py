@@ -1,0 +1,417 @@
+"""Eq-SD end to end, drawn by a tiny Stable Diffusion with random weights: everything but beauty."""
+
+import io
+import json
+import os
+import shutil
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from eqforge import verify
+from eqforge.demo import SMALL_DRAWINGS
+from eqforge.generators.diffusion.generate import PairGenerator
+from eqforge.generators.diffusion.prompts import draw_counts, prompt_pair
+from eqforge.generators.diffusion.records import PairImages, PairRequest
+from eqforge.generators.diffusion.vocabulary import BUILT_IN, load_vocabulary
+from eqforge.pipelines import eq_sd
+from eqforge.pipelines.planning import plan_command
+from eqforge.schemas.identity import sha256_hex
+from eqforge.transforms import diffuse
+from tests.builds import (
+    books,
+    dataset_bytes,
+    finished_work,
+    ids,
+    processes,
+    reasons,
+    rejected,
+    rows,
+    start,
+    wait_for,
+)
+from tests.tiny_models import save_blip
+
+pytest.importorskip("torch")
+pytest.importorskip("diffusers")
+
+PAIRS = 20
+# So strongly guided, the tiny model hears its prompts after two steps.
+QUICK = ["--model", "tiny", "--steps", "2", "--guidance-scale", "50", "--cpu-threads", "1"]
+OPEN = ["--min-changed-area", "None", "--max-changed-area", "None", "--min-background-ssim", "None"]
+WHOLE = ["--pairs", str(PAIRS), *QUICK, "--samples-per-file", "10", "--images-per-file", "20"]
+FEW = ["--object-pairs", "2", "--scene-pairs", "2", "--attribute-pairs", "2", *QUICK]
+
+
+def build(output: Path, *arguments: str) -> Path:
+    assert eq_sd.main([*arguments, "--output", str(output)]) == 0
+    return output
+
+
+def refuse(output: Path, *arguments: str) -> int:
+    """Returns the exit status of a build that does not come to its end."""
+    with pytest.raises(SystemExit) as left:
+        build(output, *arguments)
+    assert isinstance(left.value.code, int)
+    return left.value.code
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty pairs, made in one go in this process."""
+    return build(tmp_path_factory.mktemp("eq-sd") / "whole", *WHOLE)
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two pairs of each kind without any filter."""
+    return build(tmp_path_factory.mktemp("eq-sd") / "few", *FEW, *OPEN)
+
+
+def manifest(output: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((output / "dataset.json").read_text())
+    return found
+
+
+# --- what a dataset holds
+
+
+def test_twenty_pairs_end_to_end(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = books(whole)
+    assert found["drawings"] == (PAIRS, PAIRS, 0)
+    assert found["images"] == (2 * PAIRS, 2 * PAIRS, 0)
+    candidates, kept, refused = found["pairs"]
+    assert (candidates, kept) == (PAIRS, len(ids(whole)))
+    assert set(ids(whole)).isdisjoint(row["candidate_id"] for row in rows(whole, "rejects"))
+    assert refused == len(rows(whole, "rejects"))
+    counts = draw_counts(PAIRS, 0)
+    assert kept > PAIRS / 2
+    names = [*ids(whole), *(row["candidate_id"] for row in rows(whole, "rejects"))]
+    assert Counter(name.split("/")[1] for name in names) == {
+        "object": counts.object,
+        "scene": counts.scene,
+        "attribute": counts.attribute,
+    }
+    assert verify.main([str(whole)]) == 0, capsys.readouterr().out
+
+
+def test_a_row_is_the_pair_of_prompts_that_its_id_names(whole: Path) -> None:
+    images = {row["image_id"]: row for row in rows(whole, "images")}
+    for row in rows(whole, "samples"):
+        _, kind, number = row["sample_id"].split("/")
+        pair = prompt_pair(load_vocabulary(), kind, int(number), 0, "english")
+        assert (row["caption_0"], row["caption_1"]) == pair.captions
+        assert (row["kind"], row["change"]) == (pair.kind, pair.change)
+        assert row["source_id"] == f"{pair.group}/{pair.thing}"
+        assert json.loads(row["spec_1"])["prompt"] == pair.prompts[1]
+        generation = row["generation"]
+        assert (generation["model"], generation["seed"]) == ("tiny", pair.seed)
+        assert (generation["device"], generation["generator"]) == ("cpu", "diffusers")
+        assert row["mask_0_id"] is None
+        for side in "01":
+            image = images[row[f"image_{side}_id"]]
+            assert sha256_hex(image["image"]["bytes"]) == image["image_id"]
+            with Image.open(io.BytesIO(image["image"]["bytes"])) as picture:
+                assert (picture.format, picture.size) == ("PNG", (64, 64))
+
+
+def test_the_manifest_says_what_the_pictures_depend_on_and_no_folder(
+    whole: Path, tmp_path: Path
+) -> None:
+    found = manifest(whole)
+    assert found["inputs"] == [
+        {"name": "vocabulary.json", "sha256": sha256_hex(BUILT_IN.read_bytes())}
+    ]
+    assert {"torch", "diffusers", "transformers"} <= set(found["versions"])
+    assert found["config"]["diffusion"]["model"] == "tiny"
+    assert "local_files_only" not in found["config"]["diffusion"]
+    assert any("random weights" in text for text in found["warnings"])
+    assert any("same kind of device" in text for text in found["warnings"])
+    assert str(whole.parent) not in json.dumps(found)
+    assert "random weights" in (whole / "README.md").read_text()
+
+
+def test_a_model_in_a_folder_is_named_by_its_last_part(tmp_path: Path) -> None:
+    folder = tiny(tmp_path / "models" / "mine")
+    output = build(tmp_path / "out", "--pairs", "1", *QUICK, *OPEN, "--model", str(folder))
+    found = manifest(output)
+    assert found["config"]["diffusion"]["model"] == "mine"
+    assert str(tmp_path) not in json.dumps(found)
+    assert not any("random weights" in text for text in found["warnings"])
+    (row,) = rows(output, "samples")
+    assert row["generation"]["model"] == "mine"
+    assert row["generation"]["revision"].startswith("sha256:")
+
+
+def tiny(folder: Path, **arguments: Any) -> Path:
+    from eqforge.generators.diffusion.tiny import make_tiny_pipeline
+
+    return make_tiny_pipeline(folder, **arguments)
+
+
+def test_paper_mode_writes_published_captions_and_filters_nothing(tmp_path: Path) -> None:
+    output = build(tmp_path, "--mode", "paper", "--pairs", "2", *QUICK)
+    assert books(output)["pairs"] == (2, 2, 0)
+    for row in rows(output, "samples"):
+        _, kind, number = row["sample_id"].split("/")
+        pair = prompt_pair(load_vocabulary(), kind, int(number), 0, "published", additions=True)
+        assert (row["caption_0"], row["caption_1"]) == pair.captions
+        parameters = json.loads(row["generation"]["parameters"])
+        assert parameters["scheduler"] == "PNDMScheduler"
+        assert parameters["control"]["alignment"] == "published"
+        assert parameters["control"]["blend"] is None
+
+
+def test_the_demo_keeps_a_pair_of_each_kind(tmp_path: Path) -> None:
+    output = build(tmp_path, *SMALL_DRAWINGS)
+    assert [row["kind"] for row in rows(output, "samples")] == ["attribute", "object", "scene"]
+
+
+def test_ones_own_vocabulary_is_used_and_named(tmp_path: Path) -> None:
+    words = {
+        "styles": ["a drawing"],
+        "published": {},
+        "families": {"hats": {"position": "after", "values": ["in a hat", "in a hood"]}},
+        "groups": [
+            {
+                "name": "children",
+                "objects": ["a girl", "a boy"],
+                "places": [],
+                "conditions": [],
+                "attributes": ["hats"],
+            }
+        ],
+    }
+    file = tmp_path / "words.json"
+    file.write_text(json.dumps(words))
+    asked = ["--vocabulary", str(file), "--object-pairs", "1", *QUICK, *OPEN]
+    output = build(tmp_path / "out", *asked)
+    (row,) = rows(output, "samples")
+    assert {row["caption_0"], row["caption_1"]} == {"A drawing of a girl.", "A drawing of a boy."}
+    assert manifest(output)["inputs"][0]["name"] == "words.json"
+
+    assert refuse(tmp_path / "other", *asked[:2], "--object-pairs", "2", *QUICK) == 2
+
+
+# --- the same bytes, and nothing lost
+
+
+def test_two_workers_and_another_hash_seed_give_the_same_bytes(few: Path, tmp_path: Path) -> None:
+    arguments = [*FEW, *OPEN, "--output", tmp_path, "--workers", "2"]
+    with start("build", "eq-sd", *arguments, PYTHONHASHSEED="4711") as run:
+        _, err = run.communicate(timeout=500)
+    assert run.returncode == 0, err
+    assert "\n*** The pictures come from a tiny model" in err
+    assert dataset_bytes(tmp_path) == dataset_bytes(few)
+
+
+def test_killed_and_started_again_it_draws_only_what_is_missing(
+    few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out"
+    with start("build", "eq-sd", *FEW, *OPEN, "--output", output) as run:
+        wait_for(lambda: len(finished_work(output, "draw")) >= 2, timeout_s=300)
+        os.killpg(run.pid, signal.SIGKILL)
+    wait_for(lambda: not list(processes(run.pid)))
+    assert not (output / "dataset.json").exists()
+    before = finished_work(output, "draw")
+    drawn = count_drawings(monkeypatch)
+
+    build(output, *FEW, *OPEN)
+
+    assert dataset_bytes(output) == dataset_bytes(few)
+    assert before.items() <= finished_work(output, "draw").items()
+    assert len(drawn) == 6 - len(before)
+
+
+def count_drawings(monkeypatch: pytest.MonkeyPatch) -> list[PairRequest]:
+    drawn: list[PairRequest] = []
+    generate = PairGenerator.generate
+
+    def counted(self: PairGenerator, request: PairRequest) -> PairImages:
+        drawn.append(request)
+        return generate(self, request)
+
+    monkeypatch.setattr(PairGenerator, "generate", counted)
+    return drawn
+
+
+def test_one_pair_alone_is_the_same_as_in_the_whole(few: Path, tmp_path: Path) -> None:
+    expected = rows(few, "samples")[-1]
+    output = build(tmp_path, *FEW, *OPEN, "--only", expected["sample_id"])
+    assert rows(output, "samples") == [expected]
+    assert len(rows(output, "images")) == 2
+
+
+# --- every gate fires where it should
+
+
+@pytest.fixture(scope="module")
+def judged(few: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the few pairs, to be judged again and again."""
+    return Path(shutil.copytree(few, tmp_path_factory.mktemp("eq-sd") / "judged"))
+
+
+def judge(output: Path, *arguments: str) -> Path:
+    """The same drawings with other filters; nothing is drawn again."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(PairGenerator, "generate", None)
+        return build(output, *FEW, *OPEN, "--overwrite", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("settings", "stage", "expected"),
+    [
+        (["--min-changed-area", "0.9"], "pairs", {"change_too_small": 6}),
+        (["--max-changed-area", "0.0001"], "pairs", {"change_too_large": 4}),
+        (["--min-background-ssim", "0.999"], "pairs", {"background_changed": 4}),
+        (
+            ["--min-background-ssim", "0.999", "--scenes-keep-background"],
+            "pairs",
+            {"background_changed": 6},
+        ),
+        (["--min-luminance", "200"], "images", {"black_image": 12}),
+        (["--min-contrast", "100"], "images", {"constant_image": 12}),
+    ],
+)
+def test_a_limit_that_no_pair_keeps_refuses_the_kinds_it_is_for(
+    judged: Path, settings: list[str], stage: str, expected: dict[str, int]
+) -> None:
+    """Scenes are held to the limits on how much may change only where that is asked for."""
+    output = judge(judged, *settings)
+    assert reasons(output, stage) == expected
+    left = books(output)["pairs"][1]
+    assert left == (0 if stage == "images" else 6 - sum(expected.values()))
+    if left > 0:
+        assert {row["kind"] for row in rows(output, "samples")} == {"scene"}
+
+
+def test_faces_are_looked_for_only_if_asked(judged: Path) -> None:
+    asked = judge(judged, "--face-policy", "either")
+    names = {score["name"] for row in rows(asked, "images") for score in row["scores"]}
+    assert {"face_dlib_hog", "face_opencv_haar"} <= names
+    plain = judge(judged, "--face-policy", "off")
+    names = {score["name"] for row in rows(plain, "images") for score in row["scores"]}
+    assert not any(name.startswith("face") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        (("0", "1"), {}),
+        (("0.99", "1"), {"own_caption_mismatch": 6}),
+        (("0", "0.01"), {"crossed_caption_match": 6}),
+    ],
+)
+def test_an_oracle_judges_captions_and_pictures(
+    judged: Path, blip: Path, limits: tuple[str, str], expected: dict[str, int]
+) -> None:
+    """A BLIP of random weights finds every caption about as likely as not."""
+    low, high = limits
+    asked = ["--oracle", f"blip-itm:{blip}", "--oracle-min", low, "--oracle-max", high]
+    output = judge(judged, *asked)
+    assert reasons(output, "pairs") == expected
+    assert str(blip.parent) not in json.dumps(manifest(output))
+    names = [f"oracle_1_c{caption}_i{image}" for image in (0, 1) for caption in (0, 1)]
+    for row in rows(output, "samples"):
+        scores = {score["name"]: score["value"] for score in row["scores"]}
+        assert all(0.01 < scores[name] < 0.99 for name in names)
+
+
+@pytest.fixture(scope="module")
+def blip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_blip(tmp_path_factory.mktemp("oracle") / "blip")
+
+
+def test_the_manifest_warns_of_a_judge_that_is_evaluated(judged: Path, blip: Path) -> None:
+    limits = ["--oracle-min", "0", "--oracle-max", "1"]
+    output = judge(judged, "--oracle", f"blip-itm:{blip}", *limits, "--evaluated-families", "blip")
+    assert any("is evaluated on this dataset" in text for text in manifest(output)["warnings"])
+
+
+def test_an_edit_that_may_change_nothing_gives_the_same_image_twice(tmp_path: Path) -> None:
+    asked = ["--attribute-pairs", "2", *QUICK, "--blend-threshold", "1"]
+    output = build(tmp_path, *asked)
+    assert books(output)["pairs"] == (2, 0, 2)
+    assert reasons(output, "pairs") == {"same_image": 2}
+
+
+def test_the_models_own_checker_is_heard(tmp_path: Path) -> None:
+    folder = tiny(tmp_path / "prudish", flag_above=-1.0)
+    output = build(tmp_path / "out", "--pairs", "2", *QUICK, "--model", str(folder))
+    assert books(output) == {"drawings": (2, 0, 2), "images": (0, 0, 0), "pairs": (0, 0, 0)}
+    assert reasons(output, "drawings") == {"safety_checker": 2}
+    assert verify.main([str(output)]) == 0
+
+
+def test_a_pair_on_which_the_generator_fails_is_one_reject(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generate, failures = PairGenerator.generate, iter([ValueError("not a number")])
+
+    def fail_once(self: PairGenerator, request: PairRequest) -> PairImages:
+        for failure in failures:
+            raise failure
+        return generate(self, request)
+
+    monkeypatch.setattr(PairGenerator, "generate", fail_once)
+    output = build(tmp_path, "--pairs", "3", *QUICK, *OPEN, "--max-error-rate", "0.5")
+    assert books(output)["drawings"] == (3, 2, 1)
+    assert len(rejected(output, "error:ValueError")) == 1
+
+
+# --- what is said before any work
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--device", "cuda:0", "--workers", "2"], "every worker would load the model onto cuda:0"),
+        (["--pairs", "2", "--scene-pairs", "1"], "--pairs: give the number of all pairs, or"),
+        (["--pairs", "-1"], "-1 pairs: expected 0 or more"),
+        (["--object-pairs", "99999"], "pairs that change the object, not 99,999"),
+        (["--pairs", "2", "--only", "eq-sd/object/999999"], "no sample 'eq-sd/object/999999'"),
+        (["--pairs", "0"], "the settings leave nothing to build"),
+        (["--cross-replace", "2"], "--cross-replace 2.0: expected 0 to 1"),
+        (["--vocabulary", "none.json"], "none.json"),
+    ],
+)
+def test_a_wrong_setting_is_one_message_and_leaves_no_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert refuse(tmp_path / "out", *QUICK, *arguments) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_that_is_not_there_is_one_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = str(tmp_path / "none")
+    assert refuse(tmp_path / "out", "--pairs", "1", *QUICK, "--model", missing) == 2
+    assert "is not a folder" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_counts_without_a_model_and_with_pilots_tells_the_time(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(diffuse, "_load", None)
+        assert plan_command(eq_sd.PIPELINE, ["--pairs", "1513"]) == 0
+    out = capsys.readouterr().out
+    counts = draw_counts(1_513, 0)
+    table = [line.split() for line in out.splitlines()]
+    assert ["pairs", "1,513"] in table
+    assert ["with", "another", "object", str(counts.object)] in table
+
+    assert plan_command(eq_sd.PIPELINE, ["--pairs", "1513", *QUICK, "--pilot", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "pilot: 1 pairs in " in out
+    assert "all: about " in out

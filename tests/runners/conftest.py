@@ -1,0 +1,15 @@
+"""Engines that several tests of this folder share: they take long to start."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.runners.tiers import Cluster, check_flink, need, running_cluster
+
+
+@pytest.fixture(scope="session")
+def flink_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A JobManager and two TaskManagers."""
+    need("flink-cluster", check_flink)
+    with running_cluster(tmp_path_factory.mktemp("flink") / "cluster") as cluster:
+        yield cluster

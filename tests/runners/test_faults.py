@@ -1,0 +1,135 @@
+"""Parts of a build on Flink are killed: nothing is lost, and nothing finished is done again."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from eqforge.generators.demo.workspace import Workspace
+from eqforge.transforms.engines.job_server import lost_capacity
+from eqforge.transforms.runners import pipeline_options
+from tests.builds import dataset_bytes, finished_work, processes, start, wait_for
+from tests.runners.tiers import Cluster
+
+VIDEOS = 16
+TIMEOUT_S = 900
+pytestmark = pytest.mark.timeout(2 * TIMEOUT_S)
+
+
+@pytest.fixture(scope="module")
+def command(demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """A build of many copies of a clip: long enough to be killed in its middle."""
+    folder = tmp_path_factory.mktemp("faults")
+    lines = [json.loads(line) for line in demo_workspace.captions.read_text().splitlines()]
+    tour = [line for line in lines if line["video"] == "own/tour.mkv"]
+    with open(folder / "captions.jsonl", "w") as captions:
+        for number in range(VIDEOS):
+            shutil.copy(demo_workspace.videos / "own" / "tour.mkv", folder / f"{number}.mkv")
+            captions.writelines(
+                json.dumps(line | {"video": f"{number}.mkv"}) + "\n" for line in tour
+            )
+    inputs = ["--captions", str(folder / "captions.jsonl"), "--videos", str(folder)]
+    return ["build", "eq-video", *inputs, "--mode", "paper", "--face-policy", "off"]
+
+
+@pytest.fixture(scope="module")
+def expected(command: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    output = tmp_path_factory.mktemp("faults") / "reference"
+    end(start(*command, "--output", output))
+    return dataset_bytes(output)
+
+
+def begin(command: list[str], output: Path, cluster: Cluster) -> "subprocess.Popen[str]":
+    """Starts a build on a cluster; returns once it has finished some videos."""
+    runner = ["--", "--runner=FlinkRunner", f"--flink_master={cluster.master}"]
+    run = start(*command, "--output", output, *runner)
+    wait_for(lambda: len(finished_work(output, "extract")) >= 2 or run.poll() is not None, 600)
+    return run
+
+
+def end(run: "subprocess.Popen[str]", status: int = 0) -> str:
+    """Waits for the end of a build; returns what it said."""
+    _, err = run.communicate(timeout=TIMEOUT_S)
+    assert run.returncode == status, err
+    return err
+
+
+def redone(before: dict[str, int], output: Path) -> list[str]:
+    """The videos that were finished before and have been taken apart again since."""
+    after = finished_work(output, "extract")
+    return [name for name, written in before.items() if after[name] != written]
+
+
+def job_states(cluster: Cluster) -> list[str]:
+    """The states of the cluster's jobs, the last begun first."""
+    with urllib.request.urlopen(f"http://{cluster.master}/v1/jobs/overview") as answer:
+        jobs = json.load(answer)["jobs"]
+    return [job["state"] for job in sorted(jobs, key=lambda job: -job["start-time"])]
+
+
+def test_a_killed_worker_is_started_again(
+    command: list[str], expected: dict[str, bytes], flink_cluster: Cluster, tmp_path: Path
+) -> None:
+    run = begin(command, tmp_path, flink_cluster)
+    before = finished_work(tmp_path, "extract")
+
+    os.kill(flink_cluster.workers()[0], signal.SIGKILL)
+
+    end(run)
+    assert dataset_bytes(tmp_path) == expected
+    assert redone(before, tmp_path) == []
+
+
+def test_a_job_goes_on_when_a_killed_task_manager_is_replaced(
+    command: list[str], expected: dict[str, bytes], flink_cluster: Cluster, tmp_path: Path
+) -> None:
+    """Without the replacement the job would end; the message then says what is missing."""
+    options = pipeline_options(
+        ["--runner=FlinkRunner", f"--flink_master={flink_cluster.master}"], workers=1
+    )
+    run = begin(command, tmp_path, flink_cluster)
+    before = finished_work(tmp_path, "extract")
+
+    os.kill(flink_cluster.processes("taskmanager")[0], signal.SIGKILL)
+
+    wait_for(lambda: lost_capacity(options) is not None, 120)
+    assert "has 1 slots left of the 2 that the job needs" in str(lost_capacity(options))
+    flink_cluster.up()
+    assert lost_capacity(options) is None
+    end(run)
+    assert dataset_bytes(tmp_path) == expected
+    assert redone(before, tmp_path) == []
+
+
+def test_what_a_killed_build_left_running_ends_with_it_or_by_the_next_one(
+    command: list[str], expected: dict[str, bytes], flink_cluster: Cluster, tmp_path: Path
+) -> None:
+    run = begin(command, tmp_path, flink_cluster)
+    before = finished_work(tmp_path, "extract")
+
+    run.kill()
+
+    run.communicate(timeout=60)
+    wait_for(lambda: not list(processes(run.pid)), 60)  # the job server among them
+    end(begin(command, tmp_path, flink_cluster))
+    assert sorted(job_states(flink_cluster)[:2]) == ["CANCELED", "FINISHED"]
+    assert dataset_bytes(tmp_path) == expected
+    assert redone(before, tmp_path) == []
+
+
+def test_ctrl_c_ends_the_job_on_the_cluster(
+    command: list[str], flink_cluster: Cluster, tmp_path: Path
+) -> None:
+    run = begin(command, tmp_path, flink_cluster)
+
+    run.send_signal(signal.SIGINT)
+
+    err = end(run, status=130)
+    assert "interrupted; the same command goes on where this one stopped" in err
+    assert "Traceback" not in err
+    assert job_states(flink_cluster)[0] == "CANCELED"

@@ -1,0 +1,149 @@
+"""Every runner writes the same dataset: the same ids, the same bytes, the same books.
+
+The one to compare with is made by the local runner in one process. Where EQFORGE_RUNNERS asks for a
+tier, as `make runners` does, a tier that cannot start fails; else it is skipped.
+"""
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from eqforge.generators.demo.workspace import Workspace
+from eqforge.generators.scenes import kubric_import
+from tests.builds import books, dataset_bytes, ids, start
+from tests.runners.tiers import check_flink, check_prism, need, need_packages, worker_pool
+
+LOCAL = "in-memory"
+TIMEOUT_S = 900
+
+Request = pytest.FixtureRequest
+
+
+# --- the tiers: each gives the arguments that a user would
+
+
+@contextlib.contextmanager
+def processes(request: Request, folder: Path) -> Iterator[list[str]]:
+    yield ["--workers", "2"]
+
+
+@contextlib.contextmanager
+def portable(request: Request, folder: Path) -> Iterator[list[str]]:
+    """Over gRPC, with workers in processes of their own."""
+    with worker_pool(folder) as address:
+        environment = ["--environment_type=EXTERNAL", f"--environment_config={address}"]
+        yield ["--", "--runner=PortableRunner", "--job_endpoint=embed", *environment]
+
+
+@contextlib.contextmanager
+def prism(request: Request, folder: Path) -> Iterator[list[str]]:
+    need("prism", check_prism)
+    yield ["--", "--runner=PrismRunner"]
+
+
+@contextlib.contextmanager
+def flink_embedded(request: Request, folder: Path) -> Iterator[list[str]]:
+    need("flink-embedded", check_flink)
+    two = ["--parallelism=2", "--sdk_worker_parallelism=2"]
+    yield ["--", "--runner=FlinkRunner", "--flink_master=[local]", *two]
+
+
+@contextlib.contextmanager
+def flink_cluster(request: Request, folder: Path) -> Iterator[list[str]]:
+    cluster = request.getfixturevalue("flink_cluster")
+    yield ["--", "--runner=FlinkRunner", f"--flink_master={cluster.master}"]
+
+
+TIERS: dict[str, Callable[[Request, Path], contextlib.AbstractContextManager[list[str]]]] = {
+    "processes": processes,
+    "portable": portable,
+    "prism": prism,
+    "flink-embedded": flink_embedded,
+    "flink-cluster": flink_cluster,
+}
+
+
+# --- the datasets: each as small as one can be that has every part
+
+
+def youcook2(workspace: Workspace, folder: Path) -> list[str]:
+    """Decoding in a child process, both face detectors, missing and cut-off videos."""
+    inputs = ["--annotations", str(workspace.youcook2), "--videos", str(workspace.videos)]
+    return ["eq-youcook2", *inputs, "--samples-per-file", "4", "--images-per-file", "4"]
+
+
+def texts(workspace: Workspace, folder: Path) -> list[str]:
+    """Four batches of captions, some without a word that can be edited."""
+    nouns, places = ("dog", "cat", "man", "zzz"), ("sofa", "table", "bench", "qqq", "bed")
+    captions = (
+        f"A {noun} number {n} and a red {other} on a {place}."
+        for n in range(10)
+        for noun in nouns
+        for other in nouns
+        for place in places
+    )
+    lines = [
+        json.dumps({"image": f"{n // 5}.jpg", "caption": caption, "id": f"c{n}"})
+        for n, caption in enumerate(captions)
+    ]
+    path = folder / "captions.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    return ["training-captions", "--captions", str(path), "--samples-per-file", "500"]
+
+
+def scenes(workspace: Workspace, folder: Path) -> list[str]:
+    """Blender in a child process."""
+    need_packages("render", kubric_import.PACKAGES)
+    return ["eq-kubric", "--pairs", "3", "--resolution", "64", "--samples", "2"]
+
+
+def drawings(workspace: Workspace, folder: Path) -> list[str]:
+    """A diffusion model with random weights."""
+    need_packages("models", ["torch", "diffusers", "transformers"])
+    model = ["--model", "tiny", "--steps", "2", "--guidance-scale", "50", "--cpu-threads", "1"]
+    pairs = ["--object-pairs", "2", "--scene-pairs", "1", "--attribute-pairs", "1"]
+    return ["eq-sd", *pairs, *model, "--samples-per-file", "2", "--images-per-file", "2"]
+
+
+DATASETS: dict[str, Callable[[Workspace, Path], list[str]]] = {
+    "youcook2": youcook2,
+    "texts": texts,
+    "scenes": scenes,
+    "drawings": drawings,
+}
+
+
+def build(command: list[str], output: Path, arguments: list[str]) -> Path:
+    """Builds as a user would, in a process of its own."""
+    with start("build", *command, "--output", output, *arguments) as run:
+        _, err = run.communicate(timeout=TIMEOUT_S)
+    assert run.returncode == 0, err
+    assert "Traceback" not in err
+    return output
+
+
+@pytest.fixture(scope="module", params=DATASETS)
+def reference(
+    request: Request, demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[list[str], Path]:
+    """A dataset's command, and the dataset made in one process."""
+    folder = tmp_path_factory.mktemp(str(request.param))
+    command = DATASETS[request.param](demo_workspace, folder)
+    return command, build(command, folder / LOCAL, [])
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.timeout(TIMEOUT_S + 300)
+def test_every_runner_writes_the_same_dataset(
+    reference: tuple[list[str], Path], tier: str, request: Request, tmp_path: Path
+) -> None:
+    command, expected = reference
+    with TIERS[tier](request, tmp_path) as arguments:
+        output = build(command, tmp_path / "out", arguments)
+
+    assert ids(output) == ids(expected) != []
+    assert books(output) == books(expected)
+    assert dataset_bytes(output) == dataset_bytes(expected)

@@ -1,0 +1,173 @@
+"""What a build adds to Beam's arguments for an engine beyond this process."""
+
+import http.server
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from apache_beam.options.pipeline_options import (
+    DebugOptions,
+    FlinkRunnerOptions,
+    JobServerOptions,
+    PipelineOptions,
+    PortableOptions,
+)
+
+from eqforge.schemas.errors import InputError
+from eqforge.transforms.engines import flink_cluster
+from eqforge.transforms.engines.defaults import BOOT, with_defaults, worker_process
+
+OWN_JAR = ["--flink_job_server_jar=/own.jar", "--flink_version=2.2"]
+
+
+def options(runner: str, *beam_args: str) -> PipelineOptions:
+    return PipelineOptions(with_defaults(runner, beam_args))
+
+
+def test_a_build_on_flink_has_workers_jar_options_of_java_and_all_cores() -> None:
+    found = options("FlinkRunner", *OWN_JAR)
+
+    portable = found.view_as(PortableOptions)
+    assert portable.environment_type == "PROCESS"
+    process = json.loads(portable.environment_config)
+    assert process["command"] == str(Path(sys.executable).with_name(BOOT))
+    assert process["env"]["EQFORGE_FOLDER"] == os.getcwd()
+    assert json.loads(process["env"]["EQFORGE_VERSIONS"])["python"] == sys.version.split()[0]
+    java = found.view_as(JobServerOptions).job_server_jvm_properties
+    assert "-Xmx1g" in java
+    assert "--add-opens=java.base/java.util=ALL-UNNAMED" in java
+    cores = len(os.sched_getaffinity(0))
+    assert found.view_as(FlinkRunnerOptions).parallelism == cores
+    assert portable.sdk_worker_parallelism == str(cores)
+    experiments = found.view_as(DebugOptions).experiments
+    assert experiments == ["disable_logging_submission_environment"]
+
+
+def test_what_the_user_says_stays_as_it_is() -> None:
+    said = {
+        "parallelism": "3",
+        "sdk_worker_parallelism": "5",
+        "environment_cache_millis": "7",
+        "job_server_timeout": "9",
+        "environment_type": "LOOPBACK",
+    }
+    given = [f"--{name}={value}" for name, value in said.items()]
+    java = "--job_server_jvm_properties=-Xmx3g"
+
+    found = options("FlinkRunner", *OWN_JAR, *given, java, "--experiments=mine")
+
+    values = found.get_all_options()
+    assert {name: str(values[name]) for name in said} == said
+    assert values["environment_config"] is None
+    assert (values["flink_job_server_jar"], values["flink_version"]) == ("/own.jar", "2.2")
+    assert values["job_server_jvm_properties"][-1] == "-Xmx3g"  # Java takes the last one
+    assert "mine" in values["experiments"]
+
+
+@pytest.mark.parametrize("args", [[], ["--environment_config", '{"command": "/other"}']])
+def test_workers_of_the_user_s_own_are_left_alone(args: Sequence[str]) -> None:
+    found = options("PortableRunner", "--environment_type=PROCESS", *args)
+    config = json.loads(found.view_as(PortableOptions).environment_config)
+    assert config["command"].endswith("/other" if args else BOOT)
+
+
+def test_runs_on_job_servers_are_not_cut_off_after_five_minutes() -> None:
+    found = options("PortableRunner", "--job_endpoint=embed").view_as(PortableOptions)
+    assert found.job_server_timeout > 30 * 24 * 3600
+
+
+@pytest.mark.parametrize("runner", ["FnApiRunner", "SparkRunner"])
+def test_other_runners_get_nothing(runner: str) -> None:
+    assert with_defaults(runner, ["--a=1"]) == ["--a=1"]
+
+
+@pytest.mark.parametrize(("runner", "part"), [("FlinkRunner", "flink"), ("PrismRunner", "prism")])
+def test_a_missing_part_is_named_with_the_command_that_brings_it(
+    runner: str, part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EQFORGE_CACHE", str(tmp_path))
+    with pytest.raises(InputError, match=rf"is not on this machine: run `eqforge setup {part}`"):
+        with_defaults(runner, [])
+
+
+def test_without_java_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match=r"^java is not on this machine: install Java 11 or 17"):
+        with_defaults("FlinkRunner", OWN_JAR)
+    other = f"--job_server_java_launcher={sys.executable}"
+    assert with_defaults("FlinkRunner", [*OWN_JAR, other])
+
+
+def test_variables_of_eqforge_reach_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQFORGE_CACHE", "/some/cache")
+    assert json.loads(worker_process())["env"]["EQFORGE_CACHE"] == "/some/cache"
+
+
+# --- a cluster, of which only what it answers is there: tests/runners has real ones
+
+
+@pytest.fixture
+def answers() -> dict[str, object]:
+    return {"/v1/overview": {"flink-version": "1.19.3", "taskmanagers": 2, "slots-total": 6}}
+
+
+@pytest.fixture
+def master(answers: dict[str, object]) -> Iterator[str]:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps(answers.get(self.path)).encode()
+            self.send_response(200 if self.path in answers else 404)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    with http.server.ThreadingHTTPServer(("localhost", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"localhost:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_job_takes_every_slot_of_a_cluster(master: str) -> None:
+    found = options("FlinkRunner", *OWN_JAR, "--flink_master", master)
+    assert found.view_as(FlinkRunnerOptions).parallelism == 6
+    assert found.view_as(PortableOptions).sdk_worker_parallelism == "3"
+
+
+def test_a_cluster_of_another_version_needs_another_job_server(
+    master: str, answers: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers["/v1/overview"] = {"flink-version": "2.2.1", "taskmanagers": 1, "slots-total": 1}
+    (tmp_path / "jar").touch()
+    monkeypatch.setattr(
+        "eqforge.transforms.engines.defaults.job_server_jar", lambda: tmp_path / "jar"
+    )
+    with pytest.raises(InputError, match=r"runs Flink 2\.2\.1, and the job server is for 1\.19"):
+        with_defaults("FlinkRunner", ["--flink_master", master])
+    assert with_defaults("FlinkRunner", ["--flink_master", master, *OWN_JAR])
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"flink-version": "1.19.3", "taskmanagers": 0, "slots-total": 0}, "has no TaskManager"),
+        ({"something": "else"}, "no Flink cluster answers there"),
+        (None, "no Flink cluster answers there"),
+    ],
+)
+def test_what_is_no_working_cluster_is_refused(
+    master: str, answers: dict[str, object], body: object, message: str
+) -> None:
+    answers["/v1/overview"] = body
+    with pytest.raises(InputError, match=message):
+        flink_cluster.overview(master)
+
+
+def test_no_cluster_at_all_is_refused_with_the_command_that_starts_one() -> None:
+    with pytest.raises(InputError, match=r"Connection refused.*`deploy/flink/cluster up`"):
+        flink_cluster.overview("localhost:1")

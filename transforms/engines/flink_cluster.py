@@ -1,0 +1,96 @@
+"""What is asked of a running Flink cluster, through its REST interface."""
+
+import contextlib
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from eqforge.schemas.errors import InputError
+
+TIMEOUT_S = 20
+_ENDED = ("FINISHED", "CANCELED", "FAILED")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Overview:
+    """What a cluster has to offer.
+
+    Attributes:
+      version: of Flink, such as 1.19.3.
+      task_managers: how many there are, at least one.
+      slots: how many tasks run at once in all of them.
+    """
+
+    version: str
+    task_managers: int
+    slots: int
+
+
+def is_embedded(master: str) -> bool:
+    """Tells whether `--flink_master` asks for a cluster inside the job server."""
+    return master.strip() in ("[local]", "[auto]")
+
+
+def overview(master: str) -> Overview:
+    """Returns what a cluster has to offer.
+
+    Args:
+      master: as in `--flink_master`, a host and port or a URL.
+
+    Raises:
+      InputError: no cluster answers there, or it has no TaskManager.
+    """
+    try:
+        found = _ask(master, "overview")
+        known = Overview(
+            version=found["flink-version"],
+            task_managers=found["taskmanagers"],
+            slots=found["slots-total"],
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"--flink_master {master}: no Flink cluster answers there ({error}); "
+            "`deploy/flink/cluster up` starts one"
+        ) from error
+    if not known.slots:
+        raise InputError(f"--flink_master {master}: the cluster has no TaskManager")
+    return known
+
+
+def cancel_jobs(master: str, name: str, timeout_s: float = 60.0) -> int:
+    """Ends the jobs of a name that have not ended, and waits until they have.
+
+    Returns:
+      How many there were.
+
+    Raises:
+      OSError: the cluster does not answer.
+      TimeoutError: a job does not end.
+    """
+    jobs = list(_unended(master, name))
+    for job in jobs:
+        with contextlib.suppress(urllib.error.HTTPError):  # it has ended in the meantime
+            _ask(master, f"jobs/{job}?mode=cancel", method="PATCH")
+    deadline = time.monotonic() + timeout_s
+    while any(_unended(master, name)):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{master}: the job {name} does not end")
+        time.sleep(0.2)
+    return len(jobs)
+
+
+def _unended(master: str, name: str) -> Iterator[str]:
+    for job in _ask(master, "jobs/overview")["jobs"]:
+        if job["name"] == name and job["state"] not in _ENDED:
+            yield job["jid"]
+
+
+def _ask(master: str, what: str, method: str = "GET") -> Any:
+    root = master if "://" in master else f"http://{master}"
+    request = urllib.request.Request(f"{root.rstrip('/')}/v1/{what}", method=method)
+    with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+        return json.loads(answer.read() or "{}")

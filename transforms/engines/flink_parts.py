@@ -1,0 +1,198 @@
+"""The parts of Flink: Beam's job server by Maven, and a cluster out of two PyPI packages.
+
+They lie in eqforge's cache; only `eqforge setup flink` fetches anything. The job server is that of
+an older Beam than the Python one: see docs/scaling.md, where the choice is measured.
+"""
+
+import re
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from eqforge.schemas import storage
+from eqforge.schemas.cache import cache_folder
+from eqforge.schemas.errors import InputError
+from eqforge.transforms.engines.install import check_digest, installing, run_tool
+
+BEAM_JAVA = "2.62.0"
+FLINK_SERIES = "1.19"
+FLINK = "1.19.3"
+_LOCK = Path(__file__).parent / "data" / "flink_job_server.txt"
+_MAIN_CLASS = "org.apache.beam.runners.flink.FlinkJobServerDriver"
+_MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+# apache-flink holds the scripts and the configuration, apache-flink-libraries the jars.
+_SCRIPTS_SHA256 = "ff572c6ffa3867c21b8a455aefb50c53c91973fd0408df594ca26cb0a7bebc77"
+_JARS_SHA256 = "4a58e3a1fb7d83340bc96b6c080624c6d792d69fae5d294b96224775204a9c60"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Jar:
+    """A jar of the job server as the lock names it."""
+
+    group: str
+    name: str
+    version: str
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        """The name Maven gives the file."""
+        return f"{self.name}-{self.version}.jar"
+
+
+def job_server_folder() -> Path:
+    """Returns where the job server lies once it has been fetched."""
+    return cache_folder() / "flink" / f"job-server-{BEAM_JAVA}-flink-{FLINK_SERIES}"
+
+
+def cluster_folder() -> Path:
+    """Returns where Flink lies once it has been fetched: its FLINK_HOME."""
+    return cache_folder() / "flink" / f"flink-{FLINK}"
+
+
+def job_server_jar() -> Path:
+    """Returns the job server's jar.
+
+    Raises:
+      InputError: it has not been fetched.
+    """
+    jar = job_server_folder() / "job-server.jar"
+    if not jar.is_file():
+        raise InputError(
+            f"Beam's job server for Flink {FLINK_SERIES} is not on this machine: run `eqforge "
+            "setup flink`, or name your own by --flink_job_server_jar and its --flink_version"
+        )
+    return jar
+
+
+def setup_flink(report: Callable[[str], None]) -> str:
+    """Makes Flink available to this user; returns what lies where, a line for each part.
+
+    What is there already, and whole, is kept. Java itself has to be on the machine.
+
+    Args:
+      report: is told what is being done, a line at a time.
+
+    Raises:
+      InputError: Maven or pip is missing, could not fetch something, or what came is not what
+        eqforge was tested with.
+    """
+    if not _is_whole_job_server():
+        report(f"fetching Beam's job server {BEAM_JAVA} for Flink {FLINK_SERIES} by Maven, 160 MB")
+        _fetch_job_server()
+    if not (cluster_folder() / "bin" / "jobmanager.sh").is_file():
+        report(f"fetching Flink {FLINK} by pip, 230 MB")
+        _fetch_cluster()
+    return f"job server  {job_server_jar()}\nFLINK_HOME  {cluster_folder()}"
+
+
+def locked_jars() -> tuple[Jar, ...]:
+    """Returns the jars of the job server."""
+    pattern = re.compile(r"(\S+):(\S+):(\S+) ([0-9a-f]{64})")
+    found = map(pattern.fullmatch, _LOCK.read_text(encoding="utf-8").splitlines())
+    return tuple(
+        Jar(group=match[1], name=match[2], version=match[3], sha256=match[4])
+        for match in found
+        if match
+    )
+
+
+def _is_whole_job_server() -> bool:
+    folder = job_server_folder()
+    return (folder / "job-server.jar").is_file() and all(
+        (path := folder / "lib" / jar.file_name).is_file()
+        and storage.digest(str(path))[1] == jar.sha256
+        for jar in locked_jars()
+    )
+
+
+def _fetch_job_server() -> None:
+    jars = locked_jars()
+    with installing(job_server_folder()) as new:
+        (new / "pom.xml").write_text(_pom(jars), encoding="utf-8")
+        run_tool(
+            *("mvn", "--batch-mode", "--quiet", _MAVEN_COPY, f"-DoutputDirectory={new / 'lib'}"),
+            folder=new,
+            needs="Maven (Debian's package maven)",
+        )
+        for jar in jars:
+            check_digest(new / "lib" / jar.file_name, jar.sha256)
+        _write_main_jar(new / "job-server.jar", [f"lib/{jar.file_name}" for jar in jars])
+
+
+def _pom(jars: tuple[Jar, ...]) -> str:
+    """Returns a project that needs exactly these jars; none brings others along."""
+    every = "<exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>"
+    needs = "\n".join(
+        f"<dependency><groupId>{jar.group}</groupId><artifactId>{jar.name}</artifactId>"
+        f"<version>{jar.version}</version><exclusions>{every}</exclusions></dependency>"
+        for jar in jars
+    )
+    return (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>\n'
+        "<groupId>eqforge</groupId><artifactId>job-server</artifactId><version>1</version>\n"
+        f"<dependencies>\n{needs}\n</dependencies></project>\n"
+    )
+
+
+def _write_main_jar(path: Path, class_path: list[str]) -> None:
+    """Writes a jar that `java -jar` runs and that only names the jars beside it."""
+    lines = ["Manifest-Version: 1.0", f"Main-Class: {_MAIN_CLASS}"]
+    lines += _folded(f"Class-Path: {' '.join(class_path)}")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("META-INF/MANIFEST.MF", "\r\n".join([*lines, "", ""]))
+
+
+def _folded(line: str) -> Iterator[str]:
+    """Yields a manifest's line in pieces: none may be longer than 72 bytes."""
+    yield line[:70]
+    for start in range(70, len(line), 69):
+        yield f" {line[start : start + 69]}"
+
+
+def _fetch_cluster() -> None:
+    with installing(cluster_folder()) as new, tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        # The scripts are the same in the packages of all machines.
+        binary = ("--only-binary=:all:", "--platform=manylinux2014_x86_64", "--python-version=3.11")
+        _pip_download(folder, f"apache-flink=={FLINK}", *binary)
+        _pip_download(folder, f"apache-flink-libraries=={FLINK}")
+        (scripts,), (jars,) = folder.glob("apache_flink-*.whl"), folder.glob("*.tar.gz")
+        check_digest(scripts, _SCRIPTS_SHA256)
+        check_digest(jars, _JARS_SHA256)
+        _unpack_jars(jars, new)
+        _unpack_scripts(scripts, new)
+
+
+def _pip_download(folder: Path, requirement: str, *options: str) -> None:
+    run_tool(
+        *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", "."),
+        *(*options, requirement),
+        folder=folder,
+        needs="pip",
+    )
+
+
+def _unpack_jars(archive: Path, home: Path) -> None:
+    """Unpacks the folder `deps` of the source package: lib, plugins, licences."""
+    with tarfile.open(archive) as source:
+        for member in source:
+            _, _, name = member.name.partition("/")
+            if member.isfile() and name.startswith(("deps/", "LICENSE", "NOTICE")):
+                member.name = name.removeprefix("deps/")
+                source.extract(member, home, filter="data")
+
+
+def _unpack_scripts(archive: Path, home: Path) -> None:
+    """Unpacks the folders `bin` and `conf` of the wheel."""
+    with zipfile.ZipFile(archive) as source:
+        for name in source.namelist():
+            if name.startswith(("pyflink/bin/", "pyflink/conf/")) and not name.endswith("/"):
+                target = home / name.removeprefix("pyflink/")
+                target.parent.mkdir(exist_ok=True)
+                target.write_bytes(source.read(name))
+                target.chmod(0o755 if target.parent.name == "bin" else 0o644)

@@ -1,0 +1,63 @@
+"""Puts programs that no Python package brings into eqforge's cache, whole or not at all."""
+
+import contextlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from eqforge.schemas import storage
+from eqforge.schemas.errors import InputError
+
+
+@contextlib.contextmanager
+def installing(folder: Path) -> Iterator[Path]:
+    """Gives an empty folder that takes the place of `folder` when the body ends without an error.
+
+    Whoever looks at `folder` meanwhile sees what was there before, or nothing.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".") as scratch:
+        new = Path(scratch) / "new"
+        new.mkdir()
+        yield new
+        if folder.exists():
+            folder.rename(Path(scratch) / "old")
+        new.rename(folder)
+
+
+def run_tool(*command: str, folder: Path, needs: str, **environment: str) -> None:
+    """Runs a program that fetches or builds something.
+
+    Args:
+      command: the program and its arguments.
+      folder: its working directory.
+      needs: where the program comes from, for whoever has not got it.
+      environment: variables it gets beside this process's own.
+
+    Raises:
+      InputError: the program is not on this machine, or failed.
+    """
+    if shutil.which(command[0]) is None:
+        raise InputError(f"{command[0]} is not on this machine: install {needs}")
+    variables = [f"{name}={value}" for name, value in environment.items()]
+    done = subprocess.run(
+        ["env", *variables, *command], cwd=folder, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        said = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        errors = [line for line in said if "error" in line.lower()]
+        why = " / ".join((errors or said)[:2])
+        raise InputError(f"`{' '.join(command[:4])} ...` failed: {why}")
+
+
+def check_digest(path: Path, sha256: str) -> None:
+    """Checks what was fetched.
+
+    Raises:
+      InputError: it is not what eqforge was tested with.
+    """
+    found = storage.digest(str(path))[1]
+    if found != sha256:
+        raise InputError(f"{path.name}: its SHA-256 is {found}, expected {sha256}; it is not used")

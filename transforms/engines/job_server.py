@@ -1,0 +1,198 @@
+"""The job server of a runner beyond this process: started for one build, and ended with it."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    GoogleCloudOptions,
+    JobServerOptions,
+    PipelineOptions,
+    PortableOptions,
+    PrismRunnerOptions,
+    StandardOptions,
+)
+from apache_beam.portability.api import beam_job_api_pb2
+from apache_beam.runners.portability.job_server import ExternalJobServer
+
+from eqforge.schemas.errors import BuildError, InputError
+from eqforge.transforms.engines import tied
+from eqforge.transforms.engines.flink_cluster import cancel_jobs, is_embedded, overview
+
+START_TIMEOUT_S = 180.0
+LOG = "EQFORGE_WORKER_LOG"  # known to eqforge-beam-boot
+_LOGGING = (
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+    "-Dorg.slf4j.simpleLogger.log.org.apache.flink=error",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss",
+)
+# Flink's own settings for the embedded cluster; a job that fails is tried again, as on a real one.
+_EMBEDDED = """
+restart-strategy: {type: fixed-delay, fixed-delay: {attempts: 2, delay: 2 s}}
+taskmanager: {memory: {network: {min: 128m, max: 128m}}}
+"""
+
+
+@contextlib.contextmanager
+def served(options: PipelineOptions, log: str) -> Iterator[None]:
+    """Has a job server answer while the body runs, where the runner needs one of its own.
+
+    The options then name it. On a Flink cluster, jobs of the same name that an earlier, killed run
+    left behind are ended first, and what is left of this one when the body fails.
+
+    Args:
+      options: Beam's options; see pipeline_options.
+      log: a file for the server's messages.
+
+    Raises:
+      BuildError: it does not start.
+      InputError: an argument is neither Beam's nor the runner's.
+    """
+    portable = options.view_as(PortableOptions)
+    portable.environment_config = _with_log(portable.environment_config, log)
+    with contextlib.ExitStack() as held:
+        scratch = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="eqforge-jobs-")))
+        port = _free_port()
+        command = None if portable.job_endpoint else _command(options, port, scratch)
+        if command is not None:
+            held.enter_context(_alone_on_cluster(options))
+            held.enter_context(_running(command, port, scratch, log))
+            portable.job_endpoint = f"localhost:{port}"
+            _check_options(options, portable.job_endpoint)
+        yield
+
+
+def _check_options(options: PipelineOptions, endpoint: str) -> None:
+    """Refuses what the runner would drop without a word: a server tells which options it has."""
+    every = options.get_all_options(drop_default=True, retain_unknown_options=True)
+    unknown = every.keys() - options.get_all_options(drop_default=True).keys()
+    if unknown and _is_flink(options):
+        service = ExternalJobServer(endpoint, START_TIMEOUT_S).start()
+        request = beam_job_api_pb2.DescribePipelineOptionsRequest()
+        known = {option.name for option in service.DescribePipelineOptions(request).options}
+        for name in sorted(unknown - known):
+            raise InputError(f"--{name}: no option of Beam or of its Flink runner")
+
+
+def _with_log(config: str | None, log: str) -> str | None:
+    """Returns the settings of worker processes with the file for their messages."""
+    try:
+        settings = json.loads(config or "")
+        return json.dumps(settings | {"env": {LOG: os.path.abspath(log)} | settings["env"]})
+    except (ValueError, TypeError, KeyError):
+        return config  # the user's, and of another kind
+
+
+def lost_capacity(options: PipelineOptions) -> str | None:
+    """Returns what a Flink cluster has lost since the job was sent there; None for nothing."""
+    flink = options.view_as(FlinkRunnerOptions)
+    if not _is_flink(options) or is_embedded(flink.flink_master) or flink.parallelism < 1:
+        return None
+    try:
+        slots = overview(flink.flink_master).slots
+    except InputError as error:
+        return str(error)
+    if slots >= flink.parallelism:
+        return None
+    return (
+        f"the cluster at {flink.flink_master} has {slots} slots left of the {flink.parallelism} "
+        "that the job needs: a TaskManager is gone; start it and build again"
+    )
+
+
+def _is_flink(options: PipelineOptions) -> bool:
+    runner: str = options.view_as(StandardOptions).runner or ""
+    return runner.endswith("FlinkRunner")
+
+
+def _command(options: PipelineOptions, port: int, scratch: Path) -> list[str] | None:
+    """Returns the command of the runner's job server; None for a runner without one."""
+    runner = options.view_as(StandardOptions).runner or ""
+    if runner.endswith("PrismRunner"):
+        location = options.view_as(PrismRunnerOptions).prism_location
+        if location is None or not os.path.isfile(location):
+            return None
+        return [location, f"--job_port={port}", "--serve_http=false", "--log_kind=text"]
+    flink = options.view_as(FlinkRunnerOptions)
+    jar = flink.flink_job_server_jar
+    if not _is_flink(options) or flink.flink_submit_uber_jar or not os.path.isfile(jar or ""):
+        return None  # Beam starts one itself
+    server = options.view_as(JobServerOptions)
+    return [
+        *(server.job_server_java_launcher, *_LOGGING, *server.job_server_jvm_properties),
+        *("-jar", jar, "--flink-master", flink.flink_master),
+        *("--artifacts-dir", server.artifacts_dir or str(scratch / "artifacts")),
+        *("--job-host", "localhost", "--job-port", str(port)),
+        *("--artifact-port", str(server.artifact_port), "--expansion-port", "-1"),
+    ]
+
+
+@contextlib.contextmanager
+def _running(command: list[str], port: int, scratch: Path, log: str) -> Iterator[None]:
+    (scratch / "config.yaml").write_text(_EMBEDDED, encoding="utf-8")
+    environment = {"FLINK_CONF_DIR": str(scratch)} | os.environ
+    with open(log, "ab") as output:
+        server = subprocess.Popen(
+            tied.command(command),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            process_group=0,  # Ctrl-C is this process's to handle
+        )
+    try:
+        _wait_for(server, port, log)
+        yield
+    finally:
+        server.terminate()
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _wait_for(server: "subprocess.Popen[bytes]", port: int, log: str) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            raise BuildError(
+                f"the job server ended with exit status {server.returncode} before it was ready; "
+                f"its last words are in {log}"
+            )
+        with contextlib.suppress(OSError), socket.create_connection(("localhost", port), 1):
+            return
+        time.sleep(0.1)
+    raise BuildError(f"the job server was not ready after {START_TIMEOUT_S:g} s (more in {log})")
+
+
+@contextlib.contextmanager
+def _alone_on_cluster(options: PipelineOptions) -> Iterator[None]:
+    """Ends jobs of the build's name on a Flink cluster, before the body and where it fails."""
+    master = options.view_as(FlinkRunnerOptions).flink_master
+    name = options.view_as(GoogleCloudOptions).job_name
+    if not _is_flink(options) or is_embedded(master) or name is None:
+        yield
+        return
+    cancel_jobs(master, name)
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            cancel_jobs(master, name)
+        raise
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        number: int = probe.getsockname()[1]
+        return number
