@@ -1,7 +1,7 @@
 """Measures how plan, pair and write grow with the number of records, in time and in memory.
 
     python benchmarks/scale.py --records 1000 10000 100000 --rounds 3
-    python benchmarks/scale.py --records 1000 10000 100000 1000000 --stages plan write captions
+    python benchmarks/scale.py --records 1000 10000 100000 1000000 --stages plan pair --workers 2
     python benchmarks/scale.py --annotations youcookii_annotations_trainval.json
 
 Records are candidate pairs of YouCook2's shape: videos of eight captioned segments, 28 pairs each.
@@ -12,10 +12,10 @@ retrieval-perturbations, 13 rows for each caption. What is synthetic: the annota
 the frames (random patches on a gradient, 160 x 90, 64 distinct ones) and the captions.
 
 Every stage, size and round runs in a process of its own. Times are seconds of processor time, of
-the process and its children, medians of the rounds; memory is the process's highest resident set.
-The smallest size stands for what every run costs; growth is the exponent n in time ~ records^n of
-what the other sizes take beyond it. Goals: 0.9 to 1.1, and the memory of the largest size within
-1.25 times that of the one before it.
+the process and its workers, medians of the rounds; memory is the highest resident set of any one
+process. The smallest size stands for what every run costs; growth is the exponent n in time ~
+records^n of what the other sizes take beyond it. Goals: 0.9 to 1.1, and the memory of the largest
+size within 1.25 times that of the one before it.
 
 With `--annotations`, the whole plan of YouCook2's real annotations is built end to end with
 synthetic frames of 640 x 360; only decoding and faces are left out.
@@ -208,7 +208,7 @@ def prepare_plan(records: int, folder: Path) -> None:
     make_annotations(folder / "annotations.json", max(1, records // PAIRS_OF_A_VIDEO))
 
 
-def run_plan(_: int, folder: Path) -> None:
+def run_plan(_: int, folder: Path, __: int) -> None:
     """Reads annotations and writes the plan."""
     plan_of(configuration(folder, folder / "annotations.json"), folder)
 
@@ -224,14 +224,14 @@ def prepare_pair(records: int, folder: Path) -> None:
     prepare_plan(records, folder)
     config = configuration(folder, folder / "annotations.json")
     store_frames(config, drawn_frames(config, DISTINCT_FRAMES, 160), scored=True)
-    run_plan(records, folder)
+    plan_of(config, folder)
 
 
-def run_pair(_: int, folder: Path) -> None:
+def run_pair(_: int, folder: Path, workers: int) -> None:
     """Makes the pairs of a plan on the local engine, and lets them go."""
     rules = rules_of(eq_youcook2.NAME, configuration(folder, folder / "annotations.json"))
     files = tuple(sorted(str(path) for path in (folder / "plan").iterdir()))
-    run_local(partial(_wire_pairs, files, rules), folder)
+    run_local(partial(_wire_pairs, files, rules), folder, workers)
     subprocess.run(["rm", "-r", folder / "out" / "_work" / "done" / "measure"], check=True)
 
 
@@ -249,7 +249,7 @@ def prepare_write(records: int, folder: Path) -> None:
         store.put(picture + number.to_bytes(4, "big"), ".jpg")
 
 
-def run_write(records: int, folder: Path) -> None:
+def run_write(records: int, folder: Path, workers: int) -> None:
     """Writes samples, images and rejects on the local engine."""
     store = MediaStore(str(folder / "media"))
     rejects = records // 10
@@ -267,7 +267,7 @@ def run_write(records: int, folder: Path) -> None:
         max_error_rate=0.0,
     )
     books = (PAIRS, (records + rejects, records))
-    run_local(partial(_wire_write, records, store, books, target), folder)
+    run_local(partial(_wire_write, records, store, books, target), folder, workers)
 
 
 def _wire_write(
@@ -358,17 +358,18 @@ def prepare_captions(records: int, folder: Path) -> None:
     make_captions(folder / "captions.jsonl", max(1, records // len(PERTURBATIONS)))
 
 
-def run_captions(_: int, folder: Path) -> None:
+def run_captions(_: int, folder: Path, workers: int) -> None:
     """Builds retrieval-perturbations."""
     config = retrieval_perturbations.Config(
-        captions=folder / "captions.jsonl", run=RunSettings(output=str(folder / "out"))
+        captions=folder / "captions.jsonl",
+        run=RunSettings(output=str(folder / "out"), workers=workers),
     )
     build_dataset(retrieval_perturbations.PIPELINE, config)
 
 
-def run_local(wire: Callable[[beam.Pipeline], None], folder: Path) -> None:
-    """Runs a pipeline on the local engine, in this process."""
-    runners.run(wire, runners.pipeline_options([], 1), str(folder / "log"))
+def run_local(wire: Callable[[beam.Pipeline], None], folder: Path, workers: int) -> None:
+    """Runs a pipeline on the local engine; one worker is this process."""
+    runners.run(wire, runners.pipeline_options([], workers), str(folder / "log"))
 
 
 STAGES = {
@@ -384,7 +385,7 @@ STAGES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a run took: processor and wall-clock seconds, and megabytes at its peak."""
+    """What a run took: processor and wall-clock seconds, megabytes of its largest process."""
 
     cpu_s: float
     wall_s: float
@@ -399,7 +400,8 @@ def measured(run: Callable[[], object]) -> Cost:
     # ru_maxrss would begin with the size of the process that started this one.
     status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     peak = next(line for line in status if line.startswith("VmHWM"))
-    return Cost(cpu_s=_cpu_s() - before, wall_s=wall_s, peak_mb=int(peak.split()[1]) / 1024)
+    largest_kb = max(int(peak.split()[1]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+    return Cost(cpu_s=_cpu_s() - before, wall_s=wall_s, peak_mb=largest_kb / 1024)
 
 
 def _cpu_s() -> float:
@@ -414,13 +416,13 @@ def in_a_process(*arguments: object) -> Any:
     return json.loads(done.stdout or "null")
 
 
-def measure_stage(stage: str, records: int, rounds: int) -> Cost:
+def measure_stage(stage: str, records: int, rounds: int, workers: int) -> Cost:
     """Returns the median cost of a stage at one size."""
     with tempfile.TemporaryDirectory(prefix="eqforge-scale-") as folder:
         in_a_process("--prepare", stage, records, folder)
         runs = []
         for _ in range(rounds):
-            runs.append(Cost(**in_a_process("--measure", stage, records, folder)))
+            runs.append(Cost(**in_a_process("--measure", stage, records, folder, workers)))
             subprocess.run(["rm", "-rf", f"{folder}/out/data", f"{folder}/out/dataset.json"])
     return Cost(**{
         name: statistics.median(getattr(run, name) for run in runs)
@@ -520,18 +522,19 @@ def main() -> None:
     parser.add_argument("--records", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--stages", nargs="+", choices=STAGES, default=list(STAGES))
     parser.add_argument("--rounds", type=int, default=1, help="runs of every size")
+    parser.add_argument("--workers", type=int, default=1, help="local processes; plan has one")
     parser.add_argument("--annotations", type=Path, help="YouCook2's real annotations")
     parser.add_argument("--prepare", nargs=3, help=argparse.SUPPRESS)
-    parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--measure", nargs=4, help=argparse.SUPPRESS)
     parser.add_argument("--youcook2", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.prepare or args.measure:
-        stage, records, folder = args.prepare or args.measure
-        prepare, run = STAGES[stage]
-        if args.prepare:
-            prepare(int(records), Path(folder))
-        else:
-            print(json.dumps(asdict(measured(lambda: run(int(records), Path(folder))))))
+    if args.prepare:
+        stage, records, folder = args.prepare
+        STAGES[stage][0](int(records), Path(folder))
+    elif args.measure:
+        stage, records, folder, workers = args.measure
+        run = partial(STAGES[stage][1], int(records), Path(folder), int(workers))
+        print(json.dumps(asdict(measured(run))))
     elif args.youcook2:
         what, folder = args.youcook2
         if what == "prepare":
@@ -546,7 +549,7 @@ def main() -> None:
     else:
         print(HEADER)
         for stage in args.stages:
-            costs = {n: measure_stage(stage, n, args.rounds) for n in args.records}
+            costs = {n: measure_stage(stage, n, args.rounds, args.workers) for n in args.records}
             print("\n".join(report(stage, costs)), flush=True)
 
 
