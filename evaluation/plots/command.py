@@ -24,10 +24,22 @@ from eqforge.evaluation.plots.tables import (
 )
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.evaluation.tables.report import Rules
+from eqforge.evaluation.tables.settings import refuse_unread
 from eqforge.schemas.dataset import open_dataset
 from eqforge.schemas.errors import EqforgeError, InputError
 
 Kind = Literal["equivariance", "minimality", "drops", "lambdas", "pareto"]
+_ALWAYS = ("kind", "inputs", "output", "labels", "title")
+_BINNED = ("metric", "measure", "bins", "ties", "allow_missing", "seed", "resamples")
+READ: dict[str, tuple[str, ...]] = {
+    "equivariance": ("allow_missing",),
+    "minimality": _BINNED,
+    "drops": ("metric",),
+    "lambdas": ("metric", "subset"),
+    "pareto": (),
+}
+"""The settings that each kind of plot depends on."""
+
 _METRICS = {"minimality": "group", "drops": "drop t2i rsum", "lambdas": "n = 1"}
 
 
@@ -71,13 +83,14 @@ class PlotSettings:
     """For minimality: what a tie counts."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Leave samples out that have no score; otherwise one missing score is an error."""
+    """For equivariance and minimality: leave samples out that have no score; otherwise one missing
+    score is an error."""
 
     seed: int = 0
-    """Seed of the bootstrap."""
+    """For minimality: seed of the bootstrap."""
 
     resamples: int = RESAMPLES
-    """How often the bootstrap draws."""
+    """For minimality: how often the bootstrap draws."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -103,6 +116,7 @@ def plot_command(settings: PlotSettings) -> None:
       EqforgeError: the input cannot be drawn, or matplotlib is not installed.
     """
     check_output(settings.output)
+    refuse_unread(settings, (*_ALWAYS, *READ[settings.kind]), f"the plot of {settings.kind}")
     if not settings.inputs or settings.bins < 1 or settings.resamples < 1:
         raise InputError("expected inputs, and --bins and --resamples of at least 1")
     if settings.seed < 0:

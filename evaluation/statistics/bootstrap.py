@@ -17,6 +17,12 @@ Seed: TypeAlias = int | Sequence[int]
 
 RESAMPLES = 1000
 LEVEL = 0.95
+
+ENOUGH_CLUSTERS = 20
+"""Below it percentile intervals are too narrow: of evenly spread values those of 3, 5, 10 and 20
+clusters hold the mean in 75, 85, 91 and 93 of 100 samples; see tests/evaluation/statistics.
+"""
+
 # Clusters that are alike are drawn by their number, in a time that does not depend on how many
 # they are; above this many different ones drawing them one by one is faster.
 _ALIKE = 2_000

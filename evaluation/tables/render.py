@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from eqforge.evaluation.metrics.ties import TIE_RULES
+from eqforge.evaluation.statistics.bootstrap import ENOUGH_CLUSTERS
 from eqforge.evaluation.statistics.comparison import Comparison
 from eqforge.evaluation.tables.report import Measure, ModelComparison, Report, models_of
 
@@ -199,10 +200,13 @@ def _method(report: Report) -> list[str]:
     rules = report.rules
     if rules is None:
         return ["n = scored + missing."]
-    return [
+    drawn = [
         f"Ties, {rules.ties}: {TIE_RULES[rules.ties]}. Intervals hold 95 %, by a bootstrap of",
         f"clusters (seed {rules.seed}, {rules.resamples:,} resamples). n = scored + missing.",
     ]
+    if any(1 < measure.clusters < ENOUGH_CLUSTERS for measure in report.measures):
+        drawn.append(f"Intervals of fewer than {ENOUGH_CLUSTERS} clusters come out too narrow.")
+    return drawn
 
 
 def _paper_rows(report: Report) -> list[list[str]]:

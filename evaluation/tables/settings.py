@@ -1,8 +1,9 @@
 """The settings of `eqforge metrics`, and which of them each table depends on."""
 
+from collections.abc import Container
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -121,8 +122,21 @@ class MetricsSettings:
         Raises:
           InputError: something is.
         """
-        for field in fields(self):
-            unread = field.name not in (*_ALWAYS, *READ[table])
-            if unread and getattr(self, field.name) != field.default:
-                flag = f"--{field.name.replace('_', '-')}"
-                raise InputError(f"{flag}: the table of {table} does not depend on it")
+        refuse_unread(self, (*_ALWAYS, *READ[table]), f"the table of {table}")
+
+
+def refuse_unread(settings: Any, read: Container[str], what: str) -> None:
+    """Checks that nothing is set that does not matter.
+
+    Args:
+      settings: of a command, a dataclass.
+      read: the names of those that matter.
+      what: what does not depend on the others, for the message.
+
+    Raises:
+      InputError: something is set that is not in `read`.
+    """
+    for field in fields(settings):
+        if field.name not in read and getattr(settings, field.name) != field.default:
+            flag = f"--{field.name.replace('_', '-')}"
+            raise InputError(f"{flag}: {what} does not depend on it")

@@ -224,6 +224,9 @@ def test_different_quantities_are_not_drawn_together(dataset: Path, tmp_path: Pa
         (["lambdas", "M", "--metric", "text", "--output", "x.svg"], "names? a lambda|lambda"),
         (["drops", "D/dataset.json", "--output", "x.svg"], "metrics.json"),
         (["pareto", "M", "--output", "x.svg"], "eqforge pareto"),
+        (["pareto", "M", "--bins", "3", "--output", "x.svg"], "--bins: the plot of pareto"),
+        (["drops", "M", "--seed", "1", "--output", "x.svg"], "--seed: the plot of drops"),
+        (["equivariance", "D", "S", "--subset", "a", "--output", "x.svg"], "--subset: the plot of"),
         (["minimality", "D", "S", "--seed", "-1", "--output", "x.svg"], "--seed of at least 0"),
     ],
 )

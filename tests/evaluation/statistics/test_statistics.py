@@ -5,7 +5,11 @@ import numpy as np
 import pytest
 
 from eqforge.evaluation.statistics.averages import EQBEN_SIZES, domains, eqben_average, macro, micro
-from eqforge.evaluation.statistics.bootstrap import percentile_interval, resample_means
+from eqforge.evaluation.statistics.bootstrap import (
+    ENOUGH_CLUSTERS,
+    percentile_interval,
+    resample_means,
+)
 from eqforge.evaluation.statistics.comparison import compare_paired, exchange_test
 
 RN50 = {  # EqBen, table 3, CLIP (RN-50), per cent; its average stands as 33.28
@@ -57,6 +61,25 @@ def test_intervals_over_clusters_cover_the_truth_as_often_as_they_say() -> None:
         alone += low <= 0.4 <= high
     assert 0.88 <= covered / 200 <= 0.99
     assert alone / 200 < 0.8, "drawn one by one, samples of one cluster make intervals too narrow"
+
+
+@pytest.mark.parametrize(("clusters", "low", "high"), [(3, 0.70, 0.80), (5, 0.80, 0.89)])
+def test_intervals_of_few_clusters_cover_it_less_often(
+    clusters: int, low: float, high: float
+) -> None:
+    assert clusters < ENOUGH_CLUSTERS
+    assert low < _covered(clusters) < high
+
+
+def test_intervals_of_enough_clusters_cover_it_as_often_as_they_say() -> None:
+    assert 0.91 < _covered(ENOUGH_CLUSTERS) < 0.97
+
+
+def _covered(clusters: int, rounds: int = 1_000) -> float:
+    """Returns how often an interval of evenly spread values holds their mean."""
+    rng = np.random.default_rng(0)
+    drawn = (resample_means(rng.random(clusters), seed=n).interval() for n in range(rounds))
+    return float(np.mean([low <= 0.5 <= high for low, high in drawn]))
 
 
 def test_the_order_of_rows_changes_nothing_to_the_last_bit() -> None:
