@@ -59,7 +59,7 @@ from eqforge.transforms.extract import extract_frames
 from eqforge.transforms.faces import FaceSettings
 from eqforge.transforms.judge import score_images
 from eqforge.transforms.media import MediaStore
-from eqforge.transforms.plan import PlanFiles, ReadPlan, read_plan_file, write_plan
+from eqforge.transforms.plan import PlanFiles, ReadPlan, read_plan, write_plan
 from eqforge.transforms.tables import files_for, images_table, rejects_table, samples_table
 from eqforge.transforms.video_pairs import MakeVideoPairs, VideoPairRules
 
@@ -476,9 +476,7 @@ def build_youcook2(annotations: Path, folder: Path) -> dict[str, float]:
     plan_cost = measured(lambda: plan_of(config, folder))
     cost = measured(lambda: build_dataset(eq_youcook2.PIPELINE, config))
     plan = plan_of(config, folder)
-    largest = max(
-        len(clip.pairs) for url in plan.files for clip in read_plan_file(Clip, url)
-    )  # fmt: skip
+    largest = max(len(clip.pairs) for clip in read_plan(Clip, plan.files))
     manifest = load_manifest(config.run.output)
     return {
         "candidates": plan.counts["candidate pairs"],

@@ -197,9 +197,6 @@ def _run_pipeline(
         print(describe(pipeline.name, plan), file=sys.stderr)
         with locked(run.output):
             check_output(run, header)  # another run may have finished in the meantime
-            if not placement.is_dry(options):
-                claim_output(run.output, header)
-                storage.delete(storage.join(run.output, FILE_NAME))
             folder = storage.join(run.output, WORK, "plan", fingerprint(identity(header))[:16])
             target = Target(
                 config=config,
@@ -207,9 +204,16 @@ def _run_pipeline(
                 dataset=_dataset_target(pipeline, config, header, plan),
                 notes=_notes(run.output, scratch),
             )
+
+            def wire(root: beam.Pipeline) -> None:
+                # The engine is ready: until now a dataset that was finished here stays as it was.
+                if not placement.is_dry(options):
+                    claim_output(run.output, header)
+                    storage.delete(storage.join(run.output, FILE_NAME))
+                pipeline.build(root, target)
+
             with progress.watch(target.notes, dict.fromkeys(pipeline.steps, plan.records)):
-                log = _worker_log(run.output)
-                runners.run(lambda root: pipeline.build(root, target), options, log, run.output)
+                runners.run(wire, options, _worker_log(run.output), run.output)
 
 
 def header_of(pipeline: Pipeline[Configured], config: Configured) -> Manifest:
@@ -232,7 +236,8 @@ def _notes(output: str, scratch: str) -> str:
 def _worker_log(output: str) -> str:
     if storage.is_local(output):
         return storage.join(output, WORK, "workers.log")
-    return os.path.join(tempfile.gettempdir(), "eqforge-workers.log")
+    name = f"eqforge-{os.getuid()}-{fingerprint(output)[:16]}.log"
+    return os.path.join(tempfile.gettempdir(), name)
 
 
 def _dataset_target(

@@ -42,7 +42,7 @@ from eqforge.transforms.generated import (
 from eqforge.transforms.judge import ImageFilters
 from eqforge.transforms.minimality import GateSettings
 from eqforge.transforms.oracle import OracleSettings, oracle_warnings, prepare_oracle
-from eqforge.transforms.plan import PlanFiles, ReadPlan, read_plan_file
+from eqforge.transforms.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.quality import QualitySettings
 from eqforge.transforms.render import (
     RENDERED,
@@ -173,7 +173,7 @@ def confirm(config: Config, plan: PlanFiles) -> None:
 
 
 def _pairs(plan: PlanFiles) -> Iterator[ScenePair]:
-    planned = (each for url in plan.files for each in read_plan_file(PlannedPair, url))
+    planned = read_plan(PlannedPair, plan.files)
     return (each.pair for each in planned if each.pair is not None)
 
 

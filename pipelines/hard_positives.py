@@ -21,6 +21,7 @@ from eqforge.pipelines.driver import build_command
 from eqforge.pipelines.settings import DatasetConfig
 from eqforge.pipelines.text import (
     check_images,
+    confirm_images,
     image_folder,
     media_root,
     select_images,
@@ -36,7 +37,7 @@ from eqforge.transforms.caption_edits import EditRules
 from eqforge.transforms.hard_positives import HardPositiveRules, MakeHardPositives
 from eqforge.transforms.image_texts import FoilRecord, ImageTexts, Text, TextsBatch
 from eqforge.transforms.perturb import tagger_of
-from eqforge.transforms.plan import PlanFiles
+from eqforge.transforms.plan import PlanFiles, read_plan
 from eqforge.transforms.tables import files_for
 from eqforge.transforms.text_tables import media_tables, text_table
 from eqforge.transforms.write import Table
@@ -159,6 +160,12 @@ def check(config: Config) -> None:
         open_wordnet()
 
 
+def confirm(config: Config, plan: PlanFiles) -> None:
+    """Checks that the images of a plan can be found; see `confirm_images`."""
+    batches = read_plan(TextsBatch, plan.files)
+    confirm_images(config.images, (texts.image for batch in batches for texts in batch.images))
+
+
 def measure(batch: TextsBatch) -> dict[str, int]:
     """Returns what a batch adds to the counts of a plan."""
     records = sum(len(texts.records) for texts in batch.images)
@@ -180,6 +187,7 @@ PIPELINE = text_pipeline(
     config=Config,
     inputs=inputs,
     check=check,
+    confirm=confirm,
     plan=plan,
     batch=TextsBatch,
     measure=measure,

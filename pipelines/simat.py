@@ -24,10 +24,10 @@ from eqforge.generators.simat.vocabulary import clean_name, clean_predicate, loa
 from eqforge.pipelines.driver import Pipeline, Target, build_command
 from eqforge.pipelines.header import WORK
 from eqforge.pipelines.settings import DatasetConfig, Mode, selection_of
-from eqforge.pipelines.text import check_images, media_root
+from eqforge.pipelines.text import check_images, confirm_images, media_root
 from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.frames import FrameSettings, MissedVideo
+from eqforge.schemas.frames import FrameSettings
 from eqforge.schemas.simat import (
     Region,
     Triplet,
@@ -45,10 +45,9 @@ from eqforge.schemas.visual_genome import (
 )
 from eqforge.transforms import simat, simat_plan
 from eqforge.transforms.dataset import WriteDataset
-from eqforge.transforms.frames.locate import resolve_video
 from eqforge.transforms.media import MediaStore
 from eqforge.transforms.oracle import OracleSettings, oracle_warnings, prepare_oracle, specs_of
-from eqforge.transforms.plan import PlanFiles, ReadPlan, read_plan_file
+from eqforge.transforms.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.simat import MakeSimat
 from eqforge.transforms.simat_crops import Cutter
 from eqforge.transforms.simat_image import SimatRules
@@ -244,24 +243,10 @@ def check(config: Config) -> None:
 
 
 def confirm(config: Config, plan: PlanFiles) -> None:
-    """Checks that the folder of images is the right one.
-
-    Raises:
-      InputError: none of the plan's images is in it; a folder that is not mounted looks so.
-    """
-    if config.images is None:
-        return
-    images = (each for url in plan.files for each in read_plan_file(PlannedImage, url))
+    """Checks that the images of a plan can be found; see `confirm_images`."""
+    images = read_plan(PlannedImage, plan.files)
     names = (name for image in images if image.regions for name in image.paths)
-    root, example = str(config.images), None
-    for name in names:
-        example = name if example is None else example
-        if not isinstance(resolve_video(root, name), MissedVideo):
-            return
-    if example is not None:
-        raise InputError(
-            f"--images {root}: none of the plan's images is there; expected files such as {example}"
-        )
+    confirm_images(config.images, names)
 
 
 def warnings(config: Config) -> Iterator[str]:

@@ -14,10 +14,12 @@ from eqforge.pipelines.settings import DatasetConfig, Mode, RunSettings, selecti
 from eqforge.schemas import storage
 from eqforge.schemas.caption_sources import CaptionRecord, Source
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.frames import MissedVideo
 from eqforge.schemas.identity import is_sampled
 from eqforge.transforms.dataset import WriteDataset
+from eqforge.transforms.frames.locate import resolve_video
 from eqforge.transforms.images import ImageFolder
-from eqforge.transforms.plan import PlanFiles, ReadPlan
+from eqforge.transforms.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.text_tables import split_work
 from eqforge.transforms.text_work import CAPTIONS, CaptionBatch, Text
 from eqforge.transforms.write import Table
@@ -32,6 +34,7 @@ def text_pipeline(
     config: type[Configured],
     inputs: Callable[[Configured], Iterable[Path]],
     check: Callable[[Configured], None],
+    confirm: Callable[[Configured, PlanFiles], None],
     plan: Callable[[Configured], Iterator[Any]],
     batch: type,
     measure: Callable[[Any], dict[str, int]],
@@ -43,10 +46,12 @@ def text_pipeline(
     """Returns the pipeline of a dataset made of texts.
 
     Args:
-      name: see Pipeline; so are `config`, `inputs`, `check`, `plan`, `measure` and `tables`.
+      name: see Pipeline; so are `config`, `inputs`, `check`, `confirm`, `plan`, `measure` and
+        `tables`.
       config: as there.
       inputs: as there.
       check: as there.
+      confirm: as there.
       plan: as there.
       batch: the type of the plan's records.
       measure: as there.
@@ -72,6 +77,7 @@ def text_pipeline(
         defaults=_no_defaults,
         inputs=inputs,
         check=check,
+        confirm=confirm,
         plan=plan,
         measure=measure,
         build=build,
@@ -115,6 +121,37 @@ def check_images(images: Path | None) -> None:
     """
     if images is not None and not images.is_dir():
         raise InputError(f"--images {images}: no such folder")
+
+
+def confirm_images(images: Path | None, names: Iterable[str]) -> None:
+    """Checks that the folder of images is the right one, where one is named.
+
+    Args:
+      images: the folder.
+      names: the images that are asked for; read until one of them is there.
+
+    Raises:
+      InputError: none of them is in it; a folder that is not mounted looks so.
+    """
+    if images is None:
+        return
+    example = None
+    for name in names:
+        found = resolve_video(str(images), name)
+        if not isinstance(found, MissedVideo) or found.reason != "video_missing":
+            return
+        example = name if example is None else example
+    if example is not None:
+        raise InputError(
+            f"--images {images}: none of the plan's images is there; expected files such as "
+            f"{example}"
+        )
+
+
+def confirm_captions(config: CaptionDataset, plan: PlanFiles) -> None:
+    """Checks that the images of a plan's captions can be found; see `confirm_images`."""
+    batches = read_plan(CaptionBatch, plan.files)
+    confirm_images(config.images, (text.image for batch in batches for text in batch.captions))
 
 
 def image_folder(images: Path | None, run: RunSettings) -> ImageFolder | None:

@@ -22,7 +22,7 @@ from eqforge.transforms.media import MediaStore
 from eqforge.transforms.opencv import import_cv2
 from eqforge.transforms.oracle import oracle_warnings, prepare_oracle
 from eqforge.transforms.pair import PairFilters
-from eqforge.transforms.plan import PlanFiles, read_plan_file, select
+from eqforge.transforms.plan import PlanFiles, read_plan, select
 from eqforge.transforms.tables import (
     REJECTS_PER_FILE,
     files_for,
@@ -112,7 +112,7 @@ def confirm(config: VideoDataset, plan: PlanFiles) -> None:
     Raises:
       InputError: none of the plan's videos is in it; a folder that is not mounted looks so.
     """
-    clips = (clip for url in plan.files for clip in read_plan_file(Clip, url) if clip.frames)
+    clips = (clip for clip in read_plan(Clip, plan.files) if clip.frames)
     found = (isinstance(resolve_video(str(config.videos), clip.video), str) for clip in clips)
     if plan.counts.get("frames") and not any(found):
         raise InputError(

@@ -19,17 +19,16 @@ from eqforge.pipelines.text import (
     BATCH,
     check_at_least,
     check_images,
+    confirm_images,
     image_folder,
     media_root,
     select_captions,
     text_pipeline,
 )
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.frames import MissedVideo
 from eqforge.schemas.vlue import TASKS, Task, VlueItem, read_answer_list, read_vlue
 from eqforge.schemas.vlue_tables import FINDINGS, TASK_SCHEMAS, VLUE_SAMPLES
-from eqforge.transforms.frames.locate import resolve_video
-from eqforge.transforms.plan import PlanFiles, read_plan_file
+from eqforge.transforms.plan import PlanFiles, read_plan
 from eqforge.transforms.tables import files_for
 from eqforge.transforms.text_tables import media_tables, text_table
 from eqforge.transforms.vlue import ANNOTATIONS, ImportVlue, VlueBatch, VlueRules
@@ -135,22 +134,11 @@ def check(config: Config) -> None:
 
 
 def confirm(config: Config, plan: PlanFiles) -> None:
-    """Checks that the folder of images is the right one.
-
-    Raises:
-      InputError: none of the plan's images is in it; a folder that is not mounted looks so.
-    """
-    if config.images is None:
-        return
-    root, example = str(config.images), None
-    batches = (batch for url in plan.files for batch in read_plan_file(VlueBatch, url))
-    for name in (name for batch in batches for item in batch.items for name in item.images):
-        if not isinstance(resolve_video(root, match_name(root, name)), MissedVideo):
-            return
-        example = name if example is None else example
-    raise InputError(
-        f"--images {root}: none of the plan's images is there; expected files such as {example}"
-    )
+    """Checks that the images of a plan can be found; see `confirm_images`."""
+    root = str(config.images)
+    items = (item for batch in read_plan(VlueBatch, plan.files) for item in batch.items)
+    names = (name for item in items for name in item.images)
+    confirm_images(config.images, (match_name(root, name) for name in names))
 
 
 def measure(batch: VlueBatch) -> dict[str, int]:
@@ -185,6 +173,7 @@ PIPELINE = replace(
         config=Config,
         inputs=inputs,
         check=check,
+        confirm=confirm,
         plan=plan,
         batch=VlueBatch,
         measure=measure,
@@ -193,7 +182,6 @@ PIPELINE = replace(
         stage=ANNOTATIONS,
         step="imported",
     ),
-    confirm=confirm,
     stages=(ANNOTATIONS,),  # an import has no stage of captions before it
 )
 

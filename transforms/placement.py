@@ -45,8 +45,12 @@ class PlacementOptions(PipelineOptions):
 
 def is_dataflow(options: PipelineOptions) -> bool:
     """Tells whether Dataflow runs a job."""
-    runner = options.view_as(StandardOptions).runner or ""
-    return runner.rpartition(".")[2].lower().removesuffix("runner") == "dataflow"
+    return plain_name(options.view_as(StandardOptions).runner or "") == "dataflow"
+
+
+def plain_name(runner: str) -> str:
+    """Returns a runner's name in lower case, without its module and the word Runner."""
+    return runner.rpartition(".")[2].lower().removesuffix("runner")
 
 
 def is_waited_for(options: PipelineOptions) -> bool:

@@ -109,10 +109,11 @@ def copy_plan(plan: PlanFiles, folder: str) -> PlanFiles:
     return replace(plan, files=copies)
 
 
-def read_plan_file(kind: type[T], url: str) -> Iterator[T]:
-    """Yields the records of one file of a plan."""
+def read_plan(kind: type[T], files: Iterable[str]) -> Iterator[T]:
+    """Yields the records of a plan's files, here and not in a worker."""
     decoder = msgspec.json.Decoder(kind)
-    return (decoder.decode(line) for line in storage.read_bytes(url).splitlines())
+    lines = (line for url in files for line in storage.read_bytes(url).splitlines())
+    return map(decoder.decode, lines)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

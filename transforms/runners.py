@@ -24,7 +24,7 @@ from eqforge.schemas.identity import fingerprint
 from eqforge.transforms import watchdog
 from eqforge.transforms.engines.defaults import BOOT, with_defaults
 from eqforge.transforms.engines.job_server import lost_capacity, served
-from eqforge.transforms.placement import is_waited_for
+from eqforge.transforms.placement import is_waited_for, plain_name
 
 # The names under which people ask for the local engine, in Beam's any spelling. Beam's own
 # DirectRunner first tries to download another engine, so it is never started.
@@ -50,9 +50,8 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
     unknown = _unknown(beam_args)
     options = PipelineOptions(list(beam_args))
     runner = options.view_as(StandardOptions).runner or "DirectRunner"
-    if _is_local(runner):
-        if unknown:
-            raise InputError(f"{unknown[0]}: no option of Beam's local runner")
+    if plain_name(runner) in _LOCAL_RUNNERS:
+        _refuse(unknown, "Beam's local runner")
         local = ["--runner=FnApiRunner", "--default_sdk_harness_log_level=WARNING"]
         if workers > 1:
             local += ["--direct_running_mode=multi_processing", f"--direct_num_workers={workers}"]
@@ -63,11 +62,19 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
         create_runner(runner)
     except (ValueError, ImportError, AttributeError) as error:
         raise InputError(f"--runner {runner}: {error}") from error
+    if not _has_own_options(runner):
+        _refuse(unknown, f"Beam or of {runner}")
     return PipelineOptions(with_defaults(runner, beam_args))
 
 
-def _is_local(runner: str) -> bool:
-    return runner.rpartition(".")[2].lower().removesuffix("runner") in _LOCAL_RUNNERS
+def _has_own_options(runner: str) -> bool:
+    """Tells whether a runner's server knows options that Beam's Python part does not."""
+    return plain_name(runner) not in ("prism", "dataflow")
+
+
+def _refuse(unknown: Sequence[str], where: str) -> None:
+    if unknown:
+        raise InputError(f"{unknown[0]}: no option of {where}")
 
 
 def _unknown(beam_args: Sequence[str]) -> list[str]:

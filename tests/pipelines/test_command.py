@@ -7,11 +7,21 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from eqforge import verify
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.pipelines import eq_ag, eq_gebc, eq_video, eq_youcook2
+from eqforge.pipelines import (
+    eq_ag,
+    eq_gebc,
+    eq_video,
+    eq_youcook2,
+    hard_positives,
+    retrieval_perturbations,
+    training_captions,
+)
 from eqforge.pipelines.command import parse, reported_errors
 from eqforge.pipelines.lock import locked
 from eqforge.schemas.errors import BuildError, EqforgeError, InputError, MissingExtra
@@ -239,6 +249,38 @@ def test_a_folder_with_none_of_the_videos_is_refused(
 
     assert "none of the 2 videos of the plan is there" in err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("pipeline", [hard_positives, retrieval_perturbations, training_captions])
+def test_a_folder_with_none_of_the_images_is_refused(
+    pipeline: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    captions = tmp_path / "captions.jsonl"
+    captions.write_text('{"image": "a.jpg", "caption": "A dog sleeps on a sofa.", "id": "1"}\n')
+    arguments = ["--captions", str(captions), "--images", str(tmp_path / "empty")]
+
+    err = refuse(capsys, [*arguments, "--output", str(tmp_path / "out")], pipeline.main)
+
+    assert "none of the plan's images is there; expected files such as a.jpg" in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_engine_that_does_not_start_leaves_a_finished_dataset_as_it_is(
+    dataset: Path, command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "server.jar").touch()
+    before = (dataset / "dataset.json").read_bytes()
+    engine = ["--runner=FlinkRunner", f"--flink_job_server_jar={tmp_path / 'server.jar'}"]
+
+    with pytest.raises(SystemExit) as left:
+        settings = ["--mode", "paper", "--limit", "1"]
+        eq_video.main([*command, *settings, "--", *engine, "--job_server_java_launcher=/bin/false"])
+
+    assert left.value.code == 1
+    assert "the job server ended with exit status 1" in capsys.readouterr().err
+    assert (dataset / "dataset.json").read_bytes() == before
+    assert verify.main([str(dataset)]) == 0
 
 
 def test_workers_and_tolerances_do_not_make_another_dataset(

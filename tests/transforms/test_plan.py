@@ -17,7 +17,7 @@ from eqforge.transforms.plan import (
     ReadPlan,
     Selection,
     copy_plan,
-    read_plan_file,
+    read_plan,
     select,
     write_plan,
 )
@@ -111,7 +111,7 @@ def test_a_plan_comes_back_in_its_order_whatever_characters_it_holds(tmp_path: P
     assert plan.counts == {"videos": len(clips), "pairs": sum(len(c.pairs) for c in clips)}
     copy = copy_plan(plan, str(tmp_path / "copy"))
     for found in (plan, copy):
-        assert [c for file in found.files for c in read_plan_file(Clip, file)] == clips
+        assert list(read_plan(Clip, found.files)) == clips
     assert all(file.startswith(str(tmp_path / "copy")) for file in copy.files)
 
 

@@ -58,6 +58,8 @@ def test_other_runners_keep_their_options() -> None:
         (["--no_such_option"], "--no_such_option: no option of Beam's local runner"),
         (["--no_such_option=1"], "--no_such_option=1: no option"),
         (["word"], "word: no option"),
+        (["--runner=PrismRunner", "--paralelism=3"], "--paralelism=3: no option of Beam or of Pri"),
+        (["--runner=DataflowRunner", "--max_num_worker", "1"], "--max_num_worker: no option of"),
         (["--direct_num_workers", "x"], "invalid int value: 'x'"),
         (["--runner", "no.such.Runner"], "--runner no.such.Runner: No module named"),
         (["--runner", "eqforge.transforms.runners.Nothing"], "has no attribute 'Nothing'"),
