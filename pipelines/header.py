@@ -130,6 +130,7 @@ def check_output(run: RunSettings, header: Manifest) -> None:
         raise InputError("--output is empty; expected a folder or URL")
     manifest = storage.join(run.output, FILE_NAME)
     started = storage.join(run.output, WORK, IDENTITY)
+    storage.check_reachable(manifest)
     if storage.exists(manifest):
         there = load_manifest(run.output)
         _check_same(run, "holds", there.dataset, identity(there), header)

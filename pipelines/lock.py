@@ -104,7 +104,7 @@ class _Lease:
         self._number, self._content = number + 1, self._beat()
         with contextlib.suppress(FileExistsError):
             system, path = storage.locate(self._url(self._number))
-            system.makedirs(system._parent(path), exist_ok=True)
+            storage.make_parents(system, path)
             system.pipe_file(path, self._content, mode="create")
         # A request that the network repeated finds its own object there, so the content tells.
         if self._newest() != (self._number, self._content):

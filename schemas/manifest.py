@@ -96,6 +96,7 @@ def load_manifest(folder: str) -> Manifest:
       InputError: there is none, or it is not one of this version.
     """
     url = storage.join(folder, FILE_NAME)
+    storage.check_reachable(url)
     if not storage.exists(url):
         raise InputError(
             f"{folder} holds no {FILE_NAME}: it is no dataset, or its build has not finished "

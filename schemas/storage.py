@@ -19,6 +19,9 @@ from eqforge.schemas.errors import InputError
 
 TEMPORARY_PREFIX = ".tmp-"
 
+# Stores without folders; asked to make one they make a bucket, also of a name with a slip in it.
+_WITHOUT_FOLDERS = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs"})
+
 
 def join(root: str, *parts: str) -> str:
     """Returns a path or URL below a root."""
@@ -33,13 +36,40 @@ def locate(url: str) -> tuple[Any, str]:
     """
     try:
         return fsspec.core.url_to_fs(url)
-    except (ValueError, ImportError) as error:
-        raise InputError(f"{url}: {error}") from error
+    except (ValueError, ImportError, OSError) as error:
+        raise InputError(f"{url}: {_sentence(error)}") from error
+
+
+def check_reachable(url: str) -> None:
+    """Asks a store whether a file is there, which shows whether it answers at all.
+
+    Raises:
+      InputError: it does not, or lets this user not in. Each store says so by exceptions of its
+        own.
+    """
+    system, path = locate(url)
+    if isinstance(system, LocalFileSystem):
+        return
+    try:
+        system.exists(path)
+    except Exception as error:
+        raise InputError(f"{url}: cannot be reached: {_sentence(error)}") from error
+
+
+def _sentence(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def is_local(url: str) -> bool:
     """Tells whether a path or URL lies on a disk of this machine."""
     return isinstance(locate(url)[0], LocalFileSystem)
+
+
+def make_parents(system: Any, path: str) -> None:
+    """Makes the folder of a file and those above it, on a file system that has folders."""
+    names = {system.protocol} if isinstance(system.protocol, str) else set(system.protocol)
+    if not names & _WITHOUT_FOLDERS:
+        system.makedirs(system._parent(path), exist_ok=True)
 
 
 def exists(url: str) -> bool:

@@ -6,6 +6,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
+from eqforge.schemas import storage
 from eqforge.schemas.identity import sha256_hex
 
 
@@ -33,7 +34,7 @@ class MediaStore:
         filesystem, path = self._locate(image_id, suffix)
         if _is_stored(filesystem, path, len(data)):
             return image_id
-        filesystem.makedirs(filesystem._parent(path), exist_ok=True)
+        storage.make_parents(filesystem, path)
         if _is_local(filesystem):
             _write_local(path, data)
         else:

@@ -272,10 +272,10 @@ def test_an_engine_that_does_not_start_leaves_a_finished_dataset_as_it_is(
     (tmp_path / "server.jar").touch()
     before = (dataset / "dataset.json").read_bytes()
     engine = ["--runner=FlinkRunner", f"--flink_job_server_jar={tmp_path / 'server.jar'}"]
+    settings = [*command, "--mode", "paper", "--limit", "1"]
 
     with pytest.raises(SystemExit) as left:
-        settings = ["--mode", "paper", "--limit", "1"]
-        eq_video.main([*command, *settings, "--", *engine, "--job_server_java_launcher=/bin/false"])
+        eq_video.main([*settings, "--", *engine, "--job_server_java_launcher=/bin/false"])
 
     assert left.value.code == 1
     assert "the job server ended with exit status 1" in capsys.readouterr().err
