@@ -69,6 +69,7 @@ DISTINCT_FRAMES = 64
 EQBEN_PAIRS = 250_000
 CORES = (1, 16, 256)
 START_S = 5.0
+_SIZED = ("records", "stages", "rounds", "workers")
 
 
 # --- synthetic input
@@ -540,6 +541,8 @@ def main() -> None:
         else:
             print(json.dumps(build_youcook2(args.annotations, Path(folder))))
     elif args.annotations:
+        if any(getattr(args, n) != parser.get_default(n) for n in _SIZED):
+            parser.error("--annotations stands alone: the build of YouCook2's plan has one size")
         with tempfile.TemporaryDirectory(prefix="eqforge-scale-") as folder:
             given = ("--annotations", args.annotations, "--youcook2")
             in_a_process(*given, "prepare", folder)
