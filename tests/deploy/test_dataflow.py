@@ -7,7 +7,7 @@ import runpy
 import shutil
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,10 @@ from apache_beam.transforms import environments
 
 from eqforge.cli import DATASETS, main
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.generators.scenes import kubric_import
 from eqforge.pipelines.templates import command_line, metadata, options_of
-from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.errors import InputError
 from tests.builds import dataset_bytes
+from tests.commands import COMMANDS, captions, drawings, scenes
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy" / "dataflow"
@@ -64,76 +64,6 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[Proto]:
 # --- the job of every dataset
 
 
-def captions(folder: Path) -> str:
-    lines = [
-        {"image": f"{n}.jpg", "caption": f"A red {noun} on a green table.", "id": f"c{n}"}
-        for n, noun in enumerate(("dog", "cat", "ball"))
-    ]
-    path = folder / "captions.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return str(path)
-
-
-def of_video(name: str, *inputs: str) -> Callable[[Workspace, Path], list[str]]:
-    """The arguments of a dataset of videos, of as many pairs as one video has."""
-
-    def arguments(workspace: Workspace, _: Path) -> list[str]:
-        pairs = zip(inputs[::2], inputs[1::2], strict=True)
-        named = [text for flag, field in pairs for text in (flag, str(getattr(workspace, field)))]
-        return [name, *named, "--videos", str(workspace.videos), "--limit", "2"]
-
-    return arguments
-
-
-def of_captions(name: str) -> Callable[[Workspace, Path], list[str]]:
-    return lambda _, folder: [name, "--captions", captions(folder)]
-
-
-def drawings(_: Workspace, __: Path) -> list[str]:
-    pytest.importorskip("diffusers")
-    tiny = ["--model", "tiny", "--steps", "2", "--guidance-scale", "50", "--cpu-threads", "1"]
-    return ["eq-sd", "--object-pairs", "1", *tiny]
-
-
-def scenes(_: Workspace, __: Path) -> list[str]:
-    try:
-        kubric_import.check_installed()
-    except MissingExtra as error:
-        pytest.skip(str(error))
-    return ["eq-kubric", "--pairs", "1", "--resolution", "64", "--samples", "2"]
-
-
-def captioned(_: Workspace, folder: Path) -> list[str]:
-    path = folder / "retrieval.json"
-    path.write_text(json.dumps([{"image": "a.jpg", "caption": ["A red dog on a green table."]}]))
-    return ["vlue", "--retrieval", str(path)]
-
-
-def regions(_: Workspace, folder: Path) -> list[str]:
-    path = folder / "retrieval_db.tsv"
-    header = "region_id\timage_id\tsubj\trel\tobj\tsubj_bbox\tobj_bbox\tbbox\n"
-    shown = [(who, how) for who in ("man", "dog") for how in ("touching", "biting") for _ in "ab"]
-    box = "0,0,90,90"
-    lines = (f"{n}\t{n}\t{who}\t{how}\tball" for n, (who, how) in enumerate(shown))
-    path.write_text(header + "".join(f"{line}\t{box}\t{box}\t{box}\n" for line in lines))
-    return ["simat", "--retrieval-db", str(path)]
-
-
-COMMANDS: dict[str, Callable[[Workspace, Path], list[str]]] = {
-    "eq-youcook2": of_video("eq-youcook2", "--annotations", "youcook2"),
-    "eq-gebc": of_video("eq-gebc", "--annotations", "gebplus"),
-    "eq-ag": of_video("eq-ag", "--objects", "object_boxes", "--persons", "person_boxes"),
-    "eq-video": of_video("eq-video", "--captions", "captions"),
-    "eq-sd": drawings,
-    "eq-kubric": scenes,
-    "hard-positives": of_captions("hard-positives"),
-    "training-captions": of_captions("training-captions"),
-    "retrieval-perturbations": of_captions("retrieval-perturbations"),
-    "vlue": captioned,
-    "simat": regions,
-}
-
-
 def test_every_dataset_is_tried() -> None:
     assert list(COMMANDS) == list(DATASETS)
 
@@ -147,7 +77,8 @@ def test_the_job_that_dataflow_would_get_writes_the_same_bytes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     output = tmp_path / "out"
-    build = ["build", *COMMANDS[dataset](demo_workspace, tmp_path), "--output", str(output)]
+    command = COMMANDS[dataset](demo_workspace, tmp_path)
+    build = ["build", *command, "--limit", "2", "--output", str(output)]
     assert main(build) == 0
     expected = dataset_bytes(output)
 
@@ -204,7 +135,7 @@ def hints(job: Proto) -> dict[str, dict[str, str]]:
 def test_drawing_asks_for_a_gpu_and_the_launching_machine_needs_none(
     tmp_path: Path, jobs: list[Proto]
 ) -> None:
-    command = drawings(None, tmp_path)  # type: ignore[arg-type]
+    command = drawings()
     output = ["--output", str(tmp_path / "out"), "--device", "cuda:0"]
     assert main(["build", *command, *output, "--", *DRY, "--gpu_min_ram=20GB"]) == 0
 
@@ -219,7 +150,7 @@ def test_drawing_asks_for_a_gpu_and_the_launching_machine_needs_none(
 
 
 def test_rendering_asks_for_memory_alone(tmp_path: Path, jobs: list[Proto]) -> None:
-    command = scenes(None, tmp_path)  # type: ignore[arg-type]
+    command = scenes()
     assert main(["build", *command, "--output", str(tmp_path / "out"), "--", *DRY]) == 0
 
     (job,) = jobs

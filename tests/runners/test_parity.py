@@ -5,16 +5,16 @@ tier, as `make runners` does, a tier that cannot start fails; else it is skipped
 """
 
 import contextlib
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.generators.scenes import kubric_import
 from tests.builds import books, dataset_bytes, ids, start
+from tests.commands import COMMANDS
 from tests.runners.tiers import check_flink, check_prism, need, need_packages, worker_pool
+from tests.tiny_models import save_blip, save_clip
 
 LOCAL = "in-memory"
 TIMEOUT_S = 900
@@ -66,54 +66,19 @@ TIERS: dict[str, Callable[[Request, Path], contextlib.AbstractContextManager[lis
 }
 
 
-# --- the datasets: each as small as one can be that has every part
+# --- the datasets
 
 
-def youcook2(workspace: Workspace, folder: Path) -> list[str]:
-    """Decoding in a child process, both face detectors, missing and cut-off videos."""
-    inputs = ["--annotations", str(workspace.youcook2), "--videos", str(workspace.videos)]
-    return ["eq-youcook2", *inputs, "--samples-per-file", "4", "--images-per-file", "4"]
+def judged(workspace: Workspace, folder: Path) -> list[str]:
+    """Pairs that two models of random weights judge, which refuse some."""
+    need_packages("models", ["torch", "transformers"])
+    blip, clip = save_blip(folder / "blip", spread=0.15), save_clip(folder / "clip")
+    limits = ["--oracle-min", "None", "--oracle-max", "0.515"]
+    oracle = ["--oracle", f"blip-itm:{blip}+clip:{clip}", *limits]
+    return [*COMMANDS["eq-video"](workspace, folder), "--mode", "paper", *oracle]
 
 
-def texts(workspace: Workspace, folder: Path) -> list[str]:
-    """Four batches of captions, some without a word that can be edited."""
-    nouns, places = ("dog", "cat", "man", "zzz"), ("sofa", "table", "bench", "qqq", "bed")
-    captions = (
-        f"A {noun} number {n} and a red {other} on a {place}."
-        for n in range(10)
-        for noun in nouns
-        for other in nouns
-        for place in places
-    )
-    lines = [
-        json.dumps({"image": f"{n // 5}.jpg", "caption": caption, "id": f"c{n}"})
-        for n, caption in enumerate(captions)
-    ]
-    path = folder / "captions.jsonl"
-    path.write_text("\n".join(lines) + "\n")
-    return ["training-captions", "--captions", str(path), "--samples-per-file", "500"]
-
-
-def scenes(workspace: Workspace, folder: Path) -> list[str]:
-    """Blender in a child process."""
-    need_packages("render", kubric_import.PACKAGES)
-    return ["eq-kubric", "--pairs", "3", "--resolution", "64", "--samples", "2"]
-
-
-def drawings(workspace: Workspace, folder: Path) -> list[str]:
-    """A diffusion model with random weights."""
-    need_packages("models", ["torch", "diffusers", "transformers"])
-    model = ["--model", "tiny", "--steps", "2", "--guidance-scale", "50", "--cpu-threads", "1"]
-    pairs = ["--object-pairs", "2", "--scene-pairs", "1", "--attribute-pairs", "1"]
-    return ["eq-sd", *pairs, *model, "--samples-per-file", "2", "--images-per-file", "2"]
-
-
-DATASETS: dict[str, Callable[[Workspace, Path], list[str]]] = {
-    "youcook2": youcook2,
-    "texts": texts,
-    "scenes": scenes,
-    "drawings": drawings,
-}
+DATASETS = COMMANDS | {"oracle": judged}
 
 
 def build(command: list[str], output: Path, arguments: list[str]) -> Path:
