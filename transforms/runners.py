@@ -23,8 +23,9 @@ from eqforge.schemas.errors import BuildError, EqforgeError, InputError
 from eqforge.schemas.identity import fingerprint
 from eqforge.transforms import watchdog
 from eqforge.transforms.engines.defaults import BOOT, with_defaults
-from eqforge.transforms.engines.job_server import lost_capacity, served
-from eqforge.transforms.placement import is_waited_for, plain_name
+from eqforge.transforms.engines.flink_jobs import alone, capacity, cluster_of
+from eqforge.transforms.engines.job_server import served
+from eqforge.transforms.placement import is_dry, is_waited_for, plain_name
 
 # The names under which people ask for the local engine, in Beam's any spelling. Beam's own
 # DirectRunner first tries to download another engine, so it is never started.
@@ -117,32 +118,46 @@ def run(
       wire: adds the steps.
       options: see pipeline_options.
       log: a file for the messages of worker processes and job servers.
-      job: the path or URL that is built. A cluster runs one job of it at a time: the job that a
-        killed run left behind is ended first.
+      job: the path or URL that is built. The job that a killed run into it left on a cluster is
+        ended before anything of this one happens.
 
     Raises:
       EqforgeError: a step raised it; its own message stands without the engine's trace.
+      InputError: a killed run left a job on a cluster that does not answer.
       BuildError: anything else ended the run.
     """
     watchdog.install(log)
     if not is_waited_for(options):
         options.view_as(StandardOptions).no_wait_until_finish = True
+    lost = capacity(options)
     with _logging_to(log):
         try:
-            with served(_named(options, job), log), beam.Pipeline(options=options) as root:
+            with _alone(options, job), served(options, log), beam.Pipeline(options=options) as root:
                 wire(root)
         except EqforgeError as error:
             raise type(error)(_plain(str(error))) from error
         except Exception as error:
-            raise _own_error(error, log, options) from error
+            raise _own_error(error, log, lost) from error
 
 
-def _named(options: PipelineOptions, job: str | None) -> PipelineOptions:
-    """Names the job after what it builds, where the user gives it no name."""
+def _alone(options: PipelineOptions, job: str | None) -> contextlib.AbstractContextManager[None]:
+    if job is None or is_dry(options):
+        return contextlib.nullcontext()
+    return alone(_named(options, job), job)
+
+
+def _named(options: PipelineOptions, job: str) -> PipelineOptions:
+    """Names the job after what it builds.
+
+    On a Flink cluster, where jobs are ended by their names, a user's name gets that added.
+    """
     cloud = options.view_as(GoogleCloudOptions)
-    if cloud.job_name is None and job is not None:
-        place = os.path.abspath(job) if storage.is_local(job) else job
-        cloud.job_name = f"eqforge-{fingerprint(place)[:16]}"
+    place = os.path.realpath(storage.locate(job)[1]) if storage.is_local(job) else job
+    own = fingerprint(place)[:16]
+    if cloud.job_name is None:
+        cloud.job_name = f"eqforge-{own}"
+    elif cluster_of(options) is not None and not cloud.job_name.endswith(own):
+        cloud.job_name = f"{cloud.job_name}-{own}"
     return options
 
 
@@ -196,8 +211,11 @@ def _plain(message: str) -> str:
     return message.partition(" [while running")[0]
 
 
-def _own_error(error: Exception, log: str, options: PipelineOptions) -> BaseException:
-    """Finds the error that a step raised, here or in another process, in the engine's report."""
+def _own_error(error: Exception, log: str, lost: Callable[[], str | None]) -> BaseException:
+    """Finds the error that a step raised, here or in another process, in the engine's report.
+
+    Where no step did, the engine's last line stands, and what its cluster has lost meanwhile.
+    """
     found = _OWN_ERROR.findall(str(error))
     if found:
         name, message = found[-1]
@@ -214,7 +232,7 @@ def _own_error(error: Exception, log: str, options: PipelineOptions) -> BaseExce
         return BuildError(f"the run failed: {words}")
     lines = [line for line in str(error).splitlines() if line.strip()]
     last = lines[-1].strip() if lines else type(error).__name__
-    why = lost_capacity(options) or _WRAPPERS.sub("", last)
+    why = "; ".join(filter(None, (_WRAPPERS.sub("", last), lost())))
     return BuildError(f"the run failed: {why} (more in {log})")
 
 

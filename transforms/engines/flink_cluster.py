@@ -1,6 +1,7 @@
 """What is asked of a running Flink cluster, through its REST interface."""
 
 import contextlib
+import http.client
 import json
 import time
 import urllib.error
@@ -12,6 +13,8 @@ from typing import Any
 from eqforge.schemas.errors import InputError
 
 TIMEOUT_S = 20
+# What a question comes to where nothing answers, or something else than Flink.
+NO_ANSWER = (OSError, http.client.HTTPException, ValueError, KeyError, TypeError)
 _ENDED = ("FINISHED", "CANCELED", "FAILED")
 
 
@@ -51,7 +54,7 @@ def overview(master: str) -> Overview:
             task_managers=found["taskmanagers"],
             slots=found["slots-total"],
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except NO_ANSWER as error:
         raise InputError(
             f"--flink_master {master}: no Flink cluster answers there ({error}); "
             "`deploy/flink/cluster up` starts one"
@@ -68,8 +71,8 @@ def cancel_jobs(master: str, name: str, timeout_s: float = 60.0) -> int:
       How many there were.
 
     Raises:
-      OSError: the cluster does not answer.
       TimeoutError: a job does not end.
+      NO_ANSWER: the cluster does not answer.
     """
     jobs = list(_unended(master, name))
     for job in jobs:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
-    GoogleCloudOptions,
     JobServerOptions,
     PipelineOptions,
     PortableOptions,
@@ -24,7 +23,6 @@ from apache_beam.runners.portability.job_server import ExternalJobServer
 
 from eqforge.schemas.errors import BuildError, InputError
 from eqforge.transforms.engines import tied
-from eqforge.transforms.engines.flink_cluster import cancel_jobs, is_embedded, overview
 
 START_TIMEOUT_S = 180.0
 LOG = "EQFORGE_WORKER_LOG"  # known to eqforge-beam-boot
@@ -45,8 +43,7 @@ taskmanager: {memory: {network: {min: 128m, max: 128m}}}
 def served(options: PipelineOptions, log: str) -> Iterator[None]:
     """Has a job server answer while the body runs, where the runner needs one of its own.
 
-    The options then name it. On a Flink cluster, jobs of the same name that an earlier, killed run
-    left behind are ended first, and what is left of this one when the body fails.
+    The options then name it.
 
     Args:
       options: Beam's options; see pipeline_options.
@@ -63,7 +60,6 @@ def served(options: PipelineOptions, log: str) -> Iterator[None]:
         port = _free_port()
         command = None if portable.job_endpoint else _command(options, port, scratch)
         if command is not None:
-            held.enter_context(_alone_on_cluster(options))
             held.enter_context(_running(command, port, scratch, log))
             portable.job_endpoint = f"localhost:{port}"
             _check_options(options, portable.job_endpoint)
@@ -89,23 +85,6 @@ def _with_log(config: str | None, log: str) -> str | None:
         return json.dumps(settings | {"env": {LOG: os.path.abspath(log)} | settings["env"]})
     except (ValueError, TypeError, KeyError):
         return config  # the user's, and of another kind
-
-
-def lost_capacity(options: PipelineOptions) -> str | None:
-    """Returns what a Flink cluster has lost since the job was sent there; None for nothing."""
-    flink = options.view_as(FlinkRunnerOptions)
-    if not _is_flink(options) or is_embedded(flink.flink_master) or flink.parallelism < 1:
-        return None
-    try:
-        slots = overview(flink.flink_master).slots
-    except InputError as error:
-        return str(error)
-    if slots >= flink.parallelism:
-        return None
-    return (
-        f"the cluster at {flink.flink_master} has {slots} slots left of the {flink.parallelism} "
-        "that the job needs: a TaskManager is gone; start it and build again"
-    )
 
 
 def _is_flink(options: PipelineOptions) -> bool:
@@ -172,23 +151,6 @@ def _wait_for(server: "subprocess.Popen[bytes]", port: int, log: str) -> None:
             return
         time.sleep(0.1)
     raise BuildError(f"the job server was not ready after {START_TIMEOUT_S:g} s (more in {log})")
-
-
-@contextlib.contextmanager
-def _alone_on_cluster(options: PipelineOptions) -> Iterator[None]:
-    """Ends jobs of the build's name on a Flink cluster, before the body and where it fails."""
-    master = options.view_as(FlinkRunnerOptions).flink_master
-    name = options.view_as(GoogleCloudOptions).job_name
-    if not _is_flink(options) or is_embedded(master) or name is None:
-        yield
-        return
-    cancel_jobs(master, name)
-    try:
-        yield
-    except BaseException:
-        with contextlib.suppress(OSError):
-            cancel_jobs(master, name)
-        raise
 
 
 def _free_port() -> int:

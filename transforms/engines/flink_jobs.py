@@ -1,0 +1,130 @@
+"""Keeps an output for one job at a time, where jobs of a Flink cluster outlive a killed driver.
+
+Before a job goes to a cluster it is noted in the output: where the cluster is and what the job is
+called. The note goes when the job has ended. Every later run into that output, on any runner, ends
+the job of a note that a killed run left, before it changes anything.
+"""
+
+import contextlib
+import json
+import socket
+import urllib.parse
+from collections.abc import Callable, Iterator
+
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    GoogleCloudOptions,
+    PipelineOptions,
+    StandardOptions,
+)
+
+from eqforge.schemas import storage
+from eqforge.schemas.errors import InputError
+from eqforge.transforms.engines.flink_cluster import (
+    NO_ANSWER,
+    cancel_jobs,
+    is_embedded,
+    overview,
+)
+from eqforge.transforms.placement import plain_name
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def cluster_of(options: PipelineOptions) -> str | None:
+    """Returns where the Flink cluster is that a job goes to; None for any other runner."""
+    master: str = options.view_as(FlinkRunnerOptions).flink_master
+    runner = options.view_as(StandardOptions).runner or ""
+    return master if plain_name(runner) == "flink" and not is_embedded(master) else None
+
+
+@contextlib.contextmanager
+def alone(options: PipelineOptions, output: str) -> Iterator[None]:
+    """Has no job on a Flink cluster but the body's own write into an output.
+
+    Args:
+      options: Beam's, with the name of the job.
+      output: the path or URL that is built.
+
+    Raises:
+      InputError: a killed run left a job on a cluster that does not answer.
+    """
+    end_left_job(output)
+    master = cluster_of(options)
+    if master is None:
+        yield
+        return
+    name = options.view_as(GoogleCloudOptions).job_name
+    cancel_jobs(master, name)  # whose note went with a folder that was deleted
+    note = {"flink_master": master, "job_name": name, "host": socket.gethostname()}
+    storage.write_bytes(_note(output), json.dumps(note).encode())
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(*NO_ANSWER):
+            cancel_jobs(master, name)
+            storage.delete(_note(output))
+        raise
+    storage.delete(_note(output))
+
+
+def end_left_job(output: str) -> None:
+    """Ends the job that a killed run into an output left on a Flink cluster, if any.
+
+    Raises:
+      InputError: the cluster does not end it, or the note is damaged.
+    """
+    note = _note(output)
+    if not storage.exists(note):
+        return
+    try:
+        found = json.loads(storage.read_bytes(note))
+        master, name, host = found["flink_master"], found["job_name"], found["host"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"--output {output}: a killed run left a job on a Flink cluster, and the note of it "
+            f"is damaged; make sure that no such job runs, and delete {note}"
+        ) from error
+    try:
+        if _is_loopback(master) and host != socket.gethostname():
+            raise OSError(f"the cluster answers on {host} alone")
+        cancel_jobs(master, name)
+    except NO_ANSWER as error:
+        raise InputError(
+            f"--output {output}: a killed run left the job {name} on the Flink cluster at "
+            f"{master}, where it may still write, and it could not be ended ({error}); start that "
+            f"cluster, or make sure that the job is gone and delete {note}"
+        ) from error
+    storage.delete(note)
+
+
+def _note(output: str) -> str:
+    return storage.join(output, "_work", "flink-job.json")
+
+
+def _is_loopback(master: str) -> bool:
+    address = urllib.parse.urlsplit(master if "://" in master else f"//{master}")
+    return address.hostname in _LOOPBACK
+
+
+def capacity(options: PipelineOptions) -> Callable[[], str | None]:
+    """Returns what tells, later, what the Flink cluster of a job has lost since this call.
+
+    It says None for nothing, and on every other runner.
+    """
+    master = cluster_of(options)
+    slots = 0 if master is None else overview(master).slots
+
+    def lost() -> str | None:
+        try:
+            left = 0 if master is None else overview(master).slots
+        except InputError as error:
+            return str(error)
+        if left >= slots:
+            return None
+        return (
+            f"the cluster at {master} has {left} slots left of {slots}: a TaskManager is gone; "
+            "start it and build again"
+        )
+
+    return lost
