@@ -5,17 +5,27 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import apache_beam as beam
+import grpc
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability import common_urns
-from apache_beam.portability.api import beam_runner_api_pb2
+from apache_beam.portability.api import (
+    beam_artifact_api_pb2,
+    beam_artifact_api_pb2_grpc,
+    beam_provision_api_pb2,
+    beam_provision_api_pb2_grpc,
+    beam_runner_api_pb2,
+)
 
 from eqforge import boot
-from tests.builds import environment
-from tests.runners.tiers import BOOT, ROOT, worker_pool
+from tests.builds import environment, wait_for
+from tests.runners.tiers import BOOT, ROOT, command_of, worker_pool
 
 
 def call(*arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
@@ -92,6 +102,74 @@ def artifact(name: str, role: str = common_urns.artifact_roles.STAGING_TO.urn) -
     return beam_runner_api_pb2.ArtifactInformation(
         role_urn=role, role_payload=payload.SerializeToString()
     )
+
+
+class Runner(
+    beam_provision_api_pb2_grpc.ProvisionServiceServicer,  # type: ignore[misc]
+    beam_artifact_api_pb2_grpc.ArtifactRetrievalServiceServicer,  # type: ignore[misc]
+):
+    """A runner whose job brings a file, and which has no work for anyone."""
+
+    def __init__(self) -> None:
+        self.server = grpc.server(ThreadPoolExecutor(4))
+        self.address = f"localhost:{self.server.add_insecure_port('localhost:0')}"
+        beam_provision_api_pb2_grpc.add_ProvisionServiceServicer_to_server(self, self.server)
+        beam_artifact_api_pb2_grpc.add_ArtifactRetrievalServiceServicer_to_server(self, self.server)
+        self.is_stuck, self.over = False, threading.Event()
+
+    def GetProvisionInfo(self, request: Any, context: Any) -> Any:
+        info = beam_provision_api_pb2.ProvisionInfo(dependencies=[artifact("data.bin")])
+        for service in (info.artifact_endpoint, info.control_endpoint, info.logging_endpoint):
+            service.url = self.address
+        return beam_provision_api_pb2.GetProvisionInfoResponse(info=info)
+
+    def ResolveArtifacts(self, request: Any, context: Any) -> Any:
+        return beam_artifact_api_pb2.ResolveArtifactsResponse(replacements=request.artifacts)
+
+    def GetArtifact(self, request: Any, context: Any) -> Iterator[Any]:
+        yield beam_artifact_api_pb2.GetArtifactResponse(data=b"some ")
+        if self.is_stuck:
+            self.over.wait(60)
+        yield beam_artifact_api_pb2.GetArtifactResponse(data=b"bytes")
+
+
+@pytest.fixture
+def runner() -> Iterator[Runner]:
+    runner = Runner()
+    runner.server.start()
+    yield runner
+    runner.over.set()
+    runner.server.stop(None)
+
+
+def test_files_of_a_job_are_there_for_as_long_as_the_worker_lives(
+    runner: Runner, tmp_path: Path
+) -> None:
+    arguments = ("--id=1", f"--provision_endpoint={runner.address}")
+    with subprocess.Popen(
+        [str(BOOT), *arguments], env=environment(TMPDIR=str(tmp_path)), stderr=subprocess.DEVNULL
+    ) as worker:
+        wait_for(lambda: "sdk_worker_main" in command_of(worker.pid))
+        (file,) = tmp_path.glob("eqforge-beam-*/staged/*")
+        assert (file.name, file.read_bytes()) == ("data.bin", b"some bytes")
+        worker.kill()
+    wait_for(lambda: not list(tmp_path.glob("eqforge-beam-*")))
+
+
+def test_a_file_that_does_not_come_is_not_waited_for_without_end(
+    runner: Runner, tmp_path: Path
+) -> None:
+    runner.is_stuck = True
+    script = "from eqforge import boot; boot.FILE_TIMEOUT_S = 1; boot.main()"
+    arguments = ("--id=1", f"--provision_endpoint={runner.address}")
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        env=environment(TMPDIR=str(tmp_path)), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert f"did not come from the runner's service at {runner.address}: " in done.stderr
+    assert "Deadline Exceeded" in done.stderr
+    wait_for(lambda: not list(tmp_path.glob("eqforge-beam-*")))
 
 
 def test_files_keep_their_names_and_never_leave_their_folder() -> None:

@@ -13,6 +13,7 @@ import argparse
 import os
 import platform
 import socket
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ from apache_beam.runners.job.utils import struct_to_dict
 from apache_beam.runners.worker.channel_factory import GRPCChannelFactory
 
 FOLDER, LOG, VERSIONS = "EQFORGE_FOLDER", "EQFORGE_WORKER_LOG", "EQFORGE_VERSIONS"
-TIMEOUT_S = 120
+TIMEOUT_S, FILE_TIMEOUT_S = 120, 1800
 # Files that a job brings along to be installed, by Beam's names for them.
 _TO_INSTALL = ("requirements.txt", "extra_packages.txt", ".tar.gz", ".tar", ".zip", ".whl")
 
@@ -140,23 +141,39 @@ def _fetch(info: Any, arguments: argparse.Namespace) -> str | None:
     """Fetches the files that the job brings along; returns their folder, None without files."""
     if not info.dependencies:
         return None
-    api = beam_artifact_api_pb2
-    metadata = [("worker_id", arguments.id)]
-    endpoint = info.artifact_endpoint.url or arguments.artifact_endpoint
     folder = Path(tempfile.mkdtemp(prefix="eqforge-beam-"))
+    _delete_at_the_end(folder)
     (folder / "staged").mkdir()
+    endpoint = info.artifact_endpoint.url or arguments.artifact_endpoint
     with GRPCChannelFactory.insecure_channel(endpoint) as channel:
         service = beam_artifact_api_pb2_grpc.ArtifactRetrievalServiceStub(channel)
-        request = api.ResolveArtifactsRequest(artifacts=info.dependencies)
-        for artifact in service.ResolveArtifacts(request, metadata=metadata).replacements:
-            name = staged_name(artifact)
-            pieces = service.GetArtifact(
-                api.GetArtifactRequest(artifact=artifact), metadata=metadata
-            )
-            with open(folder / "staged" / name, "wb") as file:
-                for piece in pieces:
-                    file.write(piece.data)
+        try:
+            _fetch_into(folder / "staged", service, info.dependencies, arguments.id)
+        except Exception as error:
+            why = error.details() if hasattr(error, "details") else error
+            _leave(f"the job's files did not come from the runner's service at {endpoint}: {why}")
     return str(folder)
+
+
+def _fetch_into(folder: Path, service: Any, files: Any, worker: str) -> None:
+    api, metadata = beam_artifact_api_pb2, [("worker_id", worker)]
+    request = api.ResolveArtifactsRequest(artifacts=files)
+    found = service.ResolveArtifacts(request, metadata=metadata, timeout=TIMEOUT_S)
+    for artifact in found.replacements:
+        name = staged_name(artifact)
+        wanted = api.GetArtifactRequest(artifact=artifact)
+        with open(folder / name, "wb") as file:
+            for piece in service.GetArtifact(wanted, metadata=metadata, timeout=FILE_TIMEOUT_S):
+                file.write(piece.data)
+
+
+def _delete_at_the_end(folder: Path) -> None:
+    """Has a folder deleted when this process ends, however it ends and whatever it became."""
+    reader, writer = os.pipe()
+    os.set_inheritable(writer, True)  # the worker takes it over, and closes it by ending
+    script = ("sh", "-c", 'read -r _; rm -rf -- "$1"', "sh", str(folder))
+    subprocess.Popen(script, stdin=reader, start_new_session=True)
+    os.close(reader)
 
 
 def staged_name(artifact: Any) -> str:

@@ -1,12 +1,17 @@
 """deploy/flink/cluster: it starts what is missing, ends what there is, and never minds a crash."""
 
+import json
 import os
 import signal
 import socket
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
+from eqforge.transforms.engines.flink_cluster import overview
 from tests.builds import wait_for
 from tests.runners.tiers import Cluster, check_flink, need, running_cluster
 
@@ -35,6 +40,8 @@ def test_up_and_down_in_any_order(tmp_path: Path) -> None:
         cluster.up()
         assert cluster.processes("jobmanager") == first[0]
         assert len(cluster.processes("taskmanager")) == 2
+        found = overview(cluster.master)  # the killed one is forgotten
+        assert (found.task_managers, found.slots) == (2, 2)
 
         for process in (*cluster.processes("jobmanager"), *cluster.processes("taskmanager")):
             os.kill(process, signal.SIGKILL)
@@ -59,6 +66,28 @@ def test_a_port_that_is_taken_is_said_to_be(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "the jobmanager ended" in done.stderr
     assert taken in done.stderr
+
+
+def test_it_listens_at_its_own_address_alone_and_takes_settings(tmp_path: Path) -> None:
+    settings = tmp_path / "settings"
+    settings.write_text("slot.request.timeout: 4321\nweb.refresh-interval: 1234\n")
+    own = {"FLINK_HOST": "127.0.0.2", "FLINK_SETTINGS": str(settings)}
+    with running_cluster(tmp_path / "c", FLINK_TASK_MANAGERS="1", **own) as cluster:
+        port = cluster.master.rpartition(":")[2]
+        assert overview(f"127.0.0.2:{port}").task_managers == 1
+        processes = [*cluster.processes("jobmanager"), *cluster.processes("taskmanager")]
+        addresses = {address for pid in processes for address in listening(pid)}
+        with urllib.request.urlopen(f"http://127.0.0.2:{port}/v1/jobmanager/config") as answer:
+            config = {entry["key"]: entry["value"] for entry in json.load(answer)}
+    assert addresses == {"127.0.0.2"}
+    assert (config["slot.request.timeout"], config["web.refresh-interval"]) == ("4321", "1234")
+
+
+def listening(pid: int) -> Iterator[str]:
+    """The addresses at which a process takes connections."""
+    for connection in psutil.Process(pid).net_connections("tcp"):
+        if connection.status == psutil.CONN_LISTEN:
+            yield connection.laddr.ip.removeprefix("::ffff:")
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:

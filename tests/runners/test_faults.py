@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.transforms.engines.job_server import lost_capacity
-from eqforge.transforms.runners import pipeline_options
+from eqforge.transforms.engines.flink_cluster import cancel_jobs, overview
 from tests.builds import dataset_bytes, finished_work, processes, start, wait_for
-from tests.runners.tiers import Cluster
+from tests.runners.tiers import Cluster, check_flink, need, running_cluster
 
 VIDEOS = 16
 TIMEOUT_S = 900
@@ -88,38 +87,89 @@ def test_a_killed_worker_is_started_again(
 def test_a_job_goes_on_when_a_killed_task_manager_is_replaced(
     command: list[str], expected: dict[str, bytes], flink_cluster: Cluster, tmp_path: Path
 ) -> None:
-    """Without the replacement the job would end; the message then says what is missing."""
-    options = pipeline_options(
-        ["--runner=FlinkRunner", f"--flink_master={flink_cluster.master}"], workers=1
-    )
     run = begin(command, tmp_path, flink_cluster)
     before = finished_work(tmp_path, "extract")
 
     os.kill(flink_cluster.processes("taskmanager")[0], signal.SIGKILL)
 
-    wait_for(lambda: lost_capacity(options) is not None, 120)
-    assert "has 1 slots left of the 2 that the job needs" in str(lost_capacity(options))
+    wait_for(lambda: overview(flink_cluster.master).slots == 1, 120)
     flink_cluster.up()
-    assert lost_capacity(options) is None
+    assert overview(flink_cluster.master).slots == 2
     end(run)
     assert dataset_bytes(tmp_path) == expected
     assert redone(before, tmp_path) == []
 
 
-def test_what_a_killed_build_left_running_ends_with_it_or_by_the_next_one(
-    command: list[str], expected: dict[str, bytes], flink_cluster: Cluster, tmp_path: Path
+def test_a_job_ends_when_a_killed_task_manager_is_not_replaced(
+    command: list[str], expected: dict[str, bytes], tmp_path: Path
 ) -> None:
-    run = begin(command, tmp_path, flink_cluster)
-    before = finished_work(tmp_path, "extract")
+    need("flink-cluster", check_flink)
+    settings, output = tmp_path / "settings", tmp_path / "out"
+    settings.write_text("slot.request.timeout: 5000\n")  # a minute otherwise
+    with running_cluster(tmp_path / "cluster", FLINK_SETTINGS=str(settings)) as cluster:
+        run = begin(command, output, cluster)
+        before = finished_work(output, "extract")
+
+        os.kill(cluster.processes("taskmanager")[0], signal.SIGKILL)
+
+        said = end(run, status=1).splitlines()[-1]
+        lost = f"the cluster at {cluster.master} has 1 slots left of 2: a TaskManager is gone"
+        assert f"the run failed: Timeout has occurred: 5000 ms; {lost}" in said
+        end(begin(command, output, cluster))
+    assert dataset_bytes(output) == expected
+    assert redone(before, output) == []
+
+
+@pytest.mark.parametrize("where", ["on the cluster", "here, by another path"])
+def test_what_a_killed_build_left_running_ends_with_it_or_by_the_next_one(
+    command: list[str],
+    expected: dict[str, bytes],
+    flink_cluster: Cluster,
+    tmp_path: Path,
+    where: str,
+) -> None:
+    output, link = tmp_path / "out", tmp_path / "link"
+    link.symlink_to(output)
+    run = begin(command, output, flink_cluster)
+    before = finished_work(output, "extract")
 
     run.kill()
 
     run.communicate(timeout=60)
     wait_for(lambda: not list(processes(run.pid)), 60)  # the job server among them
-    end(begin(command, tmp_path, flink_cluster))
-    assert sorted(job_states(flink_cluster)[:2]) == ["CANCELED", "FINISHED"]
+    assert job_states(flink_cluster)[0] == "RUNNING"
+    if where == "on the cluster":
+        end(begin(command, output, flink_cluster))
+        assert job_states(flink_cluster)[:2] == ["FINISHED", "CANCELED"]
+    else:
+        end(start(*command, "--output", link))
+        assert job_states(flink_cluster)[0] == "CANCELED"
+    assert dataset_bytes(output) == expected
+    assert redone(before, output) == []
+
+
+def test_a_left_job_whose_cluster_does_not_answer_is_asked_about(
+    command: list[str], expected: dict[str, bytes], flink_cluster: Cluster, tmp_path: Path
+) -> None:
+    """Nothing in the output changes until the user says that the job is gone."""
+    run = begin(command, tmp_path, flink_cluster)
+    run.kill()
+    run.communicate(timeout=60)
+    note = tmp_path / "_work" / "flink-job.json"
+    there = json.loads(note.read_text())
+    # As when that cluster is down; the job itself ends by its name.
+    assert cancel_jobs(flink_cluster.master, there["job_name"]) == 1
+    note.write_text(json.dumps(there | {"flink_master": "localhost:1"}))
+    (tmp_path / ".tmp-half-written").touch()
+
+    said = end(start(*command, "--output", tmp_path), status=2)
+
+    assert "could not be ended (<urlopen error [Errno 111] Connection refused>); start" in said
+    assert said.endswith(f"make sure that the job is gone and delete {note}\n")
+    assert (tmp_path / ".tmp-half-written").exists()
+    note.unlink()
+    end(start(*command, "--output", tmp_path))
     assert dataset_bytes(tmp_path) == expected
-    assert redone(before, tmp_path) == []
 
 
 def test_ctrl_c_ends_the_job_on_the_cluster(

@@ -75,6 +75,29 @@ def test_workers_of_the_user_s_own_are_left_alone(args: Sequence[str]) -> None:
     assert config["command"].endswith("/other" if args else BOOT)
 
 
+@pytest.mark.parametrize("runner", ["PortableRunner", "FlinkRunner"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ["--environment_type=PROCESS"],
+        ["--environment_type", "PROCESS"],
+        ["--environment_type=beam:env:process:v1"],
+    ],
+)
+def test_worker_processes_are_known_however_they_are_asked_for(
+    runner: str, kind: Sequence[str]
+) -> None:
+    own = OWN_JAR if runner == "FlinkRunner" else []
+    portable = options(runner, *own, *kind).view_as(PortableOptions)
+    assert json.loads(portable.environment_config)["command"].endswith(BOOT)
+
+    command = ["--environment_options=process_command=/other"]
+    portable = options(runner, *own, *kind, *command).view_as(PortableOptions)
+    assert portable.environment_config is None
+    word = options(runner, *own, "--environment_type=DOCKER", "--job_name", "PROCESS")
+    assert word.view_as(PortableOptions).environment_config is None
+
+
 def test_runs_on_job_servers_are_not_cut_off_after_five_minutes() -> None:
     found = options("PortableRunner", "--job_endpoint=embed").view_as(PortableOptions)
     assert found.job_server_timeout > 30 * 24 * 3600

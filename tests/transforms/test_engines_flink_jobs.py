@@ -4,7 +4,7 @@ import http.server
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apache_beam as beam
@@ -76,6 +76,11 @@ def leave(output: Path, master: str, host: str | None = None) -> None:
     note(output).write_text(json.dumps(found))
 
 
+def fail_after(what: Callable[[], None]) -> None:
+    what()
+    raise ZeroDivisionError
+
+
 def test_a_job_is_noted_while_it_runs_and_ended_where_the_run_fails(
     cluster: FakeCluster, tmp_path: Path
 ) -> None:
@@ -85,8 +90,7 @@ def test_a_job_is_noted_while_it_runs_and_ended_where_the_run_fails(
 
     cluster.jobs = {"a": ["other", "RUNNING"]}
     with pytest.raises(ZeroDivisionError), alone(on(cluster.master), str(tmp_path)):
-        cluster.jobs["b"] = [NAME, "RUNNING"]
-        _ = 1 / 0
+        fail_after(lambda: cluster.jobs.update(b=[NAME, "RUNNING"]))
     assert cluster.jobs == {"a": ["other", "RUNNING"], "b": [NAME, "CANCELED"]}
     assert not note(tmp_path).exists()
 
@@ -95,8 +99,7 @@ def test_the_note_stays_where_the_cluster_is_gone_when_the_run_fails(
     cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ZeroDivisionError), alone(on(cluster.master), str(tmp_path)):
-        monkeypatch.setattr(cluster, "answer", lambda _: None)
-        _ = 1 / 0
+        fail_after(lambda: monkeypatch.setattr(cluster, "answer", lambda _: None))
     assert note(tmp_path).exists()
 
 

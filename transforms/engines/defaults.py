@@ -13,7 +13,9 @@ from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
     JobServerOptions,
     PipelineOptions,
+    PortableOptions,
 )
+from apache_beam.portability import common_urns
 
 from eqforge.schemas.errors import InputError
 from eqforge.transforms.engines.flink_cluster import Overview, is_embedded, overview
@@ -22,6 +24,7 @@ from eqforge.transforms.engines.prism_parts import prism_binary
 from eqforge.transforms.ledger import versions_of
 
 BOOT = "eqforge-beam-boot"
+_PROCESS = ("PROCESS", common_urns.environments.PROCESS.urn)
 # Beam takes the longest wait for an answer as the longest run, on every job server but Flink's.
 _YEAR_S = 365 * 24 * 3600
 # Flink and Beam reach into Java's own classes, which Java 17 has closed.
@@ -51,8 +54,17 @@ def with_defaults(runner: str, beam_args: Sequence[str]) -> list[str]:
 
 
 def _portable(beam_args: Sequence[str], given: set[str]) -> dict[str, str]:
-    found = {"job_server_timeout": str(_YEAR_S)}
-    if "--environment_type=PROCESS" in beam_args or "PROCESS" in beam_args:
+    return {"job_server_timeout": str(_YEAR_S), **_workers(beam_args)}
+
+
+def _workers(beam_args: Sequence[str], default: str | None = None) -> dict[str, str]:
+    """Returns what is left open of how workers are started, by default as `default` says."""
+    asked = PipelineOptions(list(beam_args)).view_as(PortableOptions)
+    if asked.environment_options:
+        return {}
+    kind = asked.environment_type or default
+    found = {} if kind is None else {"environment_type": kind}
+    if kind in _PROCESS and asked.environment_config is None:
         found["environment_config"] = worker_process()
     return found
 
@@ -71,11 +83,8 @@ def _flink(beam_args: Sequence[str], given: set[str]) -> dict[str, str]:
         # for so long after the job, too.
         "environment_cache_millis": "60000",
         "default_sdk_harness_log_level": "ERROR",
+        **_workers(beam_args, default="PROCESS"),
     }
-    if not given & {"environment_type", "environment_options"}:
-        found["environment_type"] = "PROCESS"
-    if "environment_type" in found or "--environment_type=PROCESS" in beam_args:
-        found["environment_config"] = worker_process()
     if "job_endpoint" not in given:
         _check_java(beam_args)
     if not given & {"flink_job_server_jar", "flink_version", "job_endpoint"}:
