@@ -3,10 +3,12 @@
     python deploy/flink/measure.py --flink_master=localhost:18081
     python deploy/flink/measure.py                              # the embedded cluster
 
-Other arguments go to Beam. Four measurements: a job of one record (what starting costs), how many
-records a bundle has, what a GroupByKey of a million references takes, and how the job is run.
+Other arguments go to Beam. Five measurements: a job of one record (what starting costs), how often
+a step that fails is tried, how many records a bundle has, what a GroupByKey of a million references
+takes, and how the job is run.
 """
 
+import contextlib
 import json
 import sys
 import tempfile
@@ -19,6 +21,7 @@ from pathlib import Path
 import apache_beam as beam
 import psutil
 
+from eqforge.schemas.errors import BuildError
 from eqforge.transforms.runners import pipeline_options, run
 
 REFERENCES, RECORDS, KEYS = 1_000_000, 100_000, 16
@@ -41,6 +44,13 @@ def references(chunk: int) -> Iterator[tuple[int, dict]]:
 def count(key: int, group: Iterable[dict]) -> tuple[int, int]:
     """Counts a group's references."""
     return key, sum(1 for _ in group)
+
+
+def fail(_record: int, attempts: str) -> None:
+    """Writes down that it was called, and fails."""
+    with open(attempts, "a") as file:
+        file.write("called\n")
+    raise ZeroDivisionError
 
 
 class NoteBundles(beam.DoFn):
@@ -124,6 +134,15 @@ def main(beam_args: list[str]) -> None:
         log, notes = f"{folder}/log", Path(folder) / "bundles"
         notes.mkdir()
         measured("one record", lambda root: root | beam.Create([1]) | beam.Map(str), arguments, log)
+        attempts = Path(folder) / "attempts"
+        with contextlib.suppress(BuildError):
+            run(
+                lambda root: root | beam.Create([1]) | beam.Map(fail, str(attempts)),
+                pipeline_options(arguments, workers=1),
+                log,
+                job=f"{log}-failing",
+            )
+        print(f"a step that fails: tried {len(attempts.read_text().splitlines())} times")
         measured(
             f"{RECORDS:,} records",
             lambda root: (
