@@ -33,7 +33,10 @@ _LOCAL_RUNNERS = ("direct", "fnapi", "switchingdirect", "bundlebaseddirect")
 _LOST_WORKER = "Channel closed prematurely"  # Beam's words for a data stream that broke off
 _LOST_PROCESS = "Process died with exit code"  # that of a Flink worker which did not come up
 # What runners put before a message: the job's name, Java's class.
-_WRAPPERS = re.compile(r"^(Pipeline \S+ failed in state \w+: )?((\w+\.)+\w+(Exception|Error): )*")
+_FRAME = re.compile(r"\s*(at \S+\(.*|\.{3} \d+ more|\W*)$")  # a line of Java's that says nothing
+_WRAPPERS = re.compile(
+    r"^(Caused by: )?(Pipeline \S+ failed in state \w+: )?((\w+\.)+\w+(Exception|Error): )*"
+)
 _OWN_ERROR = re.compile(r"eqforge\.schemas\.errors\.(\w+): (.*?)(?: \[while running|\n|$)")
 
 
@@ -230,7 +233,7 @@ def _own_error(error: Exception, log: str, lost: Callable[[], str | None]) -> Ba
         return BuildError(f"the run failed: {death}")
     if _LOST_PROCESS in str(error) and (words := _last_words_of_boot(log)) is not None:
         return BuildError(f"the run failed: {words}")
-    lines = [line for line in str(error).splitlines() if line.strip()]
+    lines = [line for line in str(error).splitlines() if not _FRAME.match(line)]
     last = lines[-1].strip() if lines else type(error).__name__
     why = "; ".join(filter(None, (_WRAPPERS.sub("", last), lost())))
     return BuildError(f"the run failed: {why} (more in {log})")

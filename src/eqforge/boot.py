@@ -150,8 +150,11 @@ def _fetch(info: Any, arguments: argparse.Namespace) -> str | None:
         try:
             _fetch_into(folder / "staged", service, info.dependencies, arguments.id)
         except Exception as error:
-            why = error.details() if hasattr(error, "details") else error
-            _leave(f"the job's files did not come from the runner's service at {endpoint}: {why}")
+            why = (error.details() if hasattr(error, "details") else error) or "no reason given"
+            _leave(
+                f"the job's files did not come from the runner's service at {endpoint}: {why}; on "
+                "several hosts they go by a folder that all share: name it by --artifacts_dir"
+            )
     return str(folder)
 
 

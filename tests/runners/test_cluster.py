@@ -68,26 +68,28 @@ def test_a_port_that_is_taken_is_said_to_be(tmp_path: Path) -> None:
     assert taken in done.stderr
 
 
-def test_it_listens_at_its_own_address_alone_and_takes_settings(tmp_path: Path) -> None:
+def test_it_takes_jobs_at_its_own_address_alone_and_takes_settings(tmp_path: Path) -> None:
     settings = tmp_path / "settings"
     settings.write_text("slot.request.timeout: 4321\nweb.refresh-interval: 1234\n")
     own = {"FLINK_HOST": "127.0.0.2", "FLINK_SETTINGS": str(settings)}
     with running_cluster(tmp_path / "c", FLINK_TASK_MANAGERS="1", **own) as cluster:
         port = cluster.master.rpartition(":")[2]
         assert overview(f"127.0.0.2:{port}").task_managers == 1
-        processes = [*cluster.processes("jobmanager"), *cluster.processes("taskmanager")]
-        addresses = {address for pid in processes for address in listening(pid)}
+        (manager,), (worker,) = map(cluster.processes, ("jobmanager", "taskmanager"))
+        assert [address for address, number in listening(manager) if number == int(port)] == [
+            "127.0.0.2"
+        ]
+        assert {address for address, _ in listening(worker)} == {"127.0.0.2"}
         with urllib.request.urlopen(f"http://127.0.0.2:{port}/v1/jobmanager/config") as answer:
             config = {entry["key"]: entry["value"] for entry in json.load(answer)}
-    assert addresses == {"127.0.0.2"}
     assert (config["slot.request.timeout"], config["web.refresh-interval"]) == ("4321", "1234")
 
 
-def listening(pid: int) -> Iterator[str]:
-    """The addresses at which a process takes connections."""
+def listening(pid: int) -> Iterator[tuple[str, int]]:
+    """The addresses and ports at which a process takes connections."""
     for connection in psutil.Process(pid).net_connections("tcp"):
         if connection.status == psutil.CONN_LISTEN:
-            yield connection.laddr.ip.removeprefix("::ffff:")
+            yield connection.laddr.ip.removeprefix("::ffff:"), connection.laddr.port
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:

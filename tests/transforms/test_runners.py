@@ -123,6 +123,21 @@ def test_any_other_error_is_one_sentence_and_its_trace_is_in_the_log(
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_of_a_trace_of_java_its_last_cause_is_said(tmp_path: Path) -> None:
+    trace = (
+        "Pipeline job failed in state FAILED: java.lang.RuntimeException: [Internal error.\n"
+        "\tat java.base/java.lang.Thread.run(Thread.java:840)\n"
+        "Caused by: java.io.IOException: Could not connect\n"
+        "\tat sun.nio.ch.Net.connect0(Native Method)\n\t... 13 more\n]\n"
+    )
+
+    def wire(_root: beam.Pipeline) -> None:
+        raise RuntimeError(trace)
+
+    with pytest.raises(BuildError, match=r"^the run failed: Could not connect \(more in "):
+        run(wire, pipeline_options([], 1), str(tmp_path / "log"))
+
+
 def test_ctrl_c_within_a_step_stays_ctrl_c(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run_failing(KeyboardInterrupt(), tmp_path)
