@@ -75,10 +75,12 @@ def end_left_job(output: str) -> None:
       InputError: the cluster does not end it, or the note is damaged.
     """
     note = _note(output)
-    if not storage.exists(note):
+    try:
+        content = storage.read_bytes(note)
+    except FileNotFoundError:
         return
     try:
-        found = json.loads(storage.read_bytes(note))
+        found = json.loads(content)
         master, name, host = found["flink_master"], found["job_name"], found["host"]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(
