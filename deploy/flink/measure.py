@@ -70,17 +70,21 @@ class NoteBundles(beam.DoFn):
 
 
 class Watch(threading.Thread):
-    """Follows the memory of Java and of the Python workers, those of a cluster too."""
+    """Follows the memory of Java and of the Python workers: this program's, or all there are."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_embedded: bool) -> None:
         super().__init__(daemon=True)
+        me = psutil.Process()
+        self.processes = (
+            (lambda: me.children(recursive=True)) if is_embedded else psutil.process_iter
+        )
         self.peaks: dict[tuple[str, int], int] = {}
         self.cpu: dict[int, float] = {}
         self.over = threading.Event()
 
     def run(self) -> None:
         while not self.over.wait(0.3):
-            for process in psutil.process_iter():
+            for process in self.processes():
                 try:
                     kind = kind_of(process.cmdline())
                     if kind is not None:
@@ -113,7 +117,7 @@ def kind_of(command: list[str]) -> str | None:
 
 def measured(what: str, wire, arguments: list[str], log: str) -> None:
     """Runs a pipeline and prints what it took."""
-    watch = Watch()
+    watch = Watch(is_embedded=not any(text.startswith("--flink_master") for text in arguments))
     watch.start()
     started, before = time.monotonic(), psutil.cpu_times()
     run(wire, pipeline_options(arguments, workers=1), log, job=f"{log}-{what}")
