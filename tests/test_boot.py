@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
-import grpc
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability import common_urns
@@ -111,7 +110,7 @@ class Runner(
     """A runner whose job brings a file, and which has no work for anyone."""
 
     def __init__(self) -> None:
-        self.server = grpc.server(ThreadPoolExecutor(4))
+        self.server = beam_provision_api_pb2_grpc.grpc.server(ThreadPoolExecutor(4))
         self.address = f"localhost:{self.server.add_insecure_port('localhost:0')}"
         beam_provision_api_pb2_grpc.add_ProvisionServiceServicer_to_server(self, self.server)
         beam_artifact_api_pb2_grpc.add_ArtifactRetrievalServiceServicer_to_server(self, self.server)
