@@ -104,8 +104,8 @@ def artifact(name: str, role: str = common_urns.artifact_roles.STAGING_TO.urn) -
 
 
 class Runner(
-    beam_provision_api_pb2_grpc.ProvisionServiceServicer,  # type: ignore[misc]
-    beam_artifact_api_pb2_grpc.ArtifactRetrievalServiceServicer,  # type: ignore[misc]
+    beam_provision_api_pb2_grpc.ProvisionServiceServicer,
+    beam_artifact_api_pb2_grpc.ArtifactRetrievalServiceServicer,
 ):
     """A runner whose job brings a file, and which has no work for anyone."""
 
