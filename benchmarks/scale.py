@@ -14,7 +14,7 @@ the frames (random patches on a gradient, 160 x 90, 64 distinct ones) and the ca
 Every stage, size and round runs in a process of its own. Times are seconds of processor time, of
 the process and its workers, medians of the rounds; memory is the highest resident set of any one
 process. The smallest size stands for what every run costs; growth is the exponent n in time ~
-records^n of what the other sizes take beyond it. Goals: 0.9 to 1.1, and the memory of the largest
+records^n of what the two largest take beyond it. Goals: 0.9 to 1.1, and the memory of the largest
 size within 1.25 times that of the one before it.
 
 With `--annotations`, the whole plan of YouCook2's real annotations is built end to end with
@@ -432,11 +432,10 @@ def measure_stage(stage: str, records: int, rounds: int, workers: int) -> Cost:
 
 
 def growth(costs: dict[int, Cost]) -> float:
-    """Returns the exponent of time ~ records^n beyond the smallest size, by least squares."""
-    (least, start), *others = sorted(costs.items())
-    spans = [math.log(records - least) for records, _ in others]
-    times = [math.log(max(1e-9, cost.cpu_s - start.cpu_s)) for _, cost in others]
-    return statistics.linear_regression(spans, times).slope
+    """Returns the exponent of time ~ records^n from the largest size but one to the largest."""
+    (least, start), *_, (fewer, before), (most, after) = sorted(costs.items())
+    times = max(1e-9, after.cpu_s - start.cpu_s) / max(1e-9, before.cpu_s - start.cpu_s)
+    return math.log(times) / math.log((most - least) / (fewer - least))
 
 
 def report(stage: str, costs: dict[int, Cost]) -> Iterator[str]:
