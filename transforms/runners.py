@@ -48,8 +48,9 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
       workers: local processes; 1 runs everything in this process.
 
     Raises:
-      InputError: an argument is none of Beam's, `workers` is asked of another runner, a part of
-        the runner is not on this machine, or no cluster answers.
+      InputError: an argument is none of Beam's and the runner has no server that may know it,
+        `workers` is asked of another runner, a part of the runner is not on this machine, or no
+        cluster answers.
     """
     unknown = _unknown(beam_args)
     options = PipelineOptions(list(beam_args))
