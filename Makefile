@@ -22,7 +22,7 @@ endif
 help: ## List the commands
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 16
 
-demo: $(BASE) $(MODELS) $(RENDER) ## Build and verify small datasets of every sort, offline
+demo: $(BASE) $(MODELS) $(RENDER) $(WORDNET) ## Build and verify small datasets of every sort, offline
 	$(BIN)/eqforge demo $(ARGS)
 
 test: $(BASE) $(WORDNET) ## Run the tests

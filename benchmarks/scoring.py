@@ -161,7 +161,7 @@ def main() -> None:
     try:
         import torch
     except ImportError:
-        print("scoring: not run, it needs 'eqforge[eval]'")
+        print("scoring: not run, it needs 'eqforge[models]'")
         return
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as name:

@@ -133,7 +133,7 @@ def import_open_clip() -> Any:
         return importlib.import_module("open_clip")
     except ImportError as error:
         raise MissingExtra(
-            f"{error.name or 'open_clip'}, of open_clip's models,", "eval"
+            f"{error.name or 'open_clip'}, of open_clip's models,", "models"
         ) from error
 
 
@@ -186,7 +186,7 @@ def _loading(source: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise MissingExtra(f"{error.name}, of which {source} is made,", "eval") from error
+        raise MissingExtra(f"{error.name}, of which {source} is made,", "models") from error
     except Exception as error:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(

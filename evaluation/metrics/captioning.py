@@ -71,7 +71,7 @@ def score_captions(
         from pycocoevalcap.bleu.bleu import Bleu
         from pycocoevalcap.cider.cider import Cider
     except ImportError as error:
-        raise MissingExtra("pycocoevalcap", "eval") from error
+        raise MissingExtra("pycocoevalcap", "models") from error
     if not all(references):
         raise InputError("an image has no reference caption")
     flat = [text for group in references for text in group]
@@ -102,7 +102,7 @@ def _by_treebank(lines: Sequence[str]) -> list[list[str]]:
     try:
         from nltk.tokenize import TreebankWordTokenizer
     except ImportError as error:
-        raise MissingExtra("nltk", "eval") from error
+        raise MissingExtra("nltk", "models") from error
     cut = TreebankWordTokenizer().tokenize
     return [cut(line.lower()) for line in lines]
 
@@ -111,7 +111,7 @@ def _by_java(lines: Sequence[str]) -> list[list[str]]:
     try:
         import pycocoevalcap
     except ImportError as error:
-        raise MissingExtra("pycocoevalcap", "eval") from error
+        raise MissingExtra("pycocoevalcap", "models") from error
     if shutil.which("java") is None:
         raise InputError("the tokenizer ptb needs Java, and there is none; take treebank")
     (jar,) = Path(pycocoevalcap.__path__[0], "tokenizer").glob("stanford-corenlp-*.jar")

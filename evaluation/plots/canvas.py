@@ -47,7 +47,7 @@ def _matplotlib() -> Any:
     try:
         return importlib.import_module("matplotlib")
     except ImportError as error:
-        raise MissingExtra("matplotlib", "eval") from error
+        raise MissingExtra("matplotlib", "models") from error
 
 
 @contextlib.contextmanager

@@ -9,6 +9,10 @@ writes the same bytes every time:
     demo/gebplus.json                          as GEB+'s val.json
     demo/action_genome/*.pkl, frame_list.txt   as Action Genome's annotations
     demo/captions.jsonl                        a user's own captioned videos
+    demo/images/*.jpg                          photographs and their mirror images
+    demo/captions_val2017.json                 their captions, as COCO's
+    demo/relationships.json, image_data.json   who holds what in them, as Visual Genome's
+    demo/vlue/*.json                           test items on them, as VLUE's
     demo/README.md                             what is in it, and whose photographs they are
 """
 
@@ -19,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eqforge.generators.demo import annotations
+from eqforge.generators.demo import annotations, stills
 from eqforge.generators.demo.boundaries import EVENT_VIDEOS
 from eqforge.generators.demo.clips import film
 from eqforge.generators.demo.cooking import COOKING_VIDEOS
@@ -30,6 +34,7 @@ from eqforge.generators.demo.scenes import Clip
 from eqforge.schemas.errors import InputError
 
 _PICKLE_PROTOCOL = 4  # the published files'
+_JPEG_QUALITY = 95
 
 _NOTES = {
     "whole": "",
@@ -53,6 +58,10 @@ class Workspace:
       person_boxes: person_bbox.pkl.
       frame_list: frame_list.txt.
       captions: a user's own captioned videos, JSON lines.
+      images: the folder of still pictures.
+      coco: their captions in COCO's format.
+      relationships, image_data: who holds what in them, in Visual Genome's formats.
+      vlue: the folder of `<task>.json` in VLUE's formats.
       readme: what is in the workspace, with the photographs' licences.
     """
 
@@ -65,6 +74,11 @@ class Workspace:
     person_boxes: Path
     frame_list: Path
     captions: Path
+    images: Path
+    coco: Path
+    relationships: Path
+    image_data: Path
+    vlue: Path
     readme: Path
 
 
@@ -81,6 +95,11 @@ def workspace_at(folder: Path) -> Workspace:
         person_boxes=action_genome / "person_bbox.pkl",
         frame_list=action_genome / "frame_list.txt",
         captions=folder / "captions.jsonl",
+        images=folder / "images",
+        coco=folder / "captions_val2017.json",
+        relationships=folder / "relationships.json",
+        image_data=folder / "image_data.json",
+        vlue=folder / "vlue",
         readme=folder / "README.md",
     )
 
@@ -108,6 +127,8 @@ def make_workspace(
         if on_clip is not None:
             on_clip(clip.file, number, len(clips))
         film(clip, workspace.videos / clip.file)
+    for picture in stills.PICTURES:
+        picture.draw().save(workspace.images / picture.file, quality=_JPEG_QUALITY)
     _write_annotations(workspace)
     _write_text(workspace.readme, _readme(clips))
     return workspace
@@ -126,7 +147,8 @@ def all_clips() -> tuple[Clip, ...]:
 
 def _make_folders(workspace: Workspace, clips: Sequence[Clip]) -> None:
     try:
-        workspace.action_genome.mkdir(parents=True, exist_ok=True)
+        for made in (workspace.action_genome, workspace.images, workspace.vlue):
+            made.mkdir(parents=True, exist_ok=True)
         for clip in clips:
             (workspace.videos / clip.file).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -141,6 +163,11 @@ def _write_annotations(workspace: Workspace) -> None:
     _write_lines(workspace.frame_list, annotations.frame_list(GRAPH_VIDEOS))
     records = annotations.own_captions(OWN_CAPTIONS)
     _write_lines(workspace.captions, [json.dumps(record) for record in records])
+    _write_text(workspace.coco, json.dumps(stills.coco_captions()))
+    _write_text(workspace.relationships, json.dumps(stills.relationships()))
+    _write_text(workspace.image_data, json.dumps(stills.image_data()))
+    for task, items in stills.vlue_tasks().items():
+        _write_text(workspace.vlue / f"{task}.json", json.dumps(items))
 
 
 def _write_text(path: Path, text: str) -> None:
@@ -164,7 +191,7 @@ def _readme(clips: Sequence[Clip]) -> str:
     return (
         "# A demo workspace\n\n"
         "Made by eqforge. The clips pan and zoom over photographs; what the annotations say of\n"
-        "cooking is made up.\n\n"
+        "cooking is made up. `images` holds the same photographs and their mirror images.\n\n"
         f"| video | |\n|---|---|\n{videos}\n"
         "## Photographs\n\n"
         "They come with scikit-image, whose documentation states the terms below.\n\n"

@@ -11,9 +11,23 @@ import tyro
 from eqforge import verify
 from eqforge.generators.demo.workspace import Workspace, make_workspace
 from eqforge.generators.scenes.kubric_import import check_installed
-from eqforge.pipelines import eq_ag, eq_gebc, eq_kubric, eq_sd, eq_video, eq_youcook2
+from eqforge.generators.text.wordnet import open_wordnet
+from eqforge.pipelines import (
+    eq_ag,
+    eq_gebc,
+    eq_kubric,
+    eq_sd,
+    eq_video,
+    eq_youcook2,
+    hard_positives,
+    retrieval_perturbations,
+    simat,
+    training_captions,
+    vlue,
+)
 from eqforge.pipelines.command import reported_errors
-from eqforge.schemas.errors import MissingExtra
+from eqforge.schemas.errors import EqforgeError
+from eqforge.schemas.vlue import TASKS
 
 SMALL_SCENES = ("--pairs", "3", "--resolution", "128")
 """A pair of each kind, in a quarter of the time that the default takes."""
@@ -29,9 +43,10 @@ SMALL_DRAWINGS = (
 class Arguments:
     """Build every dataset end to end on bundled inputs, offline, and verify it.
 
-    The inputs are made on the spot: clips that pan and zoom over the photographs that scikit-image
-    ships, with annotations in the published formats. Of the rendered and of the drawn pairs there
-    is one of each kind, small; a model of random weights draws, so its pictures show nothing.
+    The inputs are made on the spot: the photographs that scikit-image ships, and clips that pan and
+    zoom over them, with annotations in the published formats. Of the rendered and of the drawn
+    pairs there is one of each kind, small; a model of random weights draws, so its pictures show
+    nothing.
     """
 
     output: Path = Path("out/demo")
@@ -48,12 +63,12 @@ class Build:
     Attributes:
       main: the pipeline's.
       arguments: its inputs and settings.
-      check: raises MissingExtra where a package that it needs is not installed.
+      check: raises an error that says what to do where something that it needs is not there.
     """
 
     main: Callable[[list[str]], int]
     arguments: tuple[str, ...]
-    check: Callable[[], None] = lambda: None
+    check: Callable[[], object] = lambda: None
 
 
 def builds(workspace: Workspace) -> dict[str, Build]:
@@ -65,19 +80,43 @@ def builds(workspace: Workspace) -> dict[str, Build]:
         eq_ag: ("--objects", workspace.object_boxes, "--persons", workspace.person_boxes),
         eq_video: ("--captions", workspace.captions),
     }
-    of_videos = {
-        pipeline.NAME: Build(main=pipeline.main, arguments=(*map(str, named), *videos))
-        for pipeline, named in annotations.items()
+    return {
+        **{
+            pipeline.NAME: Build(main=pipeline.main, arguments=(*map(str, named), *videos))
+            for pipeline, named in annotations.items()
+        },
+        **_of_texts(workspace),
+        simat.NAME: Build(main=simat.main, arguments=_simat(workspace)),
+        vlue.NAME: Build(main=vlue.main, arguments=_vlue(workspace)),
+        eq_sd.NAME: Build(main=eq_sd.main, arguments=SMALL_DRAWINGS, check=eq_sd.check_installed),
+        eq_kubric.NAME: Build(main=eq_kubric.main, arguments=SMALL_SCENES, check=check_installed),
     }
-    drawn = Build(main=eq_sd.main, arguments=SMALL_DRAWINGS, check=eq_sd.check_installed)
-    rendered = Build(main=eq_kubric.main, arguments=SMALL_SCENES, check=check_installed)
-    return {**of_videos, eq_sd.NAME: drawn, eq_kubric.NAME: rendered}
+
+
+def _of_texts(workspace: Workspace) -> dict[str, Build]:
+    arguments = ("--captions", str(workspace.coco), "--images", str(workspace.images))
+    return {
+        pipeline.NAME: Build(main=pipeline.main, arguments=arguments, check=open_wordnet)
+        for pipeline in (hard_positives, training_captions, retrieval_perturbations)
+    }
+
+
+def _simat(workspace: Workspace) -> tuple[str, ...]:
+    annotations = ("--relationships", workspace.relationships, "--image-data", workspace.image_data)
+    return (*map(str, annotations), "--images", str(workspace.images))
+
+
+def _vlue(workspace: Workspace) -> tuple[str, ...]:
+    tasks = (
+        argument for task in TASKS for argument in (f"--{task}", workspace.vlue / f"{task}.json")
+    )
+    return (*map(str, tasks), "--images", str(workspace.images))
 
 
 def main(argv: list[str]) -> int:
     """Makes the workspace, builds and verifies the datasets; returns 0 only if all are sound.
 
-    A dataset whose packages are not installed is left out, and the last lines say so.
+    A dataset that needs what is not installed is left out, and the last lines say so.
     """
     arguments = tyro.cli(Arguments, args=argv, prog="eqforge demo")
     with reported_errors():
@@ -100,7 +139,7 @@ def main(argv: list[str]) -> int:
 def _missing(build: Build) -> str | None:
     try:
         build.check()
-    except MissingExtra as error:
+    except EqforgeError as error:
         return str(error)
     return None
 

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eqforge.generators.text.clip_tokens import _encoder, count_clip_tokens
-from eqforge.schemas.errors import MissingExtra
 
 ODD = [
     "",
@@ -104,19 +103,3 @@ def test_counting_does_not_import_torch() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "4 False False\n"
-
-
-@pytest.mark.parametrize("package", ["ftfy", "regex", "tokenizers", "open_clip_torch"])
-def test_a_missing_package_is_named_with_its_extra(
-    package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from eqforge.generators.text import clip_tokens
-
-    for cached in (clip_tokens._encoder, clip_tokens._piece_pattern):
-        monkeypatch.setattr(clip_tokens, cached.__name__, cached.__wrapped__)
-    if package == "open_clip_torch":
-        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    else:
-        monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtra, match=rf"{package} is not installed.*\[text\]"):
-        count_clip_tokens("a dog")
