@@ -14,7 +14,7 @@ WORDNET := .venv/.wordnet
 ARGS ?=
 BENCH ?= $(sort $(filter-out benchmarks/corrections.py,$(wildcard benchmarks/[a-z]*.py)))
 
-.PHONY: help demo test check runners bench models render dataflow lock clean
+.PHONY: help demo test check runners extras bench models render dataflow lock clean
 ifneq ($(shell cat .venv/.made-for 2>/dev/null),$(CURDIR))
 .PHONY: $(BASE)  # .venv is another checkout's
 endif
@@ -38,6 +38,9 @@ runners: $(BASE) $(MODELS) $(RENDER) $(WORDNET) ## Run the tests of all engines,
 	$(BIN)/eqforge setup flink
 	$(BIN)/eqforge setup prism
 	EQFORGE_RUNNERS=all $(BIN)/pytest tests/runners $(ARGS)
+
+extras: $(BASE) $(WORDNET) ## Install each extra from the wheel into a clean environment, and try it (15 GB, for a while)
+	EQFORGE_EXTRAS=all $(BIN)/pytest tests/test_extras.py $(ARGS)
 
 bench: $(BASE) ## Run the benchmarks, or one: make bench BENCH=benchmarks/writer.py
 	for file in $(BENCH); do echo "== $$file"; $(BIN)/python "$$file" $(ARGS); done

@@ -18,11 +18,18 @@ def data_folder() -> Path:
 
 
 @pytest.fixture(scope="session")
-def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's workspace of clips and annotations, made once: it takes seconds."""
-    from eqforge.generators.demo.workspace import make_workspace
+def demo_output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `eqforge demo` leaves, made once; tests must not change it.
 
-    return make_workspace(tmp_path_factory.mktemp("demo") / "workspace").folder
+    EQFORGE_DEMO names a folder where it lies already.
+    """
+    from eqforge import demo
+
+    if made := os.environ.get("EQFORGE_DEMO"):
+        return Path(made)
+    folder = tmp_path_factory.mktemp("demo") / "demo"
+    assert demo.main(["--output", str(folder)]) == 0
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,184 @@
+"""Every code block of the README and of the documents runs as it stands, or names what it needs.
+
+The blocks of a page run one after the other in a folder in which `make demo` has left `out/demo`.
+A comment before a block says what is special about it:
+
+    <!-- needs: clip:FOLDER, a GPU -->   what a reader has to bring; see SUPPLIED and NOT_HERE
+    <!-- file: mine.jsonl -->            the block is a file, which later blocks read
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eqforge.evaluation.statistics.averages import EQBEN_SIZES
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(
+    str(path.relative_to(ROOT))
+    for pattern in ("*.md", "docs/**/*.md", "deploy/**/*.md")
+    for path in ROOT.glob(pattern)
+)
+SHELL = ("sh", "console")
+BLOCK = re.compile(r"((?:^<!-- (?:needs|file): [^\n]* -->\n)*)^```(\w*)\n(.*?)^```$", re.M | re.S)
+MARK = re.compile(r"<!-- (needs|file): (.*) -->")
+
+NOT_HERE = {
+    "a GPU",
+    "a model hub",
+    "a checkout",
+    "a Flink cluster",
+    "Java",
+    "Docker",
+    "Google Cloud",
+    "Google Cloud Storage",
+    "SIMAT's files",
+    "Visual Genome's images",
+    "VL-CheckList",
+}
+"""What no test can bring; the commands that are so marked are read by people."""
+
+EXTRAS = {
+    "eqforge[models]": ("torch", "diffusers", "transformers"),
+    "eqforge[render]": ("bpy", "kubric"),
+}
+"""What a package of each extra is called, to tell whether it is installed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A code block: where it begins, its language and text, the marks before it."""
+
+    line: int
+    language: str
+    text: str
+    needs: tuple[str, ...]
+    file: str | None
+
+
+def blocks(page: str) -> Iterator[Block]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for found in BLOCK.finditer(text):
+        marks = dict(MARK.findall(found[1]))
+        needs = tuple(need.strip() for need in marks.get("needs", "").split(",") if need)
+        line = text[: found.start(2)].count("\n") + 1
+        yield Block(
+            line=line, language=found[2], text=found[3], needs=needs, file=marks.get("file")
+        )
+
+
+# --- what a reader has to bring, and a test can
+
+
+def save_model(kind: str) -> Callable[[Path], object]:
+    """Returns what saves a tiny model of random weights in a folder."""
+
+    def save(folder: Path) -> object:
+        from tests import tiny_models
+        from tests.evaluation.conversations.made import save_llava
+
+        savers = {
+            "clip": tiny_models.save_clip,
+            "siglip": tiny_models.save_siglip,
+            "blip-itm": tiny_models.save_blip,
+            "chat": save_llava,
+        }
+        return savers[kind](folder / f"{kind}-FOLDER")
+
+    return save
+
+
+def save_vector(folder: Path) -> None:
+    """Scores of chance, as many as EqBen's server takes."""
+    size = 4 * sum(EQBEN_SIZES.values())
+    np.save(folder / "vector.npy", np.random.default_rng(0).random(size, dtype=np.float32))
+
+
+SUPPLIED: dict[str, Callable[[Path], object]] = {
+    **{f"{kind}:FOLDER": save_model(kind) for kind in ("clip", "siglip", "blip-itm", "chat")},
+    "vector.npy": save_vector,
+}
+
+
+def is_missing(need: str) -> bool:
+    """Tells whether a need is a package that is not installed."""
+    packages = EXTRAS["eqforge[models]"] if need.endswith(":FOLDER") else EXTRAS.get(need, ())
+    return any(find_spec(package) is None for package in packages)
+
+
+# --- running
+
+
+def run(command: list[str], folder: Path) -> None:
+    """Runs a command with the project's programs on the path."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | {"PATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, f"{command[-1]}\n{done.stderr}{done.stdout}"
+
+
+def run_block(block: Block, folder: Path) -> None:
+    text = block.text
+    for kind in ("clip", "siglip", "blip-itm"):
+        text = text.replace(f"{kind}:FOLDER", f"{kind}:{folder}/{kind}-FOLDER")
+    text = text.replace("--model FOLDER", f"--model {folder}/chat-FOLDER")
+    if block.file is not None:
+        (folder / block.file).write_text(text, encoding="utf-8")
+    elif block.language == "python":
+        run([sys.executable, "-c", text], folder)
+    elif block.language in SHELL:
+        run(["bash", "-euc", re.sub(r"^\$ ", "", text, flags=re.M)], folder)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_says_what_it_is(page: str) -> None:
+    for block in blocks(page):
+        where = f"{page}:{block.line}"
+        assert block.language in (*SHELL, "python", "json", "text"), where
+        assert set(block.needs) <= NOT_HERE | EXTRAS.keys() | SUPPLIED.keys(), where
+        if block.language == "json":
+            assert is_json(block.text) or all(map(is_json, block.text.splitlines())), where
+
+
+def is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("page", [page for page in PAGES if [*blocks(page)]])
+def test_the_blocks_of_a_page_run(page: str, demo_output: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "demo").symlink_to(demo_output)
+    missing = set()
+    for block in blocks(page):
+        lacks = {need for need in block.needs if is_missing(need)}
+        missing |= lacks
+        if lacks or NOT_HERE & set(block.needs):
+            continue
+        for need in block.needs:
+            SUPPLIED.get(need, lambda _: None)(tmp_path)
+        run_block(block, tmp_path)
+    if missing:
+        pytest.skip(f"not installed: {', '.join(sorted(missing))}")
+
+
+def test_the_files_shown_in_the_readme_are_those_of_a_dataset(demo_output: Path) -> None:
+    (layout,) = (block.text for block in blocks("README.md") if block.text.startswith("out/"))
+    shown = re.findall(r"^  (\S+)  ", layout, re.M)
+    assert {"dataset.json", "README.md", "_work/"} <= set(shown)
+    for name in shown:
+        assert (demo_output / "eq-youcook2" / name).exists(), name

@@ -1,0 +1,78 @@
+"""Each extra, installed by pip from the wheel into an environment of its own, does its task.
+
+`make extras` runs this: it installs gigabytes.
+"""
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from eqforge.generators.demo.workspace import Workspace
+from tests.test_packaging import STAGE, copy_checkout, run
+
+pytestmark = pytest.mark.skipif(
+    "EQFORGE_EXTRAS" not in os.environ, reason="`make extras` installs each extra"
+)
+
+COMMANDS = {
+    "": "vlue --retrieval {vlue}/retrieval.json --images {images}",
+    "video": "eq-video --captions {captions} --videos {videos}",
+    "text": "hard-positives --captions {coco} --images {images}",
+    "render": "eq-kubric --pairs 1 --resolution 64 --samples 2",
+    "models": "eq-sd --pairs 1 --model tiny --steps 2 --guidance-scale 30 --cpu-threads 1",
+}
+"""A dataset that needs what the extra brings, and no more."""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-c", STAGE, folder, cwd=copy_checkout(folder / "checkout"))
+    (sdist,) = folder.glob("*.tar.gz")
+    options = ("--no-deps", "--no-build-isolation", "--wheel-dir", folder)
+    run(sys.executable, "-m", "pip", "wheel", *options, sdist, cwd=folder)
+    return next(folder.glob("*.whl"))
+
+
+def install(wheel: Path, extra: str, home: Path, *options: str) -> Path:
+    """Makes a clean environment with the wheel and an extra; returns its folder of programs."""
+    venv.create(home, with_pip=True, symlinks=True)
+    named = f"{wheel}[{extra}]" if extra else str(wheel)
+    pip = (home / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install")
+    run(*pip, "--quiet", *options, named, cwd=home)
+    return home / "bin"
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("extra", COMMANDS)
+def test_an_extra_brings_what_its_task_needs(
+    extra: str, wheel: Path, demo_workspace: Workspace, tmp_path: Path
+) -> None:
+    programs = install(wheel, extra, tmp_path / "venv")
+    names = {name: getattr(demo_workspace, name) for name in demo_workspace.__slots__}
+    command = COMMANDS[extra].format_map(names).split()
+
+    run(programs / "eqforge", "build", *command, "--output", "out", cwd=tmp_path)
+    verified = run(programs / "eqforge", "verify", "out", cwd=tmp_path)
+
+    assert verified.stdout.rstrip().endswith("out: sound")
+    run(programs / "python", "-m", "pip", "check", cwd=tmp_path)
+
+
+@pytest.mark.timeout(1800)
+def test_all_extras_agree_with_each_other(wheel: Path, tmp_path: Path) -> None:
+    """Found by pip without installing; what they are is above."""
+    install(wheel, "all", tmp_path / "venv", "--dry-run")
+
+
+def test_the_names_of_the_extras_are_the_tasks_of_users(wheel: Path, tmp_path: Path) -> None:
+    code = "import importlib.metadata as m; print(*m.metadata('eqforge').get_all('Provides-Extra'))"
+    programs = install(wheel, "", tmp_path / "venv", "--no-deps")
+    found = subprocess.run(
+        [programs / "python", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert {*filter(None, COMMANDS), "all", "dataflow", "s3", "dev"} == {*found.stdout.split()}
