@@ -251,7 +251,7 @@ def _fault(row: dict[str, Any], media_id: str) -> str | None:
     except BadImage as error:
         return f"does not decode: {error}"
     except TooManyPixels as error:
-        return f"has {error}, its row says {row['width_px']}x{row['height_px']}"
+        return f"has {error}, its row says otherwise"
     if (width, height) != (row["width_px"], row["height_px"]):
         return f"is {width}x{height}, its row says otherwise"
     return None
