@@ -24,7 +24,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eqforge.evaluation.scoring.pictures import decode
 from eqforge.evaluation.scoring.run import score_dataset
 from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.models.own import load_model
@@ -32,6 +31,7 @@ from eqforge.models.scorer import Picture
 from eqforge.schemas import storage
 from eqforge.schemas.dataset import open_dataset
 from eqforge.schemas.manifest import DataFile, Manifest, to_json
+from eqforge.schemas.pictures import read_pixels
 from eqforge.schemas.score_tables import open_scores
 
 FRAMES = (3, 4, 7, 7, 8, 9, 12)
@@ -119,7 +119,7 @@ def toolkit_scores(dataset: str, model: str, device: str) -> Iterator[tuple[str,
         sides = []
         for side in (0, 1):
             keys = [row[f"image_{side}_id"] for row in batch]
-            pixels = [decode(stored[key], 2**26) for key in keys]
+            pixels = [read_pixels(stored[key], 2**26) for key in keys]
             prepared = [
                 scorer.prepare(Picture(key=key, pixels=one))
                 for key, one in zip(keys, pixels, strict=True)

@@ -1,5 +1,9 @@
 """The dataset card: what a person reads before loading the files."""
 
+import json
+from collections.abc import Iterable, Mapping
+
+from eqforge.schemas.hugging_face import WHOLE, Configuration, configurations
 from eqforge.schemas.manifest import Manifest
 
 _PAIRS = (
@@ -42,17 +46,33 @@ _IMAGE_BY_ID = (
 )
 
 
-def dataset_card(manifest: Manifest) -> str:
-    """Returns the card of a dataset as Markdown with the header that Hugging Face reads."""
+_OF_SPLITS = (
+    f"The splits are those that the rows name. `{WHOLE}` are rows of a table that names none, or "
+    "rows of several splits together; each of these has a configuration of its own as well."
+)
+_OF_EMPTY = (
+    "Tables without rows have no configuration, because `datasets` cannot load them: {}. Other "
+    "readers of Parquet can; the files have all columns."
+)
+
+
+def dataset_card(manifest: Manifest, splits: Mapping[str, Iterable[str]]) -> str:
+    """Returns the card of a dataset as Markdown with the header that Hugging Face reads.
+
+    Args:
+      manifest: of the dataset.
+      splits: by table, what its rows name as their split.
+    """
+    configured = configurations(manifest, splits)
     parts = [
-        _header(manifest),
+        _header(configured),
         f"# {manifest.dataset}",
         f"Built by eqforge {manifest.versions.get('eqforge', '')} in {manifest.mode} mode.",
         _table_of_tables(manifest),
         _meaning(manifest),
         _books(manifest),
         _inputs(manifest),
-        _loading(manifest),
+        _loading(manifest, configured),
         "## Licence\n\nThe pictures and captions keep the licences of their sources. Check them "
         "before you pass the files on.",
     ]
@@ -66,12 +86,20 @@ def _tables(manifest: Manifest) -> list[str]:
     return [name for name, files in manifest.tables.items() if files]
 
 
-def _header(manifest: Manifest) -> str:
-    lines = ["---", "configs:"]
-    for name in _tables(manifest):
-        lines += [f"- config_name: {name}", f"  data_files: data/{name}-*.parquet"]
-        lines += ["  default: true"] if name == "samples" else []
+def _header(configured: Iterable[Configuration]) -> str:
+    lines = ["---"]
+    for number, one in enumerate(configured):
+        lines += ["configs:"] if number == 0 else []
+        lines += [f"- config_name: {one.name}"]
+        lines += ["  default: true"] if number == 0 else []
+        lines += ["  data_files:", f"  - split: {_quoted(one.split)}", f"    path: {one.path}"]
+        lines += [f'  filters: [["split", "==", {_quoted(one.only)}]]'] if one.only else []
     return "\n".join([*lines, "---"])
+
+
+def _quoted(text: str) -> str:
+    """Returns a text as YAML has it, to which `no` and `1` are none where they stand alone."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _meaning(manifest: Manifest) -> str:
@@ -115,11 +143,13 @@ def _inputs(manifest: Manifest) -> str:
     return "## Made from\n\n" + "\n".join(files)
 
 
-def _loading(manifest: Manifest) -> str:
+def _loading(manifest: Manifest, configured: Iterable[Configuration]) -> str:
     lines = (
-        f'{name} = load_dataset("parquet", data_files="data/{name}-*.parquet", split="train")'
-        for name in _tables(manifest)
-        if name != "rejects"
+        f'{one.name.replace("-", "_")} = load_dataset(folder, "{one.name}", split="{one.split}")'
+        for one in configured
     )
-    code = "\n".join(["from datasets import load_dataset", "", *lines])
-    return f"## Loading\n\n```python\n{code}\n```"
+    folder = f'folder = "path/to/{manifest.dataset}"  # or a repository of the hub'
+    code = "\n".join(["from datasets import load_dataset", "", folder, *lines])
+    text = f"## Loading\n\n```python\n{code}\n```\n\n{_OF_SPLITS}"
+    empty = ", ".join(f"`{name}`" for name in _tables(manifest) if not manifest.num_rows(name))
+    return f"{text}\n\n{_OF_EMPTY.format(empty)}" if empty else text

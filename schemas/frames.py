@@ -5,6 +5,7 @@ import math
 from typing import Literal
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.pictures import MAX_PIXELS
 
 FRAME_REASONS: dict[str, str] = {
     "video_missing": "No file of that name lies in the videos folder.",
@@ -34,7 +35,7 @@ class FrameSettings:
     """Longest side of a stored frame in pixels; larger ones are scaled down, none is scaled up."""
     end_tolerance_s: float = 0.1
     """How many seconds after its end the last frame still answers; annotations often round up."""
-    max_pixels: int = 2**26
+    max_pixels: int = MAX_PIXELS
     """Most pixels (width times height) a video may have; larger ones are rejected undecoded."""
 
     def __post_init__(self) -> None:

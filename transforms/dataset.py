@@ -17,7 +17,7 @@ from eqforge.schemas.errors import BuildError
 from eqforge.schemas.manifest import FILE_NAME, Manifest, StageBooks, close_books, to_json
 from eqforge.transforms.reasons import ERROR_PREFIX, is_known
 from eqforge.transforms.sorted_runs import Run, RunSorter
-from eqforge.transforms.write import Table, WrittenShard, write_runs
+from eqforge.transforms.write import SPLIT, Table, WrittenShard, write_runs
 
 CARD = "README.md"
 # A shard of any table of any dataset: what was replaced may have had tables that this one has not.
@@ -153,7 +153,8 @@ def finish_dataset(
     manifest = _with_tables(target, shards, stages, _count_tags(shards, "findings"))
     check_books(manifest, set(reasons) | set(entered), target)
     _remove_strays(target.output, shards)
-    storage.write_bytes(storage.join(target.output, CARD), dataset_card(manifest).encode())
+    card = dataset_card(manifest, _splits(shards))
+    storage.write_bytes(storage.join(target.output, CARD), card.encode())
     check_files(manifest, target.output)
     url = storage.join(target.output, FILE_NAME)
     storage.write_bytes(url, to_json(manifest))
@@ -170,6 +171,15 @@ def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str
     return {
         first: Counter(dict(sorted(counts.items()))) for first, counts in sorted(counted.items())
     }
+
+
+def _splits(shards: list[WrittenShard]) -> dict[str, set[str]]:
+    """Returns the splits that the rows of a table name, by table."""
+    found: dict[str, set[str]] = {}
+    for shard in shards:
+        names = {name for kind, name, _ in shard.counts if kind == SPLIT}
+        found.setdefault(shard.table, set()).update(names)
+    return found
 
 
 def delete_parts(output: str) -> None:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from eqforge.schemas.frames import MissedVideo
+from eqforge.schemas.pictures import MAX_PIXELS, BadImage, TooManyPixels, read_untrusted
 from eqforge.schemas.scores import Rejection
 from eqforge.schemas.tables import ImageRow
 from eqforge.transforms.frames.locate import resolve_video
 from eqforge.transforms.media import MediaStore
 from eqforge.transforms.minimality import view
-from eqforge.transforms.pictures import BadImage, TooManyPixels, read_untrusted
 
 REMEMBERED = 4_096
 # Errors of one file; any other, such as too many open files, is of the machine and ends the run.
@@ -29,7 +29,7 @@ class ImageFolder:
 
     root: str
     media_root: str
-    max_pixels: int = 2**26
+    max_pixels: int = MAX_PIXELS
 
     def find(self, name: str) -> ImageRow | Rejection:
         """Returns the row of an image, or why it cannot be used; read once for many captions."""

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.schemas.frames import StoredFrame
+from eqforge.schemas.pictures import read_pixels as read_pixels
 from eqforge.schemas.scores import Rejection, Score
 from eqforge.schemas.tables import ImageRow, Reject
 from eqforge.transforms import faces, minimality, progress, quality
 from eqforge.transforms.clip_work import FRAMES, ClipWork, KeptFrame, error_rejection
 from eqforge.transforms.ledger import Ledger, versions_of
 from eqforge.transforms.media import MediaStore
-from eqforge.transforms.pictures import read_pixels as read_pixels
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from eqforge.schemas.pictures import opened
+
 GOLDEN = (5**0.5 - 1) / 2
 """Steps of this share of the colour circle keep neighbouring numbers' colours well apart."""
 
@@ -36,5 +38,5 @@ def _palette() -> bytes:
 
 def read_numbers(mask_png: bytes) -> NDArray[np.integer[Any]]:
     """Returns the number of the object at every pixel, of shape (height, width); 0 is none."""
-    with Image.open(io.BytesIO(mask_png)) as mask:
+    with opened(mask_png, formats=("PNG",)) as mask:
         return np.asarray(mask)

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.pictures import FILE_SUFFIXES, MAX_PIXELS, BadImage, TooManyPixels, read_pixels
 from eqforge.transforms.minimality import view
-from eqforge.transforms.pictures import BadImage, TooManyPixels, read_untrusted
 
-SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif")
-MAX_PIXELS = 2**26
 _COMPARED_AT_ONCE = 4_000_000
 
 
@@ -43,7 +41,7 @@ def hash_folder(root: str, workers: int = 1) -> HashedFolder:
         raise InputError(f"{root}: no such folder")
     names = sorted(_image_files(root))
     if not names:
-        raise InputError(f"{root}: holds no image ({', '.join(SUFFIXES)})")
+        raise InputError(f"{root}: holds no image ({', '.join(FILE_SUFFIXES)})")
     found = list(
         zip(names, _hash_all([os.path.join(root, n) for n in names], workers), strict=True)
     )
@@ -58,7 +56,7 @@ def hash_folder(root: str, workers: int = 1) -> HashedFolder:
 def _image_files(root: str) -> Iterator[str]:
     for folder, _, files in os.walk(root):
         for file in files:
-            if file.lower().endswith(SUFFIXES):
+            if file.lower().endswith(FILE_SUFFIXES):
                 yield os.path.relpath(os.path.join(folder, file), root)
 
 
@@ -74,7 +72,7 @@ def hash_file(path: str) -> str | None:
     """Returns the perceptual hash of an image as the images table has it; None for no image."""
     try:
         with open(path, "rb") as stream:
-            return view(read_untrusted(stream.read(), MAX_PIXELS)[1]).phash
+            return view(read_pixels(stream.read(), MAX_PIXELS)).phash
     except (OSError, BadImage, TooManyPixels):
         return None
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from eqforge.generators.simat.crops import CropSettings, crop_box
 from eqforge.schemas.frames import FrameSettings, MissedVideo
 from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.pictures import BadImage, TooManyPixels, read_pixels
 from eqforge.schemas.scores import Rejection
 from eqforge.schemas.simat import Region
 from eqforge.schemas.tables import ImageRow
@@ -21,10 +22,9 @@ from eqforge.transforms.images import UNREADABLE
 from eqforge.transforms.ledger import Ledger, versions_of
 from eqforge.transforms.media import MediaStore
 from eqforge.transforms.minimality import view
-from eqforge.transforms.pictures import BadImage, TooManyPixels, read_pixels, read_untrusted
 from eqforge.transforms.simat_plan import PlannedImage
 
-VERSION = "1"
+VERSION = "2"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -165,7 +165,7 @@ def _decode(
     data: bytes, size: tuple[int, int] | None, max_pixels: int
 ) -> NDArray[np.uint8] | Rejection:
     try:
-        _, pixels = read_untrusted(data, max_pixels)
+        pixels = read_pixels(data, max_pixels)
     except TooManyPixels as error:
         return Rejection(reason="too_many_pixels", value=error.pixels, threshold=max_pixels)
     except BadImage as error:

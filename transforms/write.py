@@ -23,6 +23,14 @@ ROW_GROUP_ROWS = 50_000
 SPOOL_BYTES = 32 << 20
 
 
+SPLIT = "split"
+"""The column that says which split of its source a row is of."""
+
+
+def _split_of(record: Any) -> tuple[str, str]:
+    return SPLIT, record.split
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Table:
     """A table of a dataset and how its records become rows.
@@ -34,7 +42,8 @@ class Table:
       key: the id of a record: it decides the shard and the order. Records with the same key have
         to be equal, and are written once.
       row: the Parquet row of a record. Media are read here, one row at a time.
-      tag: what is counted of the rows, such as (stage, reason); None counts nothing.
+      tag: what is counted of the rows, such as (stage, reason); None counts their splits, where
+        they have any.
       metadata: entries for the files' metadata; a change of them rewrites the files.
     """
 
@@ -45,6 +54,11 @@ class Table:
     row: Callable[[Any], dict[str, Any]]
     tag: Callable[[Any], tuple[str, str]] | None = None
     metadata: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def counted(self) -> Callable[[Any], tuple[str, str]] | None:
+        """What is counted of the rows."""
+        return _split_of if self.tag is None and SPLIT in self.schema.names else self.tag
 
     def file_name(self, shard: int) -> str:
         """Returns the path of a shard below the dataset's folder."""
@@ -93,7 +107,7 @@ def write_runs(table: Table, shard: int, runs: Iterable[Run], output: str) -> Wr
             file=DataFile(
                 path=table.file_name(shard), rows=records.rows, num_bytes=num_bytes, sha256=sha256
             ),
-            counts=records.count(table.tag),
+            counts=records.count(table.counted),
             skipped=skipped,
         )
 

@@ -33,13 +33,13 @@ from eqforge.evaluation.conversations.questions import ARRANGEMENTS, Arrangement
 from eqforge.evaluation.conversations.settings import ConverseSettings
 from eqforge.evaluation.conversations.side_by_side import Pixels, side_by_side
 from eqforge.evaluation.scoring.header import device_name
-from eqforge.evaluation.scoring.pictures import decode
 from eqforge.evaluation.scoring.progress import Progress
 from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset, open_dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.manifest import FILE_NAME as DATASET_FILE
+from eqforge.schemas.pictures import BadImage, TooManyPixels, read_pixels
 from eqforge.schemas.score_tables import Counts
 
 _LIBRARIES = ("torch", "transformers", "tokenizers", "pillow", "numpy")
@@ -145,11 +145,11 @@ def _decoded(image: str | None, images: dict[str, bytes], max_pixels: int) -> Pi
     if image is None or image not in images:
         raise NotAsked(reason="missing_image", detail=f"{image}: not in the table of images")
     try:
-        return decode(images[image], max_pixels)
-    except OverflowError as error:
+        return read_pixels(images[image], max_pixels)
+    except TooManyPixels as error:
         raise NotAsked(reason="too_many_pixels", detail=f"{image}: {error}") from error
-    except (OSError, ValueError, SyntaxError, EOFError) as error:
-        detail = f"{image}: {type(error).__name__}: {error}"[:200]
+    except BadImage as error:
+        detail = f"{image}: {error}"[:200]
         raise NotAsked(reason="undecodable_image", detail=detail) from error
 
 

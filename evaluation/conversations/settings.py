@@ -9,7 +9,9 @@ import tyro
 from eqforge.evaluation.conversations.questions import QUESTION, check_template
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.models.pretrained import Precision, Weights
+from eqforge.schemas import pictures
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.pictures import MAX_PIXELS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,7 +52,7 @@ class ConverseSettings:
     max_tokens: int = 64
     """Tokens of an answer, at most."""
 
-    max_pixels: int = 2**26
+    max_pixels: int = MAX_PIXELS
     """Images of more pixels are refused."""
 
     precision: Precision = "float32"
@@ -114,4 +116,4 @@ class ConverseSettings:
     def described(self) -> dict[str, Any]:
         """Returns what the answers depend on, and the files they are cut into."""
         names = ("question", "gap_px", "max_tokens", "max_pixels", "shard_samples")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in names} | {"decoder": pictures.VERSION}

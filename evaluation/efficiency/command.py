@@ -18,10 +18,11 @@ from eqforge.evaluation.scoring.tasks import task_of
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.models.own import device_of, load_model
 from eqforge.models.scorer import Scorer
-from eqforge.schemas import storage
+from eqforge.schemas import pictures, storage
 from eqforge.schemas.dataset import open_dataset
 from eqforge.schemas.errors import EqforgeError, InputError
 from eqforge.schemas.manifest import FILE_NAME
+from eqforge.schemas.pictures import MAX_PIXELS
 from eqforge.schemas.score_tables import ScoringModel
 
 
@@ -60,7 +61,7 @@ class EfficiencySettings:
     threads: int | None = None
     """Threads on a CPU; by default torch's own number."""
 
-    max_pixels: int = 2**26
+    max_pixels: int = MAX_PIXELS
     """Images of more pixels are not used."""
 
     seed: int = 0
@@ -159,10 +160,8 @@ def measure_efficiency(settings: EfficiencySettings) -> Efficiency:
 
 
 def _described(protocol: Protocol) -> dict[str, object]:
-    return {
-        name: getattr(protocol, name)
-        for name in ("warm_up", "repeats", "batches", "max_pixels", "seed", "resamples")
-    }
+    names = ("warm_up", "repeats", "batches", "max_pixels", "seed", "resamples")
+    return {name: getattr(protocol, name) for name in names} | {"decoder": pictures.VERSION}
 
 
 def _check_detector(scorer: Scorer, settings: EfficiencySettings) -> None:

@@ -9,7 +9,7 @@ from eqforge.schemas.errors import InputError
 
 _MACHINE = ("cpu", "gpu", "cuda", "cudnn", "tf32", "torch_threads", "python")
 _GPU = ("driver_version", "clocks.max.sm", "power.limit")
-_SETTINGS = ("task", "items", "seed", "warm_up", "max_pixels")
+_SETTINGS = ("task", "items", "seed", "warm_up", "max_pixels", "decoder")
 
 
 def check_alike(paths: Sequence[Path], measured: Sequence[Efficiency]) -> None:

@@ -11,7 +11,7 @@ from eqforge.evaluation.scoring.batches import LENGTH_STEP
 from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.evaluation.scoring.tasks import Task
 from eqforge.models.scorer import DualEncoder, GivesLogOdds, Identity, Scorer
-from eqforge.schemas import storage
+from eqforge.schemas import pictures, storage
 from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.identity import fingerprint, sha256_hex
 from eqforge.schemas.manifest import FILE_NAME as DATASET_FILE
@@ -46,6 +46,7 @@ def make_header(
         settings={
             "autocast": settings.autocast,
             "candidates": _candidates_digest(settings),
+            "decoder": pictures.VERSION,
             "batches": dataclasses.asdict(settings.sizes()),
             "device": device_name(settings.all_devices()[0]),
             "length_step": LENGTH_STEP,

@@ -6,21 +6,19 @@ memory; for a GPU they are pinned on the way.
 
 import contextlib
 import dataclasses
-import io
 import multiprocessing
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from eqforge.evaluation.scoring.image_batches import Batch, damaged
 from eqforge.models.scorer import Picture
 from eqforge.schemas import storage
 from eqforge.schemas.errors import BuildError, InputError
+from eqforge.schemas.pictures import BadImage, TooManyPixels, read_pixels
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,28 +51,6 @@ class Prepared:
         if isinstance(self.inputs, list):
             return self
         return dataclasses.replace(self, inputs=self.inputs.pin_memory())
-
-
-def decode(data: bytes, max_pixels: int) -> NDArray[np.uint8]:
-    """Decodes an encoded image to RGB, uint8 of shape (height, width, 3).
-
-    Raises:
-      OverflowError: it has more than `max_pixels` pixels.
-      OSError, ValueError, SyntaxError: it cannot be decoded.
-    """
-    from PIL import Image
-
-    with warnings.catch_warnings():
-        # Pillow warns of large images when it opens them; the limit of pixels is checked here.
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        try:
-            opened = Image.open(io.BytesIO(data))
-        except Image.DecompressionBombError as error:
-            raise OverflowError(str(error)) from error
-        with opened as image:
-            if image.width * image.height > max_pixels:
-                raise OverflowError(f"{image.width} x {image.height} pixels")
-            return np.asarray(image.convert("RGB"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -127,10 +103,10 @@ class Preparation:
         pixels = None
         if self.reads_pixels:
             try:
-                pixels = decode(data or b"", self.max_pixels)
-            except OverflowError as error:
+                pixels = read_pixels(data or b"", self.max_pixels)
+            except TooManyPixels as error:
                 raise _Unusable("too_many_pixels", error) from error
-            except (OSError, ValueError, SyntaxError, EOFError) as error:
+            except BadImage as error:
                 raise _Unusable("undecodable_image", error) from error
         try:
             return self.prepare(Picture(key=key, pixels=pixels))

@@ -9,6 +9,7 @@ import tyro
 from eqforge.evaluation.scoring.work import BatchSizes
 from eqforge.models.own import device_of
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.pictures import MAX_PIXELS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,7 +67,7 @@ class ScoreSettings:
     top: int = 128
     """Captions of each image, and images of each caption, that are candidates."""
 
-    max_pixels: int = 2**26
+    max_pixels: int = MAX_PIXELS
     """Images of more pixels are refused."""
 
     def __post_init__(self) -> None:

@@ -18,6 +18,7 @@ from eqforge.schemas.dataset import Dataset, open_dataset
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import derive_seed
 from eqforge.schemas.manifest import FILE_NAME
+from eqforge.schemas.pictures import VERSION as DECODER_VERSION
 
 FORMAT = "eqforge training"
 VERSIONED = ("eqforge", "torch", "transformers", "accelerate", "numpy", "pillow")
@@ -176,6 +177,7 @@ def _identity(
         "model": start.weights.name,
         "revision": start.weights.digest(),
         "preprocessing": start.preprocessor.digest,
+        "decoder": DECODER_VERSION,
     }
 
 

@@ -4,7 +4,6 @@ They are copied once into one Arrow file that is mapped into memory, so that a p
 reading of its own bytes and no process holds all of them.
 """
 
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from eqforge.evaluation.scoring.pictures import decode
 from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.pictures import BadImage, TooManyPixels, read_pixels
 
 _SCHEMA = pa.schema([pa.field("image_id", pa.string()), pa.field("data", pa.large_binary())])
 
@@ -87,8 +86,8 @@ class Pictures:
           InputError: it cannot be decoded, or has more pixels than Pillow takes for an attack.
         """
         try:
-            return decode(self.read(image_id), sys.maxsize)
-        except (OSError, ValueError, SyntaxError, EOFError, OverflowError) as error:
+            return read_pixels(self.read(image_id))
+        except (BadImage, TooManyPixels) as error:
             raise InputError(f"image {image_id} cannot be decoded: {error}") from error
 
 

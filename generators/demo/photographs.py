@@ -13,6 +13,7 @@ from types import MappingProxyType
 from PIL import Image
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.pictures import open_rgb
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,8 +99,7 @@ def load_photograph(name: str) -> Image.Image:
     """
     file = resources.files("skimage").joinpath("data", PHOTOGRAPHS[name].file)
     try:
-        with file.open("rb") as stream, Image.open(stream) as image:
-            return image.convert("RGB")
+        return open_rgb(file.read_bytes())
     except FileNotFoundError as error:
         raise InputError(
             f"scikit-image lacks its photograph {PHOTOGRAPHS[name].file}: reinstall it"

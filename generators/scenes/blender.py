@@ -71,7 +71,8 @@ def renderer_class() -> Any:
         def postprocess(self, from_dir: Any, return_layers: Any) -> dict[str, NDArray[Any]]:
             # kubric reads PNG files with a decoder written in Python: 1 s at 1024 x 1024 pixels.
             (exr,) = Path(from_dir).glob("exr/*.exr")
-            with Image.open(Path(from_dir, "images", exr.stem + ".png")) as picture:
+            file = Path(from_dir, "images", exr.stem + ".png")
+            with Image.open(file, formats=("PNG",)) as picture:
                 rgb = np.asarray(picture)
             return {"rgb": rgb[None], "segmentation": _segmentation(exr, self.scene)[None]}
 

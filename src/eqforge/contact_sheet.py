@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import InputError
-from eqforge.transforms.pictures import open_rgb
+from eqforge.schemas.pictures import open_rgb
 
 SIDE_PX = 224
 GAP_PX = 6

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import tyro
-from PIL import Image
 
 from eqforge.generators.scenes.claims import differs_as_declared
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
@@ -20,8 +19,8 @@ from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset, open_dataset
 from eqforge.schemas.errors import EqforgeError
 from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.pictures import BadImage, TooManyPixels, open_rgb
 from eqforge.schemas.tables import SCHEMA_VERSION
-from eqforge.transforms.pictures import open_rgb
 from eqforge.transforms.reasons import is_known
 from eqforge.transforms.records import is_as_written, table_type
 from eqforge.transforms.render import scene_pair_of
@@ -248,9 +247,11 @@ def _fault(row: dict[str, Any], media_id: str) -> str | None:
     if sha256_hex(data) != media_id or len(data) != row["num_bytes"]:
         return "its bytes are others"
     try:
-        width, height = open_rgb(data).size
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        width, height = open_rgb(data, max_pixels=row["width_px"] * row["height_px"]).size
+    except BadImage as error:
         return f"does not decode: {error}"
+    except TooManyPixels as error:
+        return f"has {error}, its row says otherwise"
     if (width, height) != (row["width_px"], row["height_px"]):
         return f"is {width}x{height}, its row says otherwise"
     return None

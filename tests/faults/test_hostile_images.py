@@ -17,8 +17,8 @@ from PIL import Image
 
 from eqforge import verify
 from eqforge.pipelines import retrieval_perturbations
+from eqforge.schemas.pictures import read_pixels
 from eqforge.transforms.images import _find
-from eqforge.transforms.pictures import read_pixels
 from tests.builds import reasons, rows
 from tests.fuzz.mutate import with_sums
 
@@ -67,7 +67,11 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "truncated.png": (lambda: GOOD_PNG[: len(GOOD_PNG) // 2], "undecodable_image"),
     "bad-sum-of-header.png": (lambda: with_byte(GOOD_PNG, 29, 1), "undecodable_image"),
     "bad-pixels.png": (lambda: with_sums(with_byte(GOOD_PNG, 80, 8)), "undecodable_image"),
-    "page.tif": (lambda: encoded(PICTURE, "TIFF"), "undecodable_image"),
+    "measured.tif": (
+        lambda: encoded(Image.fromarray(GRADIENT[..., 0].astype(np.float32)), "TIFF"),
+        "undecodable_image",
+    ),
+    "truncated.tif": (lambda: encoded(PICTURE, "TIFF")[:4000], "undecodable_image"),
     "picture.svg": (lambda: b"<svg xmlns='http://www.w3.org/2000/svg'/>", "undecodable_image"),
     "script.eps": (
         lambda: b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n",
@@ -129,6 +133,7 @@ UNUSUAL: dict[str, bytes] = {
     "alpha.png": encoded(PICTURE.convert("RGBA"), "PNG"),
     "bad-sum-of-pixels.png": GOOD_PNG[:-16] + bytes(4) + GOOD_PNG[-12:],
     "lossless.webp": encoded(PICTURE, "WEBP", lossless=True),
+    "page.tif": encoded(PICTURE, "TIFF"),
     "telephone.jpg": encoded(
         PICTURE, "MPO", quality=95, save_all=True, append_images=[Image.new("RGB", (60, 40))]
     ),

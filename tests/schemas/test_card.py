@@ -1,46 +1,87 @@
 import re
+from typing import Any
 
 import pytest
 
 from eqforge.schemas.card import dataset_card
 from eqforge.schemas.manifest import DataFile, Manifest, StageBooks
 
+yaml = pytest.importorskip("yaml")
 
-def card_of(dataset: str, *tables: str, empty: tuple[str, ...] = ()) -> str:
-    """The card of a dataset with one file in each table."""
+
+def card_of(
+    dataset: str,
+    *tables: str,
+    empty: tuple[str, ...] = (),
+    splits: dict[str, set[str]] | None = None,
+    rows: dict[str, int] | None = None,
+) -> str:
+    """The card of a dataset with one file of seven rows in each table, or of as many as said."""
     files = {
-        name: [DataFile(path=f"data/{name}-00000-of-00001.parquet", rows=7, num_bytes=9, sha256="")]
-        for name in tables
+        name: [
+            DataFile(path=f"data/{name}-00000-of-00001.parquet", rows=count, num_bytes=9, sha256="")
+        ]
+        for name, count in (dict.fromkeys(tables, 7) | (rows or {})).items()
     }
-    return dataset_card(
-        Manifest(
-            dataset=dataset,
-            mode="corrected",
-            config={},
-            inputs=[],
-            versions={"eqforge": "1"},
-            stages={"captions": StageBooks(candidates=9, kept=7, rejected=2, reasons={"odd": 2})},
-            tables={**files, **{name: [] for name in empty}},
-        )
+    manifest = Manifest(
+        dataset=dataset,
+        mode="corrected",
+        config={},
+        inputs=[],
+        versions={"eqforge": "1"},
+        stages={"captions": StageBooks(candidates=9, kept=7, rejected=2, reasons={"odd": 2})},
+        tables={**files, **{name: [] for name in empty}},
     )
+    return dataset_card(manifest, splits or {})
 
 
-def test_the_header_has_one_configuration_for_each_table_that_has_files() -> None:
-    card = card_of("retrieval-perturbations", "samples", "captions", "rejects", empty=("images",))
+def yaml_of(card: str) -> Any:
+    return yaml.safe_load(card.split("---\n")[1])
+
+
+def test_every_table_with_rows_has_a_configuration_and_the_pictures_are_first() -> None:
+    card = card_of(
+        "retrieval-perturbations", "samples", "images", "rejects", splits={"samples": {"test"}}
+    )
 
     assert card.startswith(
         "---\n"
         "configs:\n"
-        "- config_name: samples\n"
-        "  data_files: data/samples-*.parquet\n"
+        "- config_name: images\n"
         "  default: true\n"
-        "- config_name: captions\n"
-        "  data_files: data/captions-*.parquet\n"
+        "  data_files:\n"
+        '  - split: "full"\n'
+        "    path: data/images-*.parquet\n"
+        "- config_name: samples\n"
+        "  data_files:\n"
+        '  - split: "test"\n'
+        "    path: data/samples-*.parquet\n"
         "- config_name: rejects\n"
-        "  data_files: data/rejects-*.parquet\n"
+        "  data_files:\n"
+        '  - split: "full"\n'
+        "    path: data/rejects-*.parquet\n"
         "---\n"
     )
-    assert "data/images" not in card
+
+
+def test_rows_of_several_splits_have_a_configuration_for_each() -> None:
+    card = card_of("simat", "samples", splits={"samples": {"test", "no", "all"}})
+
+    configured = yaml_of(card)["configs"]
+    assert [(one["config_name"], one["data_files"][0]["split"]) for one in configured] == [
+        ("samples", "full"),
+        ("samples-full", "full"),
+        ("samples-no", "no"),
+        ("samples-test", "test"),
+    ]
+    assert configured[2]["filters"] == [["split", "==", "no"]]
+
+
+def test_tables_without_rows_have_no_configuration_and_the_card_says_why() -> None:
+    card = card_of("vlue", "samples", rows={"rejects": 0})
+
+    assert [one["config_name"] for one in yaml_of(card)["configs"]] == ["samples"]
+    assert "cannot load them: `rejects`." in card
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_a_damaged_image_is_a_reject_and_takes_no_other_along(tmp_path: Path) ->
 
     assert [frame.stored.frame_id for frame in work.frames] == ["d/v/0"]
     reasons = {reject.candidate_id: reject.reason for reject in work.rejects}
-    assert reasons == {"d/v/1": "error:UnidentifiedImageError", "d/v/2": "error:OSError"}
+    assert reasons == {"d/v/1": "error:BadImage", "d/v/2": "error:BadImage"}
     assert work.tallies == (Tally(stage="frames", candidates=3, kept=1),)
 
 

@@ -196,7 +196,7 @@ def test_images_that_cannot_be_used_are_counted_and_left_out(clip: Path, tmp_pat
     used, left_out = len(found["seconds"]), sum(found["failures"].values())
     assert found["settings"]["items"] == used + left_out
     assert left_out == 1
-    assert list(found["failures"]) == ["UnidentifiedImageError"]
+    assert list(found["failures"]) == ["BadImage"]
 
 
 def test_items_depend_on_the_seed_and_not_on_their_number(dataset: Path) -> None:
