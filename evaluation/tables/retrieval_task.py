@@ -1,12 +1,13 @@
 """The tables of retrieval: R@k both ways, rsum, DCG_CM, and what perturbations take away."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.evaluation.metrics.retrieval import Recall
 from eqforge.evaluation.tables.crossed_scores import CrossedScores, read_crossed
 from eqforge.evaluation.tables.gallery import read_gallery
 from eqforge.evaluation.tables.report import (
@@ -31,6 +32,10 @@ from eqforge.evaluation.tables.samples import EVERYTHING
 from eqforge.evaluation.tables.several import compare_judged
 from eqforge.schemas.dataset import Dataset
 
+RECALL: Mapping[Recall, str] = {
+    "any": "R@k: a query counts where any true candidate is among the first k.",
+    "share": "R@k: true candidates among the first k, divided by min(5, k) captions or by 1 image.",
+}
 IMAGES, CAPTIONS = "all images", "all captions"
 """The subsets of the queries of either direction; rsum is of both together."""
 
@@ -173,6 +178,7 @@ def _of_queries(measured: Measure, subset: str, found: Retrieved, expected: int)
 
 
 def _notes(found: Sequence[_Found], judge: CrossedScores | None) -> Iterator[str]:
+    yield from (RECALL[one.contest.recall] for one in found[:1])
     if judge is None:
         yield f"{DCG} is left out: --relevance SCORES names the model that says what is similar."
     else:

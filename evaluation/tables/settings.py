@@ -27,6 +27,7 @@ READ: dict[str, tuple[str, ...]] = {
     "files of hard positives": (*_SCORED, "by", "cluster", "quantity"),
     "retrieval": (*_SCORED, "mode", "relevance"),
     "paper's retrieval": (*_DRAWN, "allow_missing", "mode", "relevance"),
+    "VLUE's retrieval": (*_DRAWN, "allow_missing", "mode"),
     "SIMAT": (*_SCORED, "by", "cluster", "mode", "oracle", "lambdas"),
     "answers": (*_DRAWN, "allow_missing", "tokenizer"),
 }
@@ -71,9 +72,11 @@ class MetricsSettings:
     source_word."""
 
     mode: Literal["corrected", "paper"] = "corrected"
-    """For retrieval: paper divides R@k by five captions or one image whatever there are, and keeps
-    captions that a perturbation did not change. For SIMAT: paper excludes the query's own region
-    alone, not other crops of the same."""
+    """For retrieval: paper counts what the dataset's authors do. For perturbed captions it divides
+    R@k by five captions or one image whatever there are, and keeps captions that a perturbation
+    did not change; for VLUE a query counts where any true candidate is among the first k. In
+    either a tie loses. For SIMAT: paper excludes the query's own region alone, not other crops of
+    the same."""
 
     relevance: Path | None = None
     """For retrieval: the folder of scores, vectors, whose model says how similar a false candidate
