@@ -91,7 +91,7 @@ def _report(settings: MetricsSettings) -> Report:
     if settings.format != "dataset":
         settings.check_read(settings.format)
     if settings.format == "eqben":
-        vectors = [EqbenVector(path=p, shuffled=settings.shuffled) for p in settings.paths]
+        vectors = [EqbenVector(path=p, order=settings.order) for p in settings.paths]
         return eqben_report(vectors, rules, settings.clusters)
     if settings.format == "boundaries":
         return boundary_report(settings.paths, rules, allow_missing=settings.allow_missing)

@@ -10,6 +10,7 @@ import tyro
 from eqforge.evaluation.metrics.captioning import Tokenizer
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
+from eqforge.evaluation.tables.eqben import Order
 from eqforge.evaluation.tables.simat_task import LAMBDAS
 from eqforge.schemas.errors import InputError
 
@@ -17,7 +18,7 @@ _ALWAYS = ("paths", "format", "show", "output")
 _DRAWN = ("seed", "resamples")
 _SCORED = (*_DRAWN, "ties", "allow_missing")
 READ: dict[str, tuple[str, ...]] = {
-    "eqben": (*_DRAWN, "ties", "shuffled", "clusters"),
+    "eqben": (*_DRAWN, "ties", "order", "clusters"),
     "pairs": _SCORED,
     "hard-positives": (*_SCORED, "quantity"),
     "foils": (*_SCORED, "quantity"),
@@ -56,8 +57,9 @@ class MetricsSettings:
     ties: TieRule = "strict"
     """What a tie counts: nothing, one half, or what it is worth when ties are broken at random."""
 
-    shuffled: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """EqBen's vectors are in the order of its shuffled files."""
+    order: Order = "official"
+    """Of EqBen's vectors: official, that of its released files, which are shuffled; or by-subset,
+    subset after subset."""
 
     clusters: Path | None = None
     """For EqBen's vectors: text file with the video of each sample, a line each."""

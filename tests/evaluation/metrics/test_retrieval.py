@@ -11,10 +11,10 @@ from eqforge.evaluation.metrics.overlap import changes, mean_jaccard
 from eqforge.evaluation.metrics.retrieval import (
     dcg_cm,
     rank,
-    share_at,
     recall_at,
     relative_drop,
     relevance_of,
+    share_at,
 )
 from eqforge.evaluation.metrics.score_rows import MatrixRows, Truths, VectorRows
 
