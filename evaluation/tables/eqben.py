@@ -15,14 +15,17 @@ from eqforge.evaluation.statistics.averages import (
     eqben_average,
     pooled,
 )
-from eqforge.evaluation.statistics.bootstrap import Numbers, Resampled
+from eqforge.evaluation.statistics.bootstrap import Resampled
+from eqforge.evaluation.statistics.shares import Share
 from eqforge.evaluation.tables.eqben_averages import (
     MEAN,
     METRICS,
     PAPER_AVERAGE,
+    average_share,
     compare_averages,
     eqben_averages,
     parts_of,
+    weights_of,
 )
 from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, measure
 from eqforge.evaluation.tables.several import compare_judged
@@ -194,23 +197,24 @@ def _measures(model: str, subsets: Mapping[str, Judged], rules: Rules) -> Iterat
         found[name], measures = measure(model, name, judged, rules)
         yield from measures
     sizes = [judged.expected for judged in subsets.values()]
-    for name, metric, rows in eqben_averages(pooled(found), sizes):
+    averages = eqben_averages(pooled(found), sizes)
+    for (name, metric, rows), weights in zip(averages, weights_of(sizes), strict=True):
         of = {subset: judged for subset, judged in subsets.items() if subset in parts_of(name)}
         chance = CHANCE.get(metric, CHANCE_OF_MEAN)
-        yield _average(model, name, metric, rows, of, chance)
+        share = average_share(rows, weights, list(found.values()))
+        yield _average(model, name, metric, share, of, chance)
 
 
 def _average(
-    model: str, subset: str, metric: str, rows: Numbers, of: Mapping[str, Judged], chance: float
+    model: str, subset: str, metric: str, share: Share, of: Mapping[str, Judged], chance: float
 ) -> Measure:
     tied = [judged.tied for judged in of.values() if judged.tied is not None]
-    draws = Resampled(values=rows[:1], draws=rows[1:, None], clusters=0)
-    low, high = draws.interval()
+    low, high = share.interval()
     return Measure(
         model=model,
         subset=subset,
         metric=metric,
-        value=float(rows[0]),
+        value=share.value,
         low=low,
         high=high,
         chance=chance,

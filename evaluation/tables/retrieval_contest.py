@@ -7,13 +7,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from eqforge.evaluation.metrics.retrieval import Recall
+from eqforge.evaluation.metrics.retrieval import KS, Recall
 from eqforge.evaluation.statistics.bootstrap import Numbers, percentile_interval
 from eqforge.evaluation.tables.crossed_scores import CrossedScores
 from eqforge.evaluation.tables.gallery import Gallery
 from eqforge.evaluation.tables.report import Measure, Rules, Unit
 from eqforge.evaluation.tables.retrieval_judge import (
     DCG,
+    RSUM,
     Direction,
     Retrieved,
     Side,
@@ -24,6 +25,7 @@ from eqforge.schemas.errors import InputError
 
 Mode = Literal["corrected", "paper"]
 UNITS: Mapping[str, Unit] = {f"i2t {DCG}": "number", f"t2i {DCG}": "number"}
+MOST: Mapping[str, float] = {f"i2t {RSUM}": len(KS), f"t2i {RSUM}": len(KS)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.evaluation.metrics.retrieval import Recall
+from eqforge.evaluation.statistics.shares import NO_INTERVAL, Share
 from eqforge.evaluation.tables.crossed_scores import CrossedScores, read_crossed
 from eqforge.evaluation.tables.gallery import read_gallery
 from eqforge.evaluation.tables.report import (
@@ -19,10 +20,10 @@ from eqforge.evaluation.tables.report import (
     measure,
 )
 from eqforge.evaluation.tables.retrieval_contest import (
+    MOST,
     UNITS,
     Contest,
     RetrievalRules,
-    derived,
     enter,
 )
 from eqforge.evaluation.tables.retrieval_drops import Damaged, damage, drop_measures
@@ -118,6 +119,7 @@ def _alone(found: Retrieved, keys: NDArray[np.int64], entries: NDArray[np.int64]
         clusters=entries,
         expected=len(keys),
         units=UNITS,
+        most=MOST,
         keys=keys,
     )
 
@@ -138,8 +140,12 @@ def _both_ways(one: _Found) -> Iterator[Measure]:
     for measured in measures[first:]:
         yield _of_queries(measured, CAPTIONS, one.to_image, expected[1])
     columns = [place for place, own in enumerate(measures) if own.metric.endswith(RSUM)]
-    sums = found.draws[:, columns].sum(axis=1)
-    yield derived(measures[columns[0]], RSUM, float(found.values[columns].sum()), sums)
+    sums, most = found.draws[:, columns].sum(axis=1), sum(MOST.values())
+    value, clusters = float(found.values[columns].sum()), found.even_clusters[columns].min()
+    both = Share(value=value / most, draws=sums / most, clusters=float(clusters))
+    low, high = NO_INTERVAL if found.clusters == 1 else both.interval()
+    like = measures[columns[0]]
+    yield replace(like, metric=RSUM, value=value, low=most * low, high=most * high, chance=None)
 
 
 def _joint(one: _Found) -> Judged:
@@ -161,6 +167,7 @@ def _joint(one: _Found) -> Judged:
         expected=len(one.contest.gallery.entries) + len(one.contest.scored),
         weights=np.column_stack(weights),
         units=UNITS,
+        most=MOST,
     )
 
 
