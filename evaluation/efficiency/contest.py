@@ -13,9 +13,10 @@ from eqforge.evaluation.efficiency.clock import draw_medians
 from eqforge.evaluation.efficiency.conditions import check_alike
 from eqforge.evaluation.efficiency.result import Efficiency, read_efficiency
 from eqforge.evaluation.metrics.ties import Credits
-from eqforge.evaluation.statistics.bootstrap import Numbers, resample_means
+from eqforge.evaluation.statistics.bootstrap import Numbers, Resampled, resample_means
+from eqforge.evaluation.statistics.shares import Interval
 from eqforge.evaluation.tables.own_scores import read_file
-from eqforge.evaluation.tables.report import Rules
+from eqforge.evaluation.tables.report import Rules, Unit
 from eqforge.evaluation.tables.sample_judges import SampleTask
 from eqforge.evaluation.tables.sample_scores import places_of, read_folder
 from eqforge.evaluation.tables.sample_tasks import model_names, task_of
@@ -39,13 +40,15 @@ class Contest:
       models: their names.
       scores: higher is better [models].
       seconds: for one image with one caption [models].
-      score_draws, second_draws: the same, drawn anew [resamples, models].
+      score_bounds: 95 % intervals of the scores [models, 2].
+      score_draws, second_draws: scores and seconds drawn anew [resamples, models].
       what: what the score is.
     """
 
     models: tuple[str, ...]
     scores: Numbers
     seconds: Numbers
+    score_bounds: Numbers
     score_draws: Numbers
     second_draws: Numbers
     what: str
@@ -80,10 +83,13 @@ def from_measurements(
     measured = [read_efficiency(path) for path in results]
     check_alike(results, measured)
     samples = read_samples(dataset, task.cluster, None)
-    columns = [
-        _credits(path, found, dataset, task, samples.keys, metric, rules)
-        for path, found in zip(scores, measured, strict=True)
-    ]
+    columns, units = zip(
+        *(
+            _credits(path, one, dataset, task, samples.keys, metric, rules)
+            for path, one in zip(scores, measured, strict=True)
+        ),
+        strict=True,
+    )
     drawn = resample_means(
         np.column_stack(columns), samples.clusters, seed=rules.seed, resamples=rules.resamples
     )
@@ -95,6 +101,7 @@ def from_measurements(
         models=tuple(model_names([found.model.name for found in measured], list(results))),
         scores=drawn.values,
         seconds=np.array([np.median(found.seconds) for found in measured]),
+        score_bounds=np.array([_bounds(drawn, place, unit) for place, unit in enumerate(units)]),
         score_draws=drawn.draws,
         second_draws=np.column_stack(times),
         what=f"{metric} of {dataset.manifest.dataset}",
@@ -109,7 +116,7 @@ def _credits(
     keys: np.ndarray,
     metric: str,
     rules: Rules,
-) -> Credits:
+) -> tuple[Credits, Unit]:
     if path.is_dir():
         found = read_folder(str(path), dataset, task.images, task.captions)
         if found.model != measured.model.name:
@@ -120,10 +127,14 @@ def _credits(
     else:
         found = read_file(path, task.width)
     places = places_of(keys, found, str(path), allow_missing=False)
-    credits = task.judge(found.values[places], found.quantity, rules).credits
-    if metric not in credits:
-        raise InputError(f"--metric {metric}: expected one of {', '.join(credits)}")
-    return credits[metric]
+    verdict = task.judge(found.values[places], found.quantity, rules)
+    if metric not in verdict.credits:
+        raise InputError(f"--metric {metric}: expected one of {', '.join(verdict.credits)}")
+    return verdict.credits[metric], verdict.units.get(metric, "percent")
+
+
+def _bounds(drawn: Resampled, place: int, unit: Unit) -> Interval:
+    return drawn.share_interval(place) if unit == "percent" else drawn.interval(place)
 
 
 def from_table(path: Path, rules: Rules) -> Contest:
@@ -149,6 +160,7 @@ def from_table(path: Path, rules: Rules) -> Contest:
         models=_distinct([row.model for row in rows]),
         scores=scores,
         seconds=seconds,
+        score_bounds=np.array([row.score_interval for row in rows]),
         score_draws=scores + noise[0] * widths,
         second_draws=seconds * np.exp(noise[1] * shares),
         what="score",

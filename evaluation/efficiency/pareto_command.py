@@ -141,7 +141,7 @@ def make_front(contest: Contest, settings: ParetoSettings) -> Front:
     shares = membership(contest.score_draws, contest.second_draws, strict=settings.strict)
     models = []
     for place in np.lexsort((np.array(contest.models), -contest.scores, contest.seconds)):
-        score = percentile_interval(contest.score_draws[:, place])
+        score = contest.score_bounds[place].tolist()
         seconds = percentile_interval(contest.second_draws[:, place])
         models.append(
             Contestant(

@@ -6,7 +6,7 @@ of queries at a time.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,10 @@ from eqforge.evaluation.metrics.ties import Credits, TieRule
 
 KS = (1, 5, 10)
 DEPTH = 10
-PAPER_TOTALS = {"i2t": 5, "t2i": 1}
-"""True candidates of any query, as the published code has them."""
+Recall: TypeAlias = Literal["any", "share"]
+"""What R@k counts: that a true candidate is among the first k, or the share of them that is."""
+SHARE_TOTALS = {"i2t": 5, "t2i": 1}
+"""True candidates of any query, as the code has them that publishes the share."""
 _BLOCK_SCORES = 8_000_000
 
 
@@ -119,15 +121,15 @@ def recall_at(ranking: Ranking, k: int, rule: TieRule = "strict") -> Credits:
     return np.where(open_, 1.0 - missed, sure.astype(np.float64))
 
 
-def recall_as_published(ranking: Ranking, k: int, total: int) -> Credits:
-    """Returns R@k of the published code: true candidates among the first k / min(total, k).
+def share_at(ranking: Ranking, k: int, total: int) -> Credits:
+    """Returns for each query true candidates among the first k / min(total, k) [queries].
 
     With five captions an image it can fall from R@1 to R@5, which R@k as usual cannot.
 
     Args:
       ranking: where the true candidates stand; ties lose.
       k: at least 1, at most the depth of the ranking.
-      total: true candidates of any query, by the published code: 5 captions, or 1 image.
+      total: true candidates of any query; see SHARE_TOTALS.
 
     Source: `recall_at_k` of mariyahendriksen/evaluating-cmr-in-vl; Hendriksen et al. 2024, table 3.
     """

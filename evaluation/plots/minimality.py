@@ -64,7 +64,7 @@ def bins_of(model: PairScores, metric: PairMetric, count: int, rules: Rules) -> 
             seed=(rules.seed, place),
             resamples=rules.resamples,
         )
-        low, high = drawn.interval()
+        low, high = drawn.share_interval()
         found.append(
             Bin(
                 low=float(measured[members].min()),

@@ -8,11 +8,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from eqforge.evaluation.shortcuts.intervals import cluster_interval
 from eqforge.evaluation.shortcuts.probes import PROBES, train_and_judge
+from eqforge.evaluation.statistics.bootstrap import resample_means
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.text_pairs import TextPair
 
+VERSION = 2
+"""Of how the numbers are computed; 2 has exact intervals."""
 CHANCE = 0.5
 
 Contrast = Literal["negative", "hard_positive_or_negative", "hard_positive"]
@@ -41,8 +43,9 @@ class ProbeResult:
       probe: a key of PROBES, or "language_model_total" or "language_model_per_token".
       pairs, images: how many pairs were judged, and of how many images.
       accuracy: share of right answers in [0, 1]; a tie counts one half.
-      low, high: 95 % confidence interval of the accuracy, by a bootstrap over images; widened for
-        probes, whose folds share what they learn from.
+      low, high: 95 % confidence interval of the accuracy, exact for as many trials as have its
+        variance, by a bootstrap over images; widened for probes, whose folds share what they learn
+        from.
       ties: share of pairs that the probe cannot tell, in [0, 1].
     """
 
@@ -72,6 +75,7 @@ class Audit:
         caption is true once and false once, so that the text alone is right half the time.
       folds: how many folds the images were dealt into.
       seed: of the bootstrap.
+      version: VERSION.
     """
 
     results: tuple[ProbeResult, ...]
@@ -79,6 +83,7 @@ class Audit:
     two_by_two: int
     folds: int
     seed: int
+    version: int = VERSION
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,9 +108,9 @@ class Judge:
 
     Attributes:
       margins: says of each pair by how much the right caption looks truer: above 0, or 0 for a tie.
-      widening: factor on the half-widths of the interval, at least 1. Judgements of one fold by
-        what was learnt from the others are not independent, and a bootstrap of them alone missed
-        chance one time in five where it should one time in twenty.
+      widening: factor on the standard deviation of the accuracy, at least 1. Judgements of one
+        fold by what was learnt from the others are not independent, and a bootstrap of them alone
+        missed chance one time in five where it should one time in twenty.
     """
 
     margins: Callable[[Question], npt.NDArray[np.float64]]
@@ -208,15 +213,15 @@ def _judged(question: Question, name: str, judge: Judge, seed: int, resamples: i
     margins = judge.margins(question)
     wins = np.where(margins > 0, 1.0, np.where(margins == 0, CHANCE, 0.0))
     accuracy = float(wins.mean())
-    bounds = cluster_interval(wins, question.images, seed=seed, resamples=resamples)
-    low, high = (accuracy + judge.widening * (bound - accuracy) for bound in bounds)
+    found = resample_means(wins, question.images, seed=seed, resamples=resamples)
+    low, high = found.share_interval(widening=judge.widening)
     return ProbeResult(
         contrast=question.contrast,
         probe=name,
         pairs=len(wins),
         images=len(np.unique(question.images)),
         accuracy=accuracy,
-        low=max(0.0, low),
-        high=min(1.0, high),
+        low=low,
+        high=high,
         ties=float((margins == 0).mean()),
     )

@@ -60,11 +60,10 @@ def _not_applicable(audit: Audit) -> list[str]:
 
 def _method(audit: Audit) -> list[str]:
     return [
-        f"Chance is {CHANCE:.0%}. Intervals hold 95 %, by a bootstrap over images (seed "
-        f"{audit.seed}), for probes",
-        "widened after Nadeau and Bengio (2003). A probe judges an image by what it learnt from "
-        "others, in",
-        f"{audit.folds} folds; a language model learns nothing here. 'shortcut': the interval lies "
-        "above chance, and",
-        "so much of a model's score can come from the text alone.",
+        f"Chance is {CHANCE:.0%}. Intervals hold 95 % and are exact (Clopper and Pearson's), for",
+        f"as many trials as have the variance of a bootstrap over images (seed {audit.seed}; Korn",
+        "and Graubard 1998), widened for probes after Nadeau and Bengio (2003). A probe judges an",
+        f"image by what it learnt from others, in {audit.folds} folds; a language model learns",
+        "nothing here. 'shortcut': the interval lies above chance, and so much of a model's score",
+        "can come from the text alone.",
     ]

@@ -4,6 +4,7 @@ Samples that share a video, an image or a word are not independent; drawn one by
 intervals too narrow. Here clusters are drawn, with replacement, as many as there are.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -11,15 +12,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.evaluation.statistics.shares import LEVEL, NO_INTERVAL, Interval, Share
+
 Numbers: TypeAlias = NDArray[np.float64]
 
 Seed: TypeAlias = int | Sequence[int]
 
 RESAMPLES = 1000
-LEVEL = 0.95
 
 ENOUGH_CLUSTERS = 20
-"""Below it percentile intervals are too narrow: of evenly spread values those of 3, 5, 10 and 20
+"""Below it percentiles are too narrow: of evenly spread values those of 3, 5, 10 and 20
 clusters hold the mean in 75, 85, 91 and 93 of 100 samples; see tests/evaluation/statistics.
 """
 
@@ -36,30 +38,59 @@ class Resampled:
       values: the means [metrics].
       draws: the means of each resample [resamples, metrics].
       clusters: how many clusters there are.
+      even_clusters: how many of equal weight tell as much of each mean [metrics].
+      samples: how many samples each mean is of [metrics].
+      binary: whether every sample counts 0 or 1 [metrics].
     """
 
     values: Numbers
     draws: Numbers
     clusters: int
+    even_clusters: Numbers
+    samples: NDArray[np.int64]
+    binary: NDArray[np.bool_]
 
-    def interval(self, metric: int = 0, level: float = LEVEL) -> tuple[float, float]:
+    def interval(self, metric: int = 0, level: float = LEVEL) -> Interval:
         """Returns the percentile interval of one mean; see percentile_interval.
 
         It is NaN for one cluster alone: every draw of it is the same.
         """
+        return (
+            NO_INTERVAL if self.clusters == 1 else percentile_interval(self.draws[:, metric], level)
+        )
+
+    def share_interval(self, metric: int = 0, most: float = 1.0, widening: float = 1.0) -> Interval:
+        """Returns the interval of a mean of values in [0, most]; NaN for one cluster alone.
+
+        Args:
+          metric: which mean.
+          most: what a sample counts at most.
+          widening: see Share.
+        """
         if self.clusters == 1:
-            return float("nan"), float("nan")
-        return percentile_interval(self.draws[:, metric], level)
+            return NO_INTERVAL
+        low, high = self.share(metric, most, widening).interval()
+        return most * low, most * high
+
+    def share(self, metric: int = 0, most: float = 1.0, widening: float = 1.0) -> Share:
+        """Returns a mean of values in [0, most] as a share of the most; see share_interval."""
+        return Share(
+            value=float(self.values[metric]) / most,
+            draws=self.draws[:, metric] / most,
+            clusters=float(self.even_clusters[metric]),
+            samples=float(self.samples[metric]) if self.binary[metric] else math.inf,
+            widening=widening,
+        )
 
 
-def percentile_interval(draws: Numbers, level: float = LEVEL) -> tuple[float, float]:
+def percentile_interval(draws: Numbers, level: float = LEVEL) -> Interval:
     """Returns the bounds between which the middle `level` of the draws that have a value lies.
 
     They are NaN where fewer than half have one.
     """
     found = draws[~np.isnan(draws)]
     if not len(found) or 2 * len(found) < len(draws):
-        return float("nan"), float("nan")
+        return NO_INTERVAL
     tail = (1 - level) / 2
     low, high = np.quantile(found, [tail, 1 - tail])
     return float(low), float(high)
@@ -95,8 +126,7 @@ def resample_means(
     columns = exact[:, None] if exact.ndim == 1 else exact
     totals, sizes = _sums(columns, clusters, groups, weights)
     if not len(sizes):
-        nothing = np.full((resamples, columns.shape[1]), np.nan)
-        return Resampled(values=nothing[0], draws=nothing, clusters=0)
+        return _nothing(resamples, columns.shape[1])
     flat = np.column_stack([totals.reshape(len(totals), -1), sizes.reshape(len(sizes), -1)])
     kinds, counts = _alike(flat)
     rng = np.random.default_rng(seed)
@@ -108,7 +138,29 @@ def resample_means(
     )
     with np.errstate(invalid="ignore"):  # a resample may draw clusters of no weight alone
         averages = (sums / weight).mean(axis=1)
-    return Resampled(values=averages[0], draws=averages[1:], clusters=int(counts.sum()))
+        # What each cluster weighs in the means: of a kind [kinds, 1 or metrics].
+        own = (kinds[:, totals[0].size :].reshape(-1, *sizes.shape[1:]) / weight[0]).mean(axis=1)
+    metrics, counted = columns.shape[1], _ones_or(weights, len(columns)) > 0
+    return Resampled(
+        values=averages[0],
+        draws=averages[1:],
+        clusters=int(counts.sum()),
+        even_clusters=np.broadcast_to(1 / (counts @ own**2), metrics),
+        samples=np.broadcast_to(counted.sum(axis=0), metrics),
+        binary=((columns == 0) | (columns == 1) | ~counted).all(axis=0),
+    )
+
+
+def _nothing(resamples: int, metrics: int) -> Resampled:
+    nothing = np.full((resamples, metrics), np.nan)
+    return Resampled(
+        values=nothing[0],
+        draws=nothing,
+        clusters=0,
+        even_clusters=np.zeros(metrics),
+        samples=np.zeros(metrics, dtype=np.int64),
+        binary=np.zeros(metrics, dtype=bool),
+    )
 
 
 def _sums(
@@ -142,8 +194,7 @@ def _cluster_sums(
     columns: Numbers, clusters: NDArray[Any] | None, weights: NDArray[Any] | None
 ) -> tuple[Numbers, Numbers]:
     """Returns each cluster's weighted sums [clusters, metrics] and weights [clusters, 1+]."""
-    sizes = np.ones((len(columns), 1)) if weights is None else weights.astype(np.float64)
-    sizes = sizes[:, None] if sizes.ndim == 1 else sizes
+    sizes = _ones_or(weights, len(columns))
     weighted = columns * sizes
     if clusters is None or not len(columns):
         return weighted, sizes
@@ -155,6 +206,11 @@ def _cluster_sums(
         np.add.reduceat(weighted[order], starts, axis=0),
         np.add.reduceat(sizes[order], starts),
     )
+
+
+def _ones_or(weights: NDArray[Any] | None, rows: int) -> Numbers:
+    """Returns weights [rows, 1 or metrics], 1 where none are given."""
+    return np.ones((rows, 1)) if weights is None else weights.astype(np.float64).reshape(rows, -1)
 
 
 def _alike(rows: Numbers) -> tuple[Numbers, NDArray[np.int64]]:

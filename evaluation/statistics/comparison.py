@@ -6,7 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eqforge.evaluation.statistics.bootstrap import RESAMPLES, Numbers, resample_means
+from eqforge.evaluation.statistics.bootstrap import (
+    RESAMPLES,
+    Numbers,
+    Resampled,
+    resample_means,
+)
+from eqforge.evaluation.statistics.shares import NO_INTERVAL, Interval, difference_interval
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,7 +22,9 @@ class Comparison:
     Attributes:
       samples, clusters: how many were compared.
       difference: mean credit of the second less that of the first, in [-1, 1].
-      low, high: 95 % interval, by a bootstrap of clusters.
+      low, high: 95 % interval, by a bootstrap of clusters: of shares as that of the share that
+        gained less that of the share that lost, which does not collapse where nobody did either;
+        of others its percentiles.
       better, worse: on how many samples the second counts more, and less.
       p_value: probability of a difference at least as large, either way, if in every cluster the
         models could be exchanged; at least 1 / (resamples + 1).
@@ -41,6 +49,7 @@ def compare_paired(
     groups: NDArray[Any] | None = None,
     seed: int = 0,
     resamples: int = RESAMPLES,
+    most: float | None = None,
 ) -> Comparison:
     """Compares two models by their credits on the same samples.
 
@@ -52,17 +61,23 @@ def compare_paired(
       groups: of the samples [n], where the mean of the groups' means is compared; None otherwise.
       seed: of the draws.
       resamples: how often clusters are drawn, and how often models are exchanged.
+      most: what a sample counts at most, where it counts from 0 up; None where there is no most.
     """
     gains = second - first
     found = resample_means(
-        gains, clusters, weights=weights, groups=groups, seed=seed, resamples=resamples
+        gains if most is None else with_parts(gains),
+        clusters,
+        weights=weights,
+        groups=groups,
+        seed=seed,
+        resamples=resamples,
     )
     weighted = gains if weights is None else gains * weights
     if groups is not None:
         shares = np.ones(len(gains)) if weights is None else weights
         _, group = np.unique(groups, return_inverse=True)
         weighted = weighted / np.bincount(group, shares)[group]
-    low, high = found.interval()
+    low, high = found.interval() if most is None else difference_of(found, most)
     return Comparison(
         samples=len(gains),
         clusters=found.clusters,
@@ -73,6 +88,19 @@ def compare_paired(
         worse=int((gains < 0).sum()),
         p_value=exchange_test(weighted, clusters, seed=seed + 1, resamples=resamples),
     )
+
+
+def with_parts(gains: Numbers) -> Numbers:
+    """Returns gains [n], what was gained and what was lost, as columns [n, 3]."""
+    return np.column_stack([gains, gains.clip(min=0), (-gains).clip(min=0)])
+
+
+def difference_of(found: Resampled, most: float) -> Interval:
+    """Returns the interval of a mean gain, of the columns that `with_parts` makes."""
+    if found.clusters == 1:
+        return NO_INTERVAL
+    low, high = difference_interval(found.share(1, most), found.share(2, most))
+    return most * low, most * high
 
 
 def exchange_test(

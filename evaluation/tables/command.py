@@ -9,7 +9,7 @@ import tyro
 from eqforge.evaluation.tables.answers_task import AnswerRules, answers_report, is_answered
 from eqforge.evaluation.tables.boundary_task import boundary_report
 from eqforge.evaluation.tables.eqben import EqbenVector, eqben_report
-from eqforge.evaluation.tables.gallery import has_gallery
+from eqforge.evaluation.tables.gallery import has_gallery, is_vlue
 from eqforge.evaluation.tables.gap_task import gap_report
 from eqforge.evaluation.tables.render import (
     FORMATS,
@@ -91,7 +91,7 @@ def _report(settings: MetricsSettings) -> Report:
     if settings.format != "dataset":
         settings.check_read(settings.format)
     if settings.format == "eqben":
-        vectors = [EqbenVector(path=p, shuffled=settings.shuffled) for p in settings.paths]
+        vectors = [EqbenVector(path=p, order=settings.order) for p in settings.paths]
         return eqben_report(vectors, rules, settings.clusters)
     if settings.format == "boundaries":
         return boundary_report(settings.paths, rules, allow_missing=settings.allow_missing)
@@ -129,7 +129,8 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: SampleRules
         simat = replace(simat, by=settings.by or simat.by, cluster=cluster)
         return simat_report(dataset, scores, simat)
     if has_gallery(dataset):
-        settings.check_read("retrieval" if settings.mode == "corrected" else "paper's retrieval")
+        published = "VLUE's retrieval" if is_vlue(dataset) else "paper's retrieval"
+        settings.check_read("retrieval" if settings.mode == "corrected" else published)
         return retrieval_report(dataset, scores, how, settings.relevance)
     task = task_of(dataset)
     if task is None:

@@ -3,26 +3,44 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.evaluation.metrics.pairs import CHANCE, judge_pairs
-from eqforge.evaluation.statistics.averages import EQBEN_DOMAINS, EQBEN_SIZES, pooled
-from eqforge.evaluation.statistics.bootstrap import Numbers, Resampled
+from eqforge.evaluation.statistics.averages import (
+    EQBEN_DOMAINS,
+    EQBEN_SIZES,
+    eqben_average,
+    pooled,
+)
+from eqforge.evaluation.statistics.bootstrap import Resampled
+from eqforge.evaluation.statistics.shares import Share
 from eqforge.evaluation.tables.eqben_averages import (
     MEAN,
     METRICS,
     PAPER_AVERAGE,
+    average_share,
     compare_averages,
     eqben_averages,
     parts_of,
+    weights_of,
 )
 from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, measure
 from eqforge.evaluation.tables.several import compare_judged
 from eqforge.evaluation.tables.vectors import read_vector, unshuffle
 from eqforge.schemas.errors import InputError
+
+Order: TypeAlias = Literal["official", "by-subset"]
+_OTHER: Mapping[Order, Order] = {"official": "by-subset", "by-subset": "official"}
+
+CHANCE_OF_MEAN = sum(CHANCE.values()) / len(CHANCE)
+NEAR_CHANCE, FAR_ABOVE = 0.02, 0.05
+"""A vector whose mean of 15 is at most so near to chance in the order that was named, and at least
+so far above it in the other, is in the other. Of scores without meaning the mean of 15 strays from
+chance by 0.0024 (standard deviation).
+"""
 
 _ALONE = (
     "Each sample is a cluster of its own, for a vector says nothing of its videos: with --clusters",
@@ -36,11 +54,12 @@ class EqbenVector:
 
     Attributes:
       path: the file.
-      shuffled: its numbers are in the order of EqBen's shuffled files.
+      order: of its numbers. `official` is that of EqBen's released files, which are shuffled and
+        which its server takes; `by-subset` is subset after subset.
     """
 
     path: Path
-    shuffled: bool = False
+    order: Order = "official"
 
 
 def eqben_report(
@@ -61,10 +80,11 @@ def eqben_report(
       InputError: a vector has another length, or cannot be read.
     """
     named = None if clusters is None else _read_clusters(clusters, sum(sizes.values()))
-    judged = {
-        name: dict(_judge(read_eqben(vector, sizes), named, sizes, rules))
-        for name, vector in zip(_names(vectors), vectors, strict=True)
-    }
+    judged, notes = {}, []
+    for name, vector in zip(_names(vectors), vectors, strict=True):
+        numbers = _read(vector.path, sizes)
+        judged[name] = dict(_judge(_scores(numbers, vector.order), named, sizes, rules))
+        notes += _doubts(name, vector.order, numbers, judged[name], rules)
     measures = [
         found for model, subsets in judged.items() for found in _measures(model, subsets, rules)
     ]
@@ -73,7 +93,7 @@ def eqben_report(
         rules=rules,
         measures=tuple(measures),
         comparisons=(*compare_judged(judged, rules), *compare_averages(judged, rules)),
-        notes=_ALONE if clusters is None else (),
+        notes=(*notes, *(_ALONE if clusters is None else ())),
         paper_columns=(
             *((domain, metric) for domain in EQBEN_DOMAINS for metric in METRICS),
             (PAPER_AVERAGE, MEAN),
@@ -89,15 +109,23 @@ def read_eqben(vector: EqbenVector, sizes: Mapping[str, int] = EQBEN_SIZES) -> N
     Raises:
       InputError: it has another length than four times the samples, or cannot be read.
     """
-    found = read_vector(vector.path)
+    return _scores(_read(vector.path, sizes), vector.order)
+
+
+def _scores(numbers: NDArray[Any], order: Order) -> NDArray[Any]:
+    return (unshuffle(numbers) if order == "official" else numbers).reshape(-1, 2, 2)
+
+
+def _read(path: Path, sizes: Mapping[str, int]) -> NDArray[Any]:
+    found = read_vector(path)
     expected = 4 * sum(sizes.values())
     if len(found) != expected:
         parts = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
         raise InputError(
-            f"{vector.path}: expected {expected:,} numbers, four a sample in the order c0i0, c1i0, "
+            f"{path}: expected {expected:,} numbers, four a sample in the order c0i0, c1i0, "
             f"c0i1, c1i1, of the subsets {parts}; found {len(found):,}"
         )
-    return (unshuffle(found) if vector.shuffled else found).reshape(-1, 2, 2)
+    return found
 
 
 def _names(vectors: Sequence[EqbenVector]) -> list[str]:
@@ -138,29 +166,55 @@ def _judge(
         start += size
 
 
+def _doubts(
+    model: str, order: Order, numbers: NDArray[Any], judged: Mapping[str, Judged], rules: Rules
+) -> Iterator[str]:
+    """Yields a warning where a vector looks as if it were in the other order."""
+    found = _mean_of_15(judged)
+    if found > CHANCE_OF_MEAN + NEAR_CHANCE:
+        return
+    sizes = {name: one.expected for name, one in judged.items()}
+    other = _mean_of_15(dict(_judge(_scores(numbers, _OTHER[order]), None, sizes, rules)))
+    if other >= CHANCE_OF_MEAN + FAR_ABOVE:
+        yield (
+            f"Warning: {model}: read in the order {order} its mean of 15 is {100 * found:.2f}, "
+            f"where chance is {100 * CHANCE_OF_MEAN:.2f}; with --order {_OTHER[order]} it is "
+            f"{100 * other:.2f}."
+        )
+
+
+def _mean_of_15(judged: Mapping[str, Judged]) -> float:
+    means = {
+        name: np.array([credit.mean() for credit in one.credits.values()])
+        for name, one in judged.items()
+    }
+    return float(eqben_average(means))
+
+
 def _measures(model: str, subsets: Mapping[str, Judged], rules: Rules) -> Iterator[Measure]:
     found: dict[str, Resampled] = {}
     for name, judged in subsets.items():
         found[name], measures = measure(model, name, judged, rules)
         yield from measures
     sizes = [judged.expected for judged in subsets.values()]
-    for name, metric, rows in eqben_averages(pooled(found), sizes):
+    averages = eqben_averages(pooled(found), sizes)
+    for (name, metric, rows), weights in zip(averages, weights_of(sizes), strict=True):
         of = {subset: judged for subset, judged in subsets.items() if subset in parts_of(name)}
-        chance = CHANCE.get(metric, sum(CHANCE.values()) / len(CHANCE))
-        yield _average(model, name, metric, rows, of, chance)
+        chance = CHANCE.get(metric, CHANCE_OF_MEAN)
+        share = average_share(rows, weights, list(found.values()))
+        yield _average(model, name, metric, share, of, chance)
 
 
 def _average(
-    model: str, subset: str, metric: str, rows: Numbers, of: Mapping[str, Judged], chance: float
+    model: str, subset: str, metric: str, share: Share, of: Mapping[str, Judged], chance: float
 ) -> Measure:
     tied = [judged.tied for judged in of.values() if judged.tied is not None]
-    draws = Resampled(values=rows[:1], draws=rows[1:, None], clusters=0)
-    low, high = draws.interval()
+    low, high = share.interval()
     return Measure(
         model=model,
         subset=subset,
         metric=metric,
-        value=float(rows[0]),
+        value=share.value,
         low=low,
         high=high,
         chance=chance,

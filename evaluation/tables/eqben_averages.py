@@ -1,5 +1,6 @@
 """EqBen's averages over its subsets, of a model and of the difference of two."""
 
+import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from eqforge.evaluation.statistics.averages import (
     EQBEN_DOMAINS,
+    EQBEN_SIZES,
     domains,
     eqben_average,
     macro,
@@ -15,10 +17,17 @@ from eqforge.evaluation.statistics.averages import (
 )
 from eqforge.evaluation.statistics.bootstrap import (
     Numbers,
+    Resampled,
     percentile_interval,
     resample_means,
 )
 from eqforge.evaluation.statistics.comparison import Comparison, exchange_test
+from eqforge.evaluation.statistics.shares import (
+    ROUNDING,
+    Interval,
+    Share,
+    difference_interval,
+)
 from eqforge.evaluation.tables.report import Judged, ModelComparison, Rules
 
 METRICS = ("text", "image", "group")
@@ -55,6 +64,31 @@ def eqben_averages(
     yield PAPER_AVERAGE, MEAN, eqben_average(subsets)
 
 
+def weights_of(sizes: Sequence[int]) -> Iterator[Numbers]:
+    """Yields for every average, in their order, what each number weighs [subsets, METRICS]."""
+    # What an average makes of 1 for one metric of one subset is the weight it gives it.
+    names = list(EQBEN_SIZES)
+    units = np.eye(len(names) * len(METRICS)).reshape(-1, len(names), len(METRICS))
+    parts = dict(zip(names, units.transpose(1, 0, 2), strict=True))
+    for _, _, rows in eqben_averages(parts, sizes):
+        yield rows.reshape(len(names), len(METRICS))
+
+
+def average_share(rows: Numbers, weights: Numbers, parts: Sequence[Resampled]) -> Share:
+    """Returns an average over subsets as a share.
+
+    Args:
+      rows: of the average: its value, then its draws [1 + resamples].
+      weights: what each number of each subset weighs in it [subsets, METRICS].
+      parts: the subsets, as drawn.
+    """
+    shares = weights.sum(axis=1)
+    told = sum(s**2 / p.even_clusters[0] for s, p in zip(shares, parts, strict=True) if s)
+    binary = all(part.binary.all() for part in parts)
+    samples = sum(int(part.samples[0]) for part in parts) if binary else math.inf
+    return Share(value=float(rows[0]), draws=rows[1:], clusters=1 / told, samples=samples)
+
+
 def compare_averages(
     judged: Mapping[str, Mapping[str, Judged]], rules: Rules
 ) -> Iterator[ModelComparison]:
@@ -86,17 +120,14 @@ def _compared(
         )
         for name, part in gains.items()
     }
-    # What an average makes of 1 for one metric of one subset is the weight it gives it.
-    units = np.eye(len(gains) * len(METRICS)).reshape(-1, len(gains), len(METRICS))
-    weights = eqben_averages(dict(zip(gains, units.transpose(1, 0, 2), strict=True)), sizes)
     averages = eqben_averages(pooled(drawn), sizes)
-    for (average, metric, rows), (_, _, weight) in zip(averages, weights, strict=True):
+    for (average, metric, rows), weight in zip(averages, weights_of(sizes), strict=True):
         of = parts_of(average)
-        shares = dict(zip(gains, weight.reshape(len(gains), -1), strict=True))
+        shares = dict(zip(gains, weight, strict=True))
         shifts = [gains[name] @ shares[name] / len(gains[name]) for name in of]
         shift = np.concatenate(shifts)
         clusters = _together([base[name] for name in of])
-        low, high = percentile_interval(rows[1:])
+        low, high = _bounds(rows, weight, list(drawn.values()))
         yield (
             average,
             metric,
@@ -113,6 +144,14 @@ def _compared(
                 ),
             ),
         )
+
+
+def _bounds(rows: Numbers, weights: Numbers, parts: Sequence[Resampled]) -> Interval:
+    """Returns the percentiles of a difference; where it never varies, that of two shares."""
+    if np.ptp(rows) > ROUNDING:
+        return percentile_interval(rows[1:])
+    sides = (rows.clip(min=0), (-rows).clip(min=0))
+    return difference_interval(*(average_share(side, weights, parts) for side in sides))
 
 
 def _credits(judged: Judged) -> Numbers:

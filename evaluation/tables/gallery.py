@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.evaluation.metrics.retrieval import Recall
 from eqforge.evaluation.tables.samples import column_names, read_columns
 from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import InputError
@@ -37,6 +38,9 @@ class Gallery:
       texts: the captions [m].
       entry_of: the entry of each caption [m].
       perturbed: for each perturbation its captions; empty where the dataset has none.
+      published_recall: what R@k counts in the evaluation of the dataset's authors. Source:
+        `recall_at_k` of mariyahendriksen/evaluating-cmr-in-vl for perturbed captions, a share;
+        `itm_eval` of X-VLM, with which VLUE's repository evaluates, for VLUE's, any.
     """
 
     entries: NDArray[Any]
@@ -44,6 +48,7 @@ class Gallery:
     texts: NDArray[Any]
     entry_of: NDArray[np.int64]
     perturbed: dict[str, Perturbed]
+    published_recall: Recall
 
 
 def has_gallery(dataset: Dataset) -> bool:
@@ -52,9 +57,14 @@ def has_gallery(dataset: Dataset) -> bool:
     Raises:
       InputError: a file is missing or damaged.
     """
-    if "retrieval" in dataset.manifest.tables:
+    if is_vlue(dataset):
         return True
     return {"caption_id", "perturbation"} <= set(column_names(dataset, "samples"))
+
+
+def is_vlue(dataset: Dataset) -> bool:
+    """Tells whether what is retrieved is of VLUE or in its form: captions without perturbations."""
+    return "retrieval" in dataset.manifest.tables
 
 
 def read_gallery(dataset: Dataset) -> Gallery:
@@ -63,7 +73,7 @@ def read_gallery(dataset: Dataset) -> Gallery:
     Raises:
       InputError: a file is missing or damaged, or an entry has no image.
     """
-    if "retrieval" in dataset.manifest.tables:
+    if is_vlue(dataset):
         table, key, entry = "retrieval", "sample_id", "gallery_id"
     else:
         table, key, entry = "captions", "caption_id", "image"
@@ -76,12 +86,14 @@ def read_gallery(dataset: Dataset) -> Gallery:
     order = np.argsort(columns[key])
     columns = {name: values[order] for name, values in columns.items()}
     entries, first, entry_of = np.unique(columns[entry], return_index=True, return_inverse=True)
+    perturbed = {} if is_vlue(dataset) else _read_perturbed(dataset, columns[key])
     return Gallery(
         entries=entries,
         image_ids=columns["image_id"][first],
         texts=columns["caption"],
         entry_of=entry_of.astype(np.int64),
-        perturbed={} if table == "retrieval" else _read_perturbed(dataset, columns[key]),
+        perturbed=perturbed,
+        published_recall="any" if is_vlue(dataset) else "share",
     )
 
 

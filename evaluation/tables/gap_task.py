@@ -15,7 +15,7 @@ from eqforge.evaluation.metrics.generalisation import (
     pearson,
 )
 from eqforge.evaluation.tables.eqben_averages import KUBRIC, PAPER_AVERAGE
-from eqforge.evaluation.tables.report import Measure, Report, Unit
+from eqforge.evaluation.tables.report import DROP, Measure, Report, Unit
 from eqforge.evaluation.tables.sample_tasks import MACRO
 from eqforge.evaluation.tables.samples import EVERYTHING
 from eqforge.schemas.errors import InputError
@@ -84,9 +84,13 @@ def _read(path: Path) -> dict[tuple[str, str, str], _Number]:
 def _gaps(inside: _Number, outside: _Number) -> Iterator[Measure]:
     subset = f"{inside.subset}: {inside.metric}"
     gap = generalisation_gap(_values(inside), _values(outside))
-    spread = math.hypot(_half_width(inside), _half_width(outside))
     numbers = {"inside": _bounds(inside), "outside": _bounds(outside)}
-    numbers["gap"] = (float(gap[0]), float(gap[0] - spread), float(gap[0] + spread))
+    (value, low, high), (other, other_low, other_high) = numbers.values()
+    below, above = (
+        math.hypot(value - low, other_high - other),
+        math.hypot(high - value, other - other_low),
+    )
+    numbers["gap"] = (float(gap[0]), float(gap[0] - below), float(gap[0] + above))
     for metric, (value, low, high) in numbers.items():
         yield Measure(
             model=inside.model,
@@ -115,11 +119,6 @@ def _bounds(number: _Number) -> tuple[float, float, float]:
         for bound in (number.value, number.low, number.high)
     )
     return value, low, high
-
-
-def _half_width(number: _Number) -> float:
-    _, low, high = _bounds(number)
-    return (high - low) / 2
 
 
 def _correlations(pairs: Sequence[tuple[_Number, _Number]]) -> Iterator[Measure]:
@@ -157,7 +156,7 @@ def _is_comparable(number: _Number) -> bool:
     """Tells whether of a share more is better, and it is no average of others."""
     return not (
         number.metric in ("brittleness", "mean", "consistent", "1;2", "not read")
-        or number.metric.startswith("drop ")
+        or number.metric.startswith(DROP)
         or number.metric.endswith("rsum")  # a sum of shares
     )
 

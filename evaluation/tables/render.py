@@ -11,7 +11,7 @@ from typing import Any
 from eqforge.evaluation.metrics.ties import TIE_RULES
 from eqforge.evaluation.statistics.bootstrap import ENOUGH_CLUSTERS
 from eqforge.evaluation.statistics.comparison import Comparison
-from eqforge.evaluation.tables.report import Measure, ModelComparison, Report, models_of
+from eqforge.evaluation.tables.report import DROP, Measure, ModelComparison, Report, models_of
 
 WIDTH = 120
 _LATEX = str.maketrans(
@@ -201,12 +201,20 @@ def _method(report: Report) -> list[str]:
     if rules is None:
         return ["n = scored + missing."]
     drawn = [
-        f"Ties, {rules.ties}: {TIE_RULES[rules.ties]}. Intervals hold 95 %, by a bootstrap of",
-        f"clusters (seed {rules.seed}, {rules.resamples:,} resamples). n = scored + missing.",
+        f"Ties, {rules.ties}: {TIE_RULES[rules.ties]}. n = scored + missing.",
+        "Intervals hold 95 %. Those of shares are exact (Clopper and Pearson's), for as many",
+        "trials as have the variance of a bootstrap of clusters, or, where all count alike, as",
+        "there are clusters (Korn and Graubard 1998); others are percentiles of the bootstrap",
+        f"(seed {rules.seed}, {rules.resamples:,} resamples).",
     ]
-    if any(1 < measure.clusters < ENOUGH_CLUSTERS for measure in report.measures):
-        drawn.append(f"Intervals of fewer than {ENOUGH_CLUSTERS} clusters come out too narrow.")
+    others = (measure for measure in report.measures if not _is_share(measure))
+    if any(1 < measure.clusters < ENOUGH_CLUSTERS for measure in others):
+        drawn.append(f"Percentiles of fewer than {ENOUGH_CLUSTERS} clusters come out too narrow.")
     return drawn
+
+
+def _is_share(measure: Measure) -> bool:
+    return measure.unit == "percent" and not measure.metric.startswith(DROP)
 
 
 def _paper_rows(report: Report) -> list[list[str]]:

@@ -14,6 +14,12 @@ from eqforge.evaluation.statistics.comparison import Comparison
 
 Unit = Literal["percent", "number"]
 
+DROP = "drop "
+"""Begins the names of metrics that say by what share another one fell."""
+
+VERSION = 2
+"""Of how numbers and intervals are computed; 2 has exact intervals of shares."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rules:
@@ -84,6 +90,7 @@ class Report:
       notes: what a reader should know before trusting the numbers.
       paper_columns: subset and metric of each column of the paper's own table; empty where the
         table is set with a row for each subset.
+      version: VERSION.
     """
 
     title: str
@@ -92,6 +99,7 @@ class Report:
     comparisons: tuple[ModelComparison, ...] = ()
     notes: tuple[str, ...] = ()
     paper_columns: tuple[tuple[str, str], ...] = ()
+    version: int = VERSION
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -107,6 +115,7 @@ class Judged:
       groups: the group of each sample [n], where the mean of the groups' means is taken.
       expected: how many samples the subset has, scored or not.
       units: of the metrics that are no shares.
+      most: what a sample counts at most, of sums of shares; of other shares it is 1.
       keys: names the samples [n], so that models can be compared; None where all have all of them.
     """
 
@@ -118,7 +127,16 @@ class Judged:
     weights: NDArray[np.float64] | None = None
     groups: NDArray[Any] | None = None
     units: Mapping[str, Unit] = field(default_factory=dict)
+    most: Mapping[str, float] = field(default_factory=dict)
     keys: NDArray[Any] | None = None
+
+    def unit_of(self, metric: str) -> Unit:
+        """Returns the unit of a metric."""
+        return self.units.get(metric, "percent")
+
+    def most_of(self, metric: str) -> float | None:
+        """Returns what a sample counts at most, None where the metric is no share."""
+        return self.most.get(metric, 1.0) if self.unit_of(metric) == "percent" else None
 
     @property
     def scored(self) -> int:
@@ -155,12 +173,13 @@ def as_measure(
     model: str, subset: str, metric: str, judged: Judged, found: Resampled, column: int
 ) -> Measure:
     """Returns one mean of a subset as a number of the table."""
-    low, high = found.interval(column)
+    most = judged.most_of(metric)
+    low, high = found.interval(column) if most is None else found.share_interval(column, most)
     return Measure(
         model=model,
         subset=subset,
         metric=metric,
-        unit=judged.units.get(metric, "percent"),
+        unit=judged.unit_of(metric),
         value=float(found.values[column]),
         low=low,
         high=high,

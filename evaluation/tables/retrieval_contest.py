@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.evaluation.metrics.retrieval import KS, Recall
 from eqforge.evaluation.statistics.bootstrap import Numbers, percentile_interval
 from eqforge.evaluation.tables.crossed_scores import CrossedScores
 from eqforge.evaluation.tables.gallery import Gallery
 from eqforge.evaluation.tables.report import Measure, Rules, Unit
 from eqforge.evaluation.tables.retrieval_judge import (
     DCG,
+    RSUM,
     Direction,
-    Mode,
     Retrieved,
     Side,
     is_scored,
@@ -21,7 +23,9 @@ from eqforge.evaluation.tables.retrieval_judge import (
 )
 from eqforge.schemas.errors import InputError
 
+Mode = Literal["corrected", "paper"]
 UNITS: Mapping[str, Unit] = {f"i2t {DCG}": "number", f"t2i {DCG}": "number"}
+MOST: Mapping[str, float] = {f"i2t {RSUM}": len(KS), f"t2i {RSUM}": len(KS)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,8 +34,8 @@ class RetrievalRules:
 
     Attributes:
       rules: ties, seed and resamples.
-      mode: `paper` divides R@k as the published code does, and keeps captions that a perturbation
-        did not change.
+      mode: `paper` counts R@k as the authors of the dataset do, and keeps captions that a
+        perturbation did not change.
       allow_missing: whether images and captions may have no scores.
     """
 
@@ -71,6 +75,11 @@ class Contest:
         """The captions that have a score."""
         return Side(keys=self.gallery.texts, entries=self.gallery.entry_of).only(self.scored)
 
+    @property
+    def recall(self) -> Recall:
+        """What R@k counts: in paper mode it is the dataset's authors who say."""
+        return self.gallery.published_recall if self.settings.mode == "paper" else "any"
+
     def retrieve(self, direction: Direction, queries: Side, candidates: Side) -> Retrieved:
         """Judges one direction."""
         return retrieve(
@@ -80,7 +89,7 @@ class Contest:
             candidates,
             relevance=self.relevance,
             ties=self.settings.rules.ties,
-            mode=self.settings.mode,
+            recall=self.recall,
         )
 
 

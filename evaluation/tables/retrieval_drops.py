@@ -1,5 +1,6 @@
 """What perturbations of the captions take away: relative drops, and whom they harm alike."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -8,10 +9,11 @@ from numpy.typing import NDArray
 
 from eqforge.evaluation.metrics.overlap import mean_jaccard
 from eqforge.evaluation.metrics.retrieval import relative_drop
-from eqforge.evaluation.statistics.bootstrap import Numbers
+from eqforge.evaluation.statistics.bootstrap import Numbers, resample_means
+from eqforge.evaluation.statistics.shares import ROUNDING
 from eqforge.evaluation.tables.gallery import Perturbed
-from eqforge.evaluation.tables.report import Judged, Measure, measure
-from eqforge.evaluation.tables.retrieval_contest import UNITS, Contest, derived
+from eqforge.evaluation.tables.report import DROP, Judged, Measure, measure
+from eqforge.evaluation.tables.retrieval_contest import MOST, UNITS, Contest, derived
 from eqforge.evaluation.tables.retrieval_judge import RSUM, Retrieved, Side, is_scored
 from eqforge.schemas.errors import InputError
 
@@ -103,7 +105,8 @@ def _drops(contest: Contest, one: Damaged, before: Mapping[str, Numbers]) -> Ite
         tied=after.tied,
         clusters=one.queries.entries,
         expected=one.expected,
-        units=UNITS,
+        units=UNITS | {f"before {metric}": unit for metric, unit in UNITS.items()},
+        most=MOST | {f"before {metric}": most for metric, most in MOST.items()},
     )
     found, measures = measure(contest.model, one.name, judged, contest.settings.rules)
     yield from measures[: len(metrics)]
@@ -112,7 +115,30 @@ def _drops(contest: Contest, one: Damaged, before: Mapping[str, Numbers]) -> Ite
     for place, metric in enumerate(metrics):
         column = drops[:, place]
         like = replace(measures[place], unit="percent", chance=None)
-        yield derived(like, f"drop {metric}", float(column[0]), column[1:])
+        constant = judged.most_of(metric) is not None and np.ptp(column) < ROUNDING
+        drop = derived(like, f"{DROP}{metric}", float(column[0]), column[1:])
+        yield _around_constant(drop, judged, metric) if constant else drop
+
+
+def _around_constant(drop: Measure, judged: Judged, metric: str) -> Measure:
+    """Returns a drop that is the same in every draw, as where all or nothing is lost, with bounds.
+
+    What is lost is a share of what there was; what is gained, a share of what there could be.
+    """
+    before, after = judged.credits[f"before {metric}"], judged.credits[metric]
+    assert judged.clusters is not None
+    had, most = before > 0, judged.most_of(metric) or 1.0
+    share = np.maximum(before - after, 0)[had] / before[had]
+    lost = resample_means(share, judged.clusters[had], weights=before[had], resamples=1)
+    gained = resample_means(np.maximum(after - before, 0), judged.clusters, resamples=1)
+    below, above = lost.share_interval()
+    least, highest = (bound / before.mean() for bound in gained.share_interval(most=most))
+    won = gained.values[0] / before.mean()
+    return replace(
+        drop,
+        low=drop.value - math.hypot(lost.values[0] - below, highest - won),
+        high=drop.value + math.hypot(above - lost.values[0], won - least),
+    )
 
 
 def _overlap(contest: Contest, before: Numbers, damaged: Sequence[Damaged]) -> Iterator[Measure]:

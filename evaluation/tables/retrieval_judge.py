@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 from eqforge.evaluation.metrics.retrieval import (
     DEPTH,
     KS,
-    PAPER_TOTALS,
+    SHARE_TOTALS,
+    Recall,
     chance_of_recall,
     dcg_cm,
     rank,
-    recall_as_published,
     recall_at,
     relevance_of,
+    share_at,
 )
 from eqforge.evaluation.metrics.score_rows import Indices, MatrixRows, ScoreRows, Truths, VectorRows
 from eqforge.evaluation.metrics.ties import TieRule
@@ -24,7 +25,6 @@ from eqforge.evaluation.tables.crossed_scores import CrossedScores, Keyed
 from eqforge.schemas.errors import InputError
 
 Direction = Literal["i2t", "t2i"]
-Mode = Literal["corrected", "paper"]
 RSUM = "rsum"
 DCG = "DCG_CM"
 
@@ -79,7 +79,7 @@ def retrieve(
     *,
     relevance: CrossedScores | None = None,
     ties: TieRule = "strict",
-    mode: Mode = "corrected",
+    recall: Recall = "any",
 ) -> Retrieved:
     """Ranks all candidates for all queries and judges where the true ones stand.
 
@@ -89,24 +89,23 @@ def retrieve(
       queries: at least one, each with a true candidate.
       candidates: at least one.
       relevance: vectors of the model that says how similar a false candidate is.
-      ties: what ties do to R@k. In paper mode, and in DCG_CM in either, they lose whatever the
-        rule: both look at the first candidates, where false ones stand before true ones of their
-        score.
-      mode: `paper` divides as the published code does.
+      ties: what ties do to R@k. In a share, and in DCG_CM, they lose whatever the rule: both look
+        at the first candidates, where false ones stand before true ones of their score.
+      recall: what R@k counts.
     """
     truths = _truths(queries, candidates)
-    deep = mode == "paper" or relevance is not None
+    deep = recall == "share" or relevance is not None
     ranking = rank(
         _rows(direction, scores, queries, candidates), truths, depth=DEPTH if deep else 0
     )
-    total = PAPER_TOTALS[direction]
+    total = SHARE_TOTALS[direction]
     size = len(candidates.keys)
     credits, chance = {}, {}
     for k in KS:
         name = f"{direction} R@{k}"
-        if mode == "paper":
+        if recall == "share":
             depth = min(k, ranking.top.shape[1])
-            credits[name] = recall_as_published(ranking, depth, total)
+            credits[name] = share_at(ranking, depth, total)
             expected = depth * np.diff(truths.start) / size / min(total, depth)
         else:
             credits[name] = recall_at(ranking, k, ties)

@@ -1,12 +1,14 @@
 """The tables of retrieval: R@k both ways, rsum, DCG_CM, and what perturbations take away."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.evaluation.metrics.retrieval import Recall
+from eqforge.evaluation.statistics.shares import NO_INTERVAL, Share
 from eqforge.evaluation.tables.crossed_scores import CrossedScores, read_crossed
 from eqforge.evaluation.tables.gallery import read_gallery
 from eqforge.evaluation.tables.report import (
@@ -18,10 +20,10 @@ from eqforge.evaluation.tables.report import (
     measure,
 )
 from eqforge.evaluation.tables.retrieval_contest import (
+    MOST,
     UNITS,
     Contest,
     RetrievalRules,
-    derived,
     enter,
 )
 from eqforge.evaluation.tables.retrieval_drops import Damaged, damage, drop_measures
@@ -31,6 +33,10 @@ from eqforge.evaluation.tables.samples import EVERYTHING
 from eqforge.evaluation.tables.several import compare_judged
 from eqforge.schemas.dataset import Dataset
 
+RECALL: Mapping[Recall, str] = {
+    "any": "R@k: a query counts where any true candidate is among the first k.",
+    "share": "R@k: true candidates among the first k, divided by min(5, k) captions or by 1 image.",
+}
 IMAGES, CAPTIONS = "all images", "all captions"
 """The subsets of the queries of either direction; rsum is of both together."""
 
@@ -113,6 +119,7 @@ def _alone(found: Retrieved, keys: NDArray[np.int64], entries: NDArray[np.int64]
         clusters=entries,
         expected=len(keys),
         units=UNITS,
+        most=MOST,
         keys=keys,
     )
 
@@ -133,8 +140,12 @@ def _both_ways(one: _Found) -> Iterator[Measure]:
     for measured in measures[first:]:
         yield _of_queries(measured, CAPTIONS, one.to_image, expected[1])
     columns = [place for place, own in enumerate(measures) if own.metric.endswith(RSUM)]
-    sums = found.draws[:, columns].sum(axis=1)
-    yield derived(measures[columns[0]], RSUM, float(found.values[columns].sum()), sums)
+    sums, most = found.draws[:, columns].sum(axis=1), sum(MOST.values())
+    value, clusters = float(found.values[columns].sum()), found.even_clusters[columns].min()
+    both = Share(value=value / most, draws=sums / most, clusters=float(clusters))
+    low, high = NO_INTERVAL if found.clusters == 1 else both.interval()
+    like = measures[columns[0]]
+    yield replace(like, metric=RSUM, value=value, low=most * low, high=most * high, chance=None)
 
 
 def _joint(one: _Found) -> Judged:
@@ -156,6 +167,7 @@ def _joint(one: _Found) -> Judged:
         expected=len(one.contest.gallery.entries) + len(one.contest.scored),
         weights=np.column_stack(weights),
         units=UNITS,
+        most=MOST,
     )
 
 
@@ -173,6 +185,7 @@ def _of_queries(measured: Measure, subset: str, found: Retrieved, expected: int)
 
 
 def _notes(found: Sequence[_Found], judge: CrossedScores | None) -> Iterator[str]:
+    yield from (RECALL[one.contest.recall] for one in found[:1])
     if judge is None:
         yield f"{DCG} is left out: --relevance SCORES names the model that says what is similar."
     else:

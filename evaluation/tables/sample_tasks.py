@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.evaluation.metrics.ties import Credits, Flags
-from eqforge.evaluation.statistics.bootstrap import Resampled, percentile_interval
+from eqforge.evaluation.statistics.bootstrap import Resampled
+from eqforge.evaluation.statistics.shares import NO_INTERVAL
 from eqforge.evaluation.tables.own_scores import read_file, read_labels
 from eqforge.evaluation.tables.report import (
     Judged,
@@ -249,8 +250,9 @@ def _table(model: str, subsets: Mapping[str, Judged], rules: Rules) -> Iterator[
 def _least(measures: Sequence[Measure], found: Resampled, metrics: Sequence[str]) -> Measure:
     """Returns VALSE's min(p_c, p_f), of the means and in each draw."""
     columns = [metrics.index("p_c"), metrics.index("p_f")]
-    low, high = percentile_interval(found.draws[:, columns].min(axis=1))
-    value = float(found.values[columns].min())
+    draws, value = found.draws[:, columns].min(axis=1), float(found.values[columns].min())
+    least = replace(found.share(columns[0]), value=value, draws=draws)
+    low, high = NO_INTERVAL if found.clusters == 1 else least.interval()
     return replace(measures[columns[0]], metric="min(p_c, p_f)", value=value, low=low, high=high)
 
 

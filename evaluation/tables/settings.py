@@ -10,6 +10,7 @@ import tyro
 from eqforge.evaluation.metrics.captioning import Tokenizer
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
+from eqforge.evaluation.tables.eqben import Order
 from eqforge.evaluation.tables.simat_task import LAMBDAS
 from eqforge.schemas.errors import InputError
 
@@ -17,7 +18,7 @@ _ALWAYS = ("paths", "format", "show", "output")
 _DRAWN = ("seed", "resamples")
 _SCORED = (*_DRAWN, "ties", "allow_missing")
 READ: dict[str, tuple[str, ...]] = {
-    "eqben": (*_DRAWN, "ties", "shuffled", "clusters"),
+    "eqben": (*_DRAWN, "ties", "order", "clusters"),
     "pairs": _SCORED,
     "hard-positives": (*_SCORED, "quantity"),
     "foils": (*_SCORED, "quantity"),
@@ -27,6 +28,7 @@ READ: dict[str, tuple[str, ...]] = {
     "files of hard positives": (*_SCORED, "by", "cluster", "quantity"),
     "retrieval": (*_SCORED, "mode", "relevance"),
     "paper's retrieval": (*_DRAWN, "allow_missing", "mode", "relevance"),
+    "VLUE's retrieval": (*_DRAWN, "allow_missing", "mode"),
     "SIMAT": (*_SCORED, "by", "cluster", "mode", "oracle", "lambdas"),
     "answers": (*_DRAWN, "allow_missing", "tokenizer"),
 }
@@ -55,8 +57,9 @@ class MetricsSettings:
     ties: TieRule = "strict"
     """What a tie counts: nothing, one half, or what it is worth when ties are broken at random."""
 
-    shuffled: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """EqBen's vectors are in the order of its shuffled files."""
+    order: Order = "official"
+    """Of EqBen's vectors: official, that of its released files, which are shuffled; or by-subset,
+    subset after subset."""
 
     clusters: Path | None = None
     """For EqBen's vectors: text file with the video of each sample, a line each."""
@@ -71,9 +74,11 @@ class MetricsSettings:
     source_word."""
 
     mode: Literal["corrected", "paper"] = "corrected"
-    """For retrieval: paper divides R@k by five captions or one image whatever there are, and keeps
-    captions that a perturbation did not change. For SIMAT: paper excludes the query's own region
-    alone, not other crops of the same."""
+    """For retrieval: paper counts what the dataset's authors do. For perturbed captions it divides
+    R@k by five captions or one image whatever there are, and keeps captions that a perturbation
+    did not change; for VLUE a query counts where any true candidate is among the first k. In
+    either a tie loses. For SIMAT: paper excludes the query's own region alone, not other crops of
+    the same."""
 
     relevance: Path | None = None
     """For retrieval: the folder of scores, vectors, whose model says how similar a false candidate

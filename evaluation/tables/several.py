@@ -39,7 +39,7 @@ def _compare(judged: Mapping[str, Mapping[str, Judged]], rules: Rules) -> Iterat
                         against=first,
                         subset=subset,
                         metric=metric,
-                        unit=base.units.get(metric, "percent"),
+                        unit=base.unit_of(metric),
                         found=found,
                     )
 
@@ -56,6 +56,7 @@ def _on_common(base: Judged, other: Judged, metric: str, rules: Rules) -> Compar
         groups=None if base.groups is None else base.groups[here],
         seed=rules.seed,
         resamples=rules.resamples,
+        most=base.most_of(metric),
     )
 
 

@@ -11,10 +11,10 @@ from eqforge.evaluation.metrics.overlap import changes, mean_jaccard
 from eqforge.evaluation.metrics.retrieval import (
     dcg_cm,
     rank,
-    recall_as_published,
     recall_at,
     relative_drop,
     relevance_of,
+    share_at,
 )
 from eqforge.evaluation.metrics.score_rows import MatrixRows, Truths, VectorRows
 
@@ -51,7 +51,7 @@ def test_ranks_are_those_of_sorting_each_query(block: int, monkeypatch: pytest.M
         for k in (1, 5, 10):
             assert recall_at(found, k)[query] == any(c in own for c in order[:k])
             hits = sum(c in own for c in order[:k])
-            assert recall_as_published(found, k, 5)[query] == hits / min(5, k)
+            assert share_at(found, k, 5)[query] == hits / min(5, k)
 
 
 def test_under_expectation_recall_is_its_mean_over_all_orders_of_the_ties() -> None:
@@ -135,8 +135,8 @@ def test_dcg_cm_is_the_papers_sum() -> None:
 def test_the_published_recall_can_fall_with_k_and_the_usual_one_cannot() -> None:
     scores = np.array([[9.0, *range(8), *[8.5] * 4]])
     found = rank(MatrixRows(matrix=scores), _truths([[0, 1, 2, 3, 4]]))
-    assert recall_as_published(found, 1, 5)[0] == 1.0
-    assert recall_as_published(found, 5, 5)[0] == 0.2
+    assert share_at(found, 1, 5)[0] == 1.0
+    assert share_at(found, 5, 5)[0] == 0.2
     assert [recall_at(found, k)[0] for k in (1, 5, 10)] == [1, 1, 1]
 
 

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import beta, binomtest
 
 from eqforge.evaluation.statistics.averages import EQBEN_SIZES, domains, eqben_average, macro, micro
 from eqforge.evaluation.statistics.bootstrap import (
@@ -80,6 +81,83 @@ def _covered(clusters: int, rounds: int = 1_000) -> float:
     rng = np.random.default_rng(0)
     drawn = (resample_means(rng.random(clusters), seed=n).interval() for n in range(rounds))
     return float(np.mean([low <= 0.5 <= high for low, high in drawn]))
+
+
+@pytest.mark.parametrize(("right", "count"), [(0, 22), (22, 22), (0, 1000), (3, 3)])
+def test_nothing_and_everything_right_have_the_exact_interval(right: int, count: int) -> None:
+    credits = np.repeat([1.0, 0.0], [right, count - right])
+    exact = binomtest(right, count).proportion_ci(method="exact")
+    assert resample_means(credits).share_interval() == pytest.approx((exact.low, exact.high))
+    # Ten equal samples of a cluster are one trial.
+    clusters = np.repeat(np.arange(count), 10)
+    tenfold = resample_means(np.repeat(credits, 10), clusters).share_interval()
+    assert tenfold == pytest.approx((exact.low, exact.high))
+
+
+def test_in_between_the_interval_is_the_exact_one_of_as_many_trials_as_have_its_variance() -> None:
+    credits = np.repeat([1.0, 0.0], [400, 600])
+    exact = binomtest(400, 1000).proportion_ci(method="exact")
+    alone = resample_means(credits, resamples=20_000).share_interval()
+    assert alone == pytest.approx((exact.low, exact.high), abs=2e-3)
+    tenfold = resample_means(
+        np.repeat(credits, 10), np.repeat(np.arange(1000), 10), resamples=20_000
+    ).share_interval()
+    assert tenfold == pytest.approx(alone, abs=1e-3)
+    uneven = resample_means(np.zeros(3), np.arange(3), weights=np.array([1.0, 1.0, 2.0]))
+    assert uneven.share_interval()[1] == pytest.approx(beta.ppf(0.975, 1, 16 / 6))
+
+
+def test_one_cluster_has_no_interval_and_equal_fractions_have_none_around_them() -> None:
+    assert np.isnan(resample_means(np.ones(5), np.zeros(5)).share_interval()).all()
+    ties = resample_means(np.full(9, 0.5))
+    assert ties.share_interval() == (0.5, 0.5)
+
+
+def test_sums_of_shares_have_bounds_in_their_own_unit_and_probes_wider_ones() -> None:
+    low, high = resample_means(np.zeros(22)).share_interval(most=3.0)
+    assert (low, high) == pytest.approx((0.0, 3 * 0.154373), abs=1e-5)
+    narrow = resample_means(np.repeat([1.0, 0.0], [10, 30]))
+    assert narrow.share_interval(widening=1.5)[1] > narrow.share_interval()[1]
+
+
+@pytest.mark.parametrize("clusters", [3, 5, 22])
+@pytest.mark.parametrize("rate", [0.02, 0.1, 0.97])
+def test_intervals_of_shares_near_0_and_1_cover_them_in_clusters_few_or_many(
+    clusters: int, rate: float
+) -> None:
+    """Half of what varies is between clusters; percentiles hold a rate of 0.02 one time in ten."""
+    rng = np.random.default_rng(0)
+    held, percentiles = 0, 0
+    for seed in range(150):
+        own = rng.beta(rate, 1 - rate, clusters)
+        numbers = np.repeat(np.arange(clusters), rng.integers(1, 6, clusters))
+        credits = (rng.random(len(numbers)) < own[numbers]).astype(float)
+        found = resample_means(credits, numbers, seed=seed, resamples=200)
+        low, high = found.share_interval()
+        held += low <= rate <= high
+        low, high = found.interval()
+        percentiles += low <= rate <= high
+    assert held >= 0.93 * 150
+    assert percentiles < held
+
+
+@pytest.mark.parametrize("clusters", [5, 22])
+def test_intervals_of_rare_differences_cover_them(clusters: int) -> None:
+    """The second model is right where the first is not on 3 of 100, and wrong on 2 of 100."""
+    rng = np.random.default_rng(1)
+    held, percentiles = 0, 0
+    for seed in range(150):
+        drawn = rng.random(4 * clusters)
+        first, second = (drawn < 0.52).astype(float), (drawn < 0.5).astype(float)
+        second[drawn > 0.97] = 1.0
+        numbers = np.repeat(np.arange(clusters), 4)
+        true = 0.03 - 0.02
+        one = compare_paired(first, second, numbers, seed=seed, resamples=100, most=1.0)
+        held += one.low <= true <= one.high
+        one = compare_paired(first, second, numbers, seed=seed, resamples=100)
+        percentiles += one.low <= true <= one.high
+    assert held >= 0.95 * 150
+    assert percentiles < 0.9 * 150
 
 
 def test_the_order_of_rows_changes_nothing_to_the_last_bit() -> None:

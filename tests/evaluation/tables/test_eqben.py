@@ -9,7 +9,7 @@ import pytest
 
 from eqforge.evaluation.statistics.averages import EQBEN_SIZES
 from eqforge.evaluation.tables.command import main
-from eqforge.evaluation.tables.eqben import EqbenVector, eqben_report
+from eqforge.evaluation.tables.eqben import EqbenVector, Order, eqben_report
 from eqforge.evaluation.tables.report import Rules
 from eqforge.evaluation.tables.vectors import read_vector, unshuffle
 from eqforge.schemas.errors import InputError
@@ -28,20 +28,29 @@ SMALL = dict.fromkeys(EQBEN_SIZES, 12)
 SAMPLES = np.array([[3, 1, 1, 3], [3, 2, 5, 6], [3, 5, 2, 6], [1, 3, 3, 1]], dtype=np.float32)
 
 
-def _vector(per_cent: dict[str, tuple[float, float, float]]) -> np.ndarray:
-    """A vector of EqBen's length that has these scores."""
+def _vector(
+    per_cent: dict[str, tuple[float, float, float]], sizes: dict[str, int] = EQBEN_SIZES
+) -> np.ndarray:
+    """A vector that has these scores, subset after subset."""
     parts = []
-    for name, size in EQBEN_SIZES.items():
+    for name, size in sizes.items():
         text, image, both = (round(x * size / 100) for x in per_cent[name.partition("-")[0]])
         counts = [both, text - both, image - both, size - text - image + both]
         parts.append(np.repeat(SAMPLES, counts, axis=0))
     return np.concatenate(parts).ravel()
 
 
+def _shuffled(vector: np.ndarray) -> np.ndarray:
+    """The vector in the order of EqBen's released files."""
+    order = list(range(len(vector)))
+    random.Random(1234).shuffle(order)
+    return vector[order]
+
+
 @pytest.fixture(scope="module")
 def fiber(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("eqben") / "fiber.npy"
-    np.save(path, _vector(FIBER))
+    np.save(path, _shuffled(_vector(FIBER)))
     return path
 
 
@@ -96,16 +105,39 @@ def test_the_same_bytes_come_out_again_and_the_seed_moves_the_intervals_alone(
     assert values[0] == values[1]
 
 
-def test_shuffled_vectors_are_put_back_by_the_published_rule(
+def test_the_official_order_is_the_default_and_the_other_has_a_name(
     fiber: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    vector = np.load(fiber)
-    order = list(range(1_004_192))
-    random.Random(1234).shuffle(order)
-    np.save(tmp_path / "shuffled.npy", vector[order])
-    assert np.array_equal(unshuffle(vector[order]), vector)
-    assert main(["--format", "eqben", "--shuffled", str(tmp_path / "shuffled.npy")]) == 0
-    assert "52.04 [51.5" in capsys.readouterr().out
+    vector = _vector(FIBER)
+    assert np.array_equal(unshuffle(_shuffled(vector)), vector)
+    np.save(tmp_path / "sorted.npy", vector)
+    short = ["--format", "eqben", "--resamples", "20"]
+    assert main([*short, str(fiber)]) == 0
+    official = capsys.readouterr().out
+    assert main([*short, str(tmp_path / "sorted.npy"), "--order", "by-subset"]) == 0
+    assert capsys.readouterr().out == official.replace("fiber", "sorted")
+    assert "Warning" not in official
+
+
+@pytest.mark.parametrize(("named", "other"), [("official", "by-subset"), ("by-subset", "official")])
+def test_a_vector_in_the_other_order_is_told_by_its_chance(
+    tmp_path: Path, named: Order, other: Order
+) -> None:
+    sizes = {name: size // 10 for name, size in EQBEN_SIZES.items()}
+    vector = _vector(FIBER, sizes)
+    np.save(tmp_path / "v.npy", _shuffled(vector) if other == "official" else vector)
+    np.save(tmp_path / "noise.npy", np.random.default_rng(0).random(len(vector)))
+    vectors = [EqbenVector(path=tmp_path / name, order=named) for name in ("v.npy", "noise.npy")]
+    warning, *rest = eqben_report(vectors, Rules(resamples=2), sizes=sizes).notes
+    found = re.fullmatch(
+        rf"Warning: v: read in the order {named} its mean of 15 is (\d+\.\d\d), where chance is "
+        rf"22\.22; with --order {other} it is (\d+\.\d\d)\.",
+        warning,
+    )
+    assert found is not None, warning
+    assert float(found[1]) < 24.22
+    assert float(found[2]) == pytest.approx(FIBER_MEAN_OF_15, abs=0.2)
+    assert not any("Warning" in note for note in rest), "noise is noise in either order"
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".txt", ".csv", ".json", ".pt"])
@@ -175,7 +207,7 @@ def test_clusters_widen_the_intervals_and_two_models_are_compared(tmp_path: Path
     np.save(tmp_path / "a.npy", scores)
     np.save(tmp_path / "b.npy", np.tile(SAMPLES[0], (len(scores), 1)))
     (tmp_path / "videos.txt").write_text("".join(f"video {number}\n" for number in clusters))
-    vectors = [EqbenVector(path=tmp_path / name) for name in ("a.npy", "b.npy")]
+    vectors = [EqbenVector(path=tmp_path / f"{n}.npy", order="by-subset") for n in "ab"]
     alone = eqben_report(vectors, Rules(resamples=400), sizes=sizes)
     grouped = eqben_report(vectors, Rules(resamples=400), tmp_path / "videos.txt", sizes)
     widths = [
@@ -197,7 +229,7 @@ def test_two_models_are_compared_by_their_averages_draw_by_draw(tmp_path: Path) 
     better[120 * 4 : 120 * 4 + 12] = SAMPLES[0]  # kubric-counting: image and group too
     np.save(tmp_path / "a.npy", base)
     np.save(tmp_path / "b.npy", better)
-    vectors = [EqbenVector(path=tmp_path / name) for name in ("a.npy", "b.npy")]
+    vectors = [EqbenVector(path=tmp_path / f"{n}.npy", order="by-subset") for n in "ab"]
     report = eqben_report(vectors, Rules(resamples=400), sizes=sizes)
     found = {(one.subset, one.metric): one.found for one in report.comparisons}
     expected = {
@@ -240,7 +272,9 @@ def test_ties_are_counted_and_only_an_expectation_gives_them_chance(tmp_path: Pa
     np.save(tmp_path / "v.npy", np.ones(4 * sum(SMALL.values())))
     for rule, expected in (("strict", 0.0), ("half", 0.5), ("expectation", 1 / 6)):
         report = eqben_report(
-            [EqbenVector(path=tmp_path / "v.npy")], Rules(ties=rule, resamples=5), sizes=SMALL
+            [EqbenVector(path=tmp_path / "v.npy", order="by-subset")],
+            Rules(ties=rule, resamples=5),
+            sizes=SMALL,
         )
         group = next(m for m in report.measures if m.metric == "group")
         assert group.value == pytest.approx(expected)

@@ -379,3 +379,54 @@ def test_a_derived_number_has_an_interval_where_most_draws_have_a_value(
     found = derived(like, "drop", value, np.array(draws))
     assert np.isfinite([found.low, found.high]).all() == interval
     assert found.chance is None
+
+
+def _vlue(folder: Path) -> tuple[Path, Path, np.ndarray, np.ndarray]:
+    """VLUE's form: 40 images of four to eight captions, and vectors that find some of them.
+
+    Returns:
+      The dataset, scores of it, the score of each image with each caption, and whose each caption
+      is.
+    """
+    rng = np.random.default_rng(3)
+    owner = np.repeat(np.arange(40), rng.integers(4, 9, 40))
+    texts = [f"caption {n:03d}" for n in range(len(owner))]
+    images = rng.normal(size=(40, 16))
+    captions = rng.normal(size=(len(owner), 16)) + 0.3 * images[owner]
+    rows = [
+        {"sample_id": f"s{n:03d}", "gallery_id": f"g{o:02d}", "image_id": f"i{o:02d}", "caption": t}
+        for n, (o, t) in enumerate(zip(owner, texts, strict=True))
+    ]
+    tables = {"samples": table([{"sample_id": "s"}] * 2), "retrieval": table(rows)}
+    dataset = write_dataset(folder / "d", "vlue", tables)
+    made = {
+        "image_vectors": vectors("image_id", [f"i{n:02d}" for n in range(40)], images),
+        "caption_vectors": vectors("caption", texts, captions),
+    }
+    unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (images, captions)]
+    scores = write_scores(folder / "s", dataset, "retrieval", made)
+    return dataset, scores, unit[0] @ unit[1].T, owner
+
+
+def test_in_paper_mode_vlues_recall_is_vlues(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Any true one among the first k of argsort, reversed, as its code has it, both ways."""
+    dataset, scores, similar, owner = _vlue(tmp_path)
+    command = [str(dataset), str(scores), "--mode", "paper", "--resamples", "50"]
+    assert main([*command, "--output", str(tmp_path / "o")]) == 0
+    with (tmp_path / "o" / "metrics.csv").open() as stream:
+        found = {row["metric"]: float(row["value"]) for row in csv.DictReader(stream)}
+    true = np.arange(40)[:, None] == owner
+    total = 0.0
+    for direction, rows, own in (("i2t", similar, true), ("t2i", similar.T, true.T)):
+        order = np.argsort(rows, axis=1)[:, ::-1]
+        ranks = np.take_along_axis(own, order, axis=1).argmax(axis=1)
+        for k in (1, 5, 10):
+            total += (ranks < k).mean()
+            assert found[f"{direction} R@{k}"] == pytest.approx((ranks < k).mean())
+    assert found["rsum"] == pytest.approx(total)
+    assert found["i2t R@1"] < found["i2t R@5"] < found["i2t R@10"]
+    assert "any true candidate is among the first k" in capsys.readouterr().out
+    assert main([*command, "--relevance", str(scores)]) == 2
+    assert "--relevance: the table of VLUE's retrieval" in capsys.readouterr().err

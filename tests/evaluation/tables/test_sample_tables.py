@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import beta, binomtest
 
 from eqforge.evaluation.tables.command import main
 from tests.evaluation.tables.made import score_rows, table, write_dataset, write_scores
@@ -409,9 +410,13 @@ def test_the_macro_average_weighs_subsets_the_same_whatever_is_missing_or_drawn(
     paths = [_subsets(tmp_path / "whole.csv", 10, 10), _subsets(tmp_path / "part.csv", 10, 5)]
     arguments = ["--format", "pairs", *paths, "--allow-missing"]
     found = _measured(*arguments, output=tmp_path / "o")
-    for model, missing in (("whole", "0"), ("part", "5")):
+    # All is right in one subset and nothing in the other: as many trials as clusters, or, where
+    # those of the smaller subset weigh twice as much, 1 / (10 * 0.05**2 + 5 * 0.1**2).
+    for model, missing, trials in (("whole", "0", 20.0), ("part", "5", 40 / 3)):
         macro = found[model, "macro average", "group"]
-        assert [float(macro[name]) for name in ("value", "low", "high")] == [0.5] * 3
+        assert float(macro["value"]) == 0.5
+        bounds = beta.ppf(0.025, trials / 2, trials / 2 + 1)
+        assert [float(macro["low"]), float(macro["high"])] == pytest.approx([bounds, 1 - bounds])
         assert macro["missing"] == missing
     assert float(found["part", "all", "group"]["value"]) == pytest.approx(10 / 15)
 
@@ -422,7 +427,7 @@ def test_latex_says_what_is_expected_missing_tied_and_chance(tmp_path: Path) -> 
     latex = (tmp_path / "o" / "metrics.tex").read_text()
     assert "model & subset & n & missing & clusters & ties & text & image & group" in latex
     assert "part & (chance) &  &  &  &  & 25.00 & 25.00 & 16.67" in latex
-    assert r"part & b & 10 & 5 & 5 & 0.00\% & 0.00 [0.00, 0.00]" in latex
+    assert r"part & b & 10 & 5 & 5 & 0.00\% & 0.00 [0.00, 52.18]" in latex
     assert "% macro average, group: part against whole: +0.00" in latex
     with (tmp_path / "o" / "comparisons.csv").open() as stream:
         rows = {(row["subset"], row["metric"]): row for row in csv.DictReader(stream)}
@@ -463,3 +468,27 @@ def test_files_that_contradict_each_other_are_refused(
     second.write_text(first.read_text().replace("b0,b,", "c0,all,"))
     assert main(["--format", "pairs", str(second)]) == 2
     assert "a subset is called 'all'" in capsys.readouterr().err
+
+
+def test_nothing_right_of_22_leaves_room_and_so_does_a_model_against_its_equal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header = "sample_id,value_0,value_1,value_2,value_3\n"
+    wrong, right = "0.1,0.9,0.9,0.1\n", "0.9,0.1,0.1,0.9\n"
+    for name, scores in (("none", wrong), ("again", wrong), ("all", right)):
+        text = header + "".join(f"s{number},{scores}" for number in range(22))
+        (tmp_path / f"{name}.csv").write_text(text)
+    paths = [tmp_path / f"{name}.csv" for name in ("none", "again", "all")]
+    found = _measured("--format", "pairs", *paths, output=tmp_path / "o")
+    for model, right in (("none", 0), ("all", 22)):
+        exact = binomtest(right, 22).proportion_ci(method="exact")
+        for metric in ("text", "image", "group"):
+            row = found[model, "all", metric]
+            assert [float(row["low"]), float(row["high"])] == pytest.approx([exact.low, exact.high])
+    out = capsys.readouterr().out
+    assert "0.00 [0.00, 15.44]" in out
+    assert "100.00 [84.56, 100.00]" in out
+    assert "Those of shares are exact (Clopper and Pearson's)" in out
+    assert "again against none: +0.00 [-15.44, +15.44]" in out
+    assert "all against none: +100.00 [+78.17, +100.00]" in out
+    assert json.loads((tmp_path / "o" / "metrics.json").read_text())["version"] == 2

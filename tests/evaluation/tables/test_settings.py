@@ -13,7 +13,7 @@ from eqforge.schemas.errors import InputError
 CHANGED: dict[str, Any] = {
     "quantity": "logit",
     "ties": "half",
-    "shuffled": True,
+    "order": "by-subset",
     "clusters": Path("videos.txt"),
     "by": "split",
     "cluster": "image",
