@@ -1,5 +1,5 @@
 import random
-from itertools import combinations
+from itertools import combinations, permutations
 
 import pytest
 from hypothesis import given
@@ -54,7 +54,7 @@ def propose(*frames: tuple[FrameObject, ...], rules: SceneGraphRules = RULES) ->
     names = [reject.candidate_id for reject in clip.rejects]
     assert len(set(names)) == len(names)
     assert tally.stage == STAGE
-    assert tally.candidates == sum(map(len, frames)) == tally.kept + len(names)
+    assert tally.candidates == max(1, sum(map(len, frames))) == tally.kept + len(names)
     assert all(is_known(STAGE, reject.reason) for reject in clip.rejects)
     return clip
 
@@ -190,6 +190,20 @@ def test_an_object_is_refused_with_its_reason(
     objects: tuple[FrameObject, ...], expected: dict[str, str]
 ) -> None:
     assert reasons(propose(objects)) == expected
+
+
+@pytest.mark.parametrize("frames", [(), ((),), ((), ())])
+def test_a_video_in_which_nothing_is_annotated_is_a_reject(
+    frames: tuple[tuple[FrameObject, ...], ...],
+) -> None:
+    (reject,) = propose(*frames).rejects
+    assert (reject.candidate_id, reject.reason) == ("d/V.mp4", "too_few_moments")
+
+
+def test_the_order_of_a_frame_s_objects_changes_nothing() -> None:
+    objects = (thing("a"), thing("b"), thing("c", "chair"), thing("a", visible=False))
+    clips = {repr(propose(order, (thing("b"),))) for order in permutations(objects)}
+    assert len(clips) == 1
 
 
 def test_a_relation_nobody_knows_and_one_that_tells_nothing_are_refused() -> None:

@@ -71,14 +71,17 @@ def propose_scene_graph_pairs(video: SceneGraphVideo, rules: SceneGraphRules) ->
         rejects += _unused(root, video.video, name, sights, used, rules)
     numbers = sorted({sight.number for pair in chosen_pairs for sight in pair})
     total = sum(len(frame.objects) for frame in video.frames)
+    if total == 0:
+        rejects.append(_reject(video.video, root, "too_few_moments", ""))
     return Clip(
         clip_id=video.video,
         video=video.video,
         split=_subset(video),
+        root=root,
         frames=tuple(_frame(root, number) for number in numbers),
         pairs=tuple(pairs),
         rejects=tuple(rejects),
-        tallies=(Tally(stage=STAGE, candidates=total, kept=kept),),
+        tallies=(Tally(stage=STAGE, candidates=max(1, total), kept=kept),),
     )
 
 
@@ -127,8 +130,9 @@ def _sights(
     rejects: list[Reject] = []
     caption = english_captions if rules.english else template_captions
     for frame in video.frames:
-        slugs = [_slug(canonical_object(found.name) or found.name) for found in frame.objects]
-        for place, (found, slug) in enumerate(zip(frame.objects, slugs, strict=True)):
+        objects = sorted(frame.objects, key=repr)  # their order in the file tells nothing
+        slugs = [_slug(canonical_object(found.name) or found.name) for found in objects]
+        for place, (found, slug) in enumerate(zip(objects, slugs, strict=True)):
             candidate_id = f"{root}/{slug}/{frame.number:06d}"
             name = canonical_object(found.name)
             reason, sight = _see(frame, found, name, caption)
