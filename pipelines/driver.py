@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -273,5 +274,5 @@ def finished(manifest: Manifest, output: str) -> str:
     rows = ", ".join(f"{manifest.num_rows(table):,} {table}" for table in others)
     return (
         f"{output}: {manifest.num_rows('samples'):,} samples of {books.candidates:,} candidate "
-        f"{stage.replace('_', ' ')}; {rows}; look with: eqforge inspect {output}"
+        f"{stage.replace('_', ' ')}; {rows}; look with: eqforge inspect {shlex.quote(output)}"
     )

@@ -90,7 +90,7 @@ def inputs(config: Config) -> tuple[Path, ...]:
 
 
 PIPELINE = video_pipeline(
-    name=NAME, config=Config, inputs=inputs, plan=plan, build=build, stage=STAGE, drops_faces=False
+    name=NAME, config=Config, inputs=inputs, plan=plan, build=build, stage=STAGE, drops_faces=()
 )
 
 

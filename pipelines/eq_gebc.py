@@ -47,7 +47,7 @@ def plan(config: Config) -> Iterator[Clip]:
         at_middle=config.mode == "corrected",
         captions=config.settings.captions,
     )
-    for video in read_gebplus(config.annotations):
+    for video in sorted(read_gebplus(config.annotations), key=lambda video: video.video_id):
         yield propose_boundary_pairs(video, rules)
 
 
@@ -67,7 +67,7 @@ def inputs(config: Config) -> tuple[Path, ...]:
 
 
 PIPELINE = video_pipeline(
-    name=NAME, config=Config, inputs=inputs, plan=plan, build=build, stage=STAGE, drops_faces=False
+    name=NAME, config=Config, inputs=inputs, plan=plan, build=build, stage=STAGE, drops_faces=()
 )
 
 

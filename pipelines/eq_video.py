@@ -14,8 +14,8 @@ import apache_beam as beam
 from eqforge.pipelines.driver import Target, build_command
 from eqforge.pipelines.settings import VideoDataset
 from eqforge.pipelines.video import rules_of, video_pipeline
-from eqforge.schemas.captioned_videos import read_captioned_videos
 from eqforge.schemas.clips import Clip
+from eqforge.schemas.video_captions import read_captioned_videos
 from eqforge.transforms.dataset import WriteDataset
 from eqforge.transforms.plan import ReadPlan
 from eqforge.transforms.propose.segments import STAGE, propose_segment_pairs
@@ -30,12 +30,13 @@ class Config(VideoDataset):
 
     captions: Path
     """JSON lines: {"video": "a.mp4", "start_s": 0.0, "end_s": 2.5, "caption": "..."}, or with
-    timestamp_s instead of start_s and end_s; optional id, split, licence."""
+    timestamp_s instead of start_s and end_s; optional id, split, licence; others are carried
+    along. Lines that are no captioned moment are refused, at most --max-error-rate of them."""
 
 
 def plan(config: Config) -> Iterator[Clip]:
     """Yields, for every video, the middle frame of each moment and all pairs of moments."""
-    for video in read_captioned_videos(config.captions):
+    for video in read_captioned_videos(config.captions, config.run.max_error_rate):
         yield propose_segment_pairs(NAME, video, config.settings.captions)
 
 
@@ -55,7 +56,13 @@ def inputs(config: Config) -> tuple[Path, ...]:
 
 
 PIPELINE = video_pipeline(
-    name=NAME, config=Config, inputs=inputs, plan=plan, build=build, stage=STAGE, drops_faces=True
+    name=NAME,
+    config=Config,
+    inputs=inputs,
+    plan=plan,
+    build=build,
+    stage=STAGE,
+    drops_faces=("paper",),
 )
 
 

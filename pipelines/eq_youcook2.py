@@ -35,7 +35,7 @@ class Config(VideoDataset):
 
 def plan(config: Config) -> Iterator[Clip]:
     """Yields, for every video, the middle frame of each step and all pairs of steps."""
-    for video in read_youcook2(config.annotations):
+    for video in sorted(read_youcook2(config.annotations), key=lambda video: video.video_id):
         yield propose_segment_pairs(NAME, video, config.settings.captions)
 
 
@@ -55,7 +55,13 @@ def inputs(config: Config) -> tuple[Path, ...]:
 
 
 PIPELINE = video_pipeline(
-    name=NAME, config=Config, inputs=inputs, plan=plan, build=build, stage=STAGE, drops_faces=True
+    name=NAME,
+    config=Config,
+    inputs=inputs,
+    plan=plan,
+    build=build,
+    stage=STAGE,
+    drops_faces=("paper", "corrected"),
 )
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,6 +13,7 @@ import msgspec
 
 from eqforge.pipelines.settings import DatasetConfig, RunSettings
 from eqforge.schemas import storage
+from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.manifest import FILE_NAME, InputFile, Manifest, load_manifest
 from eqforge.schemas.tables import SCHEMA_VERSION
@@ -21,6 +22,7 @@ from eqforge.transforms.oracle import judges_of
 
 WORK = "_work"
 IDENTITY = "identity.json"
+SHOWN_DIFFERENCES = 10
 # Folders below the output in which a killed run may leave large files half-written; those that it
 # leaves among plans, finished work and media are small.
 _WRITTEN = ("data", WORK, f"{WORK}/shards")
@@ -145,7 +147,8 @@ def check_output(run: RunSettings, header: Manifest) -> None:
 def _read_identity(run: RunSettings, url: str) -> list[Any] | None:
     """Returns whose an unfinished build is; None where a damaged disk lost that and all may go."""
     try:
-        return msgspec.json.decode(storage.read_bytes(url), type=list)
+        form = tuple[str, str, dict[str, Any], list[dict[str, Any]]]
+        return list(msgspec.json.decode(storage.read_bytes(url), type=form))
     except msgspec.DecodeError as error:
         if run.overwrite:
             return None
@@ -164,11 +167,38 @@ def _check_same(
         raise InputError(
             f"--output {run.output}: {what} {dataset}; --only builds a part: name another folder"
         )
-    if there != identity(header) and not run.overwrite:
+    here = identity(header)
+    if there != here and not run.overwrite:
+        found = list(_differences(there, here))
+        more = [f"and {len(found) - SHOWN_DIFFERENCES} more"] * (len(found) > SHOWN_DIFFERENCES)
         raise InputError(
-            f"--output {run.output}: {what} {dataset} made with other settings or inputs; "
+            f"--output {run.output}: {what} {dataset} made with other settings or inputs: "
+            f"{'; '.join([*found[:SHOWN_DIFFERENCES], *more])}; "
             "name another folder, or add --overwrite to replace it"
         )
+
+
+def _differences(there: list[Any], here: list[Any]) -> Iterator[str]:
+    """Yields what tells two identities apart, such as `--max-side 512 there, 256 here`."""
+    _, mode_there, config_there, inputs_there = there
+    _, mode_here, config_here, inputs_here = here
+    old = {"mode": mode_there, **_flat(config_there)}
+    new = {"mode": mode_here, **_flat(config_here)}
+    for name in [*old, *(name for name in new if name not in old)]:
+        before, now = (found.get(name, "nothing") for found in (old, new))
+        if before != now:
+            yield f"--{name.replace('_', '-')} {shown(before)} there, {shown(now)} here"
+    if inputs_there != inputs_here:
+        names = [file["name"] for file in inputs_here if file not in inputs_there]
+        yield f"the input {', '.join(names) or 'files'}: another content"
+
+
+def _flat(config: dict[str, Any]) -> dict[str, Any]:
+    """Returns settings by the name of their flag, which has no prefix of the group they are in."""
+    found: dict[str, Any] = {}
+    for name, value in config.items():
+        found |= _flat(value) if isinstance(value, dict) else {name: value}
+    return found
 
 
 def _check_free(output: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from eqforge.pipelines.command import parse, reported_errors
 from eqforge.pipelines.driver import Pilot, Pipeline, header_of
+from eqforge.pipelines.filters import filter_lines
 from eqforge.pipelines.header import check_output
 from eqforge.pipelines.settings import DatasetConfig
 from eqforge.schemas.errors import InputError
@@ -84,6 +85,7 @@ def _report(
 ) -> Iterator[str]:
     """Yields the lines of a plan's counts."""
     yield f"{pipeline.name}: what a build would try"
+    yield from filter_lines(config)
     if pipeline.report is not None:
         yield from pipeline.report(config, records)
         return

@@ -39,6 +39,10 @@ class RunSettings:
     sample: str = "100%"
     """Share of the videos, images or scenes, such as 1%, chosen by a hash of their ids."""
 
+    follow_links: bool = False
+    """Follow symbolic links that lead out of the folder of videos or images; without it what lies
+    behind them is refused. Links that stay inside the folder are always followed."""
+
     workers: int = 1
     """Processes of the local runner."""
 
@@ -151,7 +155,7 @@ def video_settings(mode: Mode, drops_faces: bool) -> VideoSettings:
 
     Args:
       mode: paper mode switches off every check the papers do not describe.
-      drops_faces: whether the published construction discards frames with faces.
+      drops_faces: whether the mode discards frames with faces.
     """
     if mode == "corrected":
         return VideoSettings(faces=FaceSettings(face_policy="either" if drops_faces else "off"))

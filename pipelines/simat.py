@@ -202,6 +202,7 @@ def rules(config: Config) -> SimatRules:
             settings=config.choices.crops,
             encoding=FrameSettings(image_format=config.image_format),
             ledger_root=done,
+            follow_links=config.run.follow_links,
         ),
         oracle=prepare_oracle(config.choices.oracle),
         ledger_root=done,

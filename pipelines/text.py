@@ -156,7 +156,9 @@ def confirm_captions(config: CaptionDataset, plan: PlanFiles) -> None:
 
 def image_folder(images: Path | None, run: RunSettings) -> ImageFolder | None:
     """Returns the folder of images with its media store; None where none is named."""
-    return None if images is None else ImageFolder(str(images), media_root(run))
+    if images is None:
+        return None
+    return ImageFolder(str(images), media_root(run), follow_links=run.follow_links)
 
 
 def media_root(run: RunSettings) -> str:

@@ -1,6 +1,6 @@
 """What the pipelines over videos have in common."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,13 +10,12 @@ import apache_beam as beam
 from eqforge.pipelines.driver import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.header import WORK
 from eqforge.pipelines.settings import Mode, VideoDataset, selection_of, video_settings
-from eqforge.pipelines.video_plan import has_pairs, report, run_pilot
+from eqforge.pipelines.video_plan import has_pairs, is_there, report, run_pilot
 from eqforge.schemas import storage
 from eqforge.schemas.clips import Clip
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.transforms.clip_work import FRAMES, PAIRS
 from eqforge.transforms.faces import prepare_faces
-from eqforge.transforms.frames.locate import resolve_video
 from eqforge.transforms.judge import ImageFilters
 from eqforge.transforms.media import MediaStore
 from eqforge.transforms.opencv import import_cv2
@@ -46,7 +45,7 @@ def video_pipeline(
     plan: Callable[[Configured], Iterator[Clip]],
     build: Callable[[beam.Pipeline, Target[Configured]], None],
     stage: str,
-    drops_faces: bool,
+    drops_faces: Collection[Mode],
 ) -> Pipeline[Configured]:
     """Returns the pipeline of a dataset made of videos.
 
@@ -57,11 +56,11 @@ def video_pipeline(
       build: as there.
       plan: yields the clips of the whole plan; the run settings select from them.
       stage: the planning stage of the books.
-      drops_faces: whether the published construction discards frames with faces.
+      drops_faces: the modes in which frames with faces are discarded.
     """
 
     def defaults(mode: Mode) -> dict[str, Any]:
-        return {"settings": video_settings(mode, drops_faces)}
+        return {"settings": video_settings(mode, mode in drops_faces)}
 
     def selected(config: Configured) -> Iterator[Clip]:
         return select(plan(config), selection_of(config.run))
@@ -113,7 +112,7 @@ def confirm(config: VideoDataset, plan: PlanFiles) -> None:
       InputError: none of the plan's videos is in it; a folder that is not mounted looks so.
     """
     clips = (clip for clip in read_plan(Clip, plan.files) if clip.frames)
-    found = (isinstance(resolve_video(str(config.videos), clip.video), str) for clip in clips)
+    found = (is_there(config, clip) for clip in clips)
     if plan.counts.get("frames") and not any(found):
         raise InputError(
             f"--videos {config.videos}: none of the {plan.counts['videos']:,} videos of the plan "
@@ -155,6 +154,7 @@ def rules_of(name: str, config: VideoDataset) -> VideoPairRules:
     return VideoPairRules(
         dataset=name,
         videos=str(config.videos),
+        follow_links=config.run.follow_links,
         work=storage.join(config.run.output, WORK),
         frames=settings.frames,
         decoder_timeout_s=config.decoder_timeout_s,

@@ -11,6 +11,7 @@ from eqforge.schemas.clips import Clip
 from eqforge.schemas.frames import MissedVideo
 from eqforge.transforms.clip_work import images_of
 from eqforge.transforms.frames.locate import resolve_video
+from eqforge.transforms.propose.segments import TOO_FEW
 from eqforge.transforms.video_pairs import VideoPairRules, make_video_pairs
 
 SHOWN_SAMPLES = 3
@@ -38,7 +39,8 @@ class Summary:
 
 def is_there(config: VideoDataset, clip: Clip) -> bool:
     """Tells whether the video of a clip is there."""
-    return not isinstance(resolve_video(str(config.videos), clip.video), MissedVideo)
+    found = resolve_video(str(config.videos), clip.video, config.run.follow_links)
+    return not isinstance(found, MissedVideo)
 
 
 def has_pairs(config: VideoDataset, clip: Clip) -> bool:
@@ -58,6 +60,8 @@ def report(config: VideoDataset, clips: Iterable[Clip]) -> Iterator[str]:
         yield "  ".join([f"{split:>15}", *(f"{count:>15,}" for count in counts)])
     for reason, count in sorted(summary.rejects.items()):
         yield f"  rejected by the plan, {reason}: {count:,}"
+    if any(reason.endswith(TOO_FEW.reason) for reason in summary.rejects):
+        yield "  a pair needs two usable moments of one video: videos with fewer give none"
     if summary.samples:
         yield f"  first samples: {', '.join(summary.samples[:SHOWN_SAMPLES])}"
 
@@ -72,7 +76,7 @@ def summarise(config: VideoDataset, clips: Iterable[Clip]) -> Summary:
         summary.pairs[clip.split] += len(clip.pairs)
         summary.rejects.update(f"{reject.stage}: {reject.reason}" for reject in clip.rejects)
         summary.samples += [pair.sample_id for pair in clip.pairs[:1]][:SHOWN_SAMPLES]
-        if clip.frames and not is_there(config, clip):
+        if clip.video and not is_there(config, clip):
             summary.missing[clip.split] += 1
     return summary
 

@@ -46,6 +46,8 @@ class Clip:
       video: the name under which the video is looked up below the videos folder.
       split: the source's split, such as `train`.
       licence: licence of the video, where the source states one.
+      root: what the ids of its candidates begin with, such as `eq-youcook2/xHr8X2Wpmno`; the
+        candidate id of the video itself.
       frames: the frames that the pairs need, each once.
       pairs: the candidate pairs.
       rejects: annotation records that gave no candidate, each with its reason.
@@ -56,6 +58,7 @@ class Clip:
     video: str
     split: str
     licence: str | None = None
+    root: str = ""
     frames: tuple[FrameRequest, ...] = ()
     pairs: tuple[PairCandidate, ...] = ()
     rejects: tuple[Reject, ...] = ()

@@ -31,20 +31,29 @@ class Extraction:
     missed: tuple[MissedFrame, ...]
 
 
-def extract_frames(clip: Clip, videos: str, extractor: FrameExtractor, ledger: Ledger) -> ClipWork:
+def extract_frames(
+    clip: Clip,
+    videos: str,
+    extractor: FrameExtractor,
+    ledger: Ledger,
+    follow_links: bool = False,
+) -> ClipWork:
     """Returns a clip with its frames in the media store, and a reject for every one not had.
 
-    A video that was finished before, and has not changed since, is not opened again.
+    A video that was finished before, and has not changed since, is not opened again. Where no frame
+    is wanted, because no pair was planned, the file is only looked for.
     """
     encoding = json.dumps(encoding_parameters(extractor.settings), sort_keys=True)
     work = ClipWork(
         clip=clip, source=None, encoding=encoding, rejects=clip.rejects, tallies=clip.tallies
     )
-    if not clip.frames:
+    if not clip.video:  # records that name no video
         return work.with_tally(FRAMES, 0, 0)
-    path = resolve_video(videos, clip.video)
+    path = resolve_video(videos, clip.video, follow_links)
     if isinstance(path, MissedVideo):
         return _without_video(work, Rejection(reason=path.reason, detail=path.detail))
+    if not clip.frames:
+        return work.with_tally(FRAMES, 0, 0)
     try:
         extraction = _extract_once(clip, path, extractor, ledger)
     except _SourceUnreadable as error:
@@ -112,7 +121,9 @@ def _is_transient(answer: StoredFrame | MissedFrame) -> bool:
 
 
 def _without_video(work: ClipWork, rejection: Rejection) -> ClipWork:
-    rejects = [work.reject(frame.frame_id, FRAMES, rejection) for frame in work.clip.frames]
+    # A file that cannot be had is told of, even where no frame of it was wanted.
+    wanted = [frame.frame_id for frame in work.clip.frames] or [work.clip.root]
+    rejects = [work.reject(name, FRAMES, rejection) for name in wanted]
     return work.with_rejects(rejects).with_tally(FRAMES, len(rejects), 0)
 
 
@@ -131,13 +142,18 @@ class _Extract(beam.DoFn):
     """Holds one decoder child for each worker."""
 
     def __init__(
-        self, videos: str, extractor: FrameExtractor, ledger: Ledger, progress_folder: str | None
+        self,
+        videos: str,
+        extractor: FrameExtractor,
+        ledger: Ledger,
+        progress_folder: str | None,
+        follow_links: bool,
     ) -> None:
         self.videos, self.extractor, self.ledger = videos, extractor, ledger
-        self.progress_folder = progress_folder
+        self.progress_folder, self.follow_links = progress_folder, follow_links
 
     def process(self, clip: Clip) -> Iterator[ClipWork]:
-        yield extract_frames(clip, self.videos, self.extractor, self.ledger)
+        yield extract_frames(clip, self.videos, self.extractor, self.ledger, self.follow_links)
         progress.count(self.progress_folder, "extracted")
 
     def teardown(self) -> None:
@@ -152,8 +168,11 @@ class ExtractFrames(beam.PTransform):
     extractor: FrameExtractor
     ledger: Ledger
     progress_folder: str | None = None
+    follow_links: bool = False
 
     def expand(self, clips: beam.PCollection[Clip]) -> beam.PCollection[ClipWork]:
         return clips | "DecodeOnce" >> beam.ParDo(
-            _Extract(self.videos, self.extractor, self.ledger, self.progress_folder)
+            _Extract(
+                self.videos, self.extractor, self.ledger, self.progress_folder, self.follow_links
+            )
         )

@@ -22,14 +22,16 @@ class ImageFolder:
     """A folder of images and the media store they go to.
 
     Attributes:
-      root: the folder; nothing outside it is read.
+      root: the folder; nothing outside it is read, unless links are followed.
       media_root: the media store.
       max_pixels: images of more pixels are refused undecoded.
+      follow_links: whether symbolic links may lead out of the folder.
     """
 
     root: str
     media_root: str
     max_pixels: int = MAX_PIXELS
+    follow_links: bool = False
 
     def find(self, name: str) -> ImageRow | Rejection:
         """Returns the row of an image, or why it cannot be used; read once for many captions."""
@@ -38,7 +40,7 @@ class ImageFolder:
 
 @lru_cache(maxsize=REMEMBERED)
 def _find(folder: ImageFolder, name: str) -> ImageRow | Rejection:
-    path = resolve_video(folder.root, name)
+    path = resolve_video(folder.root, name, folder.follow_links)
     if isinstance(path, MissedVideo):
         reason = {"video_missing": "image_missing"}.get(path.reason, path.reason)
         return Rejection(reason=reason, detail=path.detail)

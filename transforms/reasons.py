@@ -26,12 +26,15 @@ _EDITS = {
 
 STAGE_REASONS: Final[Mapping[str, Mapping[str, str]]] = {
     "segments": {
-        "bad_segment": "The segment ends before it starts, or starts before the video.",
+        "bad_segment": "The record is no captioned moment, or ends before it starts.",
+        "duplicate_moment": "Another record of the video has the same id, or time and caption.",
+        "too_few_moments": "The video has no second usable moment, and a pair needs two.",
         **_LINTS,
     },
     "boundaries": {
         "other_annotator": "Another annotator's record of the same boundary was used.",
         "no_next_boundary": "The boundary has no annotated next one to skip to.",
+        "too_few_moments": "Nothing of the video is annotated, and a pair needs two moments.",
         "bad_order": "The boundary does not lie between its neighbours in time.",
         **CAPTION_REASONS,
     },
@@ -40,6 +43,7 @@ STAGE_REASONS: Final[Mapping[str, Mapping[str, str]]] = {
         "unknown_class": "The class is none of Action Genome's.",
         "unknown_relation": "A relation is none of Action Genome's.",
         "object_twice": "The frame has several objects of the class; which one is meant is open.",
+        "too_few_moments": "Nothing of the video is annotated, and a pair needs two moments.",
         "no_caption": "The relations give no caption.",
         "near_chosen_frame": "A frame chosen for a pair lies just before it.",
         "no_partner": "No other frame differs in enough of the three kinds of relation.",

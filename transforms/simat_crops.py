@@ -67,6 +67,7 @@ class Cutter:
       settings: what is cut out.
       encoding: how it is stored.
       ledger_root: the folder in which finished work is remembered.
+      follow_links: whether symbolic links may lead out of the folder of the source images.
     """
 
     root: str | None
@@ -74,6 +75,7 @@ class Cutter:
     settings: CropSettings
     encoding: FrameSettings
     ledger_root: str
+    follow_links: bool = False
 
     def ledger(self) -> Ledger:
         """Returns the ledger of the crops of an image."""
@@ -89,7 +91,7 @@ def cut_regions(image: PlannedImage, cutter: Cutter) -> tuple[Crop | Rejection, 
         return tuple(_without_image(region, image.size, cutter) for region in regions)
     if not regions:
         return ()
-    found = _read(cutter.root, image.paths)
+    found = _read(cutter.root, image.paths, cutter.follow_links)
     if isinstance(found, Rejection):
         return tuple(found for _ in regions)
     path, data = found
@@ -128,14 +130,14 @@ def _without_image(
     return box if isinstance(box, Rejection) else Crop(box=box)
 
 
-def _read(root: str, paths: Sequence[str]) -> tuple[str, bytes] | Rejection:
+def _read(root: str, paths: Sequence[str], follow_links: bool) -> tuple[str, bytes] | Rejection:
     """Returns the path below the root and the bytes of the first file that is there."""
     missing = Rejection(reason="image_missing", detail=" or ".join(paths))
     for name in paths:
-        path = resolve_video(root, name)
+        path = resolve_video(root, name, follow_links)
         if isinstance(path, MissedVideo):
             if path.reason != "video_missing":
-                return Rejection(reason=path.reason, detail=f"{name}: {path.detail}")
+                return Rejection(reason=path.reason, detail=path.detail)
             continue
         try:
             with open(path, "rb") as stream:

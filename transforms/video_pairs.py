@@ -32,6 +32,7 @@ class VideoPairRules:
     Attributes:
       dataset: name of the dataset.
       videos: the folder of videos.
+      follow_links: whether symbolic links may lead out of it.
       work: the folder or URL of the media store and of what is known to be done.
       frames: how frames are taken and encoded.
       decoder_timeout_s: seconds without a new frame after which a video is given up.
@@ -45,6 +46,7 @@ class VideoPairRules:
     decoder_timeout_s: float
     image_filters: ImageFilters
     pair_filters: PairFilters
+    follow_links: bool = False
 
     @property
     def media_root(self) -> str:
@@ -78,7 +80,9 @@ class VideoPairRules:
 def make_video_pairs(clip: Clip, rules: VideoPairRules, extractor: FrameExtractor) -> ClipWork:
     """Returns a finished clip, made without Beam by the same steps."""
     media = MediaStore(rules.media_root)
-    work = extract_frames(clip, rules.videos, extractor, rules.ledger("extract"))
+    work = extract_frames(
+        clip, rules.videos, extractor, rules.ledger("extract"), rules.follow_links
+    )
     work = score_images(work, media, rules.image_filters, rules.ledger("score"))
     work = drop_frames(work, rules.image_filters)
     work = measure_pairs(work, media, rules.pair_filters, rules.ledger("measure"))
@@ -98,7 +102,13 @@ class MakeVideoPairs(beam.PTransform):
         finished = (
             clips
             | "ExtractFrames"
-            >> ExtractFrames(rules.videos, rules.extractor(), rules.ledger("extract"), notes)
+            >> ExtractFrames(
+                rules.videos,
+                rules.extractor(),
+                rules.ledger("extract"),
+                notes,
+                rules.follow_links,
+            )
             | "ScoreImages"
             >> ScoreImages(rules.media_root, rules.image_filters, rules.ledger("score"), notes)
             | "DropFrames" >> DropFrames(rules.image_filters)

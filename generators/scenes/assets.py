@@ -3,6 +3,7 @@
 import difflib
 import json
 import os
+import shlex
 import shutil
 import uuid
 from collections.abc import Mapping
@@ -92,7 +93,7 @@ class AssetLibrary:
         if asset.sha256 is None:
             raise InputError(
                 f"{self.url}: asset {asset_id!r} has no sha256; `eqforge assets fetch --manifest "
-                f"{self.url}` writes a manifest that pins what it fetched"
+                f"{shlex.quote(self.url)}` writes a manifest that pins what it fetched"
             )
         key = _cache_key(asset, asset.sha256)
         folder = self._cache / key[:2] / key

@@ -1,5 +1,6 @@
 """`eqforge demo`: builds every dataset end to end on a workspace of its own, offline."""
 
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -128,8 +129,9 @@ def main(argv: list[str]) -> int:
         status = max(_build(name, chosen[name], arguments) for name in built)
         print(f"\nthe demo took {time.monotonic() - started:.0f} s. Look at:")
         for name in built:
-            print(f"  eqforge inspect {arguments.output / name}")
-        print(f"  eqforge inspect {arguments.output / built[-1]} --sheet pairs.png")
+            print(f"  eqforge inspect {shlex.quote(str(arguments.output / name))}")
+        last = shlex.quote(str(arguments.output / built[-1]))
+        print(f"  eqforge inspect {last} --sheet pairs.png")
         for name, text in missing.items():
             print(f"{name} was left out: {text}")
         return status

@@ -25,12 +25,12 @@ from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.models.score_matrix import MatrixFiles, read_table
 from eqforge.schemas.action_genome import read_action_genome
 from eqforge.schemas.caption_sources import CaptionRecord, Source, read_captions
-from eqforge.schemas.captioned_videos import read_captioned_videos
 from eqforge.schemas.clips import Clip
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.gebplus import read_gebplus
 from eqforge.schemas.tables import ImageRow
 from eqforge.schemas.text_pairs import read_text_pairs
+from eqforge.schemas.video_captions import read_captioned_videos
 from eqforge.schemas.vl_checklist import read_vl_checklist
 from eqforge.schemas.youcook2 import read_youcook2
 from eqforge.transforms.caption_edits import EditRules
@@ -96,7 +96,7 @@ def _youcook2(data: bytes, folder: Path) -> Outcome:
 
 
 def _captioned_videos(data: bytes, folder: Path) -> Outcome:
-    videos = read_captioned_videos(_file(data, folder, "captions.jsonl"))
+    videos = read_captioned_videos(_file(data, folder, "captions.jsonl"), 1.0)
     return _outcome((propose_segment_pairs("d", video, LIMITS) for video in videos), Clip)
 
 

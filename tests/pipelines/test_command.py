@@ -140,14 +140,14 @@ MOMENT = {"video": "a.mp4", "timestamp_s": 1.0, "caption": "a cup"}
         (
             eq_video.main,
             "captions",
-            json.dumps(MOMENT | {"colour": 1}).encode(),
-            "line 1: unknown field 'colour'",
+            json.dumps(MOMENT | {"timestamp_s": "1"}).encode(),
+            "line 1: timestamp_s: expected a number, found str '1'",
         ),
         (
             eq_video.main,
             "captions",
-            b"\n".join([json.dumps(MOMENT).encode()] * 2),
-            "line 2: a.mp4 already has a moment with the id",
+            b"\n".join([json.dumps(MOMENT).encode(), b"no JSON"]),
+            "1 of 2 lines are no captioned moments, and --max-error-rate 0.01 allows 0: line 2: ",
         ),
     ],
 )
@@ -200,9 +200,12 @@ def test_a_dataset_of_other_settings_is_replaced_only_when_told(
 ) -> None:
     before = (dataset / "dataset.json").read_bytes()
 
-    err = refuse(capsys, [*command, "--mode", "paper", "--limit", "2"])
+    err = refuse(capsys, [*command, "--mode", "paper", "--limit", "2", "--max-side", "64"])
 
-    assert "made with other settings or inputs" in err
+    assert (
+        "made with other settings or inputs: --limit 1 there, 2 here; --max-side None there, "
+        "64 here; name another folder"
+    ) in err
     assert "--overwrite" in err
     assert (dataset / "dataset.json").read_bytes() == before
     assert eq_video.main([*command, "--mode", "paper", "--limit", "2", "--overwrite"]) == 0

@@ -37,6 +37,45 @@ def test_a_plan_counts_by_split_and_opens_no_video(
     assert ["total", "6", "1", "29", "29", "58"] in lines
 
 
+@pytest.mark.parametrize(
+    ("pipeline", "mode", "policy"),
+    [
+        (eq_video.PIPELINE, "corrected", None),
+        (eq_video.PIPELINE, "paper", "paper"),
+        (eq_youcook2.PIPELINE, "corrected", "either"),
+    ],
+)
+def test_a_plan_says_which_filters_are_on(
+    demo_workspace: Workspace,
+    capsys: pytest.CaptureFixture[str],
+    pipeline: Pipeline,
+    mode: str,
+    policy: str | None,
+) -> None:
+    own = pipeline is eq_video.PIPELINE
+    inputs = (
+        ["--captions", demo_workspace.captions]
+        if own
+        else ["--annotations", demo_workspace.youcook2]
+    )
+    lines = plan(
+        capsys, pipeline, *inputs, "--videos", demo_workspace.videos, "--mode", mode,
+        "--min-changed-area", "0.02",
+    )  # fmt: skip
+    on, off = (
+        " ".join(next(line for line in lines if line[:2] == ["filters", which])[2:]).split(", ")
+        for which in ("on:", "off:")
+    )
+    assert "--min-changed-area 0.02" in on
+    assert "--max-changed-area" in off
+    assert "--oracle" in off
+    assert ("--distinct-captions" in on) == (mode == "corrected")
+    assert ("--min-luminance" in off) == (mode == "paper")
+    faces = [found for found in on if found.startswith("--face-policy")]
+    assert faces == ([] if policy is None else [f"--face-policy {policy}"])
+    assert ("--face-policy" in off) == (policy is None)
+
+
 def test_a_plan_names_what_it_refuses(
     demo_workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -57,7 +96,7 @@ def test_a_plan_names_what_it_refuses(
         capsys, eq_ag.PIPELINE, "--objects", demo_workspace.object_boxes,
         "--videos", demo_workspace.videos, "--output", tmp_path / "out",
     )  # fmt: skip
-    assert ["train", "1", "0", "20", "5", "8"] in lines
+    assert ["train", "1", "0", "20", "5", "7"] in lines
     assert ["test", "1", "0", "22", "6", "12"] in lines
 
 

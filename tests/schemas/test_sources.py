@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from eqforge.schemas.action_genome import read_action_genome
-from eqforge.schemas.captioned_videos import read_captioned_videos
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.gebplus import read_gebplus
 from eqforge.schemas.youcook2 import read_youcook2
@@ -198,53 +197,3 @@ def test_action_genome_real_samples_are_read(data_folder: Path) -> None:
         ("looking_at",),
         ("not_contacting",),
     )
-
-
-def jsonl(path: Path, *lines: dict[str, Any] | str) -> Path:
-    texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
-    path.write_text("\n".join(texts) + "\n", encoding="utf-8")
-    return path
-
-
-def test_captioned_moments_are_named_by_their_times_or_their_own_id(tmp_path: Path) -> None:
-    file = jsonl(
-        tmp_path / "c.jsonl",
-        {"video": "a/b.mp4", "start_s": 1, "end_s": 2.5, "caption": "one"},
-        {"video": "a/b.mp4", "timestamp_s": 9.25, "caption": "two", "id": "fry"},
-        {"video": "c.mp4", "timestamp_s": 0, "caption": "three", "split": "val", "licence": "CC0"},
-    )
-
-    first, second = read_captioned_videos(file)
-
-    assert [s.segment_id for s in first.segments] == ["00001000-00002500", "fry"]
-    assert (first.segments[1].start_s, first.segments[1].end_s) == (9.25, 9.25)
-    assert (first.split, second.split, second.licence) == ("all", "val", "CC0")
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ({"video": "a", "caption": "x"}, "line 1: the field 'start_s' is missing"),
-        ({"video": "a", "start_s": 3, "end_s": 1, "caption": "x"}, "a time not before start_s"),
-        ({"video": "a", "timestamp_s": 1e308, "caption": "x"}, "a time from 0 to"),
-        ({"video": "a", "start_s": 3, "end_s": 1e9, "caption": "x"}, "a time not before start_s"),
-        ({"video": "a", "timestamp_s": -1, "caption": "x"}, "a time from 0 to 10,000,000 s"),
-        ({"video": "a", "timestamp_s": 1, "end_s": 1, "caption": "x"}, "not both"),
-        ({"video": "a", "timestamp_s": 1, "capton": "x"}, "unknown field 'capton'"),
-        ({"video": "a\n", "timestamp_s": 1, "caption": "x"}, "video: expected a printable"),
-        ("{", "line 1: not valid JSON"),
-        ("", "holds no captioned moment"),
-    ],
-)
-def test_captioned_defects_are_named_with_their_line(
-    tmp_path: Path, line: dict[str, Any] | str, message: str
-) -> None:
-    with pytest.raises(InputError, match=message):
-        read_captioned_videos(jsonl(tmp_path / "c.jsonl", line))
-
-
-def test_two_moments_of_one_id_are_refused(tmp_path: Path) -> None:
-    line = {"video": "a.mp4", "timestamp_s": 1, "caption": "x"}
-
-    with pytest.raises(InputError, match=r"line 2: a\.mp4 already has a moment with the id"):
-        read_captioned_videos(jsonl(tmp_path / "c.jsonl", line, line))

@@ -46,6 +46,7 @@ def plan(*times_s: float, video: str = "deep/v") -> Clip:
         clip_id="v",
         video=video,
         split="train",
+        root="d/v",
         frames=tuple(FrameRequest(frame_id=f"d/v/{t}", timestamp_s=t) for t in times_s),
         rejects=(Reject(candidate_id="d/v/planned", stage="segments", reason="bad_segment"),),
         tallies=(Tally(stage="segments", candidates=3, kept=2),),
@@ -119,11 +120,26 @@ def test_the_frames_of_a_damaged_video_that_are_there_are_kept(
 
 
 def test_a_plan_without_frames_opens_nothing(tmp_path: Path) -> None:
+    (tmp_path / "videos").mkdir()
+    (tmp_path / "videos" / "v.mp4").write_text("no video")
     extractor = FrameExtractor(store=MediaStore(str(tmp_path / "media")))
-    work = extract(plan(video="nowhere"), tmp_path / "videos", extractor)
+    for video in ("v", ""):
+        work = extract(plan(video=video), tmp_path / "videos", extractor)
 
-    assert work.frames == ()
-    assert work.tallies[-1] == Tally(stage="frames", candidates=0, kept=0)
+        assert work.frames == ()
+        assert work.rejects == plan().rejects
+        assert work.tallies[-1] == Tally(stage="frames", candidates=0, kept=0)
+
+
+@pytest.mark.parametrize(("name", "reason"), [("none", "video_missing"), ("../v", "outside_root")])
+def test_a_video_that_is_not_there_is_told_of_even_where_no_frame_is_wanted(
+    videos: Path, extractor: FrameExtractor, name: str, reason: str
+) -> None:
+    work = extract(plan(video=name), videos, extractor)
+
+    (reject,) = work.rejects[1:]
+    assert (reject.candidate_id, reject.stage, reject.reason) == ("d/v", "frames", reason)
+    assert work.tallies[-1] == Tally(stage="frames", candidates=1, kept=0)
 
 
 def test_a_finished_video_is_not_opened_again_until_it_changes(

@@ -149,6 +149,12 @@ def test_the_books_balance_whatever_is_annotated(
     clip = propose(found, CORRECTED if corrected else PAPER)
 
     (tally,) = clip.tallies
+    if not found:
+        assert (tally.candidates, tally.kept, clip.pairs) == (1, 0, ())
+        assert [(reject.candidate_id, reject.reason) for reject in clip.rejects] == [
+            ("d/v", "too_few_moments")
+        ]
+        return
     assert (tally.stage, tally.candidates) == (STAGE, len(found))
     used = [pair.annotation[f"boundary_{side}"] for pair in clip.pairs for side in (0, 1)]
     assert len(set(used)) == len(used) == tally.kept

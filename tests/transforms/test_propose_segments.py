@@ -1,4 +1,4 @@
-from itertools import combinations
+from itertools import combinations, permutations
 from math import comb
 
 import pytest
@@ -53,12 +53,39 @@ def test_a_frame_lies_in_the_middle_and_every_two_segments_are_a_pair() -> None:
     }
 
 
-def test_a_lone_segment_asks_for_no_frame() -> None:
+def test_a_lone_segment_asks_for_no_frame_and_is_refused() -> None:
     clip = propose_segment_pairs("d", video(segment(0, 1, 2), segment(1, 5, 4)), SETTINGS)
 
     assert clip.frames == clip.pairs == ()
-    assert [reject.reason for reject in clip.rejects] == ["bad_segment"]
+    assert {reject.candidate_id: reject.reason for reject in clip.rejects} == {
+        "d/v/000": "too_few_moments",
+        "d/v/001": "bad_segment",
+    }
     check_books(clip)
+
+
+def test_a_video_without_segments_is_a_reject_itself() -> None:
+    clip = propose_segment_pairs("d", video(), SETTINGS)
+
+    (reject,) = clip.rejects
+    assert (reject.candidate_id, reject.reason, clip.root) == ("d/v", "too_few_moments", "d/v")
+    check_books(clip)
+
+
+def test_the_earlier_frame_is_the_first_whatever_the_order_of_the_segments() -> None:
+    """Segments overlap: what counts is the middle, at which the frame is taken."""
+    segments = [segment(0, 5, 7), segment(1, 0, 20), segment(2, 3, 3), segment(3, 6, 6)]
+    plans = {
+        repr(propose_segment_pairs("d", video(*order), SETTINGS))
+        for order in permutations(segments)
+    }
+    assert len(plans) == 1
+    clip = propose_segment_pairs("d", video(*segments), SETTINGS)
+    assert [pair.sample_id.rpartition("/")[2] for pair in clip.pairs] == [
+        "002-000", "002-003", "002-001", "000-003", "000-001", "003-001",
+    ]  # fmt: skip
+    times_s = {frame.frame_id: frame.timestamp_s for frame in clip.frames}
+    assert all(times_s[pair.frame_0_id] <= times_s[pair.frame_1_id] for pair in clip.pairs)
 
 
 @given(
@@ -78,9 +105,10 @@ def test_the_books_balance_whatever_is_annotated(rows: list[tuple[float, float, 
 
     check_books(clip)
     (tally,) = clip.tallies
-    assert tally.candidates == len(rows)
+    assert tally.candidates == max(1, len(rows))
+    assert tally.kept != 1
     assert len(clip.pairs) == comb(tally.kept, 2)
-    assert len(clip.frames) == (tally.kept if tally.kept > 1 else 0)
+    assert len(clip.frames) == tally.kept
     good = [0 <= start <= end for start, end, _ in rows]
     assert sum(reject.reason == "bad_segment" for reject in clip.rejects) == good.count(False)
 

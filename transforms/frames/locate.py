@@ -27,7 +27,7 @@ VIDEO_SUFFIXES = (
 """Endings tried after a video's id, the first that is found wins."""
 
 
-def resolve_video(root: str, name: str) -> str | MissedVideo:
+def resolve_video(root: str, name: str, follow_links: bool = False) -> str | MissedVideo:
     """Returns the path of a video, or why there is none.
 
     Args:
@@ -35,21 +35,23 @@ def resolve_video(root: str, name: str) -> str | MissedVideo:
       name: a video's id or file name, possibly with folders before it, relative to `root`. The
         name as it stands is tried first, then with each of VIDEO_SUFFIXES, in lower and upper
         case; the order is fixed, so that the choice is the same on every machine.
+      follow_links: whether a symbolic link may lead out of the folder.
 
     Returns:
-      A path below `root`. A name that leads out of it, directly or through a symbolic link, or
-      round in a circle, is refused.
+      A path below `root`. A name that leads out of it, or round in a circle of links, is refused,
+      and so is a link that leads out of it, unless links are followed. Links that stay inside the
+      folder, wherever that really lies, are always followed.
 
     Raises:
       BuildError: there is no such folder: on one of several hosts it may not be mounted.
     """
     if os.path.isabs(name) or "\0" in name or ".." in name.split("/"):
-        return MissedVideo(reason="outside_root", detail="the name leads out of the videos folder")
+        return MissedVideo(reason="outside_root", detail=f"{name!r} leads out of the folder")
     missing = MissedVideo(reason="video_missing", detail="no file of that name")
     if not os.path.basename(name):
         return missing
     for candidate in _candidates(name):
-        found = _check(root, os.path.join(root, candidate))
+        found = _check(root, candidate, follow_links)
         if found is not None:
             return found
     if not os.path.isdir(root):
@@ -67,14 +69,33 @@ def _candidates(name: str) -> Iterator[str]:
         yield name + suffix.upper()
 
 
-def _check(root: str, path: str) -> str | MissedVideo | None:
+def _check(root: str, name: str, follow_links: bool) -> str | MissedVideo | None:
     """Returns a path that is a file below the root, why it may not be read, or None for no file."""
+    path = os.path.join(root, name)
     try:
         folder, real = os.path.realpath(root, strict=True), os.path.realpath(path, strict=True)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            return MissedVideo(reason="outside_root", detail="the links go round in a circle")
+            detail = f"the links of {name!r} go round in a circle"
+            return MissedVideo(reason="outside_root", detail=detail)
         return None
-    if os.path.commonpath([folder, real]) != folder:
-        return MissedVideo(reason="outside_root", detail="a link leads out of the videos folder")
+    if not follow_links and not _is_below(folder, real):
+        detail = f"the link {_link_out(folder, name)!r} leads out of the folder; "
+        return MissedVideo(reason="outside_root", detail=f"{detail}--follow-links allows that")
     return path if os.path.isfile(real) else None
+
+
+def _is_below(folder: str, real: str) -> bool:
+    return os.path.commonpath([folder, real]) == folder
+
+
+def _link_out(folder: str, name: str) -> str:
+    """Returns the beginning of a name that is a link out of the folder; the name has such a one."""
+    parts = name.split("/")
+    begins = ("/".join(parts[: n + 1]) for n in range(len(parts)))
+    outside = (
+        begin
+        for begin in begins
+        if not _is_below(folder, os.path.realpath(os.path.join(folder, begin)))
+    )
+    return next(outside, name)

@@ -61,15 +61,20 @@ def propose_boundary_pairs(video: BoundaryVideo, rules: BoundaryRules) -> Clip:
             used |= {number, number + 1}
         elif rejection is not None:
             rejects.append(_reject(rules, first, rejection))
+    root = f"{rules.dataset}/{video.video_id}"
+    if not video.boundaries:
+        rejects.append(_reject_video(root, video))
     frames = [frame for pair in pairs for frame in _frames(rules, *pair)]
+    candidates = max(1, len(video.boundaries))
     return Clip(
         clip_id=video.video_id,
         video=video.video_id,
         split=rules.split,
+        root=root,
         frames=tuple(frames),
         pairs=tuple(_candidate(rules, *pair) for pair in pairs),
         rejects=tuple(sorted(rejects, key=lambda reject: reject.candidate_id)),
-        tallies=(Tally(stage=STAGE, candidates=len(video.boundaries), kept=2 * len(pairs)),),
+        tallies=(Tally(stage=STAGE, candidates=candidates, kept=2 * len(pairs)),),
     )
 
 
@@ -129,6 +134,12 @@ def _reject(rules: BoundaryRules, boundary: Boundary, rejection: Rejection) -> R
         threshold=rejection.threshold,
         detail=rejection.detail,
         source_id=video_id,
+    )
+
+
+def _reject_video(root: str, video: BoundaryVideo) -> Reject:
+    return Reject(
+        candidate_id=root, stage=STAGE, reason="too_few_moments", source_id=video.video_id
     )
 
 

@@ -71,14 +71,17 @@ def propose_scene_graph_pairs(video: SceneGraphVideo, rules: SceneGraphRules) ->
         rejects += _unused(root, video.video, name, sights, used, rules)
     numbers = sorted({sight.number for pair in chosen_pairs for sight in pair})
     total = sum(len(frame.objects) for frame in video.frames)
+    if total == 0:
+        rejects.append(_reject(video.video, root, "too_few_moments", ""))
     return Clip(
         clip_id=video.video,
         video=video.video,
         split=_subset(video),
+        root=root,
         frames=tuple(_frame(root, number) for number in numbers),
         pairs=tuple(pairs),
         rejects=tuple(rejects),
-        tallies=(Tally(stage=STAGE, candidates=total, kept=kept),),
+        tallies=(Tally(stage=STAGE, candidates=max(1, total), kept=kept),),
     )
 
 
@@ -87,23 +90,32 @@ def choose_pairs(
 ) -> list[tuple[Sight, Sight]]:
     """Returns the pairs of one object's frames, walking them in temporal order.
 
-    A pair is chosen if its frames differ in enough kinds of relation and neither of them is
-    blocked. Choosing a frame blocks the `skip_frames` frames after it, unless they serve already.
+    A pair (i, j), i before j, is chosen if its frames differ in enough kinds of relation and
+    neither lies among the `skip_frames` frames after one that an earlier pair chose. What is
+    skipped stays skipped, whether or not it serves in a pair already. So no two pairs share a
+    frame while their others are that near: (i, x) never stands beside (i + 1, x), nor (x, j)
+    beside (x, j + 1). The two frames of one pair may be neighbours: a changed relation tells them
+    apart, which is the appendix's answer to its first problem.
+
+    Args:
+      sights: the frames in which the object is seen.
+      min_changed_relations: of the three kinds of relation, how many have to differ, 1 to 3.
+      skip_frames: how many of `sights` after a chosen one are skipped, 0 or more.
+
+    Source: EqBen, appendix B.1: the immediate next frame of a chosen one is too similar to it, "if
+    it is chosen, we will skip the subsequent frame"; section 4.1: "if it is chosen for previous
+    samples". Neither exempts a frame that serves already.
     """
-    chosen: set[int] = set()
-    blocked: set[int] = set()
+    skipped: set[int] = set()
     pairs = []
     for i, first in enumerate(sights):
         for j in range(i + 1, len(sights)):
-            if i in blocked:
+            if i in skipped:
                 break
-            if j in blocked or _changed(first, sights[j]) < min_changed_relations:
+            if j in skipped or _changed(first, sights[j]) < min_changed_relations:
                 continue
             pairs.append((first, sights[j]))
-            new = {i, j} - chosen
-            chosen |= new
-            behind = {place + step for place in new for step in range(1, skip_frames + 1)}
-            blocked |= behind - chosen
+            skipped |= {place + step for place in (i, j) for step in range(1, skip_frames + 1)}
     return pairs
 
 
@@ -118,8 +130,9 @@ def _sights(
     rejects: list[Reject] = []
     caption = english_captions if rules.english else template_captions
     for frame in video.frames:
-        slugs = [_slug(canonical_object(found.name) or found.name) for found in frame.objects]
-        for place, (found, slug) in enumerate(zip(frame.objects, slugs, strict=True)):
+        objects = sorted(frame.objects, key=repr)  # their order in the file tells nothing
+        slugs = [_slug(canonical_object(found.name) or found.name) for found in objects]
+        for place, (found, slug) in enumerate(zip(objects, slugs, strict=True)):
             candidate_id = f"{root}/{slug}/{frame.number:06d}"
             name = canonical_object(found.name)
             reason, sight = _see(frame, found, name, caption)
