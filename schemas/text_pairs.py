@@ -15,7 +15,7 @@ files with the same fields, or with caption_0, caption_1, image_0_id and image_1
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,6 +39,7 @@ class TextPair:
       kind: what the file says of the edit, such as `wearing`, where it says it.
       design: "one_image" where a judge sees the image and both captions; "two_by_two" where the
         negative is the caption of a second image, so that two such pairs make one sample.
+      number: the pair's place in its file, from 0; pairs of the same content are equal without it.
     """
 
     pair_id: str
@@ -48,6 +49,7 @@ class TextPair:
     hard_positive: str | None = None
     kind: str | None = None
     design: Design = "one_image"
+    number: int = field(default=0, compare=False)
 
     @property
     def text_id(self) -> str:
@@ -84,11 +86,11 @@ def _records(path: Path) -> Iterator[tuple[str, Node]]:
 
 def _checked(file: str, pairs: Iterable[TextPair]) -> Iterator[TextPair]:
     seen: set[str] = set()
-    for pair in pairs:
+    for number, pair in enumerate(pairs):
         if pair.pair_id in seen:
             raise InputError(f"{file}: the id {shown(pair.pair_id)} stands twice")
         seen.add(pair.pair_id)
-        yield pair
+        yield replace(pair, number=number)
 
 
 def with_hard_positives(

@@ -93,6 +93,9 @@ class HardPositiveSample:
       foil_spans, hard_negative_spans: the hard negative's edit before and after.
       repairs: what was mended in the source's captions.
       generator: name and version of what made the texts.
+      source_order: the row's place in its source: rows sorted by it come in the order of the
+        published files. Of VL-CheckList the numbers of the file, of the published rule's pass over
+        it and of the record; of text pairs the number of the record; empty for captions.
     """
 
     sample_id: str
@@ -113,6 +116,7 @@ class HardPositiveSample:
     hard_negative_spans: tuple[Span, ...]
     repairs: tuple[str, ...]
     generator: str
+    source_order: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -186,6 +190,7 @@ HARD_POSITIVES = pa.schema(
         ),
         required("repairs", list_of(_TEXT)),
         required("generator", _TEXT),
+        required("source_order", list_of(pa.int64())),
     ]
 )
 TRAINING_CAPTIONS = pa.schema(

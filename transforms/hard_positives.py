@@ -11,6 +11,7 @@ from eqforge.generators.text.coordination.swap import SwapRefusal, swap_coordina
 from eqforge.generators.text.hard_positives.corrected import reword_foil
 from eqforge.generators.text.hard_positives.published import (
     PublishedTriple,
+    published_place,
     replace_as_published,
 )
 from eqforge.generators.text.hard_positives.reconcile import reconcile_image
@@ -33,7 +34,7 @@ from eqforge.transforms.perturb import tagger_of
 from eqforge.transforms.text_work import TextWork, admit_texts, guarded, is_wanted, reject
 
 HARD_POSITIVES = "hard_positives"
-GENERATOR = "eqforge.hard_positives 1"
+GENERATOR = "eqforge.hard_positives 2"
 LIMITS = CaptionSettings(max_tokens=None)
 Outcome = HardPositiveSample | Rejection
 
@@ -167,6 +168,7 @@ def _published_sample(foil: FoilRecord, row: PublishedTriple) -> HardPositiveSam
         hard_negative_spans=_spans(foiled.spans_1),
         repairs=(),
         generator=f"{GENERATOR} paper",
+        source_order=row.order,
     )
 
 
@@ -191,13 +193,16 @@ def _corrected(foils: list[FoilRecord], rules: HardPositiveRules) -> dict[str, O
             candidates.append(found)
         else:
             outcomes[foil.text_id] = _rejection(found)
+    by_id = {foil.text_id: foil for foil in foils}
     true = [foil.record.positives[0] for foil in foils]
     reconciled = guarded(lambda: list(reconcile_image(candidates, true)))
     if isinstance(reconciled, Rejection):
         return outcomes | {candidate.record_id: reconciled for candidate in candidates}
     for result in reconciled:
         outcomes[result.record_id] = (
-            _corrected_sample(result) if isinstance(result, HardPositive) else _rejection(result)
+            _corrected_sample(result, by_id[result.record_id])
+            if isinstance(result, HardPositive)
+            else _rejection(result)
         )
     return outcomes
 
@@ -208,7 +213,7 @@ def _rejection(refusal: Refusal | Rejection) -> Rejection:
     return Rejection(reason=refusal.reason, detail=refusal.detail)
 
 
-def _corrected_sample(found: HardPositive) -> HardPositiveSample:
+def _corrected_sample(found: HardPositive, foil: FoilRecord) -> HardPositiveSample:
     return HardPositiveSample(
         sample_id=found.record_id,
         image=found.image,
@@ -228,6 +233,7 @@ def _corrected_sample(found: HardPositive) -> HardPositiveSample:
         hard_negative_spans=(found.hard_negative_span,),
         repairs=found.repairs,
         generator=f"{GENERATOR} corrected",
+        source_order=published_place(foil.kind, foil.group, foil.record.index),
     )
 
 
@@ -259,6 +265,7 @@ def _swapped(pair: TextPair, rules: HardPositiveRules) -> Outcome:
         hard_negative_spans=_spans(foiled.spans_1),
         repairs=(),
         generator=f"{GENERATOR} swap",
+        source_order=(pair.number,),
     )
 
 
@@ -289,6 +296,7 @@ def _free(made: EditedCaption) -> Outcome:
         hard_negative_spans=made.negative.edited.spans_after,
         repairs=(),
         generator=f"{GENERATOR} rules",
+        source_order=(),
     )
 
 

@@ -15,6 +15,7 @@ COMMANDS = {
     "build": ("eqforge.pipelines.driver", "Build a dataset."),
     "verify": ("eqforge.verify", "Check a finished dataset: digests, schemas, ids, images, books."),
     "inspect": ("eqforge.inspection", "Show counts, reasons, columns and a few rows of a dataset."),
+    "export": ("eqforge.export", "Write a dataset in the form of a published one."),
     "lint": (
         "eqforge.generators.text.lints.command",
         "Find defects of text pairs: published files, your own, or a dataset.",

@@ -8,7 +8,6 @@ import pytest
 from eqforge.generators.text.hard_positives.published import (
     PUBLISHED_GROUPS,
     PublishedTriple,
-    dump_as_published,
     published_order,
     replace_as_published,
 )
@@ -54,6 +53,34 @@ def test_relations_in_capitals_are_put_in_lower_case() -> None:
     assert _hard_positives("relation", "spatial", "cup IN THE sink", "cup nearby sink") == []
 
 
+def test_every_relation_is_put_in_lower_case_but_no_attribute() -> None:
+    assert _hard_positives("relation", "action", "woman WEARING A cap", "woman eating cap") == [
+        ("woman wearing a cap", "woman in a cap")
+    ]
+    assert _hard_positives("relation", "spatial", "cup near THE sink", "cup off THE sink") == [
+        ("cup near the sink", "cup next to the sink")
+    ]
+    assert _hard_positives("attribute", "color", "top OF red car", "top OF tan car") == [
+        ("top OF red car", "top OF crimson car")
+    ]
+
+
+def test_the_first_pass_replaces_the_first_in_and_the_second_those_in_lower_case() -> None:
+    """A caption that both passes take, as the published files have it."""
+    found = _hard_positives("relation", "spatial", "hole in the IN house", "hole in the off house")
+    assert found == [
+        ("hole in the in house", "hole within the in house"),
+        ("hole in the in house", "hole within the in house"),
+    ]
+
+
+def test_wearing_in_capitals_goes_before_any_word_of_the_lexicon() -> None:
+    caption = "man wearing tie WEARING hat"
+    assert _hard_positives("relation", "action", caption, "man") == [
+        ("man wearing tie wearing hat", "man wearing tie in hat")
+    ]
+
+
 def test_relations_are_kept_whatever_the_negative_says() -> None:
     assert _hard_positives("relation", "action", "man riding horse", "man riding horse") == [
         ("man riding horse", "man traveling on horse")
@@ -68,37 +95,21 @@ def _published(folder: Path, kind: Kind) -> list[PublishedTriple]:
     return published_order(records, kind, load_lexicon())
 
 
-@pytest.mark.parametrize(
-    ("kind", "rows", "characters", "characters_swapped"),
-    [("attribute", 10_575, 1_522_662, 1_535_707), ("relation", 16_868, 2_484_434, 2_499_572)],
-)
-def test_the_files_have_the_rows_and_the_length_of_the_published_ones(
-    data_folder: Path, kind: Kind, rows: int, characters: int, characters_swapped: int
-) -> None:
-    """Rows: section 3.4. Characters: the four JSON files of the authors' repository."""
-    triples = _published(data_folder, kind)
-    assert len(triples) == rows
-    assert len(dump_as_published(triples, hard_positives=False)) == characters
-    assert len(dump_as_published(triples, hard_positives=True)) == characters_swapped
-
-
 @pytest.mark.parametrize("kind", ["attribute", "relation"])
 def test_every_worked_example_stands_at_its_place_byte_by_byte(
     data_folder: Path, kind: Kind
 ) -> None:
     triples = _published(data_folder, kind)
-    original = json.loads(dump_as_published(triples, hard_positives=False))
-    swapped = json.loads(dump_as_published(triples, hard_positives=True))
     path = data_folder / "hard_positives" / "worked_examples.json"
     examples = [e for e in json.loads(path.read_text()) if e["file"] == f"{kind}s"]
     assert len(examples) > 400
     for example in examples:
-        index = example["index"]
-        assert original[index]["image_id"] == swapped[index]["image_id"] == example["image_id"]
-        assert original[index]["true_caption"] == example["caption"]
-        assert original[index]["false_caption"] == example["hard_negative"]
-        assert swapped[index]["true_caption"] == example["hard_positive"]
-        assert swapped[index]["false_caption"] == example["hard_negative_of_positive"]
+        triple = triples[example["index"]]
+        assert Path(triple.image).stem == example["image_id"]
+        assert triple.caption == example["caption"]
+        assert triple.hard_positive == example["hard_positive"]
+        assert triple.hard_negative == example["hard_negative"]
+        assert triple.hard_negative == example["hard_negative_of_positive"]
 
 
 def test_the_words_have_the_frequencies_of_tables_4_to_6(data_folder: Path) -> None:
@@ -123,13 +134,3 @@ def test_the_words_have_the_frequencies_of_tables_4_to_6(data_folder: Path) -> N
     attributes = Counter(t.entry.word for t in _published(data_folder, "attribute"))
     expected = {"white": 2742, "black": 1790, "large": 571, "clear": 43, "standing": 153}
     assert {word: attributes[word] for word in expected} == expected
-
-
-def test_dumped_records_are_written_as_the_authors_wrote_them() -> None:
-    triples = replace_as_published(
-        _record("red car", "tan car"), "attribute", "color", load_lexicon()
-    )
-    assert dump_as_published(triples, hard_positives=True) == (
-        '[{"image_id": "1", "true_caption": "crimson car", "false_caption": "tan car", '
-        '"image_path": "data/VG_100K/1.jpg"}]'
-    )

@@ -161,19 +161,6 @@ def test_a_wrong_source_is_one_message_and_status_2(
     assert not (tmp_path / "out").exists()
 
 
-def test_the_real_checklist_gives_the_published_number_of_rows(
-    data_folder: Path, tmp_path: Path
-) -> None:
-    """10,575 attribute and 16,868 relation rows: the published files of Kamath et al."""
-    rows = build(
-        tmp_path / "out", "--vl-checklist", data_folder / "vl_checklist" / "data", "--mode", "paper"
-    )
-
-    kinds = [row["hard_positive_kind"] for row in rows]
-    assert kinds.count("replace/attribute") == 10_575
-    assert kinds.count("replace/relation") == 16_868
-
-
 def test_only_and_limit_select_records(checklist: Path, tmp_path: Path) -> None:
     everything = build(tmp_path / "all", "--vl-checklist", checklist)
     name = "vl-checklist/attribute/color/000002"

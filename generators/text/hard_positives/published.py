@@ -1,26 +1,26 @@
 """REPLACE as published: the selection and the replacement of the authors' files, defects included.
 
 The authors published two sets of files and no code. The rule below rebuilds all four files byte by
-byte from VL-CheckList:
+byte from VL-CheckList; the tests compare their SHA-256:
 
   attributes  (action, color, size, state): a record is kept where exactly one word of its positive
               is missing from its negative and is in the group's lexicon. In the whole caption, as
               a string, the first word of the lexicon that occurs is replaced, everywhere, inside
               longer words too: "covered red barn" became "covecrimson crimson barn".
-  relations   (spatial, action): first every spatial record whose only missing word is "IN", put in
-              lower case; then every spatial record, and every action record with "WEARING" put in
-              lower case, that holds a word of the lexicon between spaces. The negative is not
-              looked at, so 15 records are kept whose negative equals their positive, and "in front
-              of" became "within front of". A record of the first kind may come again in the second.
+  relations   (spatial, action): every caption is put in lower case. First every spatial record
+              whose only missing word is "IN": the first "in" between spaces is replaced. Then every
+              record that holds a word of the lexicon between spaces before its case is changed, so
+              that "IN" is none: all of the first such word is replaced. In action records "WEARING"
+              goes before any word of the lexicon, and becomes "in". The negative is not looked at,
+              so 15 records are kept whose negative equals their positive, and "in front of" became
+              "within front of". A record of the first kind may come again in the second.
 
 Source: Kamath et al. 2024, section 3.4 and appendix A; github.com/amitakamath/hard_positives,
 data/ and swapped_data/vl_checklist_{attributes,relations}.json.
 """
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from eqforge.generators.text.lexicon import Kind, Lexicon, LexiconEntry, select
 from eqforge.schemas.vl_checklist import VlChecklistRecord
@@ -30,6 +30,8 @@ PUBLISHED_GROUPS: dict[Kind, tuple[str, ...]] = {
     "relation": ("spatial", "action"),
 }
 
+_FILES = [(kind, group) for kind, groups in PUBLISHED_GROUPS.items() for group in groups]
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublishedTriple:
@@ -37,8 +39,7 @@ class PublishedTriple:
 
     Attributes:
       kind, group: the VL-CheckList file it comes from: Attribute or Relation, and its name.
-      pass_number: 0, or 1 for the relations of the second pass; rows are ordered by group, pass
-        and index.
+      pass_number: 0, or 1 for the relations of the second pass.
       index: position of the record in its file.
       image: the image's path as VL-CheckList has it.
       caption, hard_negative: the positive and the negative.
@@ -55,6 +56,22 @@ class PublishedTriple:
     hard_negative: str
     hard_positive: str
     entry: LexiconEntry
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """The row's place in the published order."""
+        return published_place(self.kind, self.group, self.index, self.pass_number)
+
+
+def published_place(
+    kind: Kind, group: str, index: int, pass_number: int = 0
+) -> tuple[int, int, int]:
+    """Returns where a record's row stands: the published files are sorted by this.
+
+    Returns:
+      The number of the VL-CheckList file, of the pass over it, and of the record in it.
+    """
+    return (_FILES.index((kind, group)), pass_number, index)
 
 
 def replace_as_published(
@@ -74,6 +91,7 @@ def replace_as_published(
         replaced = [(0, positive, *found) for found in _attribute(positive, negative, entries)]
     else:
         replaced = _relation(positive, negative, group, entries)
+        negative = negative.lower()
     return [
         PublishedTriple(
             kind=kind,
@@ -104,16 +122,19 @@ def _relation(
     positive: str, negative: str, group: str, entries: Sequence[LexiconEntry]
 ) -> list[tuple[int, str, str, LexiconEntry]]:
     found: list[tuple[int, str, str, LexiconEntry]] = []
+    caption = positive.lower()
     by_word = {entry.word: entry for entry in entries}
     if group == "spatial" and "in" in by_word and _missing_words(positive, negative) == ["IN"]:
         entry = by_word["in"]
-        hard_positive = positive.replace("IN", entry.replacement)
-        found.append((0, positive.replace("IN", "in"), hard_positive, entry))
-    caption = positive.replace("WEARING", "wearing") if group == "action" else positive
+        found.append((0, caption, caption.replace(" in ", f" {entry.replacement} ", 1), entry))
+    if group == "action" and "WEARING" in positive and "wearing" in by_word:
+        entry = by_word["wearing"]
+        found.append((1, caption, positive.replace("WEARING", entry.replacement).lower(), entry))
+        return found
     for entry in entries:
-        if f" {entry.word} " in caption:
-            hard_positive = caption.replace(f" {entry.word} ", f" {entry.replacement} ")
-            found.append((1, caption, hard_positive, entry))
+        if f" {entry.word} " in positive:
+            hard_positive = positive.replace(f" {entry.word} ", f" {entry.replacement} ")
+            found.append((1, caption, hard_positive.lower(), entry))
             break
     return found
 
@@ -134,25 +155,9 @@ def published_order(
       lexicon: the paper's lexicon, or another.
     """
     triples = (
-        (position, triple)
-        for position, group in enumerate(PUBLISHED_GROUPS[kind])
+        triple
+        for group in PUBLISHED_GROUPS[kind]
         for record in records[group]
         for triple in replace_as_published(record, kind, group, lexicon)
     )
-    ordered = sorted(triples, key=lambda row: (row[0], row[1].pass_number, row[1].index))
-    return [triple for _, triple in ordered]
-
-
-def dump_as_published(triples: Iterable[PublishedTriple], *, hard_positives: bool) -> str:
-    """Returns the text of a published file: of data/, or of swapped_data/ with hard positives."""
-    return json.dumps(
-        [
-            {
-                "image_id": PurePosixPath(triple.image).stem,
-                "true_caption": triple.hard_positive if hard_positives else triple.caption,
-                "false_caption": triple.hard_negative,
-                "image_path": f"data/{triple.image}",
-            }
-            for triple in triples
-        ]
-    )
+    return sorted(triples, key=lambda triple: triple.order)

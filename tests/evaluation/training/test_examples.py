@@ -74,7 +74,8 @@ def test_captions_without_any_image_say_how_to_get_them(tmp_path: Path) -> None:
 def test_hard_positive_sets_and_plain_captions_are_read_too(tmp_path: Path) -> None:
     texts = {"caption": "a", "hard_positive": "b", "hard_negative": "c"}
     row = {name: "" for name in HARD_POSITIVES.names} | {"image_id": "i", "sample_id": "s"} | texts
-    row |= {name: [] for name in HARD_POSITIVES.names if name.endswith("spans")} | {"repairs": []}
+    row |= {name: [] for name in HARD_POSITIVES.names if name.endswith("spans")}
+    row |= {"repairs": [], "source_order": []}
     tables = {"samples": (HARD_POSITIVES, [row])}
     found = read_examples(
         open_dataset(str(write_dataset(tmp_path / "a", "hard-positives", tables)))
