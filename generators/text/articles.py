@@ -13,13 +13,37 @@ if TYPE_CHECKING:
     import inflect
 
 _VOWEL_NUMBER = re.compile(r"8|1[18](?!\d)")  # an 8, an 80-foot, an 11th, an 18-wheeler
+# "oh" or "zero", "eighteen hundred" or "one thousand"
+_EITHER_NUMBER = re.compile(r"0|1[18]\d\d(?!\d)")
+# Usage allows both before an "h" in a syllable without stress, and before "herb" and "homage",
+# whose "h" American English drops (Merriam-Webster's Dictionary of English Usage, "a, an").
+_EITHER_H = re.compile(
+    r"habitual|hallucin|harmoni[co]|heredit|heroic|herb(?!er)|hilari|histori[aco]|holistic|homage"
+    r"|horizon|horrific|hotel|hypnotic|hypothe[st]|hysteri"
+)
+# Read by the names of their letters, or as a word: no vowel, a digit, "x" and a consonant ("Xbox"),
+# and acronyms that captions write in small letters.
+_MAYBE_LETTERS = re.compile(
+    r"[fhlmnrsx](?:[^\Waeiouy_]*|\w*\d\w*|(?<=x)[^\Waeiouy_]\w*)"
+    r"|(?:faq|fbi|fda|hiv|led|mba|mia|mri|nba|ngo|npa|rna|sos|suv|unesco|ups|usa)s?"
+)
+# What inflect reads in another way than CMU's dictionary of pronunciation does, names and acronyms
+# apart: of its 47,726 words among the 60,000 most frequent ones these alone.
+_MISREAD = (
+    ("usher.*", "an"),
+    ("hors", "an"),
+    ("ones.*", "a"),
+    ("oneness", "a"),
+    ("uni|unanimity", "a"),
+)
 _LABELS = frozenset(("grade", "group", "letter", "letters", "level", "plan", "type", "vitamin"))
 
 
 def article_for(word: str) -> str | None:
     """Returns "a" or "an", whichever stands before the word; None where spelling cannot tell.
 
-    Words in capitals cannot be told: they are read as letters ("an MP") or as a word ("a MAN").
+    What may be read as letters or as a word cannot be told ("an MP", "a MAN", "an Xbox"), and of
+    some words and numbers usage allows both ("a historic", "an historic"; "an 1800s house").
 
     Args:
       word: one word, number or letter.
@@ -27,11 +51,15 @@ def article_for(word: str) -> str | None:
     Raises:
       MissingExtra: inflect is not installed.
     """
+    lower = word.lower()
     if not word[:1].isalnum() or (len(word) > 1 and word[0].isalpha() and word.isupper()):
         return None
     if word[0].isdigit():
-        return "an" if _VOWEL_NUMBER.match(word) else "a"
-    return _article_by_sound(word.lower())
+        either = _EITHER_NUMBER.match(word) is not None
+        return None if either else "an" if _VOWEL_NUMBER.match(word) else "a"
+    if _EITHER_H.match(lower) or (len(word) > 1 and _MAYBE_LETTERS.fullmatch(lower)):
+        return None
+    return _article_by_sound(lower)
 
 
 def agree_articles(text: str) -> tuple[Edit, ...]:
@@ -75,4 +103,7 @@ def _engine() -> "inflect.engine":
         import inflect
     except ImportError as error:
         raise MissingExtra("inflect", "text") from error
-    return inflect.engine()
+    engine = inflect.engine()
+    for pattern, article in _MISREAD:
+        (engine.defan if article == "an" else engine.defa)(pattern)
+    return engine

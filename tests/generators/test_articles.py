@@ -22,6 +22,10 @@ from eqforge.generators.text.edits import apply_edits
         ("MP3", None),
         ("UPS", None),
         ('"', None),
+        *(("Xbox", None), ("xylophone", "a"), ("mp3", None), ("suv", None), ("nfl", None)),
+        *(("historic", None), ("history", "a"), ("hotel", None), ("herb", None), ("horse", "a")),
+        *(("1800s", None), ("18", "an"), ("1900s", "a"), ("ushers", "an"), ("hors", "an")),
+        *(("four", "a"), ("max", "a"), ("uniform", "a"), ("umpire", "an"), ("lab", "a")),
     ],
 )
 def test_the_article_follows_the_sound(word: str, article: str | None) -> None:
@@ -40,6 +44,7 @@ def test_the_article_follows_the_sound(word: str, article: str | None) -> None:
         ("an", "an"),
         ("", ""),
         ("a  old man", "an  old man"),
+        ("an Xbox or a xbox, an historic or a historic",) * 2,
     ],
 )
 def test_articles_are_agreed_and_everything_else_stays(text: str, agreed: str) -> None:

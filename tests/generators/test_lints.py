@@ -16,7 +16,7 @@ from eqforge.generators.text.lints.lint import lint_records
 from eqforge.generators.text.lints.vocabulary import is_known_word
 from eqforge.generators.text.lints.word_edits import WordExchange, exchanged_words
 from eqforge.schemas.labelled_captions import LabelledCaptions
-from eqforge.schemas.text_pairs import TextPair
+from eqforge.schemas.text_pairs import TextPair, read_text_pairs
 from eqforge.schemas.vl_checklist import read_vl_checklist
 
 
@@ -67,6 +67,16 @@ def test_defects_of_one_record_are_found(pair: TextPair, kind: str, field: str) 
         _pair("three dogs", "two dogs"),
         _pair("a dog in the park", "a park in the dog"),
         _pair("un café", "un thé"),
+        # published rows of SugarCrepe, NaturalBench and VL-CheckList, which once had a finding
+        _pair("he looks at himself", "she looks at herself", "him and her"),
+        _pair("a man in a suit", "men in suits"),
+        _pair("a singer onstage", "a singer offstage"),
+        _pair("two guys on their cellphone", "two cellphones on a guy"),
+        _pair("a right-handed batter", "a left-handed batter"),
+        _pair("a dog has ears", "a dog mouses ears"),
+        _pair("a man at a place", "a labradoodle at a skatepark"),
+        _pair("an Xbox", "an historic SUV"),
+        _pair("tattooed man", "tattooing man"),
     ],
 )
 def test_sound_records_have_no_finding(pair: TextPair) -> None:
@@ -132,12 +142,40 @@ def test_known_damage_of_the_published_set_is_an_edit_inside_a_word(
     assert kinds == {"edit_inside_word", "invented_word"}
 
 
-def test_damage_that_makes_a_word_is_found_by_the_whole_words_exchanged_elsewhere() -> None:
+@pytest.mark.parametrize(("before", "after"), [("father", "ofher"), ("seat", "seon")])
+def test_a_fragment_that_corpora_have_too_is_no_word(before: str, after: str) -> None:
+    """wordfreq has both, typing errors as they are; no dictionary has."""
+    pair = _pair(f"one {before} x", f"one {after} x")
+    assert _kinds(pair) == [("0", "edit_inside_word", "negative")]
+
+
+def test_damage_that_makes_a_word_is_a_warning_where_the_file_exchanges_the_whole_words() -> None:
     """str.replace of "old" by "aged" made "caged" of "cold"."""
     damaged = _pair("cold sea", "warm sea", "caged sea")
     assert _kinds(damaged) == []
     whole = _pair("old man", "new man", "aged man", pair_id="1")
-    assert _kinds(damaged, whole) == [("0", "edit_inside_word", "hard_positive")]
+    assert _kinds(damaged, whole) == [("0", "edit_maybe_inside_word", "hard_positive")]
+    assert KINDS["edit_maybe_inside_word"][0] == "warning"
+
+
+def test_a_word_exchanged_for_another_is_no_edit_inside_it_whatever_else_is_exchanged() -> None:
+    whole = [
+        _pair("him", "her", pair_id="0"),
+        _pair("on", "off", pair_id="1"),
+        _pair("it", "its", pair_id="2"),
+        _pair("right", "left", pair_id="3"),
+    ]
+    words = ("himself herself", "onstage offstage", "suit suits", "right-handed left-handed")
+    pairs = [_pair(*pair.split(), pair_id=f"w{i}") for i, pair in enumerate(words)]
+    assert _kinds(*whole, *pairs) == []
+
+
+def test_a_positive_that_was_damaged_is_named_as_such() -> None:
+    """FOIL has captions of which a part was replaced: "basebat" beside the foil "baseball"."""
+    damaged = _pair("a basebat game", "a baseball game")
+    assert _kinds(damaged) == []
+    for other in (_pair("a ball", "a bat", pair_id="1"), _pair("a bat", "a ball", pair_id="1")):
+        assert _kinds(damaged, other) == [("0", "edit_inside_word", "positive")]
 
 
 def test_an_exchanged_stem_is_no_edit_inside_a_word() -> None:
@@ -171,8 +209,10 @@ def test_edits_behind_the_context_of_clip_are_found_to_the_token() -> None:
         assert found == (["edit_beyond_context"] if is_cut_off else [])
 
 
-def test_known_words_come_from_three_dictionaries() -> None:
+def test_known_words_come_from_dictionaries_and_corpora() -> None:
     for word in ("unclouded", "grasps", "skateboarder", "wet-suit", "T-shirt", "10:30", "Frisbee"):
+        assert is_known_word(word), word
+    for word in ("skatepark", "wetsuit", "meerkats", "aventador", "kickstands", "v8"):
         assert is_known_word(word), word
     for word in ("covecrimson", "belengthying", "lengthyer", "wet-sooot"):
         assert not is_known_word(word), word
@@ -241,6 +281,12 @@ def test_unreadable_input_is_exit_status_2(
     assert "none.json: cannot be read" in capsys.readouterr().err
 
 
+def test_no_file_at_all_is_exit_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+    """A pattern that matches nothing must not pass."""
+    assert main([]) == 2
+    assert "name what to lint" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
@@ -293,3 +339,35 @@ def test_findings_do_not_depend_on_what_else_is_in_the_process() -> None:
     pairs = [_pair("red car", f"{word} car", pair_id=word) for word in ("tan", "snurbly", "red")]
     random.Random(1).shuffle(pairs)
     assert list(lint_records(pairs)) == list(lint_records(tuple(pairs)))
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("sugarcrepe/swap_att.json", {}),
+        ("sugarcrepe/swap_obj.json", {}),
+        ("sugarcrepe_pp/swap_obj.json", {"negative_equals_positive": 2}),
+    ],
+)
+def test_errors_in_published_sets_are_those_a_person_finds(
+    data_folder: Path, file: str, expected: dict[str, int]
+) -> None:
+    found = lint_records(read_text_pairs(data_folder / "published" / file))
+    assert Counter(each.kind for each in found if each.severity == "error") == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "damaged"),
+    [
+        ("Attribute/vg/color.json", {"positive": 6}),
+        ("Attribute/vg/state.json", {"positive": 1}),
+        ("Relation/vg/spatial.json", {"negative": 114}),
+        ("Object/Size/vg_size/vg_obj_small.json", {}),
+    ],
+)
+def test_words_damaged_in_vl_checklist_are_found_and_no_others(
+    data_folder: Path, file: str, damaged: dict[str, int]
+) -> None:
+    """Every one of these was read: "person" became "persunder", "covered" "covebrown"."""
+    found = lint_records(read_text_pairs(data_folder / "vl_checklist" / "data" / file))
+    assert Counter(each.field for each in found if each.kind == "edit_inside_word") == damaged

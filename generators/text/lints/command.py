@@ -12,7 +12,7 @@ import tyro
 
 from eqforge.generators.text.lints.findings import KINDS, Finding, Severity
 from eqforge.generators.text.lints.lint import lint_records
-from eqforge.schemas.errors import EqforgeError
+from eqforge.schemas.errors import EqforgeError, InputError
 from eqforge.schemas.labelled_captions import (
     LabelledCaptions,
     label_pair,
@@ -59,8 +59,10 @@ def lint_command(settings: LintSettings) -> int:
     """Lints the paths and prints the findings; returns 0, or 1 if one is severe enough.
 
     Raises:
-      EqforgeError: a path cannot be read, or a package is missing.
+      EqforgeError: no path is named, a path cannot be read, or a package is missing.
     """
+    if not settings.paths:
+        raise InputError("name what to lint: one file of text pairs or one dataset at least")
     levels = get_args(Severity)
     fatal = levels[: levels.index(settings.fail_on) + 1]
     failed = False

@@ -19,13 +19,21 @@ KINDS: dict[str, tuple[Severity, str]] = {
         "error",
         "The hard positive is a negative of the same image elsewhere.",
     ),
-    "edit_inside_word": ("error", "Part of a word was replaced: 'covered' became 'covecrimson'."),
+    "edit_inside_word": (
+        "error",
+        "Part of a word was replaced, and what is left is no word: 'covered' became 'covecrimson'.",
+    ),
     "edit_beyond_context": (
         "error",
         "The captions differ behind the 77 tokens that CLIP reads alone.",
     ),
     "duplicate": ("warning", "The image has the same positive and negative already."),
     "near_duplicate": ("warning", "So it has but for case, spacing and final punctuation."),
+    "edit_maybe_inside_word": (
+        "warning",
+        "Part of a word may have been replaced as whole words are elsewhere in the file: 'cold' "
+        "became 'caged'.",
+    ),
     "invented_word": ("warning", "The edit made a word that no dictionary has."),
     "article": ("warning", "'a' or 'an' disagrees with the word behind it."),
     "length_gap": ("note", "One caption has at least 4 words more, and half as many again."),

@@ -67,7 +67,7 @@ class SetChecks:
             for exchange in () if text is None else exchanged_words(record.positive, text):
                 self._whole_words.add((" ".join(exchange.before), " ".join(exchange.after)))
                 for edit in find_partial_edits(exchange):
-                    if edit.is_certain:
+                    if edit.damaged == "after":
                         yield _inside_word(record.record_id, name, edit)
                     else:
                         self._partial_edits.append((record.record_id, name, edit))
@@ -83,13 +83,18 @@ class SetChecks:
                     detail = f"as record {others[digest]} says"
                     yield Finding(record_id=record_id, kind=kind, field=name, detail=detail)
         for record_id, name, edit in self._partial_edits:
-            if (edit.part_before, edit.part_after) in self._whole_words:
-                yield _inside_word(record_id, name, edit)
+            parts = edit.part_before, edit.part_after
+            if edit.damaged == "before" and {parts, parts[::-1]} & self._whole_words:
+                yield _inside_word(record_id, "positive", edit)
+            elif edit.damaged == "neither" and parts in self._whole_words:
+                yield _inside_word(record_id, name, edit, "edit_maybe_inside_word")
 
 
-def _inside_word(record_id: str, name: str, edit: PartialEdit) -> Finding:
+def _inside_word(
+    record_id: str, name: str, edit: PartialEdit, kind: str = "edit_inside_word"
+) -> Finding:
     detail = f"{edit.before} -> {edit.after} ({edit.part_before} -> {edit.part_after})"
-    return Finding(record_id=record_id, kind="edit_inside_word", field=name, detail=detail)
+    return Finding(record_id=record_id, kind=kind, field=name, detail=detail)
 
 
 def _digest(*texts: str) -> bytes:

@@ -7,6 +7,8 @@ from eqforge.generators.text.clip_tokens import count_clip_tokens
 from eqforge.schemas.errors import MissingExtra
 
 _ENDS = 2
+_SHORT_LETTERS = 5
+_SHORT_FREQUENCY = 3e-7  # Zipf 2.5
 
 
 @functools.lru_cache(maxsize=262_144)
@@ -14,18 +16,48 @@ def is_known_word(word: str) -> bool:
     """Tells whether a word is one that captions use.
 
     It is if a dictionary has it, if it is one token of CLIP's vocabulary, whose single tokens are
-    the frequent words of web captions, or if it names who does a thing ("skateboarder"). Of a
-    hyphenated word every part has to be known. What holds no letter is no word, and known.
+    the frequent words of web captions, if it names who does a thing ("skateboarder"), or if it is
+    among the 320,000 words and names of wordfreq, which each of several large corpora has. Of a
+    hyphenated word every part has to be known. What holds no letter, or a digit, is no word, and
+    known.
 
     Raises:
       MissingExtra: a package of the extra "text" is not installed.
     """
-    lower = word.lower().replace("\u2019", "'")
-    if "-" in lower:
-        return all(is_known_word(part) for part in lower.split("-") if part)
-    if not any(character.isalpha() for character in lower):
+    return _is_known(word.lower().replace("\u2019", "'"), 0)
+
+
+@functools.lru_cache(maxsize=262_144)
+def is_sure_word(word: str) -> bool:
+    """Tells whether a word is known, and is no mere fragment that corpora have too.
+
+    Up to five letters wordfreq has many typing errors and syllables ("ofe", "plon"): such a word
+    has to stand three times in ten million words there, or in one of the other sources.
+
+    Raises:
+      MissingExtra: a package of the extra "text" is not installed.
+    """
+    return _is_known(word.lower().replace("\u2019", "'"), _SHORT_FREQUENCY)
+
+
+def _is_known(word: str, short_frequency: float) -> bool:
+    if "-" in word:
+        return all(_is_known(part, short_frequency) for part in word.split("-") if part)
+    if not any(map(str.isalpha, word)) or any(map(str.isdigit, word)):
         return True
-    return in_dictionary(lower) or _is_one_token(lower) or _is_doer(lower)
+    if in_dictionary(word) or _is_one_token(word) or _is_doer(word):
+        return True
+    return _frequencies().get(word, -1.0) >= (short_frequency if len(word) <= _SHORT_LETTERS else 0)
+
+
+@functools.cache
+def _frequencies() -> dict[str, float]:
+    """Returns the share of every word in running text, from 1e-8 on."""
+    try:
+        from wordfreq import get_frequency_dict
+    except ImportError as error:
+        raise MissingExtra("wordfreq", "text") from error
+    return get_frequency_dict("en", wordlist="large")
 
 
 @functools.lru_cache(maxsize=262_144)
@@ -69,6 +101,8 @@ def _is_doer(word: str) -> bool:
     """Tells whether a word is a verb or noun with "-er": "skateboarders", but not "tinyer"."""
     doer = word.removesuffix("s")
     stem = doer.removesuffix("er")
-    return stem != doer and any(
-        {"NOUN", "VERB"} & set(_lemmas(base)) for base in (stem, f"{stem}e")
+    return (
+        not doer.endswith("inger")
+        and stem != doer
+        and any({"NOUN", "VERB"} & set(_lemmas(base)) for base in (stem, f"{stem}e"))
     )

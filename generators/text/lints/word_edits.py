@@ -4,14 +4,16 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
 
-from eqforge.generators.text.lints.vocabulary import in_dictionary, is_known_word
+from eqforge.generators.text.lints.vocabulary import in_dictionary, is_sure_word
 from eqforge.generators.text.tokenizer import find_tokens
 
 _ENDINGS = frozenset(("s", "es", "ed", "d", "ing", "er", "r", "est", "st", "ly", "y", "ies"))
 _MIN_PART = 2
+_MIN_MEMBER = 3  # letters of a member of a compound
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,16 +31,17 @@ class PartialEdit:
     Attributes:
       before, after: the two words: "covered", "covecrimson".
       part_before, part_after: what was exchanged in them: "red", "crimson".
-      is_certain: whether `after` is no word, so that no other reading is left. Otherwise the edit
-        is one if the same file exchanges the parts as whole words elsewhere ("old" for "aged" makes
-        "cold" "caged").
+      damaged: which of the words is none: "after", so that no other reading is left; "before", if
+        the edit was made there ("baseball" from "basebat"); "neither", if both are words. Of the
+        last two the same file has to exchange the parts as whole words elsewhere ("old" for "aged"
+        makes "cold" "caged").
     """
 
     before: str
     after: str
     part_before: str
     part_after: str
-    is_certain: bool
+    damaged: Literal["after", "before", "neither"]
 
 
 def exchanged_words(before: str, after: str) -> tuple[WordExchange, ...]:
@@ -66,27 +69,40 @@ def find_partial_edits(exchange: WordExchange) -> Iterator[PartialEdit]:
     """Yields the readings of an exchange as one of letters inside words.
 
     A word has been edited inside if it is what another was, but for a part of it that is a word by
-    itself and has become another word. An ending alone is no such rest: "walking" and "talking"
-    differ in a whole stem. Of a certain edit one reading is given, with the shortest parts.
+    itself and has become another word. Of an edit that left no word one reading is given, with the
+    shortest parts. Two words that both exist are read so only where the rest of them says nothing:
+    an ending ("walking", "talking"), a form of the same word ("phone", "phones") and a word
+    ("himself", "herself", "onstage", "offstage") are no such rest.
     """
     for new in exchange.after:
         for old in exchange.before if new not in exchange.before else ():
             readings = list(_partial_edits(old, new))
-            yield from readings[:1] if readings and readings[0].is_certain else readings
+            is_certain = readings and readings[0].damaged == "after"
+            yield from readings[:1] if is_certain else readings
 
 
 def _partial_edits(old: str, new: str) -> Iterator[PartialEdit]:
-    is_word = not new.isascii() or is_known_word(new)
-    for head, tail, part_before, part_after in _readings(old, new):
+    is_word = not new.isascii() or is_sure_word(new)
+    was_word = not old.isascii() or is_sure_word(old)
+    for head, tail, before, after in _readings(old, new):
+        if is_word and was_word and _is_whole_exchange(head, tail, before, after):
+            continue
         is_stem = not head and tail in _ENDINGS and is_word
-        if not is_stem and in_dictionary(part_before) and in_dictionary(part_after):
+        if not is_stem and in_dictionary(before) and in_dictionary(after):
             yield PartialEdit(
                 before=old,
                 after=new,
-                part_before=part_before,
-                part_after=part_after,
-                is_certain=not is_word,
+                part_before=before,
+                part_after=after,
+                damaged="neither" if is_word and was_word else "before" if is_word else "after",
             )
+
+
+def _is_whole_exchange(head: str, tail: str, before: str, after: str) -> bool:
+    """Tells whether two words differ as words do: in a member of a compound, or in an ending."""
+    is_form = before.startswith(after) or after.startswith(before)
+    rest = [part for part in (head, tail) if part]
+    return is_form or all(len(part) >= _MIN_MEMBER and is_sure_word(part) for part in rest)
 
 
 def _readings(old: str, new: str) -> Iterator[tuple[str, str, str, str]]:
@@ -102,6 +118,9 @@ def _readings(old: str, new: str) -> Iterator[tuple[str, str, str, str]]:
     sizes = ((head, tail) for head in range(heads + 1) for tail in range(tails + 1))
     for head, tail in sorted(sizes, key=lambda size: -sum(size)):
         before, after = old[head : len(old) - tail], new[head : len(new) - tail]
+        is_inside = not (old[:head].endswith("-") or old[len(old) - tail :].startswith("-"))
+        if not is_inside:
+            continue
         if head + tail and min(len(before), len(after)) >= _MIN_PART and head + tail < shortest:
             yield old[:head], old[len(old) - tail :], before, after
 

@@ -10,7 +10,7 @@ from eqforge.generators.text.llm.prompts import PROMPTS, PromptName
 from eqforge.generators.text.llm.validate import InvalidRewrite, check_rewrite
 from eqforge.schemas.identity import derive_seed
 
-STEP_VERSION = 1
+STEP_VERSION = 2
 
 
 class Writer(Protocol):
