@@ -177,11 +177,12 @@ def select_captions(captions: Iterable[Text], run: RunSettings) -> Iterator[Text
 
 
 def select_images(texts: Iterable[Text], run: RunSettings) -> Iterator[tuple[Text, ...]]:
-    """Yields all texts of each image of which the run settings select one.
+    """Yields all texts of each image of which the run settings select one, in order of their ids.
 
     What another text of the image says can decide on a sample, so no image is cut: the limit counts
     texts, and the last image is taken whole. The texts are held in memory to bring those of an
-    image together, about 0.4 kB each.
+    image together, about 0.4 kB each, and sorted by image and id: which texts a limit takes, and
+    which a language model is asked about together, does not depend on the order of the source.
 
     Raises:
       InputError: a selection is wrong, or a sample named in `only` is of no text.
@@ -189,7 +190,12 @@ def select_images(texts: Iterable[Text], run: RunSettings) -> Iterator[tuple[Tex
     by_image: dict[str, list[Text]] = {}
     for text in texts:
         by_image.setdefault(text.image, []).append(text)
-    return _select(((image, tuple(found)) for image, found in by_image.items()), run)
+    groups = ((image, _by_id(found)) for image, found in sorted(by_image.items()))
+    return _select(groups, run)
+
+
+def _by_id(texts: list[Text]) -> tuple[Text, ...]:
+    return tuple(sorted(texts, key=lambda text: text.text_id))
 
 
 def _select(

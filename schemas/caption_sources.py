@@ -4,8 +4,8 @@ A user's file is JSON lines, one caption a line:
 
     {"image": "holiday/001.jpg", "caption": "two dogs on a beach", "id": "001/0", "split": "test"}
 
-`image` is a path below the images folder; `id` (default: the image, `#` and the number of the
-line) has to be unique; `split` is `all` by default.
+`image` is a path below the images folder; `id` (default: the image, `#` and a digest of image,
+caption and split) has to be unique; `split` is `all` by default.
 
 `text-pairs` reads the true captions of VL-CheckList, ARO and the other files of text pairs; it has
 to be named, since their files do not differ from others by their suffix.
@@ -25,6 +25,7 @@ import msgspec
 
 from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import Namer, short_digest
 from eqforge.schemas.text_pairs import read_text_pairs
 from eqforge.schemas.typed_json import decode, read_bytes, read_lines
 
@@ -264,10 +265,12 @@ class _OwnLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _read_jsonl(path: Path) -> Iterator[CaptionRecord]:
+    name = Namer()
     for number, data in read_lines(path):
         line = decode(data, _OwnLine, path.name, f"line {number}")
+        content = f"{line.image}#{short_digest([line.image, line.caption, line.split])}"
         yield CaptionRecord(
-            caption_id=f"{line.image}#{number}" if line.id is None else line.id,
+            caption_id=name(content) if line.id is None else line.id,
             image=line.image,
             caption=line.caption,
             split=line.split,

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from typing import Any
 
 
@@ -13,6 +14,32 @@ def sha256_hex(data: bytes) -> str:
 def fingerprint(value: Any) -> str:
     """Returns the SHA-256 of a JSON-like value, independent of the order of its keys."""
     return sha256_hex(json.dumps(value, sort_keys=True, ensure_ascii=True).encode())
+
+
+def short_digest(value: Any) -> str:
+    """Returns 12 hexadecimal digits that stand for a value in an id, whatever its keys' order.
+
+    What JSON has no form for, such as the bytes of a Parquet column, counts by its `repr`.
+    """
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, default=repr)
+    return sha256_hex(text.encode())[:12]
+
+
+class Namer:
+    """Makes the names of equal records distinct: the second and later get `-2`, `-3`, ...
+
+    A name has to come from all that a record says. Then the records that share one are alike, and
+    whichever comes first, the same names stand beside the same content.
+    """
+
+    def __init__(self) -> None:
+        """Starts without names."""
+        self._seen: Counter[str] = Counter()
+
+    def __call__(self, name: str) -> str:
+        """Returns the name, with a number behind it unless it is the first of its kind."""
+        self._seen[name] += 1
+        return name if self._seen[name] == 1 else f"{name}-{self._seen[name]}"
 
 
 def derive_seed(run_seed: int, record_id: str, step: str, step_version: int) -> int:

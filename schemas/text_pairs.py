@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from eqforge.schemas.checked import Node, load_json, name_of, parse_json, shown
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import Namer, short_digest
 from eqforge.schemas.typed_json import read_lines
 
 Design = Literal["one_image", "two_by_two"]
@@ -31,7 +32,8 @@ class TextPair:
     """An image, a caption that is true of it and one that is not.
 
     Attributes:
-      pair_id: unique in its file: the file's own id, or the record's position.
+      pair_id: unique in its file: the record's own id or key, or else its image and a digest of all
+        that it says; never its position.
       image: the image as the file names it.
       positive: the true caption.
       negative: the false caption.
@@ -76,7 +78,8 @@ def read_text_pairs(path: str | Path) -> Iterator[TextPair]:
     return _checked(path.name, _pairs(_records(path)))
 
 
-def _records(path: Path) -> Iterator[tuple[str, Node]]:
+def _records(path: Path) -> Iterator[tuple[str | None, Node]]:
+    """Yields the records, each with its key where the file is an object."""
     if path.is_dir():
         return _dataset_records(path)
     if path.suffix in (".jsonl", ".ndjson"):
@@ -117,41 +120,51 @@ def with_hard_positives(
         raise InputError(f"hard positives: record {extra.pair_id}: expected the end of the file")
 
 
-def _json_records(root: Node) -> Iterator[tuple[str, Node]]:
+def _json_records(root: Node) -> Iterator[tuple[str | None, Node]]:
     if isinstance(root.value, dict):
         yield from root.items()
     else:
-        yield from ((str(index), record) for index, record in enumerate(root.elements()))
+        yield from ((None, record) for record in root.elements())
 
 
-def _json_line_records(path: Path) -> Iterator[tuple[str, Node]]:
+def _json_line_records(path: Path) -> Iterator[tuple[None, Node]]:
     for number, data in read_lines(path):
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise InputError(f"{path.name}: line {number}: not UTF-8 text: {error}") from error
-        yield str(number), parse_json(text, path.name, f"line {number}")
+        yield None, parse_json(text, path.name, f"line {number}")
 
 
-def _dataset_records(folder: Path) -> Iterator[tuple[str, Node]]:
+def _dataset_records(folder: Path) -> Iterator[tuple[None, Node]]:
     import pyarrow.parquet as pq
 
     files = sorted(folder.glob("data/samples-*.parquet"))
     if not files:
         raise InputError(f"{folder}: expected a dataset: data/samples-*.parquet is missing")
-    number = 0  # of the record in the dataset, for those without an id of their own
     for file in files:
         table = pq.ParquetFile(file)
         columns = [name for name in table.schema_arrow.names if name in _DATASET_COLUMNS]
         rows = (row for batch in table.iter_batches(columns=columns) for row in batch.to_pylist())
         for position, row in enumerate(rows):
-            yield str(number), Node(file.name, f"row {position}", row)
-            number += 1
+            yield None, Node(file.name, f"row {position}", row)
 
 
-def _pairs(records: Iterable[tuple[str, Node]]) -> Iterator[TextPair]:
-    for record_id, record in records:
-        yield from _reader(record)(record_id, record)
+def _pairs(records: Iterable[tuple[str | None, Node]]) -> Iterator[TextPair]:
+    namer = Namer()
+    for key, record in records:
+        read = _reader(record)
+        own_id = _optional(record, "sample_id", "id") if read in (_two_by_two, _own) else None
+        known = key if own_id is None else own_id
+        yield from read(namer(_content_name(record)) if known is None else known, record)
+
+
+def _content_name(record: Node) -> str:
+    """Returns the image, where the record names one, and a digest of all that it says."""
+    value, digest = record.value, short_digest(record.value)
+    names = value[:1] if isinstance(value, list) else map(value.get, _IMAGE_FIELDS)
+    image = next((name for name in names if isinstance(name, str)), "")
+    return f"{image}#{digest}" if image else digest
 
 
 def _reader(record: Node) -> Callable[[str, Node], Iterator[TextPair]]:
@@ -207,13 +220,12 @@ def _sugar_crepe(record_id: str, record: Node) -> Iterator[TextPair]:
 
 
 def _two_by_two(record_id: str, record: Node) -> Iterator[TextPair]:
-    own_id = _optional(record, "sample_id", "id")
     tag = record.get("tag")
     captions = [record["caption_0"].text(), record["caption_1"].text()]
     for side, names in enumerate((("image_0", "image_0_id"), ("image_1", "image_1_id"))):
         image = _optional(record, *names)
         yield TextPair(
-            pair_id=f"{record_id if own_id is None else own_id}/{side}",
+            pair_id=f"{record_id}/{side}",
             image=f"{record_id}/{side}" if image is None else image,
             positive=captions[side],
             negative=captions[1 - side],
@@ -223,9 +235,8 @@ def _two_by_two(record_id: str, record: Node) -> Iterator[TextPair]:
 
 
 def _own(record_id: str, record: Node) -> Iterator[TextPair]:
-    own_id = _optional(record, "sample_id", "id")
     yield TextPair(
-        pair_id=record_id if own_id is None else own_id,
+        pair_id=record_id,
         image=_optional(record, "image", "image_id") or "",
         positive=record["caption"].text(),
         negative=record["hard_negative"].text(),
@@ -248,6 +259,7 @@ _READERS: tuple[tuple[frozenset[str], Callable[[str, Node], Iterator[TextPair]]]
     (frozenset({"caption_0", "caption_1"}), _two_by_two),
     (frozenset({"caption", "hard_negative"}), _own),
 )
+_IMAGE_FIELDS = ("image_path", "filename", "image")
 _DATASET_COLUMNS = {
     *("sample_id", "id", "kind", "image", "image_id", "image_0_id", "image_1_id"),
     *("caption", "hard_positive", "hard_negative", "caption_0", "caption_1"),

@@ -7,12 +7,14 @@ positive.
 Source: Zhao et al. 2022, "VL-CheckList"; github.com/om-ai-lab/VL-CheckList, folder data/.
 """
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import short_digest
 from eqforge.schemas.typed_json import decode, read_bytes
 
 
@@ -21,16 +23,24 @@ class VlChecklistRecord:
     """An image with captions that are true of it and as many that are not.
 
     Attributes:
-      index: position in the file, from 0.
+      index: position in the file, from 0; never part of an id.
       image: the image's path as the file gives it, such as `VG_100K/2361911.jpg`.
       positives: true captions, at least one.
       negatives: false captions; the i-th differs from positives[i] in one foiled span.
+      repeat: which of the records that say the same it is, from 1.
     """
 
     index: int
     image: str
     positives: tuple[str, ...]
     negatives: tuple[str, ...]
+    repeat: int = 1
+
+    @property
+    def name(self) -> str:
+        """A digest of all that the record says: unique in its file, wherever in it it stands."""
+        digest = short_digest([self.image, self.positives, self.negatives])
+        return digest if self.repeat == 1 else f"{digest}-{self.repeat}"
 
 
 class _Captions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,7 +56,15 @@ def read_vl_checklist(path: str | Path) -> list[VlChecklistRecord]:
     """
     file = Path(path).name
     records = decode(read_bytes(path), list[tuple[str, _Captions]], file)
-    return [_record(file, index, *record) for index, record in enumerate(records)]
+    read = (_record(file, index, *record) for index, record in enumerate(records))
+    seen: Counter[str] = Counter()
+    return [_counted(record, seen) for record in read]
+
+
+def _counted(record: VlChecklistRecord, seen: Counter[str]) -> VlChecklistRecord:
+    """Returns the record, told apart from those before it that say the same."""
+    seen[record.name] += 1
+    return record if seen[record.name] == 1 else replace(record, repeat=seen[record.name])
 
 
 def _record(file: str, index: int, image: str, captions: _Captions) -> VlChecklistRecord:

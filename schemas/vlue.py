@@ -20,7 +20,6 @@ Source: Zhou et al., "VLUE: A Multi-Task Benchmark for Evaluating Vision-Languag
 """
 
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +28,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 import msgspec
 
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import fingerprint
+from eqforge.schemas.identity import Namer, short_digest
 from eqforge.schemas.typed_json import decode, read_bytes, read_lines
 
 Task = Literal["retrieval", "nlvr2", "vqa", "captioning", "grounding"]
@@ -150,11 +149,11 @@ def read_vlue(task: Task, path: str | Path) -> Iterator[VlueItem]:
 
 
 def _read_retrieval(path: Path) -> Iterator[VlueItem]:
-    name = _Namer()
+    name = Namer()
     for place, row in _rows(path, _Caption):
         captions = _texts(row.caption, path, place, "caption")
         image = canonical_name(row.image)
-        entry_id = name(f"retrieval/{image}/{_digest([image, *captions])}")
+        entry_id = name(f"retrieval/{image}/{short_digest([image, row.split, *captions])}")
         for number, caption in enumerate(captions):
             yield VlueItem(
                 item_id=f"{entry_id}/{number}",
@@ -168,18 +167,20 @@ def _read_retrieval(path: Path) -> Iterator[VlueItem]:
 
 
 def _read_nlvr2(path: Path) -> Iterator[VlueItem]:
-    name = _Namer()
+    name = Namer()
     for _, row in _rows(path, _Statement):
         images = [canonical_name(image) for image in row.images]
-        content = name(f"nlvr2/{_digest([row.sentence, *images])}")
+        label = row.label if isinstance(row.label, bool) else row.label.lower() == "true"
+        content = [row.sentence, *images, row.split, label]
+        default = name(f"nlvr2/{short_digest(content)}")
         yield VlueItem(
-            item_id=content if row.identifier is None else f"nlvr2/{row.identifier}",
+            item_id=default if row.identifier is None else f"nlvr2/{row.identifier}",
             task="nlvr2",
             images=row.images,
             texts=(row.sentence,),
             split=row.split,
             source_id=row.identifier,
-            label=row.label if isinstance(row.label, bool) else row.label.lower() == "true",
+            label=label,
         )
 
 
@@ -197,11 +198,11 @@ def _read_vqa(path: Path) -> Iterator[VlueItem]:
 
 
 def _read_captioning(path: Path) -> Iterator[VlueItem]:
-    name = _Namer()
+    name = Namer()
     for place, row in _rows(path, _Caption):
         captions = _texts(row.caption, path, place, "caption")
         image = canonical_name(row.image)
-        content = name(f"captioning/{image}/{_digest([image, *captions])}")
+        content = name(f"captioning/{image}/{short_digest([image, row.split, *captions])}")
         yield VlueItem(
             item_id=content if row.image_id is None else f"captioning/{row.image_id}",
             task="captioning",
@@ -213,10 +214,12 @@ def _read_captioning(path: Path) -> Iterator[VlueItem]:
 
 
 def _read_grounding(path: Path) -> Iterator[VlueItem]:
-    name = _Namer()
+    name = Namer()
     for _, row in _rows(path, _Phrase):
+        image = canonical_name(row.image)
+        content = [row.text, image, row.split, row.bbox, row.width, row.height]
         yield VlueItem(
-            item_id=name(f"grounding/{row.ref_id}/{_digest([row.text])}"),
+            item_id=name(f"grounding/{row.ref_id}/{short_digest(content)}"),
             task="grounding",
             images=(row.image,),
             texts=(row.text,),
@@ -235,17 +238,6 @@ _READERS: Final[dict[Task, Callable[[Path], Iterator[VlueItem]]]] = {
     "captioning": _read_captioning,
     "grounding": _read_grounding,
 }
-
-
-class _Namer:
-    """Makes ids of equal content distinct: the second and later ones get `-2`, `-3`, ..."""
-
-    def __init__(self) -> None:
-        self._seen: Counter[str] = Counter()
-
-    def __call__(self, name: str) -> str:
-        self._seen[name] += 1
-        return name if self._seen[name] == 1 else f"{name}-{self._seen[name]}"
 
 
 def _rows(path: Path, kind: type[T]) -> Iterator[tuple[str, T]]:
@@ -268,10 +260,6 @@ def _texts(value: str | list[str], path: Path, place: str, field: str) -> tuple[
     if not value:
         raise InputError(f"{path.name}: {place}.{field}: expected a text or a list of them")
     return (value,) if isinstance(value, str) else tuple(value)
-
-
-def _digest(content: list[str]) -> str:
-    return fingerprint(content)[:12]
 
 
 def read_answer_list(path: str | Path) -> frozenset[str]:

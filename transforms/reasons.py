@@ -87,7 +87,7 @@ STAGE_REASONS: Final[Mapping[str, Mapping[str, str]]] = {
         **PAIR_REASONS,
     },
     "relations": {
-        "region_twice": "Another region before it has the same id.",
+        "region_twice": "Another region has the same id.",
         "not_chosen": "The file of triplets does not list the region.",
         **TRIPLET_REASONS,
         "image_missing": "No file of that image lies in the images folder.",

@@ -2,14 +2,14 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from eqforge.generators.simat.captions import write_caption
 from eqforge.generators.simat.queries import Change, changes_of
 from eqforge.generators.simat.synonyms import Synonyms, are_synonyms
 from eqforge.generators.simat.triplets import TripletSettings, select_triplets
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import derive_seed, is_sampled
+from eqforge.schemas.identity import Namer, derive_seed, is_sampled, short_digest
 from eqforge.schemas.scores import Rejection
 from eqforge.schemas.simat import PublishedQuery, Region, Triplet
 from eqforge.schemas.simat_tables import CaptionRow
@@ -144,15 +144,22 @@ def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedI
 
 
 def _unique(source: Iterable[Region]) -> tuple[dict[str, Region], dict[str, Region]]:
-    """Returns the regions by name, and those whose id was there before by names of their own."""
-    first: dict[str, Region] = {}
-    again: dict[str, Region] = {}
+    """Returns the regions by name, and others of the same id by names of their own.
+
+    Which of several comes first is up to what they say, not to the order of the source.
+    """
+    named: dict[str, list[Region]] = {}
     for region in source:
-        name = region_name(region.region_id)
-        if name in first:
-            again[f"{name}#{len(again)}"] = region
-        first.setdefault(name, region)
+        named.setdefault(region_name(region.region_id), []).append(region)
+    first, again, namer = {}, {}, Namer()
+    for name, regions in named.items():
+        first[name], *others = sorted(regions, key=_digest) if len(regions) > 1 else regions
+        again.update({namer(f"{name}#{_digest(region)}"): region for region in others})
     return first, again
+
+
+def _digest(region: Region) -> str:
+    return short_digest(asdict(region))
 
 
 def _choose(

@@ -1,3 +1,4 @@
+import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -163,7 +164,9 @@ def test_a_wrong_source_is_one_message_and_status_2(
 
 def test_only_and_limit_select_records(checklist: Path, tmp_path: Path) -> None:
     everything = build(tmp_path / "all", "--vl-checklist", checklist)
-    name = "vl-checklist/attribute/color/000002"
+    record = RECORDS["Attribute/vg/color.json"][2]
+    content = json.dumps([record[0], record[1]["POS"], record[1]["NEG"]]).encode()
+    name = f"vl-checklist/attribute/color/{hashlib.sha256(content).hexdigest()[:12]}"
 
     (row,) = build(tmp_path / "one", "--vl-checklist", checklist, "--only", name)
 

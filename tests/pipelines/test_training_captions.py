@@ -101,9 +101,11 @@ def test_every_text_alone_is_the_same_as_in_the_whole_dataset(
 def test_the_limit_takes_the_last_image_whole(captions: Path, tmp_path: Path) -> None:
     everything = build(tmp_path / "all", "--captions", captions)
     first = build(tmp_path / "first", "--captions", captions, "--limit", 1)
+    more = build(tmp_path / "more", "--captions", captions, "--limit", 2)
 
-    assert {row["caption_id"] for row in first.values()} == {"one", "three"}
-    assert first == {name: everything[name] for name in first}
+    assert {row["caption_id"] for row in first.values()} == {"two"}
+    assert {row["caption_id"] for row in more.values()} == {"one", "two", "three"}
+    assert more == everything
 
 
 def test_a_caption_that_breaks_a_step_is_a_reject_and_the_others_stay(

@@ -1,5 +1,7 @@
+import hashlib
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,15 +18,22 @@ def _write(folder: Path, name: str, content: object) -> Path:
     return path
 
 
+def _named(image: str, record: object) -> str:
+    """The id of a record without one: its image and 12 digits of the SHA-256 of its JSON."""
+    data = json.dumps(record, sort_keys=True).encode()
+    return f"{image}#{hashlib.sha256(data).hexdigest()[:12]}"
+
+
 def test_vl_checklist_pairs_are_taken_caption_by_caption(tmp_path: Path) -> None:
     content = [
         ["VG_100K/1.jpg", {"POS": ["big dog"], "NEG": ["small dog"]}],
         ["milking_22.jpg", {"POS": ["a", "b"], "NEG": ["c", "d"]}],
     ]
+    first, second = _named("VG_100K/1.jpg", content[0]), _named("milking_22.jpg", content[1])
     assert list(read_text_pairs(_write(tmp_path, "size.json", content))) == [
-        TextPair(pair_id="0", image="VG_100K/1.jpg", positive="big dog", negative="small dog"),
-        TextPair(pair_id="1/0", image="milking_22.jpg", positive="a", negative="c"),
-        TextPair(pair_id="1/1", image="milking_22.jpg", positive="b", negative="d"),
+        TextPair(pair_id=first, image="VG_100K/1.jpg", positive="big dog", negative="small dog"),
+        TextPair(pair_id=f"{second}/0", image="milking_22.jpg", positive="a", negative="c"),
+        TextPair(pair_id=f"{second}/1", image="milking_22.jpg", positive="b", negative="d"),
     ]
 
 
@@ -41,7 +50,7 @@ def test_aro_pairs_keep_the_relation_as_their_kind(tmp_path: Path) -> None:
     ]
     assert list(read_text_pairs(_write(tmp_path, "visual_genome_relation.json", content))) == [
         TextPair(
-            pair_id="0",
+            pair_id=_named("2339079.jpg", content[0]),
             image="2339079.jpg",
             positive="the cup is on the table",
             negative="the table is on the cup",
@@ -124,12 +133,40 @@ def test_an_id_that_stands_twice_and_half_a_surrogate_pair_are_one_error(tmp_pat
         list(read_text_pairs(_write(tmp_path, "g.json", [pair | {"caption": "a \ud800 cat"}])))
 
 
-def test_rows_of_a_dataset_without_ids_are_numbered_through_its_files(tmp_path: Path) -> None:
+def test_rows_of_a_dataset_that_say_the_same_are_told_apart_over_its_files(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     for part in range(2):
         table = pa.table({"caption": ["a dog"], "hard_negative": ["a cat"], "image": ["a.jpg"]})
         pq.write_table(table, tmp_path / "data" / f"samples-0000{part}-of-00002.parquet")
-    assert [pair.pair_id for pair in read_text_pairs(tmp_path)] == ["0", "1"]
+    name = _named("a.jpg", {"caption": "a dog", "hard_negative": "a cat", "image": "a.jpg"})
+    assert [pair.pair_id for pair in read_text_pairs(tmp_path)] == [name, f"{name}-2"]
+
+
+@pytest.mark.parametrize("suffix", ["json", "jsonl"])
+@pytest.mark.parametrize(
+    "record",
+    [
+        lambda i: [f"{i}.jpg", {"POS": [f"big dog {i}"], "NEG": ["small dog"]}],
+        lambda i: {"image_path": f"{i}.jpg", "true_caption": "a b", "false_caption": f"b {i}"},
+        lambda i: {"filename": f"{i}.jpg", "caption": "a", "negative_caption": f"b {i}"},
+        lambda i: {"caption_0": f"a {i}", "caption_1": "b"},
+        lambda i: {"image": "a.jpg", "caption": f"a {i}", "hard_negative": "b"},
+    ],
+    ids=["vl-checklist", "aro", "sugar-crepe", "winoground", "own"],
+)
+def test_no_id_depends_on_where_a_record_stands(
+    record: Callable[[int], object], suffix: str, tmp_path: Path
+) -> None:
+    """Half of the records stand twice."""
+    records = [record(i // 2) for i in range(8)] + [record(i) for i in range(10, 15)]
+    found = []
+    for order in (records, records[::-1], sorted(records, key=str, reverse=True)):
+        path = tmp_path / f"pairs.{suffix}"
+        lines = "".join(json.dumps(each) + "\n" for each in order)
+        path.write_text(json.dumps(order) if suffix == "json" else lines)
+        found.append(sorted(map(str, read_text_pairs(path))))
+    assert found[0] == found[1] == found[2]
+    assert len(set(found[0])) == len(found[0]) == len(records) * (1 + ("caption_0" in records[0]))
 
 
 def test_hard_positives_of_a_second_file_are_joined_by_position_and_image() -> None:

@@ -64,9 +64,16 @@ def test_images_come_in_the_order_of_the_source_with_captions_of_all_that_is_ask
 
 
 def test_an_id_that_stands_twice_is_a_reject_of_its_own() -> None:
-    images = plan([*REGIONS, region("3", "i9", WORDS[0])])
-    assert rejects(images) == {"simat/3#0": "region_twice"}
-    assert [each.region.region_id for image in images for each in image.regions] == list("01234567")
+    others = [region("3", "i9", WORDS[0]), region("3", "i9", WORDS[0]), region("3", "i8", WORDS[0])]
+    found = []
+    for source in ([*REGIONS, *others], [*others, *REGIONS], [*others[::-1], *REGIONS[::-1]]):
+        images = plan(source)
+        shown = {each.region.region_id: each.region for image in images for each in image.regions}
+        assert sorted(shown) == list("01234567")
+        assert set(rejects(images).values()) == {"region_twice"}
+        found.append((shown["3"], sorted(rejects(images))))
+    assert found[0] == found[1] == found[2]
+    assert len(found[0][1]) == 3
 
 
 def test_synonyms_are_refused_where_asked_for() -> None:

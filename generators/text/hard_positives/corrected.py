@@ -44,8 +44,8 @@ class _Target:
 
 
 def record_id(record: VlChecklistRecord, kind: Kind, group: str) -> str:
-    """Returns the id of a record of VL-CheckList; ids of one file sort by position."""
-    return f"vl-checklist/{kind}/{group}/{record.index:06d}"
+    """Returns the id of a record of VL-CheckList, the same wherever in its file it stands."""
+    return f"vl-checklist/{kind}/{group}/{record.name}"
 
 
 def reword_foil(

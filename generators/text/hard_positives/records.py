@@ -32,8 +32,7 @@ class HardPositive:
     """A caption, a rewording that stays true, and a negative; all of one image.
 
     Attributes:
-      record_id: names the source's record, such as `vl-checklist/attribute/color/00123`; ids sort
-        in the order of the files.
+      record_id: names the source's record, such as `vl-checklist/attribute/color/3f0c9a1be27d`.
       image: the image as the source names it.
       kind: whether the foiled word is a relation or an attribute.
       group: the source's list, such as `color`.

@@ -1,0 +1,222 @@
+"""The order of a source's records decides on nothing in a dataset of texts."""
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eqforge.pipelines import (
+    hard_positives,
+    retrieval_perturbations,
+    simat,
+    training_captions,
+    vlue,
+)
+from eqforge.pipelines.settings import RunSettings
+from eqforge.pipelines.text import select_images
+from eqforge.schemas.caption_sources import Source, read_captions
+from tests.builds import rows
+
+CAPTIONS = [
+    ("b.jpg", "A man holds a red umbrella.", "all"),
+    ("a.jpg", "A dog and a cat on a sofa.", "all"),
+    ("b.jpg", "Two women ride brown horses near a lake.", "val"),
+    ("b.jpg", "A man holds a red umbrella.", "all"),
+    ("c.jpg", "A small child eats a slice of pizza on a white plate.", "all"),
+    ("b.jpg", "A man holds a red umbrella.", "test"),
+    ("c.jpg", "Zzz", "all"),
+]
+Write = Callable[[Path, list[Any]], Path]
+
+
+def json_lines(path: Path, records: Iterable[Any]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def json_array(path: Path, records: Iterable[Any]) -> Path:
+    path.write_text(json.dumps(list(records)))
+    return path
+
+
+def own(folder: Path, captions: list[Any]) -> Path:
+    fields = ("image", "caption", "split")
+    return json_lines(
+        folder / "own.jsonl", (dict(zip(fields, each, strict=True)) for each in captions)
+    )
+
+
+def coco(folder: Path, captions: list[Any]) -> Path:
+    images = {image: number for number, (image, _, _) in enumerate(CAPTIONS)}
+    path = folder / "captions_val.json"
+    content = {
+        "images": [{"id": images[image], "file_name": image} for image, _, _ in captions],
+        "annotations": [
+            {"id": CAPTIONS.index(each), "image_id": images[each[0]], "caption": each[1]}
+            for each in dict.fromkeys(captions)
+        ],
+    }
+    path.write_text(json.dumps(content))
+    return path
+
+
+def karpathy(folder: Path, captions: list[Any]) -> Path:
+    path = folder / "dataset.json"
+    images = [
+        {
+            "filename": image,
+            "split": split,
+            "sentences": [{"raw": text, "sentid": CAPTIONS.index((image, text, split))}],
+        }
+        for image, text, split in dict.fromkeys(captions)
+    ]
+    path.write_text(json.dumps({"images": images}))
+    return path
+
+
+def token(folder: Path, captions: list[Any]) -> Path:
+    path = folder / "results.token"
+    lines = [f"{each[0]}#{CAPTIONS.index(each)}\t{each[1]}\n" for each in dict.fromkeys(captions)]
+    path.write_text("".join(lines))
+    return path
+
+
+def pairs(folder: Path, captions: list[Any]) -> Path:
+    return json_array(
+        folder / "pairs.json",
+        (
+            {"image_path": image, "true_caption": text, "false_caption": "A green car."}
+            for image, text, _ in captions
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("write", "source"),
+    [(own, None), (coco, None), (karpathy, None), (token, None), (pairs, "text-pairs")],
+)
+def test_ids_of_captions_come_from_what_they_say(
+    write: Write, source: Source | None, tmp_path: Path
+) -> None:
+    found = [
+        sorted(map(str, read_captions(write(tmp_path, order), source)))
+        for order in (CAPTIONS, CAPTIONS[::-1], sorted(CAPTIONS))
+    ]
+    assert found[0] == found[1] == found[2]
+
+
+def checklist(folder: Path, captions: list[Any]) -> Path:
+    """VL-CheckList with near duplicates, of which one stays."""
+    for kind, names in (
+        ("Attribute/vg", ("action", "color", "size", "state")),
+        ("Relation/vg", ("spatial", "action")),
+    ):
+        (folder / kind).mkdir(parents=True, exist_ok=True)
+        for name in names:
+            json_array(folder / kind / f"{name}.json", [])
+    texts = ("a red car", "A  red car", "a red bus", "a red car")
+    records = [
+        [image, {"POS": [texts[CAPTIONS.index(each) % 4]], "NEG": ["a blue car"]}]
+        for each in captions
+        for image in [each[0]]
+    ]
+    json_array(folder / "Attribute/vg/color.json", records)
+    return folder
+
+
+def retrieval(folder: Path, captions: list[Any]) -> Path:
+    return json_array(
+        folder / "retrieval.json",
+        ({"image": image, "caption": text, "split": split} for image, text, split in captions),
+    )
+
+
+def statements(folder: Path, captions: list[Any]) -> Path:
+    """Statements that stand twice, once as true and once as false."""
+    return json_array(
+        folder / "nlvr2.json",
+        (
+            {"sentence": text, "images": [image, "z.jpg"], "label": split == "all"}
+            for image, text, split in captions
+        ),
+    )
+
+
+def phrases(folder: Path, captions: list[Any]) -> Path:
+    return json_array(
+        folder / "grounding.json",
+        (
+            {"ref_id": 1, "image": image, "text": text, "bbox": [0, 0, len(split), 5]}
+            for image, text, split in captions
+        ),
+    )
+
+
+def relations(folder: Path, captions: list[Any]) -> Path:
+    """SIMAT's source in which a relation's id stands several times, for different things."""
+    words = [
+        (s, r, o)
+        for s in ("man", "dog")
+        for r in ("sitting on", "laying on")
+        for o in ("sofa", "bed")
+    ]
+    all_of_them = [(n % 14, n // 2, words[n % 8]) for n in range(16)]
+    shift = CAPTIONS.index(captions[0])
+    return json_array(
+        folder / "relationships.json",
+        (
+            {
+                "image_id": image,
+                "relationships": [
+                    {
+                        "relationship_id": name,
+                        "predicate": triplet[1],
+                        "subject": {"name": triplet[0], "x": 0, "y": 0, "w": 90, "h": 90},
+                        "object": {"name": triplet[2], "x": 0, "y": 0, "w": 90, "h": 90},
+                    }
+                ],
+            }
+            for name, image, triplet in all_of_them[shift:] + all_of_them[:shift]
+        ),
+    )
+
+
+def test_a_limit_takes_the_same_texts_in_any_order(tmp_path: Path) -> None:
+    taken = set()
+    for order in (CAPTIONS, CAPTIONS[::-1]):
+        texts = read_captions(own(tmp_path, order))
+        taken.add(tuple(select_images(texts, RunSettings(output="out", limit=2))))
+    assert len(taken) == 1
+
+
+@pytest.mark.parametrize(
+    ("main", "write", "arguments"),
+    [
+        (training_captions.main, own, ["--captions"]),
+        (retrieval_perturbations.main, own, ["--captions"]),
+        (hard_positives.main, own, ["--captions"]),
+        (hard_positives.main, pairs, ["--pairs"]),
+        (hard_positives.main, checklist, ["--vl-checklist"]),
+        (hard_positives.main, checklist, ["--mode", "paper", "--vl-checklist"]),
+        (vlue.main, retrieval, ["--retrieval"]),
+        (vlue.main, statements, ["--nlvr2"]),
+        (vlue.main, phrases, ["--grounding"]),
+        (simat.main, relations, ["--min-regions", "1", "--relationships"]),
+    ],
+    ids=lambda value: getattr(value, "__name__", "") if callable(value) else value[0],
+)
+def test_the_tables_are_the_same_bytes_in_any_order(
+    main: Callable[[list[str]], int], write: Write, arguments: list[str], tmp_path: Path
+) -> None:
+    """Whatever has no id of its own, what stands several times, and near duplicates."""
+    made = []
+    for name, order in (("one", CAPTIONS), ("two", CAPTIONS[::-1])):
+        (tmp_path / name).mkdir()
+        source = write(tmp_path / name, order)
+        output = tmp_path / name / "out"
+        assert main([*arguments, str(source), "--output", str(output)]) == 0
+        made.append({file.name: file.read_bytes() for file in sorted(output.glob("data/*"))})
+        assert rows(output, "samples")
+    assert made[0] == made[1]
