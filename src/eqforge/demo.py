@@ -12,8 +12,7 @@ from eqforge import verify
 from eqforge.generators.demo.workspace import Workspace, make_workspace
 from eqforge.generators.scenes.kubric_import import check_installed
 from eqforge.pipelines import eq_ag, eq_gebc, eq_kubric, eq_sd, eq_video, eq_youcook2
-from eqforge.pipelines.command import reported_errors
-from eqforge.schemas.errors import MissingExtra
+from eqforge.schemas.errors import MissingExtra, reported_errors
 
 SMALL_SCENES = ("--pairs", "3", "--resolution", "128")
 """A pair of each kind, in a quarter of the time that the default takes."""
