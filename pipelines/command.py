@@ -1,16 +1,13 @@
 """The command line of a pipeline: made from its configuration, strict, and clear about mistakes."""
 
-import contextlib
 import dataclasses
 import itertools
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, get_args
 
 import tyro
 
 from eqforge.pipelines.settings import DatasetConfig, Mode, RunSettings
-from eqforge.schemas.errors import BuildError, EqforgeError
 
 Configured = TypeVar("Configured", bound=DatasetConfig)
 
@@ -66,30 +63,3 @@ def default_config(
     values["run"] = RunSettings(output=tyro.MISSING)
     values |= {"mode": mode, **defaults(mode)}
     return kind(**values)
-
-
-@contextlib.contextmanager
-def reported_errors() -> Iterator[None]:
-    """Turns eqforge's own errors, and the system's, into one message and an exit status.
-
-    Raises:
-      SystemExit: 1 for a build that did not finish or a system that refused, as one with a full
-        disk; 2 for wrong input, 130 for Ctrl-C.
-    """
-    try:
-        yield
-    except BuildError as error:
-        _leave(str(error), 1)
-    except EqforgeError as error:
-        _leave(str(error), 2)
-    except OSError as error:
-        if error.errno is None:
-            raise
-        _leave(f"the system refused: {error}", 1)
-    except KeyboardInterrupt:
-        _leave("interrupted; the same command goes on where this one stopped", 130)
-
-
-def _leave(message: str, status: int) -> None:
-    print(f"eqforge: {message}", file=sys.stderr)
-    raise SystemExit(status)

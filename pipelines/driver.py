@@ -14,7 +14,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
 from eqforge.models.pretrained import devices_elsewhere
-from eqforge.pipelines.command import parse, reported_errors
+from eqforge.pipelines.command import parse
 from eqforge.pipelines.header import (
     WORK,
     check_output,
@@ -25,7 +25,7 @@ from eqforge.pipelines.header import (
 from eqforge.pipelines.lock import locked
 from eqforge.pipelines.settings import DatasetConfig, Mode
 from eqforge.schemas import storage
-from eqforge.schemas.errors import InputError
+from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.manifest import FILE_NAME, Manifest, load_manifest
 from eqforge.transforms import placement, progress, runners

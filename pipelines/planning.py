@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from eqforge.pipelines.command import parse, reported_errors
+from eqforge.pipelines.command import parse
 from eqforge.pipelines.driver import Pilot, Pipeline, header_of
 from eqforge.pipelines.filters import filter_lines
 from eqforge.pipelines.header import check_output
 from eqforge.pipelines.settings import DatasetConfig
-from eqforge.schemas.errors import InputError
+from eqforge.schemas.errors import InputError, reported_errors
 
 Configured = TypeVar("Configured", bound=DatasetConfig)
 

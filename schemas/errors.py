@@ -6,6 +6,12 @@ EqforgeError
   MissingExtra    an optional package is not installed; the command line exits with 2
 """
 
+import contextlib
+import os
+import select
+import sys
+from collections.abc import Iterator
+
 
 class EqforgeError(Exception):
     """Any error eqforge raises on purpose; its text says what to do."""
@@ -35,3 +41,52 @@ class MissingExtra(EqforgeError):
     def __reduce__(self) -> tuple[type["MissingExtra"], tuple[str, str]]:
         """Lets the error travel from a worker to the driver."""
         return type(self), (self.package, self.extra)
+
+
+@contextlib.contextmanager
+def reported_errors() -> Iterator[None]:
+    """Turns eqforge's own errors, and the system's, into one message and an exit status.
+
+    Raises:
+      SystemExit: 1 for a build that did not finish or a system that refused, as one with a full
+        disk; 2 for wrong input, 130 for Ctrl-C. Where whoever read the output, such as `head`, has
+        seen enough, it is 1 without a message.
+    """
+    try:
+        yield
+    except BuildError as error:
+        _leave(str(error), 1)
+    except EqforgeError as error:
+        _leave(str(error), 2)
+    except BrokenPipeError as error:
+        if not _is_reader_gone():
+            _leave(f"the system refused: {error}", 1)
+        _forget_output()
+        raise SystemExit(1) from error
+    except OSError as error:
+        if error.errno is None:
+            raise
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _forget_output()
+        _leave(f"the system refused: {error}", 1)
+    except KeyboardInterrupt:
+        _leave("interrupted; the same command goes on where this one stopped", 130)
+
+
+def _leave(message: str, status: int) -> None:
+    print(f"eqforge: {message}", file=sys.stderr)
+    raise SystemExit(status)
+
+
+def _is_reader_gone() -> bool:
+    poll = select.poll()
+    with contextlib.suppress(ValueError):  # there may be no such file, as in a notebook
+        poll.register(sys.stdout.fileno(), 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def _forget_output() -> None:
+    """Lets Python find nothing wrong when it writes the rest of the output at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

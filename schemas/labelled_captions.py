@@ -57,19 +57,28 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
       InputError: the file has no known format; the message names file, record and field.
     """
     path = Path(path)
-    files = sorted(path.glob("data/samples-*.parquet"))
-    columns = _columns(files[0]) if files else frozenset()
-    if columns >= set(_TRAINING):
-        return _training(files)
-    if columns >= set(_PERTURBED):
-        return _perturbed(files)
+    if is_training(path):
+        return _training(_files(path))
+    if _columns(path) >= set(_PERTURBED):
+        return _perturbed(_files(path))
     return map(label_pair, read_text_pairs(path))
 
 
-def _columns(file: Path) -> frozenset[str]:
+def is_training(path: Path) -> bool:
+    """Tells whether a path is a dataset of training captions: a row a text, joined by caption."""
+    return _columns(path) >= set(_TRAINING)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("data/samples-*.parquet"))
+
+
+def _columns(folder: Path) -> frozenset[str]:
+    """Returns the columns of a dataset's samples; none where there is no dataset."""
     import pyarrow.parquet as pq
 
-    return frozenset(pq.read_schema(file).names)
+    files = _files(folder)
+    return frozenset(pq.read_schema(files[0]).names) if files else frozenset()
 
 
 def _rows(files: list[Path], columns: tuple[str, ...]) -> Iterator[dict[str, Any]]:

@@ -3,8 +3,11 @@
 import contextlib
 import hashlib
 import io
+import logging
 import os
+import queue
 import tempfile
+import threading
 import uuid
 from collections import deque
 from collections.abc import Iterator
@@ -18,6 +21,11 @@ from fsspec.implementations.local import LocalFileSystem
 from eqforge.schemas.errors import InputError
 
 TEMPORARY_PREFIX = ".tmp-"
+REACH_S = 20.0
+
+# What they log of an error is in the exception too; without a handler Python prints it.
+for _library in ("fsspec", "gcsfs", "s3fs", "aiobotocore", "botocore", "adlfs"):
+    logging.getLogger(_library).addHandler(logging.NullHandler())
 
 # Stores without folders; asked to make one they make a bucket, also of a name with a slip in it.
 _WITHOUT_FOLDERS = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs"})
@@ -40,20 +48,43 @@ def locate(url: str) -> tuple[Any, str]:
         raise InputError(f"{url}: {_sentence(error)}") from error
 
 
-def check_reachable(url: str) -> None:
+def check_reachable(url: str, timeout_s: float = REACH_S) -> None:
     """Asks a store whether a file is there, which shows whether it answers at all.
+
+    Args:
+      url: of the file, or its path.
+      timeout_s: how long it is waited for; stores that are not there are tried again and again.
 
     Raises:
       InputError: it does not, or lets this user not in. Each store says so by exceptions of its
         own.
     """
-    system, path = locate(url)
-    if isinstance(system, LocalFileSystem):
+    if fsspec.core.split_protocol(url)[0] in (None, *LocalFileSystem.protocol):
         return
+    answer: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
+    # A daemon, for nothing ends a call of a store; it must not keep the program from ending.
+    threading.Thread(target=_ask, args=(url, answer), daemon=True).start()
     try:
+        found = answer.get(timeout=timeout_s)
+    except queue.Empty:
+        raise InputError(
+            f"{url}: cannot be reached: no answer within {timeout_s:g} s; are network and "
+            "credentials there?"
+        ) from None
+    if isinstance(found, InputError):
+        raise found
+    if found is not None:
+        raise InputError(f"{url}: cannot be reached: {_sentence(found)}") from found
+
+
+def _ask(url: str, answer: "queue.SimpleQueue[Exception | None]") -> None:
+    try:
+        system, path = locate(url)
         system.exists(path)
     except Exception as error:
-        raise InputError(f"{url}: cannot be reached: {_sentence(error)}") from error
+        answer.put(error)
+    else:
+        answer.put(None)
 
 
 def _sentence(error: Exception) -> str:

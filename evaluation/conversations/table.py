@@ -1,9 +1,10 @@
 """The table of a conversation: accuracy the paper's way, and in every order."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 
+import msgspec
 import numpy as np
 
 from eqforge.evaluation.conversations.folder import Answered
@@ -12,8 +13,9 @@ from eqforge.evaluation.conversations.questions import ARRANGEMENTS
 from eqforge.evaluation.metrics.ties import Credits
 from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, measure
 from eqforge.evaluation.tables.samples import Samples
+from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.typed_json import read_lines
+from eqforge.schemas.typed_json import decode, read_lines
 
 ORDERS = tuple(arrangement.names for arrangement in ARRANGEMENTS)
 CHANCE = {
@@ -133,6 +135,13 @@ def _measures(
         yield from measure(model, subset, judged, rules)[1]
 
 
+class _Foreign(msgspec.Struct):
+    sample_id: str
+    image_order: Literal["01", "10"]
+    caption_order: Literal["01", "10"]
+    answer: str
+
+
 def read_foreign_answers(path: Path, captions: Mapping[str, tuple[str, str]]) -> list[Answered]:
     """Reads answers that any program got, from a file of JSON lines.
 
@@ -147,24 +156,21 @@ def read_foreign_answers(path: Path, captions: Mapping[str, tuple[str, str]]) ->
     found = []
     arrangements = {arrangement.names: arrangement for arrangement in ARRANGEMENTS}
     for line, data in read_lines(path):
-        try:
-            row = json.loads(data)
-            orders = str(row["image_order"]), str(row["caption_order"])
-            own, answer = captions[row["sample_id"]], row["answer"]
-            arrangement = arrangements[orders]
-            if not isinstance(answer, str):
-                raise TypeError(f"answer: expected a text, found {answer!r}")
-        except (ValueError, TypeError, KeyError) as error:
+        row = decode(data, _Foreign, str(path), f"line {line}")
+        own = captions.get(row.sample_id)
+        if own is None:
             raise InputError(
-                f'{path}: line {line}: expected {{"sample_id": …, "image_order": "01", '
-                f'"caption_order": "10", "answer": …}} of a sample of the dataset: {error!r}'
-            ) from error
+                f"{path}: line {line}: sample_id {shown(row.sample_id)} is none of the dataset's "
+                f"{len(captions):,} chosen pairs"
+            )
+        orders = row.image_order, row.caption_order
+        arrangement = arrangements[orders]
         first, second = (own[number] for number in arrangement.captions)
         found.append(
             Answered(
-                sample_id=row["sample_id"],
+                sample_id=row.sample_id,
                 orders=orders,
-                left=read_answer(answer, (first, second)).left,
+                left=read_answer(row.answer, (first, second)).left,
                 true_left=arrangement.truth[0],
             )
         )

@@ -1,6 +1,5 @@
 """Plots of tables that `eqforge metrics` wrote as JSON: drops of perturbations, and strengths."""
 
-import json
 import math
 import re
 from collections import Counter
@@ -8,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from eqforge.evaluation.plots.canvas import colour, drawing
 from eqforge.evaluation.plots.equivariance import finish
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.typed_json import decode, read_bytes
 
 _STRENGTH = ", lambda "
 _NUMERAL = re.compile(r"-?[\d.]+(?:e[-+]?\d+)?")
@@ -39,27 +40,36 @@ def read_numbers(paths: Sequence[Path]) -> list[Number]:
     Raises:
       InputError: a file is none of them.
     """
-    found = []
+    found: list[_Row] = []
     for path in paths:
         try:
-            rows = json.loads(path.read_bytes())["measures"]
-            found += [_number(row) for row in rows]
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-        except (ValueError, TypeError, KeyError) as error:
-            raise InputError(
-                f"{path}: expected the metrics.json of eqforge metrics --output: {error!r}"
-            ) from error
-    return found
+            found += decode(read_bytes(path), _Table, str(path)).measures
+        except InputError as error:
+            raise InputError(f"expected the metrics.json of eqforge metrics: {error}") from error
+    return [
+        Number(
+            model=row.model,
+            subset=row.subset,
+            metric=row.metric,
+            value=math.nan if row.value is None else row.value,
+            low=math.nan if row.low is None else row.low,
+            high=math.nan if row.high is None else row.high,
+        )
+        for row in found
+    ]
 
 
-def _number(row: dict[str, object]) -> Number:
-    value, low, high = (
-        math.nan if row[name] is None else float(str(row[name]))
-        for name in ("value", "low", "high")
-    )
-    model, subset, metric = (str(row[name]) for name in ("model", "subset", "metric"))
-    return Number(model=model, subset=subset, metric=metric, value=value, low=low, high=high)
+class _Row(msgspec.Struct):
+    model: str
+    subset: str
+    metric: str
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class _Table(msgspec.Struct):
+    measures: list[_Row]
 
 
 def chosen(numbers: Sequence[Number], metric: str) -> list[Number]:

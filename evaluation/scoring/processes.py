@@ -38,6 +38,7 @@ def run_processes(model: str, jobs: Sequence[Job], show: Callable[[int], None]) 
 
     Raises:
       InputError: a model or a file cannot be read.
+      OSError: the system refused, as one with a full disk.
       BuildError: a process ended before its work was done.
     """
     context = process_context()
@@ -72,6 +73,8 @@ def _run(model: str, job: Job, problems: Any) -> None:
     try:
         for _ in run_job(job, load_model(model, job.device)):
             pass
-    except EqforgeError as error:
+    except (EqforgeError, OSError) as error:
         problems.put(error)
-        raise SystemExit(1) from error
+        raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None  # the parent says it

@@ -233,6 +233,9 @@ def make_map(folder: Path, name: str, shape: tuple[int, ...]) -> Any:
     if not path.exists():
         temporary = folder / f".{name}-{uuid.uuid4().hex}.npy"
         np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=shape).flush()
+        # A page that a full disk has no room for would end the process without a word.
+        with open(temporary, "r+b") as stream:
+            os.posix_fallocate(stream.fileno(), 0, temporary.stat().st_size)
         # Of several processes one makes it: a link, unlike a renaming, replaces nothing.
         with contextlib.suppress(FileExistsError):
             os.link(temporary, path)

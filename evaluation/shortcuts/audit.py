@@ -75,6 +75,7 @@ class Audit:
         caption is true once and false once, so that the text alone is right half the time.
       folds: how many folds the images were dealt into.
       seed: of the bootstrap.
+      left_out: captions that have no false one beside them.
       version: VERSION.
     """
 
@@ -83,6 +84,7 @@ class Audit:
     two_by_two: int
     folds: int
     seed: int
+    left_out: int = 0
     version: int = VERSION
 
 

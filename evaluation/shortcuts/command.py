@@ -1,7 +1,8 @@
 """The command `eqforge audit`: how well the text alone tells true captions from false ones."""
 
+import dataclasses
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,8 @@ from eqforge.evaluation.shortcuts.audit import audit_pairs, probe_judges
 from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
 from eqforge.evaluation.shortcuts.report import as_json, as_text
 from eqforge.schemas.errors import EqforgeError, InputError
-from eqforge.schemas.text_pairs import read_text_pairs, with_hard_positives
+from eqforge.schemas.labelled_captions import is_training, read_labelled_captions
+from eqforge.schemas.text_pairs import TextPair, read_text_pairs, with_hard_positives
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,16 +78,38 @@ def audit_command(settings: AuditSettings) -> int:
     if settings.language_model is not None:
         model = LanguageModelProbe(settings.language_model, settings.revision, settings.device)
         judges |= model.judges()
-    pairs = read_text_pairs(settings.path)
+    pairs, left_out = _read(settings.path)
     if settings.hard_positives is not None:
         pairs = with_hard_positives(pairs, read_text_pairs(settings.hard_positives))
     audit = audit_pairs(
         pairs, judges, folds=settings.folds, seed=settings.seed, resamples=settings.resamples
     )
+    audit = dataclasses.replace(audit, left_out=left_out)
     print((as_json if settings.json else as_text)(str(settings.path), audit))
     limit = settings.fail_above
     told = [result.accuracy for result in audit.results if result.contrast != "hard_positive"]
     return int(limit is not None and max(told, default=0.0) > limit)
+
+
+def _read(path: Path) -> tuple[Iterable[TextPair], int]:
+    """Returns the pairs of a file or dataset, and how many captions have no false one."""
+    if not is_training(path):
+        return read_text_pairs(path), 0
+    records = list(read_labelled_captions(path))
+    pairs = [
+        TextPair(
+            pair_id=record.record_id,
+            image=record.image,
+            positive=record.positive,
+            negative=record.negative,
+            hard_positive=record.hard_positive,
+        )
+        for record in records
+        if record.negative is not None
+    ]
+    if not pairs:
+        raise InputError(f"{path}: none of its {len(records):,} captions has a hard negative")
+    return pairs, len(records) - len(pairs)
 
 
 if __name__ == "__main__":

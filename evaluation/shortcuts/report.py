@@ -17,6 +17,8 @@ def as_text(name: str, audit: Audit) -> str:
         f"{name}: {audit.one_image:,} pairs of one image and two captions were audited.",
         *_not_applicable(audit),
     ]
+    if audit.left_out:
+        lines.append(f"{audit.left_out:,} captions without a false one were left out.")
     for contrast, (_, _, question) in CONTRASTS.items():
         results = [result for result in audit.results if result.contrast == contrast]
         if not results:

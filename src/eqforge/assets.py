@@ -18,9 +18,8 @@ from eqforge.generators.scenes.copies import (
     with_words,
 )
 from eqforge.generators.scenes.manifest import Asset, read_manifest, write_manifest
-from eqforge.pipelines.command import reported_errors
 from eqforge.schemas import storage
-from eqforge.schemas.errors import InputError
+from eqforge.schemas.errors import InputError, reported_errors
 
 MANIFEST = "manifest.json"
 AT_ONCE = 4

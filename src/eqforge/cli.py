@@ -2,11 +2,11 @@
 
 import importlib
 import logging
-import os
 import sys
 from collections.abc import Callable, Sequence
 
 from eqforge import __version__
+from eqforge.schemas.errors import reported_errors
 
 # One line each: the command, the module with its main(argv), and what it does.
 COMMANDS = {
@@ -103,13 +103,17 @@ DATASETS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; returns the exit status: 0 done, 1 failed, 2 wrong input."""
-    try:
-        return _run(list(sys.argv[1:] if argv is None else argv))
-    except BrokenPipeError:
-        # Whoever read the output, such as `head`, has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    """Runs one command; returns the exit status: 0 done, 1 failed, 2 wrong input.
+
+    Raises:
+      SystemExit: a command ended early; see reported_errors.
+    """
+    with reported_errors():
+        try:
+            return _run(list(sys.argv[1:] if argv is None else argv))
+        finally:
+            sys.stdout.flush()  # while a full disk or a closed pipe can still be reported
+    raise AssertionError("reported_errors swallows nothing")
 
 
 def _run(arguments: list[str]) -> int:

@@ -26,8 +26,7 @@ from eqforge.pipelines import (
     training_captions,
     vlue,
 )
-from eqforge.pipelines.command import reported_errors
-from eqforge.schemas.errors import EqforgeError
+from eqforge.schemas.errors import EqforgeError, reported_errors
 from eqforge.schemas.vlue import TASKS
 
 SMALL_SCENES = ("--pairs", "3", "--resolution", "128")

@@ -14,8 +14,8 @@ from rich.table import Table
 from eqforge.contact_sheet import draw_sheet
 from eqforge.generators.text.granularity import Granularity
 from eqforge.generators.text.granularity_table import summarise_granularity
-from eqforge.pipelines.command import reported_errors
 from eqforge.schemas.dataset import Dataset, open_dataset
+from eqforge.schemas.errors import reported_errors
 from eqforge.transforms.reasons import STAGE_REASONS
 from eqforge.transforms.vlue_lints import RULES
 

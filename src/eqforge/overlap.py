@@ -13,10 +13,9 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from eqforge.pipelines.command import reported_errors
 from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset, open_dataset
-from eqforge.schemas.errors import InputError
+from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.tables import required
 from eqforge.schemas.training_ids import (
     Collection,

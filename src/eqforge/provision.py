@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import tyro
 
 from eqforge.generators.text.wordnet import setup_wordnet
-from eqforge.pipelines.command import reported_errors
+from eqforge.schemas.errors import reported_errors
 from eqforge.transforms.engines.flink_parts import setup_flink
 from eqforge.transforms.engines.prism_parts import setup_prism
 

@@ -14,10 +14,9 @@ import tyro
 from eqforge.generators.scenes.claims import differs_as_declared
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
 from eqforge.pipelines import eq_kubric
-from eqforge.pipelines.command import reported_errors
 from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset, open_dataset
-from eqforge.schemas.errors import EqforgeError
+from eqforge.schemas.errors import EqforgeError, reported_errors
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.pictures import BadImage, TooManyPixels, open_rgb
 from eqforge.schemas.tables import SCHEMA_VERSION

@@ -230,11 +230,11 @@ def _file(folder: Path, pairs: list[TextPair]) -> Path:
 def test_the_command_reports_and_sets_a_limit(
     tmp_path: Path, model_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pairs = [_pair(i, f"red {noun}", f"not {noun}") for i, noun in enumerate(NOUNS)]
+    pairs = [_pair(i, f"red {noun}", f"not {noun}") for i, noun in enumerate(NOUNS * 2)]
     path = str(_file(tmp_path, pairs))
     assert main([path]) == 0
     out = capsys.readouterr().out
-    assert "20 pairs of one image and two captions were audited" in out
+    assert "40 pairs of one image and two captions were audited" in out
     assert "words                     100.00%  [66.03%, 100.00%]  shortcut" in out
     assert main([path, "--fail-above", "0.6", "--json"]) == 1
     report = json.loads(capsys.readouterr().out)

@@ -22,9 +22,15 @@ from eqforge.pipelines import (
     retrieval_perturbations,
     training_captions,
 )
-from eqforge.pipelines.command import parse, reported_errors
+from eqforge.pipelines.command import parse
 from eqforge.pipelines.lock import locked
-from eqforge.schemas.errors import BuildError, EqforgeError, InputError, MissingExtra
+from eqforge.schemas.errors import (
+    BuildError,
+    EqforgeError,
+    InputError,
+    MissingExtra,
+    reported_errors,
+)
 from tests.builds import environment
 
 Main = Callable[[list[str]], int]
