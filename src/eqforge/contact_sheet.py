@@ -1,45 +1,56 @@
-"""Draws a contact sheet of a dataset of image pairs: both images of a pair, and their captions."""
+"""Draws a contact sheet of a dataset: its pictures, and the texts that belong to them."""
 
 import math
+import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
+from eqforge.fonts import Lettering, advice
 from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.pictures import open_rgb
+from eqforge.schemas.pictures import BadImage, TooManyPixels, open_rgb
+from eqforge.sheet_entries import Entry, read_entries
 
 SIDE_PX = 224
 GAP_PX = 6
 TEXT_PX = 13
+LINE_PX = TEXT_PX + 4
 LINES = 5
-"""Lines of text below a pair: its id, what differs, and the captions, wrapped."""
+"""Lines of text below two pictures: the id and what differs, and the captions, wrapped."""
 
 COLUMNS = 3
 BACKGROUND, INK, FAINT, BOX = (255, 255, 255), (20, 20, 20), (120, 120, 120), (255, 220, 0)
+# A line may end behind a space, and around every character of Chinese, Japanese and Thai.
+_ALONE: Final = (
+    r"\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\u0e01-\u0e30\u0e40-\u0e46\U00020000-\U0003ffff"
+)
+_MARKS: Final = r"[\u0e31-\u0e3a\u0e47-\u0e4e\u3001\u3002\uff0c]*"
+_PIECE: Final = re.compile(rf"[{_ALONE}]{_MARKS}|\s+|[^\s{_ALONE}]+")
 
 
 def draw_sheet(dataset: Dataset, rows: int, boxes: bool, file: Path) -> int:
-    """Draws pairs from all over a dataset, in the order of their ids; returns how many.
+    """Draws samples from all over a dataset, in the order of their ids; returns how many.
 
     Args:
-      dataset: one with image pairs.
-      rows: at most so many pairs.
+      dataset: one with pictures.
+      rows: at most so many samples.
       boxes: draw the boxes of the objects, where the dataset has them.
       file: the picture to write, named by its format.
 
     Raises:
-      InputError: the dataset has no image pairs or no boxes, or the file cannot be written.
+      InputError: the dataset has no pictures or no boxes, or the file cannot be written.
     """
-    samples = _spread(dataset, rows, boxes)
-    if not samples:
-        raise InputError(f"{dataset.folder}: no samples to draw")
-    wanted = {sample[f"image_{side}_id"] for sample in samples for side in (0, 1)}
-    images = _images(dataset, wanted)
-    cells = [_cell(sample, images, boxes) for sample in samples]
+    entries = read_entries(dataset, rows, boxes)
+    images = _images(dataset, {name for entry in entries for name in entry.pictures})
+    lettering = Lettering(TEXT_PX)
+    below = LINES if any(len(entry.pictures) > 1 for entry in entries) else 1
+    cells = [_cell(entry, images, below, lettering) for entry in entries]
+    if lettering.missing:
+        print(advice(lettering.missing), file=sys.stderr)
     try:
         _grid(cells).save(file)
     except (OSError, ValueError) as error:
@@ -47,56 +58,60 @@ def draw_sheet(dataset: Dataset, rows: int, boxes: bool, file: Path) -> int:
     return len(cells)
 
 
-def _spread(dataset: Dataset, rows: int, boxes: bool) -> list[dict[str, Any]]:
-    """Returns samples at even distances, the first among them."""
-    columns = _columns(dataset, boxes)
-    total = dataset.manifest.num_rows("samples")
-    chosen = {place * total // rows for place in range(min(rows, total))} if rows < total else None
-    found = enumerate(dataset.rows("samples", columns))
-    return [sample for place, sample in found if chosen is None or place in chosen]
-
-
-def _columns(dataset: Dataset, boxes: bool) -> list[str]:
-    first = next(dataset.batches("samples", rows=1), None)
-    there = set() if first is None else set(first.schema.names)
-    wanted = ["sample_id", "image_0_id", "image_1_id", "caption_0", "caption_1"]
-    if first is not None and not there.issuperset(wanted):
-        raise InputError(f"{dataset.folder}: holds no image pairs, so there is nothing to draw")
-    if boxes and "objects_0" not in there:
-        raise InputError(f"{dataset.folder}: its samples have no boxes")
-    objects = ["objects_0", "objects_1"] if boxes else []
-    return [*wanted, *(name for name in ("kind", "change") if name in there), *objects]
-
-
 def _images(dataset: Dataset, wanted: set[str]) -> dict[str, Image.Image]:
-    return {
-        row["image_id"]: _opened(row["image"]["bytes"])
+    found = {
+        row["image_id"]: _opened(dataset, row)
         for row in dataset.rows("images", ["image_id", "image"])
         if row["image_id"] in wanted
     }
+    if lost := wanted - found.keys():
+        raise InputError(f"{dataset.folder}: no image {min(lost)}; eqforge verify finds all damage")
+    return found
 
 
-def _opened(data: bytes) -> Image.Image:
-    return open_rgb(data)
+def _opened(dataset: Dataset, row: dict[str, Any]) -> Image.Image:
+    try:
+        return open_rgb(row["image"]["bytes"])
+    except (BadImage, TooManyPixels) as error:
+        raise InputError(f"{dataset.folder}: image {row['image_id']}: {error}") from error
 
 
-def _cell(sample: dict[str, Any], images: dict[str, Image.Image], boxes: bool) -> Image.Image:
-    line = TEXT_PX + 3
-    cell = Image.new("RGB", (2 * SIDE_PX + GAP_PX, SIDE_PX + LINES * line + GAP_PX), BACKGROUND)
-    for side in (0, 1):
-        picture = images[sample[f"image_{side}_id"]]
-        objects = sample[f"objects_{side}"] if boxes else ()
-        shown = _fitted(_with_boxes(picture, objects))
-        cell.paste(shown, (side * (SIDE_PX + GAP_PX), 0))
-    draw, font = ImageDraw.Draw(cell), ImageFont.load_default(TEXT_PX)
-    what = " ".join(sample[name] for name in ("kind", "change") if name in sample)
-    draw.text((0, SIDE_PX + 2), f"{sample['sample_id']}  {what}", FAINT, font)
-    for side in (0, 1):
-        x, y = side * (SIDE_PX + GAP_PX), SIDE_PX + 2 + line
-        lines = islice(_wrapped(sample[f"caption_{side}"], font, SIDE_PX), LINES - 1)
-        for number, text in enumerate(lines):
-            draw.text((x, y + number * line), text, INK, font)
+def _cell(
+    entry: Entry, images: dict[str, Image.Image], below: int, lettering: Lettering
+) -> Image.Image:
+    """Draws two pictures with their texts below them, or one with its texts beside it.
+
+    Args:
+      entry: what is drawn.
+      images: the pictures by their keys.
+      below: lines of text below the pictures.
+      lettering: what writes.
+    """
+    width, height = 2 * SIDE_PX + GAP_PX, SIDE_PX + below * LINE_PX + GAP_PX
+    cell = Image.new("RGB", (width, height), BACKGROUND)
+    right = SIDE_PX + GAP_PX
+    for x, name, boxes in zip((0, right), entry.pictures, entry.boxes, strict=False):
+        cell.paste(_fitted(_with_boxes(images[name], boxes)), (x, 0))
+    (title, *_) = _wrapped((entry.title,), width, 1, lettering)
+    lettering.draw(cell, (0, SIDE_PX + 2), title, FAINT)
+    if len(entry.pictures) == 1:
+        _write(cell, (right, 0), entry.texts[0], SIDE_PX // LINE_PX, lettering)
+    else:
+        for x, texts in zip((0, right), entry.texts, strict=False):
+            _write(cell, (x, SIDE_PX + 2 + LINE_PX), texts, below - 1, lettering)
     return cell
+
+
+def _write(
+    cell: Image.Image,
+    place: tuple[int, int],
+    texts: Sequence[str],
+    lines: int,
+    lettering: Lettering,
+) -> None:
+    x, y = place
+    for number, line in enumerate(_wrapped(texts, SIDE_PX, lines, lettering)):
+        lettering.draw(cell, (x, y + number * LINE_PX), line, INK)
 
 
 def _with_boxes(picture: Image.Image, objects: Sequence[dict[str, Any]]) -> Image.Image:
@@ -115,16 +130,36 @@ def _fitted(picture: Image.Image) -> Image.Image:
     return picture.resize((size[0], size[1]), Image.Resampling.BICUBIC)
 
 
-def _wrapped(text: str, font: Any, width_px: int) -> Iterator[str]:
-    """Yields the lines of a text that fit a width; a longer word is a line of its own."""
+def _wrapped(texts: Sequence[str], width_px: int, lines: int, lettering: Lettering) -> list[str]:
+    """Returns texts as lines that fit a width; where some do not, the last ends in an ellipsis."""
+    found = [line for text in texts for line in ("", *_lines(text, width_px, lettering))][1:]
+    if len(found) <= lines:
+        return found
+    last = found[lines - 1]
+    while last and lettering.width(f"{last}…") > width_px:
+        last = last[:-1]
+    return [*found[: lines - 1], f"{last}…"]
+
+
+def _lines(text: str, width_px: int, lettering: Lettering) -> Iterator[str]:
     line = ""
-    for word in text.split():
-        longer = f"{line} {word}".strip()
-        if line and font.getlength(longer) > width_px:
-            yield line
-            longer = word
-        line = longer
-    yield line
+    for piece in _pieces(text, width_px, lettering):
+        if line and lettering.width((line + piece).rstrip()) > width_px:
+            yield line.rstrip()
+            line = ""
+        line = (line + piece).lstrip()
+    yield line.rstrip()
+
+
+def _pieces(text: str, width_px: int, lettering: Lettering) -> Iterator[str]:
+    """Yields what stays on one line: a word and the space behind it; a longer one by letters."""
+    for piece in _PIECE.findall(text):
+        if piece.isspace():
+            yield " "
+        elif lettering.width(piece) > width_px:
+            yield from piece
+        else:
+            yield piece
 
 
 def _grid(cells: Iterable[Image.Image]) -> Image.Image:

@@ -12,10 +12,9 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 import tyro
 
-from eqforge.pipelines.command import reported_errors
 from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset, open_dataset
-from eqforge.schemas.errors import InputError
+from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.transforms.sorted_runs import RunSorter, merge_runs
 
 Format = Literal["vl-checklist"]

@@ -24,7 +24,7 @@ SHORT_CHARACTERS = 300
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Show counts, reasons, columns and a few rows of a finished dataset, or draw its pairs."""
+    """Show counts, reasons, columns and a few rows of a finished dataset, or draw its pictures."""
 
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""
@@ -33,7 +33,7 @@ class Arguments:
     """Samples to show, or to draw."""
 
     sheet: Path | None = None
-    """Draw pairs from all over the dataset, with their captions, into this picture."""
+    """Draw samples from all over the dataset, pictures and texts, into this picture."""
 
     boxes: bool = False
     """Draw the boxes of the objects as well, where the dataset has them."""
@@ -49,7 +49,7 @@ def main(argv: list[str]) -> int:
         dataset = open_dataset(arguments.dataset)
         if arguments.sheet is not None:
             drawn = draw_sheet(dataset, arguments.rows, arguments.boxes, arguments.sheet)
-            print(f"{arguments.sheet}: {drawn} pairs")
+            print(f"{arguments.sheet}: {drawn} samples")
             return 0
         console = Console(highlight=False)
         console.print(f"{dataset.manifest.dataset}, {dataset.manifest.mode} mode", style="bold")
