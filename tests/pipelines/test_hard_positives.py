@@ -118,6 +118,62 @@ def test_pairs_are_swapped_around_and(tmp_path: Path) -> None:
     assert reject["reason"] == "no_and"
 
 
+IDENTITIES = (
+    ("the white snow and the black snow", "the black snow and the white snow"),
+    ("the tall tree and the short tree", "the short tree, and the tall tree."),
+)
+
+
+def aro(image: str, caption: str, negative: str, **more: object) -> dict[str, object]:
+    """A record of ARO's Visual Genome Attribution."""
+    return {"image_path": image, "true_caption": caption, "false_caption": negative, **more}
+
+
+def test_a_swap_that_says_what_the_negative_says_is_refused_but_in_paper_mode(
+    tmp_path: Path,
+) -> None:
+    records = [aro(f"{number}.jpg", *texts) for number, texts in enumerate(IDENTITIES)]
+    records.append(aro("2.jpg", "the red car and the old dog", "the old car and the red dog"))
+    pairs = write_lines(tmp_path / "pairs.jsonl", records)
+
+    (row,) = build(tmp_path / "corrected", "--pairs", pairs)
+
+    assert row["hard_positive"] == "the old dog and the red car"
+    rejects = list(open_dataset(str(tmp_path / "corrected")).rows("rejects"))
+    assert [reject["reason"] for reject in rejects] == ["hard_positive_equals_negative"] * 2
+    published = build(tmp_path / "paper", "--pairs", pairs, "--mode", "paper")
+    assert [(row["hard_positive"], row["hard_negative"]) for row in published[:1]] == [
+        (IDENTITIES[0][1], IDENTITIES[0][1])
+    ]
+    assert len(published) == 3
+
+
+def test_swaps_are_reconciled_with_the_other_texts_of_the_image(tmp_path: Path) -> None:
+    cat, dog = "the black cat and the old dog", "the old cat and the black dog"
+    records = [
+        aro("a.jpg", cat, dog),
+        aro("a.jpg", cat, f"{dog}."),
+        aro("b.jpg", cat, dog),
+        aro("b.jpg", dog, "the red cat and the tall dog"),
+        aro("c.jpg", cat, cat.upper()),
+        aro("d.jpg", cat, dog),
+        aro("d.jpg", "the black dog and the old cat", "the old dog and the black bird"),
+    ]
+    pairs = write_lines(tmp_path / "pairs.jsonl", records)
+    names = [str(number) for number in range(1, 8)]
+
+    rows = build(tmp_path / "out", "--pairs", pairs)
+
+    rejects = open_dataset(str(tmp_path / "out")).rows("rejects")
+    assert {reject["candidate_id"]: reject["reason"] for reject in rejects} == {
+        "2": "duplicate",
+        "3": "negative_true_elsewhere",
+        "5": "negative_equals_positive",
+        "7": "hard_positive_false_elsewhere",
+    }
+    assert sorted(row["sample_id"] for row in rows) == [names[0], names[3], names[5]]
+
+
 def test_free_captions_get_both_texts_by_rules(tmp_path: Path) -> None:
     captions = tmp_path / "captions.jsonl"
     lines = [
