@@ -26,6 +26,7 @@ from eqforge.schemas.spans import Span
 from eqforge.schemas.tables import Reject
 from eqforge.schemas.text_pairs import TextPair
 from eqforge.schemas.text_tables import HardPositiveSample
+from eqforge.schemas.visual_genome import Box
 from eqforge.transforms import progress
 from eqforge.transforms.caption_edits import CaptionEdit, EditedCaption, EditRules, edit_captions
 from eqforge.transforms.image_texts import FoilRecord, Text, TextsBatch
@@ -92,7 +93,7 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
         for found in made.outcomes:
             if isinstance(found, HardPositiveSample):
                 if is_wanted(found.sample_id, rules.only):
-                    samples.append(replace(found, image_id=admitted.image_id(record)))
+                    samples.append(_with_image(found, admitted.image_id(record), rules.images))
             elif is_wanted(record.text_id, rules.only):
                 rejects.append(reject(record, record.text_id, HARD_POSITIVES, found))
     return TextWork(
@@ -104,6 +105,15 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
             Tally(stage=HARD_POSITIVES, candidates=candidates, kept=len(samples)),
         ),
     )
+
+
+def _with_image(
+    sample: HardPositiveSample, image_id: str | None, images: ImageFolder | None
+) -> HardPositiveSample:
+    """Returns the sample with its image, and with the file's digest where a part is cut out."""
+    cut = None if sample.box is None else images
+    digest = None if cut is None else cut.sha256(sample.image)
+    return replace(sample, image_id=image_id, source_sha256=digest)
 
 
 def _make(records: tuple[Text, ...], rules: HardPositiveRules) -> Iterator[_Made]:
@@ -118,17 +128,18 @@ def _make(records: tuple[Text, ...], rules: HardPositiveRules) -> Iterator[_Made
             rest.append(record)
     free = [record for record in rest if isinstance(record, CaptionRecord)]
     edited = {each.record.caption_id: each for each in edit_captions(free, rules.edits)}
-    for group in _by_image(rest).values():
+    for group in _by_picture(rest):
         outcomes = {record.text_id: _outcome(record, edited, rules) for record in group}
         reconciled = _reconciled(outcomes, [text for one in group for text in _true_texts(one)])
         yield from (_one(record, reconciled[record.text_id]) for record in group)
 
 
-def _by_image(records: Iterable[Text]) -> dict[str, list[Text]]:
-    groups: dict[str, list[Text]] = {}
+def _by_picture(records: Iterable[Text]) -> Iterable[list[Text]]:
+    """Returns the records of each picture: of an image, or of the same part of it."""
+    groups: dict[tuple[str, Box | None], list[Text]] = {}
     for record in records:
-        groups.setdefault(record.image, []).append(record)
-    return groups
+        groups.setdefault((record.image, record.box), []).append(record)
+    return groups.values()
 
 
 def _outcome(
@@ -275,6 +286,7 @@ def _swapped(pair: TextPair, rules: HardPositiveRules) -> Outcome:
         repairs=(),
         generator=f"{GENERATOR} swap",
         source_order=(pair.number,),
+        box=pair.box,
     )
 
 
