@@ -8,7 +8,7 @@ Example:
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from eqforge.transforms import hard_positives
 from eqforge.transforms.caption_edits import EditRules
 from eqforge.transforms.hard_positives import HardPositiveRules, MakeHardPositives
 from eqforge.transforms.image_texts import FoilRecord, ImageTexts, Text, TextsBatch
+from eqforge.transforms.images import ImageFolder
 from eqforge.transforms.perturb import tagger_of
 from eqforge.transforms.plan import PlanFiles, read_plan
 from eqforge.transforms.tables import files_for
@@ -70,7 +71,9 @@ class Config(DatasetConfig):
     """Use the lexicon's weak synonyms, such as metallic for silver, in corrected mode."""
 
     images: Path | None = None
-    """Folder of the images: they are embedded, and a record whose image is missing is a reject."""
+    """Folder of the images: they are embedded, and a record whose image is missing is a reject. Of
+    an image for which a file of pairs has a box (ARO's bbox_x, bbox_y, bbox_w, bbox_h) that part is
+    cut out, as PNG."""
 
     spacy_model: str | None = None
     """A spaCy pipeline for swaps; without it a tagger that needs no data."""
@@ -128,9 +131,14 @@ def rules(config: Config) -> HardPositiveRules:
             lexicon=load_lexicon(config.lexicon),
             spacy_model=config.spacy_model,
         ),
-        images=image_folder(config.images, config.run),
+        images=_images(config),
         only=config.run.only,
     )
+
+
+def _images(config: Config) -> ImageFolder | None:
+    folder = image_folder(config.images, config.run)
+    return None if folder is None else replace(folder, clip_boxes=config.mode != "paper")
 
 
 def inputs(config: Config) -> Iterable[Path]:

@@ -63,6 +63,11 @@ class CaptionRecord:
         """The caption, as every kind of text has it."""
         return (self.caption,)
 
+    @property
+    def box(self) -> None:
+        """The whole image is captioned."""
+        return None
+
 
 def read_captions(path: str | Path, source: Source | None = None) -> Iterator[CaptionRecord]:
     """Yields the captions of a file in its order.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from eqforge.schemas.scores import Score
-from eqforge.schemas.tables import SCORES, required
+from eqforge.schemas.tables import BOX, SCORES, required
 from eqforge.schemas.visual_genome import Box
 
 
@@ -97,7 +97,6 @@ class CaptionRow:
 
 
 _TEXT = pa.string()
-BOX = pa.struct([required(name, pa.int32()) for name in ("x0", "y0", "x1", "y1")])
 
 GALLERY = pa.schema(
     [

@@ -189,6 +189,7 @@ ORIGIN = pa.struct(
         required("parameters", _TEXT),
     ]
 )
+BOX = pa.struct([required(name, pa.int32()) for name in ("x0", "y0", "x1", "y1")])
 IMAGE = pa.struct([pa.field("bytes", pa.binary()), pa.field("path", _TEXT)])
 
 PAIR_SAMPLES = pa.schema(

@@ -4,11 +4,13 @@ The format is told by the fields of the records:
 
   VL-CheckList   [[image, {"POS": [...], "NEG": [...]}], ...]
   ARO            [{"image_path", "true_caption", "false_caption", ...}, ...]; the published
-                 hard-positive REPLACE and SWAP sets have the same fields
+                 hard-positive REPLACE and SWAP sets have the same fields; "bbox_x", "bbox_y",
+                 "bbox_w", "bbox_h" are the part of the image that the captions describe
   SugarCrepe     {"0": {"filename", "caption", "negative_caption"}, ...}, or an array of such
                  objects; SugarCrepe++ adds "caption2", a second true caption
   Winoground     {"id", "image_0", "image_1", "caption_0", "caption_1"}
-  eqforge        {"id", "image", "caption", "hard_negative"}, optionally "hard_positive", "kind"
+  eqforge        {"id", "image", "caption", "hard_negative"}, optionally "hard_positive", "kind",
+                 and ARO's "bbox_x", "bbox_y", "bbox_w", "bbox_h"
 
 The last four are read as a JSON array or as JSON lines. A folder is an eqforge dataset: Parquet
 files with the same fields, or with caption_0, caption_1, image_0_id and image_1_id.
@@ -23,8 +25,11 @@ from eqforge.schemas.checked import Node, load_json, name_of, parse_json, shown
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import Namer, short_digest
 from eqforge.schemas.typed_json import read_lines
+from eqforge.schemas.visual_genome import Box
 
 Design = Literal["one_image", "two_by_two"]
+_BOX = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
+_FARTHEST_PX = 2**31 - 1  # what a column of a box can hold
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +46,7 @@ class TextPair:
       kind: what the file says of the edit, such as `wearing`, where it says it.
       design: "one_image" where a judge sees the image and both captions; "two_by_two" where the
         negative is the caption of a second image, so that two such pairs make one sample.
+      box: the part of the image that is meant, which may reach beyond it; None where the whole is.
       number: the pair's place in its file, from 0; pairs of the same content are equal without it.
     """
 
@@ -51,6 +57,7 @@ class TextPair:
     hard_positive: str | None = None
     kind: str | None = None
     design: Design = "one_image"
+    box: Box | None = None
     number: int = field(default=0, compare=False)
 
     @property
@@ -205,7 +212,18 @@ def _aro(record_id: str, record: Node) -> Iterator[TextPair]:
         positive=record["true_caption"].text(),
         negative=record["false_caption"].text(),
         kind=None if relation is None else relation.text(),
+        box=_box(record),
     )
+
+
+def _box(record: Node) -> Box | None:
+    """Returns the box of a record, its corners rounded as Pillow's `Image.crop` does."""
+    if all(record.get(name) is None for name in _BOX):
+        return None
+    x, y, width, height = (record[name].number() for name in _BOX)
+    if max(map(abs, (x, y, x + width, y + height))) > _FARTHEST_PX:
+        record.fail(f"a box within {_FARTHEST_PX} pixels of the image's corner")
+    return Box(x0=round(x), y0=round(y), x1=round(x + width), y1=round(y + height))
 
 
 def _sugar_crepe(record_id: str, record: Node) -> Iterator[TextPair]:
@@ -242,6 +260,7 @@ def _own(record_id: str, record: Node) -> Iterator[TextPair]:
         negative=record["hard_negative"].text(),
         hard_positive=_optional(record, "hard_positive"),
         kind=_optional(record, "kind"),
+        box=_box(record),
     )
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from eqforge.schemas.spans import Span
-from eqforge.schemas.tables import SPANS, list_of, required
+from eqforge.schemas.tables import BOX, SPANS, list_of, required
+from eqforge.schemas.visual_genome import Box
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,6 +94,9 @@ class HardPositiveSample:
       foil_spans, hard_negative_spans: the hard negative's edit before and after.
       repairs: what was mended in the source's captions.
       generator: name and version of what made the texts.
+      box: the part of the source's image that the row is about, as the source has it, in pixels:
+        what `image_id` names is cut out of it; None where that is the whole image.
+      source_sha256: SHA-256 of the file that was cut; None where nothing was.
       source_order: the row's place in its source: rows sorted by it come in the order of the
         published files. Of VL-CheckList the numbers of the file, of the published rule's pass over
         it and of the record; of text pairs the number of the record; empty for captions.
@@ -117,6 +121,8 @@ class HardPositiveSample:
     repairs: tuple[str, ...]
     generator: str
     source_order: tuple[int, ...]
+    box: Box | None = None
+    source_sha256: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -191,6 +197,8 @@ HARD_POSITIVES = pa.schema(
         required("repairs", list_of(_TEXT)),
         required("generator", _TEXT),
         required("source_order", list_of(pa.int64())),
+        pa.field("box", BOX),
+        pa.field("source_sha256", _TEXT),
     ]
 )
 TRAINING_CAPTIONS = pa.schema(

@@ -43,6 +43,26 @@ class Box:
         """Its height in pixels."""
         return self.y1 - self.y0
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds no pixel."""
+        return self.width <= 0 or self.height <= 0
+
+    def clip(self, size: tuple[int, int] | None) -> "Box":
+        """Returns the part that lies in an image; is empty where none does.
+
+        Args:
+          size: the image's width and height; None where they are not known, and only what lies left
+            of the image or above it is cut off.
+        """
+        width, height = (self.x1, self.y1) if size is None else size
+        return Box(
+            x0=max(0, self.x0),
+            y0=max(0, self.y0),
+            x1=min(width, self.x1),
+            y1=min(height, self.y1),
+        )
+
     def union(self, other: "Box") -> "Box":
         """Returns the smallest box that holds both."""
         return Box(

@@ -8,6 +8,7 @@ import pytest
 from eqforge import export
 from eqforge.pipelines import eq_video, hard_positives
 from eqforge.schemas.text_pairs import read_text_pairs, with_hard_positives
+from eqforge.schemas.visual_genome import Box
 
 # (file of VL-CheckList, image, caption, negative), in an order in which neither ids nor captions
 # sort; what the published rule makes of each is derived in test_hard_positives_published.py.
@@ -156,6 +157,7 @@ def test_text_pairs_come_in_their_own_order_and_are_read_back(tmp_path: Path) ->
             "image": f"{name}.jpg",
             "caption": f"the {name} and the dog",
             "hard_negative": f"the {name} and no dog",
+            **({"bbox_x": 3, "bbox_y": -4, "bbox_w": 10, "bbox_h": 9} if name == "apple" else {}),
         }
         for name in ("zebra", "apple", "horse", *(f"thing {number}" for number in range(12)))
     ]
@@ -171,6 +173,9 @@ def test_text_pairs_come_in_their_own_order_and_are_read_back(tmp_path: Path) ->
         (pair.image, pair.positive, pair.negative, pair.hard_positive)
         for pair in with_hard_positives(original, swapped)
     ]
+    swapped = read_text_pairs(tmp_path / "files" / "swapped_data" / "text_pairs.json")
+    apple = Box(x0=3, y0=-4, x1=13, y1=5)
+    assert [pair.box for pair in swapped] == [None, apple, *[None] * 13]
     assert found == [
         (p["image"], p["caption"], p["hard_negative"], f"the dog and {p['caption'][:-12]}")
         for p in pairs

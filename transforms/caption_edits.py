@@ -2,7 +2,7 @@
 
 import random
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -16,6 +16,7 @@ from eqforge.generators.text.hard_negatives.records import (
     NegativeKind,
 )
 from eqforge.generators.text.hard_positives.free import NO_SYNONYM, Rewording, reword_caption
+from eqforge.generators.text.hard_positives.reconcile import what_is_said
 from eqforge.generators.text.lexicon import Lexicon
 from eqforge.generators.text.llm.prompts import PROMPTS, PromptName
 from eqforge.generators.text.llm.rewrite import (
@@ -32,9 +33,10 @@ from eqforge.transforms.ledger import Ledger
 from eqforge.transforms.perturb import analyse_captions
 from eqforge.transforms.text_work import guarded
 
-VERSION = 1
+VERSION = 2
 GENERATOR = f"eqforge.caption_edits {VERSION}"
 NO_NEGATIVE = "no_hard_negative"
+TRUE_OF_IMAGE = "true_of_image"
 _WRITER_LOCK = threading.Lock()
 
 
@@ -91,8 +93,9 @@ class EditedCaption:
 def edit_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list[EditedCaption]:
     """Edits captions; each is analysed once.
 
-    What another caption of the same image names is never put into a hard negative, so all captions
-    of an image have to come together.
+    What another caption of the same image names is never put into a hard negative, and no hard
+    negative says what a caption or a hard positive of the image says, so all captions of an image
+    have to come together.
     """
     records = list(captions)
     analyses = analyse_captions([record.caption for record in records], rules.spacy_model)
@@ -101,11 +104,17 @@ def edit_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list[E
         by_image.setdefault(record.image, []).append(record.caption)
     known = {image: guarded(partial(known_words, texts)) for image, texts in by_image.items()}
     positives = _positives(records, analyses, rules)
+    true: dict[str, set[str]] = {}
+    for record, positive in zip(records, positives, strict=True):
+        made = [positive.edited.text] if isinstance(positive, CaptionEdit) else []
+        true.setdefault(record.image, set()).update(map(what_is_said, [record.caption, *made]))
     return [
         EditedCaption(
             record=record,
             positive=positive,
-            negative=_guarded_negative(analysis, record.caption_id, known[record.image], rules),
+            negative=_guarded_negative(
+                analysis, record.caption_id, known[record.image], true[record.image], rules
+            ),
         )
         for record, analysis, positive in zip(records, analyses, positives, strict=True)
     ]
@@ -238,24 +247,30 @@ def _guarded_negative(
     analysis: Analysis | Rejection,
     caption_id: str,
     known: frozenset[str] | Rejection,
+    true: Set[str],
     rules: EditRules,
 ) -> CaptionEdit | Rejection:
     if isinstance(analysis, Rejection):
         return analysis
     if isinstance(known, Rejection):
         return known
-    return guarded(partial(_negative, analysis, caption_id, known, rules))
+    return guarded(partial(_negative, analysis, caption_id, known, true, rules))
 
 
 def _negative(
-    analysis: Analysis, caption_id: str, known: frozenset[str], rules: EditRules
+    analysis: Analysis,
+    caption_id: str,
+    known: frozenset[str],
+    true: Set[str],
+    rules: EditRules,
 ) -> CaptionEdit | Rejection:
     """Returns a hard negative of the first kind that has one, in an order drawn by the seed."""
     rng = random.Random(derive_seed(rules.seed, caption_id, "hard_negative", VERSION))
     reasons: list[str] = []
     for kind in rng.sample(rules.kinds, len(rules.kinds)):
         made = make_hard_negative(analysis, kind, rng, known)
-        if isinstance(made, HardNegative):
+        if isinstance(made, HardNegative) and what_is_said(made.edited.text) not in true:
             return CaptionEdit(kind=made.kind, edited=made.edited)
-        reasons.append(f"{kind}: {made.reason}")
+        reason = TRUE_OF_IMAGE if isinstance(made, HardNegative) else made.reason
+        reasons.append(f"{kind}: {reason}")
     return Rejection(reason=NO_NEGATIVE, detail=", ".join(sorted(reasons)))

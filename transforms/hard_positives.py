@@ -1,6 +1,6 @@
 """Makes hard positives image by image: of VL-CheckList's records, and of any text pairs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
@@ -26,6 +26,7 @@ from eqforge.schemas.spans import Span
 from eqforge.schemas.tables import Reject
 from eqforge.schemas.text_pairs import TextPair
 from eqforge.schemas.text_tables import HardPositiveSample
+from eqforge.schemas.visual_genome import Box
 from eqforge.transforms import progress
 from eqforge.transforms.caption_edits import CaptionEdit, EditedCaption, EditRules, edit_captions
 from eqforge.transforms.image_texts import FoilRecord, Text, TextsBatch
@@ -92,7 +93,7 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
         for found in made.outcomes:
             if isinstance(found, HardPositiveSample):
                 if is_wanted(found.sample_id, rules.only):
-                    samples.append(replace(found, image_id=admitted.image_id(record)))
+                    samples.append(_with_image(found, admitted.image_id(record), rules.images))
             elif is_wanted(record.text_id, rules.only):
                 rejects.append(reject(record, record.text_id, HARD_POSITIVES, found))
     return TextWork(
@@ -106,33 +107,74 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
     )
 
 
+def _with_image(
+    sample: HardPositiveSample, image_id: str | None, images: ImageFolder | None
+) -> HardPositiveSample:
+    """Returns the sample with its image, and with the file's digest where a part is cut out."""
+    cut = None if sample.box is None else images
+    digest = None if cut is None else cut.sha256(sample.image)
+    return replace(sample, image_id=image_id, source_sha256=digest)
+
+
 def _make(records: tuple[Text, ...], rules: HardPositiveRules) -> Iterator[_Made]:
-    foils = [record for record in records if isinstance(record, FoilRecord)]
-    if rules.published:
-        yield from (_published(foil, rules.lexicon) for foil in foils)
-    else:
-        for group in _by_image(foils).values():
-            found = _corrected(group, rules)
-            yield from (_one(foil, found.get(foil.text_id)) for foil in group)
-    for pair in records:
-        if isinstance(pair, TextPair):
-            yield _one(pair, guarded(partial(_swapped, pair, rules)))
-    free = [record for record in records if isinstance(record, CaptionRecord)]
-    for edited in edit_captions(free, rules.edits):
-        yield _one(edited.record, _free(edited))
+    """Makes the published rows record by record, and all others image by image."""
+    rest: list[Text] = []
+    for record in records:
+        if rules.published and isinstance(record, FoilRecord):
+            yield _published(record, rules.lexicon)
+        elif rules.published and isinstance(record, TextPair):
+            yield _one(record, guarded(partial(_swapped, record, rules)))
+        else:
+            rest.append(record)
+    free = [record for record in rest if isinstance(record, CaptionRecord)]
+    edited = {each.record.caption_id: each for each in edit_captions(free, rules.edits)}
+    for group in _by_picture(rest):
+        outcomes = {record.text_id: _outcome(record, edited, rules) for record in group}
+        reconciled = _reconciled(outcomes, [text for one in group for text in _true_texts(one)])
+        yield from (_one(record, reconciled[record.text_id]) for record in group)
 
 
-def _by_image(foils: list[FoilRecord]) -> dict[str, list[FoilRecord]]:
-    groups: dict[str, list[FoilRecord]] = {}
-    for foil in foils:
-        groups.setdefault(foil.image, []).append(foil)
-    return groups
+def _by_picture(records: Iterable[Text]) -> Iterable[list[Text]]:
+    """Returns the records of each picture: of an image, or of the same part of it."""
+    groups: dict[tuple[str, Box | None], list[Text]] = {}
+    for record in records:
+        groups.setdefault((record.image, record.box), []).append(record)
+    return groups.values()
 
 
-def _one(record: Text, outcome: Outcome | None) -> _Made:
-    """Returns the books of a record that gives one sample; None, nothing, would not balance."""
-    outcomes = () if outcome is None else (outcome,)
-    return _Made(record=record, candidates=(record.text_id,), outcomes=outcomes)
+def _outcome(
+    record: Text, edited: Mapping[str, EditedCaption], rules: HardPositiveRules
+) -> Outcome:
+    if isinstance(record, FoilRecord):
+        return guarded(partial(_corrected, record, rules))
+    if isinstance(record, TextPair):
+        return guarded(partial(_swapped, record, rules))
+    return _free(edited[record.caption_id])
+
+
+def _true_texts(record: Text) -> tuple[str, ...]:
+    """Returns what a source says to be true of an image."""
+    if isinstance(record, FoilRecord):
+        return record.record.positives
+    if isinstance(record, CaptionRecord):
+        return (record.caption,)
+    return tuple(text for text in (record.positive, record.hard_positive) if text is not None)
+
+
+def _reconciled(outcomes: dict[str, Outcome], true: list[str]) -> dict[str, Outcome]:
+    """Returns the outcomes of one image by id, where each contradiction is a rejection."""
+    samples = {
+        name: found for name, found in outcomes.items() if isinstance(found, HardPositiveSample)
+    }
+    refusals = guarded(lambda: reconcile_image(samples, true))
+    if isinstance(refusals, Rejection):
+        return outcomes | dict.fromkeys(samples, refusals)
+    return outcomes | {name: _rejection(refusal) for name, refusal in refusals.items()}
+
+
+def _one(record: Text, outcome: Outcome) -> _Made:
+    """Returns the books of a record that gives one sample."""
+    return _Made(record=record, candidates=(record.text_id,), outcomes=(outcome,))
 
 
 def _published(foil: FoilRecord, lexicon: Lexicon) -> _Made:
@@ -181,35 +223,13 @@ def _inflected(lexicon: Lexicon) -> Lexicon:
     return with_inflections(lexicon)
 
 
-def _corrected(foils: list[FoilRecord], rules: HardPositiveRules) -> dict[str, Outcome]:
-    """Returns the outcome of each record of one image, by its id."""
+def _corrected(foil: FoilRecord, rules: HardPositiveRules) -> Outcome:
     lexicon = _inflected(rules.lexicon)
-    outcomes: dict[str, Outcome] = {}
-    candidates: list[HardPositive] = []
-    for foil in foils:
-        make = partial(reword_foil, foil.record, foil.kind, foil.group, lexicon)
-        found = guarded(partial(make, allow_weak=rules.allow_weak))
-        if isinstance(found, HardPositive):
-            candidates.append(found)
-        else:
-            outcomes[foil.text_id] = _rejection(found)
-    by_id = {foil.text_id: foil for foil in foils}
-    true = [foil.record.positives[0] for foil in foils]
-    reconciled = guarded(lambda: list(reconcile_image(candidates, true)))
-    if isinstance(reconciled, Rejection):
-        return outcomes | {candidate.record_id: reconciled for candidate in candidates}
-    for result in reconciled:
-        outcomes[result.record_id] = (
-            _corrected_sample(result, by_id[result.record_id])
-            if isinstance(result, HardPositive)
-            else _rejection(result)
-        )
-    return outcomes
+    made = reword_foil(foil.record, foil.kind, foil.group, lexicon, allow_weak=rules.allow_weak)
+    return _corrected_sample(made, foil) if isinstance(made, HardPositive) else _rejection(made)
 
 
-def _rejection(refusal: Refusal | Rejection) -> Rejection:
-    if isinstance(refusal, Rejection):
-        return refusal
+def _rejection(refusal: Refusal) -> Rejection:
     return Rejection(reason=refusal.reason, detail=refusal.detail)
 
 
@@ -266,6 +286,7 @@ def _swapped(pair: TextPair, rules: HardPositiveRules) -> Outcome:
         repairs=(),
         generator=f"{GENERATOR} swap",
         source_order=(pair.number,),
+        box=pair.box,
     )
 
 

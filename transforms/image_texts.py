@@ -32,6 +32,11 @@ class FoilRecord:
         """The captions, true and false."""
         return (*self.record.positives, *self.record.negatives)
 
+    @property
+    def box(self) -> None:
+        """The whole image is shown, as by the authors of REPLACE."""
+        return None
+
 
 Text = FoilRecord | TextPair | CaptionRecord
 

@@ -1,18 +1,27 @@
-"""A user's folder of images: each is checked, and taken into the media store as it is."""
+"""A user's folder of images: each is checked, and taken into the media store as it is, or cut."""
 
 import errno
 from dataclasses import dataclass
 from functools import lru_cache
 
-from eqforge.schemas.frames import MissedVideo
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from eqforge.schemas.frames import FrameSettings, MissedVideo
+from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.pictures import MAX_PIXELS, BadImage, TooManyPixels, read_untrusted
 from eqforge.schemas.scores import Rejection
 from eqforge.schemas.tables import ImageRow
+from eqforge.schemas.visual_genome import Box
+from eqforge.transforms.frames.encode import encode_image
 from eqforge.transforms.frames.locate import resolve_video
 from eqforge.transforms.media import MediaStore
 from eqforge.transforms.minimality import view
 
 REMEMBERED = 4_096
+# A part is cut out of decoded pixels, and keeps every one of them.
+CROPS = FrameSettings(image_format="png")
 # Errors of one file; any other, such as too many open files, is of the machine and ends the run.
 UNREADABLE = frozenset({errno.EACCES, errno.EPERM, errno.EIO, errno.ENOENT, errno.ESTALE})
 
@@ -24,44 +33,77 @@ class ImageFolder:
     Attributes:
       root: the folder; nothing outside it is read, unless links are followed.
       media_root: the media store.
-      max_pixels: images of more pixels are refused undecoded.
+      max_pixels: images, and parts of them, of more pixels are refused.
       follow_links: whether symbolic links may lead out of the folder.
+      clip_boxes: whether a part ends where its image does; else what lies beyond is black, as
+        Pillow cuts and so the authors of ARO.
     """
 
     root: str
     media_root: str
     max_pixels: int = MAX_PIXELS
     follow_links: bool = False
+    clip_boxes: bool = True
 
-    def find(self, name: str) -> ImageRow | Rejection:
-        """Returns the row of an image, or why it cannot be used; read once for many captions."""
-        return _find(self, name)
+    def find(self, name: str, box: Box | None = None) -> ImageRow | Rejection:
+        """Returns the row of an image, or why it cannot be used; read once for many captions.
+
+        Args:
+          name: the image as its source names it.
+          box: the part that is wanted, in pixels of the upright image; None takes the whole file.
+        """
+        return _find(self, name, box)
+
+    def sha256(self, name: str) -> str | None:
+        """Returns the SHA-256 of an image's file; None where it cannot be read."""
+        return _sha256(self, name)
+
+
+def bad_box(box: Box) -> Rejection:
+    """Returns the rejection of a box that is empty or lies outside its image."""
+    return Rejection(reason="bad_box", detail=f"{box.x0},{box.y0},{box.x1},{box.y1}")
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _find(folder: ImageFolder, name: str) -> ImageRow | Rejection:
+def _find(folder: ImageFolder, name: str, box: Box | None) -> ImageRow | Rejection:
+    data = _read(folder, name)
+    return data if isinstance(data, Rejection) else _store(folder, data, box)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _sha256(folder: ImageFolder, name: str) -> str | None:
+    data = _read(folder, name)
+    return None if isinstance(data, Rejection) else sha256_hex(data)
+
+
+def _read(folder: ImageFolder, name: str) -> bytes | Rejection:
     path = resolve_video(folder.root, name, folder.follow_links)
     if isinstance(path, MissedVideo):
         reason = {"video_missing": "image_missing"}.get(path.reason, path.reason)
         return Rejection(reason=reason, detail=path.detail)
     try:
         with open(path, "rb") as stream:
-            data = stream.read()
+            return stream.read()
     except OSError as error:
         if error.errno not in UNREADABLE:
             raise
         return Rejection(reason="undecodable_image", detail=f"cannot be read: {error.strerror}")
-    return _store(folder, data)
 
 
-def _store(folder: ImageFolder, data: bytes) -> ImageRow | Rejection:
-    """Checks an encoded image and stores its bytes unchanged."""
+def _store(folder: ImageFolder, data: bytes, box: Box | None) -> ImageRow | Rejection:
+    """Checks an encoded image and stores its bytes unchanged, or the pixels of a part of it."""
     try:
         suffix, pixels = read_untrusted(data, folder.max_pixels)
     except TooManyPixels as error:
         return Rejection(reason="too_many_pixels", value=error.pixels, threshold=folder.max_pixels)
     except BadImage as error:
         return Rejection(reason="undecodable_image", detail=str(error))
+    if box is not None:
+        part = _cut(folder, pixels, box)
+        if isinstance(part, Rejection):
+            return part
+        encoded = encode_image(part, CROPS)
+        data, suffix, pixels = encoded.data, encoded.suffix, part
     return ImageRow(
         image_id=MediaStore(folder.media_root).put(data, suffix),
         suffix=suffix,
@@ -71,3 +113,16 @@ def _store(folder: ImageFolder, data: bytes) -> ImageRow | Rejection:
         phash=view(pixels).phash,
         scores=(),
     )
+
+
+def _cut(folder: ImageFolder, pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8] | Rejection:
+    """Returns the pixels of a box, or why there are none."""
+    inside = box.clip((pixels.shape[1], pixels.shape[0]))
+    if inside.is_empty:
+        return bad_box(box)
+    wanted = inside if folder.clip_boxes else box
+    area = wanted.width * wanted.height
+    if area > folder.max_pixels:
+        return Rejection(reason="too_many_pixels", value=area, threshold=folder.max_pixels)
+    corners = (wanted.x0, wanted.y0, wanted.x1, wanted.y1)
+    return np.asarray(Image.fromarray(pixels).crop(corners))

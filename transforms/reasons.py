@@ -52,6 +52,7 @@ STAGE_REASONS: Final[Mapping[str, Mapping[str, str]]] = {
         "image_missing": "No file of that name lies in the images folder.",
         **{name: IMAGE_REASONS[name] for name in ("undecodable_image", "too_many_pixels")},
         "outside_root": "The name leads out of the images folder, or round in a circle of links.",
+        "bad_box": CROP_REASONS["bad_box"],
         **_LINTS,
     },
     "perturbations": {},

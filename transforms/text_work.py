@@ -10,8 +10,9 @@ from eqforge.schemas.caption_sources import CaptionRecord
 from eqforge.schemas.clips import Tally
 from eqforge.schemas.scores import Rejection
 from eqforge.schemas.tables import ImageRow, Reject
+from eqforge.schemas.visual_genome import Box
 from eqforge.transforms.clip_work import error_rejection
-from eqforge.transforms.images import ImageFolder
+from eqforge.transforms.images import ImageFolder, bad_box
 
 CAPTIONS = "captions"
 Made = TypeVar("Made")
@@ -33,7 +34,16 @@ class SourceText(Protocol):
         """Every text of it."""
 
 
+class ShownText(SourceText, Protocol):
+    """A text of an image, or of a part of it."""
+
+    @property
+    def box(self) -> Box | None:
+        """The part of the image that is meant; None where the whole is."""
+
+
 Text = TypeVar("Text", bound=SourceText)
+Shown = TypeVar("Shown", bound=ShownText)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,7 +110,7 @@ def reject(record: SourceText, candidate_id: str, stage: str, rejection: Rejecti
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Admitted(Generic[Text]):
+class Admitted(Generic[Shown]):
     """The texts of a batch that can be worked on, and the books of those that are asked for.
 
     Attributes:
@@ -110,12 +120,12 @@ class Admitted(Generic[Text]):
       tally: the books of the stage.
     """
 
-    records: tuple[Text, ...]
+    records: tuple[Shown, ...]
     images: dict[str, ImageRow]
     rejects: tuple[Reject, ...]
     tally: Tally
 
-    def image_id(self, record: Text) -> str | None:
+    def image_id(self, record: Shown) -> str | None:
         """Returns the id of a text's image; None where no folder of images was named."""
         image = self.images.get(record.text_id)
         return None if image is None else image.image_id
@@ -128,11 +138,11 @@ class Admitted(Generic[Text]):
 
 
 def admit_texts(
-    records: Iterable[Text],
+    records: Iterable[Shown],
     settings: CaptionSettings,
     images: ImageFolder | None,
     only: tuple[str, ...] = (),
-) -> Admitted[Text]:
+) -> Admitted[Shown]:
     """Checks texts, and finds their images where a folder is named.
 
     Args:
@@ -141,7 +151,7 @@ def admit_texts(
       images: the folder of images.
       only: ids of the samples asked for; empty asks for all.
     """
-    admitted: list[Text] = []
+    admitted: list[Shown] = []
     found: dict[str, ImageRow] = {}
     rejects: list[Reject] = []
     candidates = 0
@@ -164,14 +174,16 @@ def admit_texts(
 
 
 def _check(
-    record: SourceText, settings: CaptionSettings, images: ImageFolder | None
+    record: ShownText, settings: CaptionSettings, images: ImageFolder | None
 ) -> ImageRow | Rejection | None:
     """Returns why a text cannot be worked on, or its image where a folder is named."""
     for text in record.texts:
         rejection = lint_caption(text.strip(), settings)
         if rejection is not None:
             return rejection
-    return None if images is None else guarded(lambda: images.find(record.image))
+    if record.box is not None and record.box.is_empty:
+        return bad_box(record.box)
+    return None if images is None else guarded(lambda: images.find(record.image, record.box))
 
 
 def field_of(name: str) -> Callable[[Any], Iterator[Any]]:

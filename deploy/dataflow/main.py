@@ -6,10 +6,9 @@ import sys
 import tempfile
 
 from eqforge.cli import DATASETS, main
-from eqforge.pipelines.command import reported_errors
 from eqforge.pipelines.templates import command_line, dataset_of, options_of
 from eqforge.schemas import storage
-from eqforge.schemas.errors import InputError
+from eqforge.schemas.errors import InputError, reported_errors
 
 OPENED_BY_WORKERS = ("videos", "images")
 

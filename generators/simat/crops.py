@@ -51,14 +51,14 @@ def crop_box(
       settings: the shape and the minimum.
     """
     for box in (region.subject_box, region.object_box):
-        if not _holds_pixels(_clip(box, size)):
+        if box.clip(size).is_empty:
             return Rejection(reason="bad_box", detail=_text(box))
-    both = _clip(region.subject_box.union(region.object_box), size)
+    both = region.subject_box.union(region.object_box).clip(size)
     if settings.crop == "square":
         found = _square(both, size)
     else:
-        found = both if region.box is None else _clip(region.box, size)
-    if not _holds_pixels(found):
+        found = both if region.box is None else region.box.clip(size)
+    if found.is_empty:
         return Rejection(reason="bad_box", detail=_text(found))
     longer = max(found.width, found.height)
     if longer < settings.min_crop_px:
@@ -80,20 +80,6 @@ def _stretch(start: int, stop: int, length: int, end: int | None) -> tuple[int, 
         first = max(0, min(first, end - length))
         return first, min(end, first + length)
     return max(0, first), max(0, first) + length
-
-
-def _clip(box: Box, size: tuple[int, int] | None) -> Box:
-    width, height = (None, None) if size is None else size
-    return Box(
-        x0=max(0, box.x0),
-        y0=max(0, box.y0),
-        x1=box.x1 if width is None else min(width, box.x1),
-        y1=box.y1 if height is None else min(height, box.y1),
-    )
-
-
-def _holds_pixels(box: Box) -> bool:
-    return box.width > 0 and box.height > 0
 
 
 def _text(box: Box) -> str:

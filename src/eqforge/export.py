@@ -15,7 +15,8 @@ import tyro
 from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset, open_dataset
 from eqforge.schemas.errors import InputError, reported_errors
-from eqforge.transforms.sorted_runs import RunSorter, merge_runs
+from eqforge.schemas.visual_genome import Box
+from eqforge.transforms.sorted_runs import Run, RunSorter, merge_runs
 
 Format = Literal["vl-checklist"]
 
@@ -39,8 +40,9 @@ class Arguments:
     """vl-checklist: the JSON of the published hard positives (Kamath et al.), of a hard-positives
     dataset. data/ has captions and negatives, swapped_data/ hard positives and the same negatives,
     both in the source's order: vl_checklist_attributes.json and vl_checklist_relations.json of
-    VL-CheckList, text_pairs.json of --pairs, captions.json of --captions. A dataset of VL-CheckList
-    built with --mode paper gives the four published files byte by byte."""
+    VL-CheckList, text_pairs.json of --pairs (with boxes, where it has them), captions.json of
+    --captions. A dataset of VL-CheckList built with --mode paper gives the four published files
+    byte by byte."""
 
     output: str
     """Folder or URL to write the files into."""
@@ -54,8 +56,8 @@ class HardPositiveRow:
     """What a row of a hard-positives dataset gives to the files.
 
     Attributes:
-      sample_id, image, caption, hard_positive, hard_negative, hard_negative_kind, source_order: as
-        in `HardPositiveSample`.
+      sample_id, image, caption, hard_positive, hard_negative, hard_negative_kind, source_order,
+        box: as in `HardPositiveSample`.
     """
 
     sample_id: str
@@ -65,6 +67,7 @@ class HardPositiveRow:
     hard_negative: str
     hard_negative_kind: str
     source_order: tuple[int, ...]
+    box: Box | None
 
     @property
     def name(self) -> str:
@@ -81,12 +84,16 @@ class HardPositiveRow:
     def entry(self, true_caption: str) -> dict[str, Any]:
         """Returns the record of a file, with one of the two true captions."""
         is_published = self.hard_negative_kind in PUBLISHED_NAMES
-        return {
+        entry: dict[str, Any] = {
             "image_id": PurePosixPath(self.image).stem,
             "true_caption": true_caption,
             "false_caption": self.hard_negative,
             "image_path": f"data/{self.image}" if is_published else self.image,
         }
+        if (box := self.box) is not None:
+            corner = {"bbox_x": box.x0, "bbox_y": box.y0}
+            entry |= {**corner, "bbox_w": box.width, "bbox_h": box.height}
+        return entry
 
 
 def export_vl_checklist(dataset: Dataset, output: str, overwrite: bool) -> dict[str, int]:
@@ -145,7 +152,7 @@ def in_source_order(dataset: Dataset) -> Iterator[HardPositiveRow]:
     columns = HardPositiveRow.__dataclass_fields__
     with tempfile.TemporaryDirectory(prefix="eqforge-") as folder:
         sorter = RunSorter(lambda row: row.sort_key, 1, f"{folder}/")
-        runs = []
+        runs: list[tuple[int, Run]] = []
         for row in dataset.rows("samples", list(columns)):
             if missing := sorted(columns.keys() - row.keys()):
                 raise InputError(

@@ -166,18 +166,50 @@ def test_an_image_keeps_no_duplicate_and_no_contradiction() -> None:
     expected |= {twice[1].record_id: "duplicate", candidates[3].record_id: false}
     expected |= {candidates[2].record_id: "negative_true_elsewhere"}
     for order in itertools.permutations(candidates, len(candidates)):
-        results = list(reconcile_image(order))
-        assert {result.record_id: getattr(result, "reason", "") for result in results} == expected
-        assert [result.record_id for result in results] == sorted(expected)
+        refusals = reconcile_image({candidate.record_id: candidate for candidate in order})
+        reasons = {c.record_id: getattr(refusals.get(c.record_id), "reason", "") for c in order}
+        assert reasons == expected
 
 
 def test_captions_known_from_elsewhere_count_too() -> None:
     candidate = _made("attribute", "color", "red car", "tan car")
-    assert [r.record_id for r in reconcile_image([candidate])] == [candidate.record_id]
-    (refusal,) = reconcile_image([candidate], true_captions=["Tan car."])
-    assert getattr(refusal, "reason", "") == "negative_true_elsewhere"
-    (refusal,) = reconcile_image([candidate], false_captions=["crimson car"])
-    assert getattr(refusal, "reason", "") == "hard_positive_false_elsewhere"
+    assert reconcile_image({"1": candidate}) == {}
+    (refusal,) = reconcile_image({"1": candidate}, true_captions=["Tan car."]).values()
+    assert refusal.reason == "negative_true_elsewhere"
+    (refusal,) = reconcile_image({"1": candidate}, false_captions=["crimson car"]).values()
+    assert refusal.reason == "hard_positive_false_elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("texts", "reason"),
+    [
+        (("red car", "crimson car", "Red, car!"), "negative_equals_positive"),
+        (("a red car", "a crimson car", "A  crimson-car."), "hard_positive_equals_negative"),
+        (("an old car", "a Old car", "a new car"), "hard_positive_equals_caption"),
+        (("a red car", "a crimson car", "a tan car"), None),
+    ],
+)
+def test_texts_that_say_the_same_go_up_to_case_space_punctuation_and_article(
+    texts: tuple[str, str, str], reason: str | None
+) -> None:
+    caption, hard_positive, hard_negative = texts
+    candidate = dataclasses.replace(
+        _made("attribute", "color", "red car", "tan car"),
+        caption=caption,
+        hard_positive=hard_positive,
+        hard_negative=hard_negative,
+    )
+    found = reconcile_image({"1": candidate}).get("1")
+    assert (None if found is None else found.reason) == reason
+
+
+def test_the_negative_of_a_row_that_contradicts_itself_speaks_against_no_other() -> None:
+    sound = _made("attribute", "color", "red car", "tan car")
+    identity = dataclasses.replace(sound, hard_negative="crimson car")
+    refusals = reconcile_image({"1": identity, "2": sound})
+    assert {name: r.reason for name, r in refusals.items()} == {
+        "1": "hard_positive_equals_negative"
+    }
 
 
 @settings(deadline=None)  # a busy machine is no failure

@@ -1,9 +1,11 @@
 import hashlib
+import io
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -117,6 +119,108 @@ def test_pairs_are_swapped_around_and(tmp_path: Path) -> None:
     assert row["hard_negative"] == "the open cat and the crouched door"
     (reject,) = open_dataset(str(tmp_path / "out")).rows("rejects")
     assert reject["reason"] == "no_and"
+
+
+IDENTITIES = (
+    ("the white snow and the black snow", "the black snow and the white snow"),
+    ("the tall tree and the short tree", "the short tree, and the tall tree."),
+)
+
+
+def aro(image: str, caption: str, negative: str, **more: object) -> dict[str, object]:
+    """A record of ARO's Visual Genome Attribution."""
+    return {"image_path": image, "true_caption": caption, "false_caption": negative, **more}
+
+
+def test_a_swap_that_says_what_the_negative_says_is_refused_but_in_paper_mode(
+    tmp_path: Path,
+) -> None:
+    records = [aro(f"{number}.jpg", *texts) for number, texts in enumerate(IDENTITIES)]
+    records.append(aro("2.jpg", "the red car and the old dog", "the old car and the red dog"))
+    pairs = write_lines(tmp_path / "pairs.jsonl", records)
+
+    (row,) = build(tmp_path / "corrected", "--pairs", pairs)
+
+    assert row["hard_positive"] == "the old dog and the red car"
+    rejects = list(open_dataset(str(tmp_path / "corrected")).rows("rejects"))
+    assert [reject["reason"] for reject in rejects] == ["hard_positive_equals_negative"] * 2
+    published = build(tmp_path / "paper", "--pairs", pairs, "--mode", "paper")
+    assert [(row["hard_positive"], row["hard_negative"]) for row in published[:1]] == [
+        (IDENTITIES[0][1], IDENTITIES[0][1])
+    ]
+    assert len(published) == 3
+
+
+def test_swaps_are_reconciled_with_the_other_texts_of_the_image(tmp_path: Path) -> None:
+    cat, dog = "the black cat and the old dog", "the old cat and the black dog"
+    records = [
+        aro("a.jpg", cat, dog),
+        aro("a.jpg", cat, f"{dog}."),
+        aro("b.jpg", cat, dog),
+        aro("b.jpg", dog, "the red cat and the tall dog"),
+        aro("c.jpg", cat, cat.upper()),
+        aro("d.jpg", cat, dog),
+        aro("d.jpg", "the black dog and the old cat", "the old dog and the black bird"),
+    ]
+    pairs = write_lines(tmp_path / "pairs.jsonl", records)
+    names = [str(number) for number in range(1, 8)]
+
+    rows = build(tmp_path / "out", "--pairs", pairs)
+
+    rejects = open_dataset(str(tmp_path / "out")).rows("rejects")
+    assert {reject["candidate_id"]: reject["reason"] for reject in rejects} == {
+        "2": "duplicate",
+        "3": "negative_true_elsewhere",
+        "5": "negative_equals_positive",
+        "7": "hard_positive_false_elsewhere",
+    }
+    assert sorted(row["sample_id"] for row in rows) == [names[0], names[3], names[5]]
+
+
+def box_of(x: int, y: int, width: int, height: int) -> dict[str, object]:
+    """A box as ARO writes it."""
+    return {"bbox_x": x, "bbox_y": y, "bbox_w": width, "bbox_h": height}
+
+
+@pytest.mark.parametrize("mode", ["paper", "corrected"])
+def test_the_box_of_a_pair_is_cut_out_of_its_image(tmp_path: Path, mode: str) -> None:
+    """Pixels are compared with Pillow's crop, which is what the authors' code calls."""
+    (tmp_path / "images").mkdir()
+    noise = np.random.default_rng(5).integers(0, 256, (30, 40, 3), np.uint8)
+    picture = Image.fromarray(noise)
+    picture.save(tmp_path / "images" / "a.png")
+    texts = ("the black cat and the old dog", "the old cat and the black dog")
+    records = [
+        aro("a.png", *texts, **box_of(4, 6, 10, 5)),
+        aro("a.png", texts[1], texts[0], **box_of(30, 20, 20, 30)),
+        aro("a.png", *texts),
+        aro("a.png", *texts, **box_of(40, 0, 5, 5)),
+        aro("a.png", *texts, **box_of(0, 0, 0, 5)),
+    ]
+    pairs = write_lines(tmp_path / "pairs.jsonl", records)
+    output = tmp_path / "out"
+
+    rows = build(output, "--pairs", pairs, "--images", tmp_path / "images", "--mode", mode)
+
+    dataset = open_dataset(str(output))
+    images = {row["image_id"]: row for row in dataset.rows("images")}
+    source = (tmp_path / "images" / "a.png").read_bytes()
+    beyond = (30, 20, 50, 50) if mode == "paper" else (30, 20, 40, 30)
+    inside, clipped, whole = sorted(rows, key=lambda row: row["source_order"])
+    for row, corners in ((inside, (4, 6, 14, 11)), (clipped, beyond)):
+        stored = images[row["image_id"]]
+        cut = Image.open(io.BytesIO(stored["image"]["bytes"]))
+        assert cut.tobytes() == picture.crop(corners).tobytes()
+        assert (stored["width_px"], stored["height_px"]) == cut.size
+        assert row["source_sha256"] == hashlib.sha256(source).hexdigest()
+    assert clipped["box"] == {"x0": 30, "y0": 20, "x1": 50, "y1": 50}
+    assert images[whole["image_id"]]["image"]["bytes"] == source
+    assert (whole["box"], whole["source_sha256"]) == (None, None)
+    rejects = dataset.rows("rejects")
+    assert [(r["candidate_id"], r["stage"], r["reason"], r["detail"]) for r in rejects] == [
+        ("4", "captions", "bad_box", "40,0,45,5"),
+        ("5", "captions", "bad_box", "0,0,0,5"),
+    ]
 
 
 def test_free_captions_get_both_texts_by_rules(tmp_path: Path) -> None:

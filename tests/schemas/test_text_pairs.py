@@ -10,6 +10,7 @@ import pytest
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.text_pairs import TextPair, read_text_pairs, with_hard_positives
+from eqforge.schemas.visual_genome import Box
 
 
 def _write(folder: Path, name: str, content: object) -> Path:
@@ -44,6 +45,9 @@ def test_aro_pairs_keep_the_relation_as_their_kind(tmp_path: Path) -> None:
             "image_path": "2339079.jpg",
             "relation_name": "on",
             "bbox_x": 3,
+            "bbox_y": -4,
+            "bbox_w": 10.4,
+            "bbox_h": 20,
             "true_caption": "the cup is on the table",
             "false_caption": "the table is on the cup",
         }
@@ -55,8 +59,25 @@ def test_aro_pairs_keep_the_relation_as_their_kind(tmp_path: Path) -> None:
             positive="the cup is on the table",
             negative="the table is on the cup",
             kind="on",
+            box=Box(x0=3, y0=-4, x1=13, y1=16),
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("box", "message"),
+    [
+        ({"bbox_x": 3, "bbox_y": 4, "bbox_w": 5}, "the field 'bbox_h' is missing"),
+        ({"bbox_x": "3", "bbox_y": 4, "bbox_w": 5, "bbox_h": 6}, "[0].bbox_x: expected a number"),
+        ({"bbox_x": 3, "bbox_y": 4, "bbox_w": 1e300, "bbox_h": 6}, "expected a box within"),
+    ],
+)
+def test_half_a_box_is_one_clear_error(
+    tmp_path: Path, box: dict[str, object], message: str
+) -> None:
+    record = {"image_path": "1.jpg", "true_caption": "a dog", "false_caption": "a cat"}
+    with pytest.raises(InputError, match=re.escape(message)):
+        list(read_text_pairs(_write(tmp_path, "pairs.json", [record | box])))
 
 
 def test_sugar_crepe_and_its_successor(tmp_path: Path) -> None:

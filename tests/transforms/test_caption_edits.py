@@ -52,6 +52,25 @@ def test_what_another_caption_of_the_image_names_is_in_no_hard_negative(seed: in
     assert not {"cat", "sofa"} & set(made.edited.text.rstrip(".").lower().split())
 
 
+def test_no_hard_negative_says_what_another_caption_of_the_image_says() -> None:
+    """Exchanged, the adjectives of the first caption give the second one."""
+    rules = EditRules(seed=3, lexicon=RULES.lexicon, kinds=("swap_attribute",))
+    first = CaptionRecord(
+        caption_id="1", image="a.jpg", caption="A black cat sits behind a white dog."
+    )
+    second = CaptionRecord(
+        caption_id="2", image="a.jpg", caption="a white cat sits behind a black dog"
+    )
+
+    (alone,) = edit_captions([first], rules)
+    together = edit_captions([first, second], rules)
+
+    assert isinstance(alone.negative, CaptionEdit)
+    assert alone.negative.edited.text == "A white cat sits behind a black dog."
+    refused = Rejection(reason="no_hard_negative", detail="swap_attribute: true_of_image")
+    assert [each.negative for each in together] == [refused, refused]
+
+
 def test_a_caption_that_breaks_the_tagger_breaks_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = {made.record.caption_id: made for made in edit_captions(CAPTIONS, RULES)}
 

@@ -76,8 +76,9 @@ def correct_all(records: Records, kind: Kind, lexicon: Lexicon) -> Iterator[Resu
                 yield result
             else:
                 candidates[record.image].append(result)
-    for image, of_image in candidates.items():
-        yield from reconcile_image(of_image, true[image])
+    for image, found in candidates.items():
+        by_id = {candidate.record_id: candidate for candidate in found}
+        yield from (by_id | reconcile_image(by_id, true[image])).values()
 
 
 def compare_modes(records: Records, kind: Kind, lexicon: Lexicon) -> ModeComparison:

@@ -1,48 +1,93 @@
-"""Drops hard positives that another caption of the same image repeats or contradicts."""
+"""Drops hard positives that contradict themselves, or what else is said of the same image."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from eqforge.generators.text.caption_lint import normalize_caption
-from eqforge.generators.text.hard_positives.records import HardPositive, Refusal
+from eqforge.generators.text.hard_positives.records import Refusal
+from eqforge.generators.text.words import word_spans
+
+
+class Texts(Protocol):
+    """A true caption, a rewording that stays true, and a caption that is false."""
+
+    @property
+    def caption(self) -> str:
+        """The true caption."""
+
+    @property
+    def hard_positive(self) -> str:
+        """The rewording."""
+
+    @property
+    def hard_negative(self) -> str:
+        """The false caption."""
 
 
 def reconcile_image(
-    candidates: Iterable[HardPositive],
+    candidates: Mapping[str, Texts],
     true_captions: Iterable[str] = (),
     false_captions: Iterable[str] = (),
-) -> Iterator[HardPositive | Refusal]:
-    """Yields the hard positives of one image, or why they go, in the order of their ids.
+) -> dict[str, Refusal]:
+    """Returns why some of the hard positives of one image go; the others stay.
 
-    A candidate goes where an earlier one has the same caption and negative, where its negative is a
-    true caption of the image (of a candidate, or of `true_captions`), and where its hard positive
-    is a negative of the image (of a candidate, or of `false_captions`). Captions are compared after
-    `normalize_caption`. The result does not depend on the order of the arguments.
+    A candidate goes where two of its own texts say the same. Of those that are left, one goes where
+    an earlier one has the same caption and negative, where its negative is a true caption of the
+    image (of a candidate, or of `true_captions`), and where its hard positive is a negative of the
+    image (of a candidate, or of `false_captions`). Texts are compared by `what_is_said`. The result
+    does not depend on the order of the arguments.
 
     Args:
-      candidates: all hard positives of one image.
+      candidates: all hard positives of one image, by their ids.
       true_captions: what else is known to be true of the image.
       false_captions: what else is known to be false of it.
+
+    Returns:
+      Refusals by the candidates' ids, in the order of these.
     """
-    ordered = sorted(candidates, key=lambda candidate: candidate.record_id)
-    true = {normalize_caption(caption) for caption in true_captions}
-    false = {normalize_caption(caption) for caption in false_captions}
-    for candidate in ordered:
-        true.add(normalize_caption(candidate.caption))
-        false.add(normalize_caption(candidate.hard_negative))
+    said = {name: _said(texts) for name, texts in sorted(candidates.items())}
+    reasons = {name: _own_contradiction(*texts) for name, texts in said.items()}
+    sound = {name: texts for name, texts in said.items() if reasons[name] is None}
+    true = {*map(what_is_said, true_captions), *(caption for caption, _, _ in said.values())}
+    false = {*map(what_is_said, false_captions), *(negative for _, _, negative in sound.values())}
     seen: set[tuple[str, str]] = set()
-    for candidate in ordered:
-        negative = normalize_caption(candidate.hard_negative)
-        key = (normalize_caption(candidate.caption), negative)
-        if key in seen:
-            yield _refusal(candidate, "duplicate", " | ".join(key))
+    for name, (caption, positive, negative) in sound.items():
+        if (caption, negative) in seen:
+            reasons[name] = "duplicate"
         elif negative in true:
-            yield _refusal(candidate, "negative_true_elsewhere", candidate.hard_negative)
-        elif normalize_caption(candidate.hard_positive) in false:
-            yield _refusal(candidate, "hard_positive_false_elsewhere", candidate.hard_positive)
-        else:
-            yield candidate
-        seen.add(key)
+            reasons[name] = "negative_true_elsewhere"
+        elif positive in false:
+            reasons[name] = "hard_positive_false_elsewhere"
+        seen.add((caption, negative))
+    return {
+        name: _refusal(name, reason, candidates[name]) for name, reason in reasons.items() if reason
+    }
 
 
-def _refusal(candidate: HardPositive, reason: str, detail: str) -> Refusal:
-    return Refusal(record_id=candidate.record_id, reason=reason, detail=detail)
+def _refusal(name: str, reason: str, texts: Texts) -> Refusal:
+    is_of_positive = reason.startswith("hard_positive")
+    detail = texts.hard_positive if is_of_positive else texts.hard_negative
+    return Refusal(record_id=name, reason=reason, detail=detail)
+
+
+def what_is_said(text: str) -> str:
+    """Returns what two captions that say the same have in common: their words, in order.
+
+    Letter case, spacing, punctuation between words, and whether an article is "a" or "an" do not
+    count. A text without words is taken as `normalize_caption` gives it.
+    """
+    words = (normalize_caption(text[start:end]) for start, end in word_spans(text))
+    return " ".join("a" if word == "an" else word for word in words) or normalize_caption(text)
+
+
+def _said(texts: Texts) -> tuple[str, str, str]:
+    caption, positive, negative = texts.caption, texts.hard_positive, texts.hard_negative
+    return what_is_said(caption), what_is_said(positive), what_is_said(negative)
+
+
+def _own_contradiction(caption: str, positive: str, negative: str) -> str | None:
+    if caption == negative:
+        return "negative_equals_positive"
+    if positive == negative:
+        return "hard_positive_equals_negative"
+    return "hard_positive_equals_caption" if positive == caption else None

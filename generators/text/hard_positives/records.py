@@ -12,6 +12,8 @@ REFUSALS: dict[str, str] = {
     "repeated_word": "The foiled word stands twice in a row, and one of them would stay.",
     "weak_replacement": "The only entry is a weak synonym, and those are switched off.",
     "negative_is_synonym": "By the lexicon the negative means what the caption means.",
+    "hard_positive_equals_negative": "The hard positive says what the negative says: one is wrong.",
+    "hard_positive_equals_caption": "The hard positive says what the caption says, word for word.",
     "duplicate": "The image has the same caption with the same negative already.",
     "negative_true_elsewhere": "The negative is a true caption of the same image elsewhere.",
     "hard_positive_false_elsewhere": "The hard positive is a negative of the same image elsewhere.",

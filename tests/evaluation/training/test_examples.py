@@ -75,7 +75,7 @@ def test_hard_positive_sets_and_plain_captions_are_read_too(tmp_path: Path) -> N
     texts = {"caption": "a", "hard_positive": "b", "hard_negative": "c"}
     row = {name: "" for name in HARD_POSITIVES.names} | {"image_id": "i", "sample_id": "s"} | texts
     row |= {name: [] for name in HARD_POSITIVES.names if name.endswith("spans")}
-    row |= {"repairs": [], "source_order": []}
+    row |= {"repairs": [], "source_order": [], "box": None}
     tables = {"samples": (HARD_POSITIVES, [row])}
     found = read_examples(
         open_dataset(str(write_dataset(tmp_path / "a", "hard-positives", tables)))
