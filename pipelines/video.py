@@ -1,6 +1,6 @@
 """What the pipelines over videos have in common."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
@@ -45,7 +45,7 @@ def video_pipeline(
     plan: Callable[[Configured], Iterator[Clip]],
     build: Callable[[beam.Pipeline, Target[Configured]], None],
     stage: str,
-    drops_faces: Collection[Mode],
+    drops_faces: tuple[Mode, ...],
 ) -> Pipeline[Configured]:
     """Returns the pipeline of a dataset made of videos.
 

@@ -5,16 +5,18 @@ import math
 import re
 import reprlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from eqforge.schemas.errors import InputError
 
 MAX_NAME_CHARS = 300
 MAX_SHOWN_CHARS = 80
+SHOWN_PROBLEMS = 10
+T = TypeVar("T")
 _LARGEST_SHOWN = 10**40
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -164,6 +166,29 @@ class Node:
     def _below(self, key: str) -> str:
         name = name_of(key)
         return f"{self.where}.{name}" if self.where else name
+
+
+def read_all(records: Iterable[Any], read: Callable[..., T]) -> list[T]:
+    """Reads every record, each a tuple of arguments, and only then tells of those that are wrong.
+
+    Raises:
+      InputError: some are; the message lists the first ten.
+    """
+    found, problems = [], []
+    for record in records:
+        try:
+            found.append(read(*record))
+        except InputError as error:
+            problems.append(str(error))
+    if problems:
+        raise InputError(listed(problems))
+    return found
+
+
+def listed(problems: Sequence[str]) -> str:
+    """Returns the first problems in one line."""
+    more = [f"and {len(problems) - SHOWN_PROBLEMS:,} more"] * (len(problems) > SHOWN_PROBLEMS)
+    return "; ".join([*problems[:SHOWN_PROBLEMS], *more])
 
 
 def parse_json(text: str, file: str, where: str = "") -> Node:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from eqforge.schemas.checked import Node, load_json
+from eqforge.schemas.checked import Node, load_json, read_all
 from eqforge.schemas.errors import InputError
 
 _BOUNDARY_ID = re.compile(r"(?P<video>.+)_(?P<number>\d+)(?P<annotator>[A-Z])")
@@ -49,9 +49,10 @@ def read_gebplus(path: str | Path) -> list[BoundaryVideo]:
     """Returns the videos of a GEB+ annotation file in the file's order.
 
     Raises:
-      InputError: the file is not a GEB+ annotation file; the message names record and field.
+      InputError: the file is not a GEB+ annotation file; the message names record and field, of
+        several videos those of the first ten.
     """
-    return [_video(video_id, record) for video_id, record in load_json(path).items()]
+    return read_all(load_json(path).items(), _video)
 
 
 def _video(video_id: str, record: Node) -> BoundaryVideo:

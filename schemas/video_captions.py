@@ -21,7 +21,7 @@ from itertools import chain, groupby
 from pathlib import Path
 
 from eqforge.schemas.captioned_videos import CaptionedSegment, CaptionedVideo, RefusedRecord
-from eqforge.schemas.checked import Node, parse_json, shown
+from eqforge.schemas.checked import Node, listed, parse_json, shown
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.scores import compact_json
@@ -31,7 +31,6 @@ MAX_TIME_S = 10_000_000
 """A third of a year: no video is longer, and what is further out is no time in seconds."""
 MAX_CARRIED_CHARS = 10_000
 """Of the other fields of one line together; they are repeated in every pair of the moment."""
-SHOWN_PROBLEMS = 10
 
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of such a byte
 
@@ -82,10 +81,8 @@ def _check_share(path: str | Path, lines: Sequence[_Line], max_bad_share: float)
 
 def _listed(problems: Iterable[tuple[int, str]]) -> str:
     """Returns the first problems in the order of the file, behind a colon."""
-    found = sorted(problems)
-    named = [f"line {number}: {problem}" for number, problem in found[:SHOWN_PROBLEMS]]
-    more = [f"and {len(found) - SHOWN_PROBLEMS:,} more"] * (len(found) > SHOWN_PROBLEMS)
-    return ": " * bool(found) + "; ".join([*named, *more])
+    named = [f"line {number}: {problem}" for number, problem in sorted(problems)]
+    return f": {listed(named)}" if named else ""
 
 
 def _texts(path: str | Path) -> Iterator[tuple[int, str]]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from eqforge.schemas.captioned_videos import CaptionedSegment, CaptionedVideo
-from eqforge.schemas.checked import Node, load_json
+from eqforge.schemas.checked import Node, load_json, read_all
 from eqforge.schemas.errors import InputError
 
 SUBSETS = ("training", "validation", "testing")
@@ -16,10 +16,11 @@ def read_youcook2(path: str | Path) -> list[CaptionedVideo]:
     are kept as annotation.
 
     Raises:
-      InputError: the file is not a YouCook2 annotation file; the message names record and field.
+      InputError: the file is not a YouCook2 annotation file; the message names record and field,
+        of several videos those of the first ten.
     """
     database = load_json(path)["database"]
-    return [_video(video_id, record) for video_id, record in database.items()]
+    return read_all(database.items(), _video)
 
 
 def _video(video_id: str, record: Node) -> CaptionedVideo:

@@ -382,7 +382,7 @@ def test_a_missing_package_is_named_with_its_extra_before_any_work(
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
 
-    err = refuse(capsys, command)
+    err = refuse(capsys, [*command, "--face-policy", "either"])
 
     assert f"pip install 'eqforge[{extra}]'" in err
     assert not (tmp_path / "out").exists()
@@ -429,11 +429,11 @@ def test_the_mode_sets_the_defaults_and_a_flag_beside_it_wins(command: list[str]
             found.distinct_captions,
         )
 
-    assert settings() == ("either", 77, 0.3, True)
+    assert settings() == ("off", 77, 0.3, True)
     assert settings("--mode", "paper") == ("paper", None, None, False)
     assert settings("--mode=paper", "--min-edge-change", "0.5") == ("paper", None, 0.5, False)
     assert settings("--mode", "paper", "--face-policy", "both")[0] == "both"
-    assert settings("--mode", "paper", "--mode", "corrected")[0] == "either"
+    assert settings("--mode", "paper", "--mode", "corrected")[0] == "off"
 
 
 def test_what_follows_two_dashes_is_beam_s(command: list[str]) -> None:

@@ -143,7 +143,8 @@ def test_all_of_the_real_annotations_are_accounted_for(data_folder: Path, tmp_pa
     annotations = data_folder / "gebplus" / "val.json"
     (tmp_path / "videos").mkdir()
     # One video is there, and has no bytes: a folder with none of them is refused as the wrong one.
-    (tmp_path / "videos" / f"{next(iter(json.loads(annotations.read_text())))}.mp4").touch()
+    first = next(iter(json.loads(annotations.read_text())))
+    (tmp_path / "videos" / f"{first}.mp4").touch()
 
     done = measured(
         "build", "eq-gebc", "--annotations", annotations, "--videos", tmp_path / "videos",
@@ -157,10 +158,20 @@ def test_all_of_the_real_annotations_are_accounted_for(data_folder: Path, tmp_pa
     assert candidates == sum(len(video.boundaries) for video in read_gebplus(annotations)) == 7_279
     assert kept + refused == 7_279
     assert found["pairs"] == (kept // 2, 0, kept // 2)
-    assert found["frames"] == (kept, 0, kept)
-    missed = reasons(tmp_path / "out", "frames")
-    assert set(missed) == {"video_missing", "video_empty"}
-    assert missed.total() == kept
+    refused_frames = [row for row in rows(tmp_path / "out", "rejects") if row["stage"] == "frames"]
+    of_frames = [row for row in refused_frames if row["candidate_id"].count("/") == 2]
+    assert len(of_frames) == kept
+    assert {row["reason"] for row in refused_frames} == {"video_missing", "video_empty"}
+    # A video of which no frame is wanted is told of, too, where its file is missing.
+    with_pairs = {row["source_id"] for row in of_frames}
+    of_videos = [row for row in refused_frames if row["candidate_id"].count("/") == 1]
+    assert {row["reason"] for row in of_videos} == {"video_missing"}
+    assert sorted(row["candidate_id"] for row in of_videos) == sorted(
+        f"eq-gebc/{video}"
+        for video in json.loads(annotations.read_text())
+        if video not in with_pairs and video != first
+    )
+    assert found["frames"] == (len(refused_frames), 0, len(refused_frames))
     others = 7_279 - 6_751  # boundaries that a second annotator described, too
     assert reasons(tmp_path / "out", "boundaries")["other_annotator"] == others
     assert_refusals_hold(annotations, tmp_path / "out")

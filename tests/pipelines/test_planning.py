@@ -1,5 +1,6 @@
 """`eqforge plan` counts what a build would try, and opens no video."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,7 @@ def test_a_plan_names_what_it_refuses(
         "--videos", demo_workspace.videos, "--output", tmp_path / "out",
     )  # fmt: skip
     assert ["train", "1", "0", "20", "5", "7"] in lines
-    assert ["test", "1", "0", "22", "6", "12"] in lines
+    assert ["test", "1", "0", "22", "6", "10"] in lines
 
 
 def test_a_plan_shows_sample_ids_that_a_build_takes(
@@ -113,7 +114,7 @@ def test_a_plan_shows_sample_ids_that_a_build_takes(
 
     lines = plan(capsys, eq_video.PIPELINE, *inputs, "--only", name)
 
-    assert ["total", "1", "0", "5", "2", "1"] in lines
+    assert ["total", "1", "0", "3", "2", "1"] in lines
     assert eq_video.main([*map(str, inputs), "--mode", "paper", "--only", name]) == 0
 
 
@@ -132,24 +133,26 @@ def test_a_pilot_measures_time_and_bytes_and_leaves_nothing_behind(
     )  # fmt: skip
 
     (pilot,) = [words for words in lines if words[:1] == ["pilot:"]]
-    assert pilot[1:5] == ["1", "videos,", "5", "frames"]
+    assert pilot[1:5] == ["1", "videos,", "3", "frames"]
     assert float(pilot[6]) > 0  # seconds
     (forecast,) = [" ".join(words) for words in lines if words[:1] == ["all:"]]
     assert forecast.startswith("all: about ")
-    # Eight frames where the pilot had five.
-    assert forecast.endswith(f"{measured_mb(demo_workspace, tmp_path) * 8 / 5:.1f} MB of images")
+    # Eight frames where the pilot had three.
+    assert forecast.endswith(f"{measured_mb(demo_workspace, tmp_path) * 8 / 3:.1f} MB of images")
     assert list((tmp_path / "tmp").iterdir()) == []
     assert not (tmp_path / "out").exists()
 
 
 def measured_mb(workspace: Workspace, folder: Path) -> float:
-    """The megabytes of the tour's five frames, which a build of its pairs alone stores."""
-    tour = [line for line in workspace.captions.read_text().splitlines() if "tour.mkv" in line]
-    (folder / "tour.jsonl").write_text("\n".join(tour))
-    named = ["--captions", str(folder / "tour.jsonl"), "--videos", str(workspace.videos)]
-    settings = ["--mode", "paper", "--face-policy", "off", "--output", str(folder / "tour")]
+    """The megabytes of the first video's frames, which a build of its pairs alone stores."""
+    lines = workspace.captions.read_text().splitlines()
+    first = min(json.loads(line)["video"] for line in lines)
+    chosen = [line for line in lines if json.loads(line)["video"] == first]
+    (folder / "first.jsonl").write_text("\n".join(chosen))
+    named = ["--captions", str(folder / "first.jsonl"), "--videos", str(workspace.videos)]
+    settings = ["--mode", "paper", "--face-policy", "off", "--output", str(folder / "first")]
     assert eq_video.main([*named, *settings]) == 0
-    return sum(row["num_bytes"] for row in rows(folder / "tour", "images")) / 1e6
+    return sum(row["num_bytes"] for row in rows(folder / "first", "images")) / 1e6
 
 
 @pytest.mark.parametrize("pilot", [["--pilot"], ["--pilot", "many"], ["--pilot", "-1"]])

@@ -261,7 +261,9 @@ def test_ctrl_c_is_one_message_status_130_and_no_process_left(
     demo_workspace: Workspace, tmp_path: Path, workers: str
 ) -> None:
     output = tmp_path / "out"
-    arguments = [*inputs(demo_workspace), "--output", output, "--workers", workers]
+    # Looking for faces takes the longest: the run is not over before it is interrupted.
+    slow = ["--face-policy", "either", "--face-upsample", "2"]
+    arguments = [*inputs(demo_workspace), "--output", output, "--workers", workers, *slow]
     with start("build", "eq-video", *arguments) as run:
         wait_for(lambda: bool(finished_work(output, "extract")))
         os.killpg(run.pid, signal.SIGINT)  # as a terminal does

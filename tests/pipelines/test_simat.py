@@ -171,7 +171,10 @@ def test_rows_refer_to_each_other_and_weights_are_counted(whole: Path) -> None:
 def test_a_plan_opens_no_image(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
     source = str(made.folder / "relationships.json")
     assert command(["plan", "simat", "--relationships", source]) == 0
-    lines = [line.rsplit(maxsplit=1) for line in capsys.readouterr().out.splitlines()[1:]]
+    _, on, off, *counts = capsys.readouterr().out.splitlines()
+    assert "--min-crop-px 64" in on
+    assert off == "  filters off: --oracle"
+    lines = [line.rsplit(maxsplit=1) for line in counts]
     assert {what.strip(): int(number) for what, number in lines} == {
         "source images": 7,
         "triplets": 3,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eqforge.schemas.checked import Node, load_json, parse_json
+from eqforge.schemas.checked import Node, load_json, parse_json, read_all
 from eqforge.schemas.errors import EqforgeError, InputError
 
 
@@ -73,3 +73,15 @@ def test_any_text_is_json_or_one_of_our_errors(text: str) -> None:
         # Python's own reader admits NaN, which is no JSON.
         if "NaN" not in text and "Infinity" not in text:
             assert parse_json(text, "a.json").value == read
+
+
+def test_of_many_wrong_records_the_first_ten_are_told_and_the_others_counted() -> None:
+    records = [(Node("a.json", f"[{n}]", n if n % 2 else "x"),) for n in range(24)]
+    with pytest.raises(InputError) as refused:
+        read_all(records, Node.integer)
+    *told, more = str(refused.value).split("; ")
+    assert told == [
+        f"a.json: [{n}]: expected a whole number, found str 'x'" for n in range(0, 20, 2)
+    ]
+    assert more == "and 2 more"
+    assert read_all([(1, 2), (3, 4)], lambda a, b: a + b) == [3, 7]
