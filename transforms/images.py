@@ -9,7 +9,7 @@ from eqforge.schemas.scores import Rejection
 from eqforge.schemas.tables import ImageRow
 from eqforge.transforms.frames.locate import resolve_video
 from eqforge.transforms.media import MediaStore
-from eqforge.transforms.minimality import view
+from eqforge.transforms.minimality import perceptual_hash
 from eqforge.transforms.pictures import BadImage, TooManyPixels, read_untrusted
 
 REMEMBERED = 4_096
@@ -66,6 +66,6 @@ def _store(folder: ImageFolder, data: bytes) -> ImageRow | Rejection:
         width_px=pixels.shape[1],
         height_px=pixels.shape[0],
         num_bytes=len(data),
-        phash=view(pixels).phash,
+        phash=perceptual_hash(pixels),
         scores=(),
     )
