@@ -21,6 +21,7 @@ from eqforge import verify
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_youcook2
 from eqforge.schemas.identity import sha256_hex
+from eqforge.transforms import minimality
 from tests.builds import books, ids, measured, reasons, rejected, rows
 
 MISSED = {"video_missing": 4, "undecodable": 2}
@@ -156,6 +157,7 @@ def test_the_manifest_names_inputs_versions_and_settings_but_no_folder(
     assert manifest["mode"] == "paper"
     assert manifest["config"]["settings"]["faces"]["face_policy"] == "paper"
     assert {"eqforge", "av", "pyarrow", "numpy", "python"} <= set(manifest["versions"])
+    assert manifest["versions"]["minimality"] == minimality.VERSION
     assert str(paper) not in json.dumps(manifest)
     assert str(demo_workspace.folder) not in json.dumps(manifest)
     for files in manifest["tables"].values():
