@@ -337,7 +337,7 @@ def some_images(first: int, picture: bytes) -> Iterator[ImageRow]:
             width_px=160,
             height_px=90,
             num_bytes=len(data),
-            phash=f"{number:016x}",
+            phash=f"{number:048x}",
             scores=(),
         )
 

@@ -43,7 +43,7 @@ def fill_store(folder: Path, images: int, num_bytes: int) -> list[ImageRow]:
                 width_px=640,
                 height_px=360,
                 num_bytes=len(data),
-                phash="0" * 16,
+                phash="0" * 48,
                 scores=(),
             )
         )

@@ -17,6 +17,7 @@ from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.manifest import FILE_NAME, InputFile, Manifest, load_manifest
 from eqforge.schemas.tables import SCHEMA_VERSION
+from eqforge.transforms import minimality
 from eqforge.transforms.dataset import delete_parts
 from eqforge.transforms.oracle import judges_of
 
@@ -110,6 +111,8 @@ def _input_file(path: Path | str) -> InputFile:
 
 def _versions() -> dict[str, str]:
     found = {"schema": SCHEMA_VERSION, "python": ".".join(map(str, sys.version_info[:3]))}
+    # Its measures are columns, which carry no version as scores do.
+    found["minimality"] = minimality.VERSION
     for package in VERSIONED:
         with contextlib.suppress(PackageNotFoundError):
             found[package] = version(package)

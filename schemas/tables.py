@@ -101,7 +101,7 @@ class ImageRow:
       suffix: `.jpg` or `.png`.
       width_px, height_px: size of the picture.
       num_bytes: length of the encoded bytes.
-      phash: 64-bit perceptual hash, 16 hexadecimal digits.
+      phash: perceptual hashes of red, green and blue, 192 bits as 48 hexadecimal digits.
       scores: what the filters measured on the stored image, with the settings they ran under.
     """
 

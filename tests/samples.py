@@ -52,7 +52,7 @@ IMAGE = ImageRow(
     width_px=2,
     height_px=3,
     num_bytes=4,
-    phash="0" * 16,
+    phash="0" * 48,
     scores=(SCORE,),
 )
 REJECT = Reject(candidate_id="d/v/000", stage="frames", reason="face_found", value=1.5)

@@ -165,14 +165,25 @@ def test_a_sample_of_two_images_is_seen_when_one_of_them_is(tmp_path: Path) -> N
 
 def test_the_nearest_hash_is_that_of_a_loop_over_all() -> None:
     rng = np.random.default_rng(0)
-    hashes, others = (rng.integers(0, 2**64, n, dtype=np.uint64) for n in (70, 300))
+    hashes, others = (rng.integers(0, 2**64, (n, 3), dtype=np.uint64) for n in (70, 300))
 
     places, distances = nearest(hashes, others)
 
-    bits = [[(int(a) ^ int(b)).bit_count() for b in others] for a in hashes]
+    bits = [
+        [
+            sum((int(a) ^ int(b)).bit_count() for a, b in zip(one, other, strict=True))
+            for other in others
+        ]
+        for one in hashes
+    ]
     assert distances.tolist() == [min(row) for row in bits]
     assert places.tolist() == [row.index(min(row)) for row in bits]
-    assert to_numbers(["ffffffffffffffff"]).tolist() == [2**64 - 1]
+    assert to_numbers(["f" * 16 + f"{1:016x}{2:016x}"]).tolist() == [[2**64 - 1, 1, 2]]
+
+
+def test_hashes_of_an_older_version_are_one_error() -> None:
+    with pytest.raises(InputError, match="hashes of 64 bits, where 192 are compared"):
+        to_numbers(["f" * 16])
 
 
 def photograph(seed: int) -> Image.Image:
@@ -249,7 +260,7 @@ def test_simats_queries_are_known_by_visual_genomes_ids(tmp_path: Path) -> None:
     [
         ([], "nothing to compare with"),
         (["--images", "."], "holds no images; build it with --images FOLDER"),
-        (["--images", ".", "--max-distance", "65"], "--max-distance 65: expected 0 to 64"),
+        (["--images", ".", "--max-distance", "193"], "--max-distance 193: expected 0 to 192"),
         (["--images", ".", "--workers", "0"], "--workers 0: expected 1 or more"),
         (["--training-ids", "nowhere.txt"], "nowhere.txt: cannot be read"),
     ],
@@ -268,7 +279,7 @@ def test_wrong_arguments_are_one_error(
 def test_photographs_are_told_apart_and_their_copies_are_not(
     data_folder: Path, tmp_path: Path
 ) -> None:
-    """The default limit of 6 bits: copies of half the size differ in less, photographs in more."""
+    """The default limit of 24 bits: copies of half the size differ in less, photographs in more."""
     folder = data_folder / "photos" / "coco_mini" / "train2017"
     hashed = hash_folder(str(folder))
     for name in hashed.names:
@@ -281,11 +292,12 @@ def test_photographs_are_told_apart_and_their_copies_are_not(
 
     assert len(hashed.names) == 80
     assert places.tolist() == list(range(80))
-    assert distances.max() <= 4
+    assert distances.max() <= 12
     apart = [
-        nearest(hashed.hashes[i : i + 1], np.delete(hashed.hashes, i))[1][0] for i in range(80)
+        nearest(hashed.hashes[i : i + 1], np.delete(hashed.hashes, i, axis=0))[1][0]
+        for i in range(80)
     ]
-    assert min(apart) > 6
+    assert min(apart) > 48
 
 
 def test_karpathys_lists_are_found_in_cocos_captions(data_folder: Path) -> None:

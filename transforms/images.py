@@ -17,7 +17,7 @@ from eqforge.schemas.visual_genome import Box
 from eqforge.transforms.frames.encode import encode_image
 from eqforge.transforms.frames.locate import resolve_video
 from eqforge.transforms.media import MediaStore
-from eqforge.transforms.minimality import view
+from eqforge.transforms.minimality import perceptual_hash
 
 REMEMBERED = 4_096
 # A part is cut out of decoded pixels, and keeps every one of them.
@@ -110,7 +110,7 @@ def _store(folder: ImageFolder, data: bytes, box: Box | None) -> ImageRow | Reje
         width_px=pixels.shape[1],
         height_px=pixels.shape[0],
         num_bytes=len(data),
-        phash=view(pixels).phash,
+        phash=perceptual_hash(pixels),
         scores=(),
     )
 

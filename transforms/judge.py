@@ -107,7 +107,7 @@ def _score_stored(data: bytes, filters: ImageFilters) -> ScoredImage:
 def score_image(pixels: NDArray[np.uint8], filters: ImageFilters) -> ScoredImage:
     """Scores one image, uint8 [height, width, 3]; an exception of a scorer passes through."""
     scores = (*quality.score_quality(pixels), *faces.score_faces(pixels, filters.faces))
-    return ScoredImage(phash=minimality.view(pixels).phash, scores=scores)
+    return ScoredImage(phash=minimality.perceptual_hash(pixels), scores=scores)
 
 
 def drop_frames(work: ClipWork, filters: ImageFilters) -> ClipWork:

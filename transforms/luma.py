@@ -1,4 +1,4 @@
-"""Luminance at a fixed measuring size: the one view of an image that its measures share."""
+"""Luminance, and the size at which images are measured: what the measures share."""
 
 from typing import Any
 
@@ -20,16 +20,12 @@ def check_pixels(pixels: NDArray[Any]) -> None:
         )
 
 
-def luma_image(pixels: NDArray[np.uint8]) -> Image.Image:
-    """Returns the luma of RGB pixels (ITU-R BT.601, 8 bits), at the same size.
+def mean_luma(image: Image.Image) -> float:
+    """Returns the mean luma (ITU-R BT.601, 8 bits) of an RGB image, in [0, 255].
 
-    Pillow's integer arithmetic gives the same bytes on every processor.
-
-    Raises:
-      ValueError: see check_pixels.
+    Pillow's integer arithmetic, and a sum of whole numbers, give the same on every processor.
     """
-    check_pixels(pixels)
-    return Image.fromarray(pixels).convert("L")
+    return float(np.asarray(image.convert("L")).mean(dtype=np.float64))
 
 
 def scale_to(image: Image.Image, long_side: int, min_side: int = 1) -> Image.Image:

@@ -1,4 +1,4 @@
-"""Finds images that look the same, by their 64-bit perceptual hashes."""
+"""Finds images that look the same, by their perceptual hashes."""
 
 import multiprocessing
 import os
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.pictures import FILE_SUFFIXES, MAX_PIXELS, BadImage, TooManyPixels, read_pixels
-from eqforge.transforms.minimality import view
+from eqforge.transforms.minimality import HASH_BITS, perceptual_hash
 
 _COMPARED_AT_ONCE = 4_000_000
 
@@ -22,7 +22,7 @@ class HashedFolder:
 
     Attributes:
       names: of the files, relative to the folder, sorted.
-      hashes: their perceptual hashes, uint64 [files].
+      hashes: their perceptual hashes, uint64 [files, 3].
       unreadable: the names of files that are no image, or too large a one.
     """
 
@@ -72,14 +72,26 @@ def hash_file(path: str) -> str | None:
     """Returns the perceptual hash of an image as the images table has it; None for no image."""
     try:
         with open(path, "rb") as stream:
-            return view(read_pixels(stream.read(), MAX_PIXELS)).phash
+            return perceptual_hash(read_pixels(stream.read(), MAX_PIXELS))
     except (OSError, BadImage, TooManyPixels):
         return None
 
 
 def to_numbers(hashes: Iterable[str]) -> NDArray[np.uint64]:
-    """Returns hashes of 16 hexadecimal digits as numbers, uint64 [hashes]."""
-    return np.fromiter((int(phash, 16) for phash in hashes), dtype=np.uint64)
+    """Returns hashes of 48 hexadecimal digits as numbers of 64 bits, uint64 [hashes, 3].
+
+    Raises:
+      InputError: a hash has not so many digits: another version took it.
+    """
+    rows = []
+    for phash in hashes:
+        if len(phash) != HASH_BITS // 4:
+            raise InputError(
+                f"perceptual hashes of {4 * len(phash)} bits, where {HASH_BITS} are compared: they "
+                "are an older version's; build the dataset again"
+            )
+        rows.append([int(phash[place : place + 16], 16) for place in range(0, len(phash), 16)])
+    return np.array(rows, dtype=np.uint64).reshape(-1, HASH_BITS // 64)
 
 
 def nearest(
@@ -90,18 +102,21 @@ def nearest(
     Of several as near, the first. There has to be one other at least.
 
     Args:
-      hashes: uint64 [n].
-      others: uint64 [m].
+      hashes: uint64 [n, 3].
+      others: uint64 [m, 3].
 
     Returns:
-      Places in [0, m) and distances in [0, 64], both of [n].
+      Places in [0, m) and distances in [0, 192], both of [n].
     """
     places = np.zeros(len(hashes), dtype=np.intp)
     distances = np.zeros(len(hashes), dtype=np.uint8)
     step = max(1, _COMPARED_AT_ONCE // len(others))
     for start in range(0, len(hashes), step):
         some = slice(start, start + step)
-        bits = np.bitwise_count(hashes[some, None] ^ others[None, :])
+        bits = sum(
+            np.bitwise_count(hashes[some, None, word] ^ others[None, :, word])
+            for word in range(others.shape[1])
+        )
         places[some] = bits.argmin(axis=1)
         distances[some] = np.take_along_axis(bits, places[some, None], axis=1)[:, 0]
     return places, distances

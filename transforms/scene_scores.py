@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from eqforge.schemas.scenes import Claim, Overlap, RenderedObject, ScenePair, SceneSpec
 from eqforge.schemas.scores import Score
-from eqforge.transforms.luma import luma_image
-from eqforge.transforms.minimality import mean_outside, similarity
+from eqforge.transforms import minimality
 
 SCORER = "eqforge.scenes"
-VERSION = "2"
+VERSION = "3"
 
 OVERLAP = "overlap_m"
 FRAME_MARGIN = "frame_margin"
@@ -83,8 +82,8 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
     Scores of the pair:
       unchanged_iou: least intersection over union of the masks of an object that was to stay as it
         is, where neither picture shows a changed object; None where there is no such object.
-      unchanged_ssim: structural similarity of the lumas outside the changed objects' masks; None
-        where nothing is outside.
+      unchanged_ssim: structural similarity outside the changed objects' masks, the least of L*, a*
+        and b*; None where nothing is outside.
       unchanged_difference: mean absolute difference of the pixels outside those masks, in [0, 1]:
         another colour of the floor, which has no structure.
       change: the same within those masks.
@@ -168,8 +167,8 @@ def _of_both(
     changed = views[0].mask(changed_names) | views[1].mask(changed_names)
     unchanged = [shown.name for shown in views[0].objects if shown.name not in changed_names]
     yield UNCHANGED_IOU, _least_iou(views, unchanged, ~changed)
-    luma_0, luma_1 = (np.asarray(luma_image(view.pixels), np.float32) for view in views)
-    yield UNCHANGED_SSIM, mean_outside(similarity(luma_0, luma_1)[1], changed)
+    look_0, look_1 = (minimality.view(view.pixels) for view in views)
+    yield UNCHANGED_SSIM, minimality.background_similarity(look_0, look_1, changed)
     difference = np.abs(views[1].pixels.astype(np.int16) - views[0].pixels.astype(np.int16))
     yield UNCHANGED_DIFFERENCE, _mean(difference[~changed]) / 255
     yield CHANGE, _mean(difference[changed]) / 255

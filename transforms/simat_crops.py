@@ -15,13 +15,13 @@ from eqforge.schemas.scores import Rejection
 from eqforge.schemas.simat import Region
 from eqforge.schemas.tables import ImageRow
 from eqforge.schemas.visual_genome import Box
+from eqforge.transforms import minimality
 from eqforge.transforms.clip_work import error_rejection
 from eqforge.transforms.frames.encode import encode_image
 from eqforge.transforms.frames.locate import resolve_video
 from eqforge.transforms.images import UNREADABLE
 from eqforge.transforms.ledger import Ledger, versions_of
 from eqforge.transforms.media import MediaStore
-from eqforge.transforms.minimality import view
 from eqforge.transforms.simat_plan import PlannedImage
 
 VERSION = "2"
@@ -79,7 +79,7 @@ class Cutter:
 
     def ledger(self) -> Ledger:
         """Returns the ledger of the crops of an image."""
-        basis = [VERSION, asdict(self.settings), asdict(self.encoding)]
+        basis = [VERSION, minimality.VERSION, asdict(self.settings), asdict(self.encoding)]
         versions = versions_of("pillow", "numpy", "imagehash")
         return Ledger(root=self.ledger_root, step="crop", basis=[*basis, versions])
 
@@ -189,7 +189,7 @@ def _cut_one(
     try:
         part = np.ascontiguousarray(pixels[box.y0 : box.y1, box.x0 : box.x1])
         encoded = encode_image(part, cutter.encoding)
-        phash = view(read_pixels(encoded.data)).phash
+        phash = minimality.perceptual_hash(read_pixels(encoded.data))
     except Exception as error:
         return error_rejection(error)
     image = ImageRow(

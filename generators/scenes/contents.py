@@ -41,7 +41,7 @@ class AttributeContent:
 
     Attributes:
       change: the attribute.
-      noun, colour: the target's; the colour is None where it is what changes.
+      noun, colour: the target's; the colour is None where it is what changes, or is not said.
       values: the two values.
       relation, reference: what both captions say of its place.
     """
@@ -165,11 +165,6 @@ class Vocabulary:
 
     @cached_property
     def _heads(self) -> Mapping[Attribute, Sequence[tuple[Noun, str | None, tuple[str, str]]]]:
-        painted = [
-            (noun, colour)
-            for noun, colour in self._coloured
-            if any(_is_recolourable(asset) for asset in noun.colours[colour])
-        ]
         return {
             "colour": [
                 (noun, None, pair)
@@ -179,9 +174,9 @@ class Vocabulary:
             ],
             "size": [(noun, colour, (SIZES[0], SIZES[1])) for noun, colour in self._coloured],
             "material": [
-                (noun, colour, pair)
-                for noun, colour in painted
-                if _shows_material(noun, colour)
+                (noun, None, pair)
+                for noun in self.nouns
+                if material_colours(noun)
                 for pair in combinations(MATERIALS, 2)
             ],
         }
@@ -199,6 +194,17 @@ def recolourable(noun: Noun, colours: Iterable[str]) -> tuple[Asset, ...]:
         for asset in noun.colours.get(first, ())
         if _is_recolourable(asset) and all(asset.asset_id in ids for ids in wanted)
     )
+
+
+def material_colours(noun: Noun) -> list[str]:
+    """Returns the colours in which a thing may change its material; none where it may not.
+
+    Captions do not say them: glass in the shade is black and metal mirrors, whatever their colour.
+    Black rubber and black metal look alike, and a rubber duck of metal contradicts itself.
+    """
+    if set(noun.words.noun.split()) & set(MATERIALS):
+        return []
+    return [colour for colour in noun.colours if colour != "black" and recolourable(noun, [colour])]
 
 
 def far_colours(noun: Noun, others: Iterable[str]) -> list[str]:
@@ -235,14 +241,6 @@ def _can_have(asset: Asset, colour: str) -> bool:
         return True
     assert asset.words is not None
     return _is_recolourable(asset) and colour in PALETTE and colour not in asset.words.clashes
-
-
-def _shows_material(noun: Noun, colour: str) -> bool:
-    """Tells whether another material of a thing can be seen and said.
-
-    Black rubber and black metal look alike, and a rubber duck of metal contradicts itself.
-    """
-    return colour != "black" and not set(noun.words.noun.split()) & set(MATERIALS)
 
 
 def _own_colour(asset: Asset) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ from eqforge.generators.scenes.contents import (
     LocationContent,
     Noun,
     far_colours,
+    material_colours,
     recolourable,
 )
 from eqforge.generators.scenes.manifest import Asset
@@ -106,6 +107,8 @@ class Drafter:
 
     def attribute(self, content: AttributeContent, rng: Random) -> RelatedDraft:
         """Drafts a pair in which an attribute of the target changes."""
+        if content.change == "material":
+            content = replace(content, colour=rng.choice(material_colours(content.noun)))
         values = _either_way(content.values, rng)
         said = content.values if content.colour is None else _words_of(content.colour)
         asset = rng.choice(_able(content))
@@ -256,10 +259,13 @@ def _able(content: AttributeContent) -> tuple[Asset, ...]:
 
 
 def _adjectives(content: AttributeContent, value: str) -> tuple[str, ...]:
-    """Returns the adjectives of a target in the order of English: size, colour, material."""
-    colour = content.colour or PLAIN
-    ordered = (colour, value) if content.change == "material" else (value, colour)
-    return tuple(word for word in ordered if word != PLAIN)
+    """Returns the adjectives of a target in the order of English: a size before a colour.
+
+    Beside a material no colour is said.
+    """
+    if content.change == "material" or not content.colour:
+        return (value,)
+    return (value, content.colour)
 
 
 def _painted(asset: Asset, colour: str) -> Vector | None:

@@ -20,8 +20,9 @@ class SceneSettings:
     kinds: tuple[Kind, ...] = ("attribute", "counting", "location")
     """What the two scenes of a pair differ in."""
 
-    attributes: tuple[Attribute, ...] = ("colour", "size", "material")
-    """Attributes that the pairs of the kind `attribute` change, in turn."""
+    attributes: tuple[Attribute, ...] = ("colour", "size")
+    """Attributes that the pairs of the kind `attribute` change, in turn: colour, size, material.
+    Material is off: what the captions say of it is wrong in many pictures."""
 
     max_count: int = 5
     """Most copies of one object that a counting scene has; the least is 1."""

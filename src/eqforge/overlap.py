@@ -23,6 +23,7 @@ from eqforge.schemas.training_ids import (
     read_training_ids,
     training_list,
 )
+from eqforge.transforms.minimality import HASH_BITS
 from eqforge.transforms.near_duplicates import hash_folder, nearest, to_numbers
 
 REASONS: Final[dict[str, str]] = {
@@ -72,8 +73,8 @@ class Arguments:
     images: tuple[Path, ...] = ()
     """Folders of training images: the dataset's images that look the same count as seen."""
 
-    max_distance: int = 6
-    """Bits, of 64, in which the perceptual hashes of two images that look the same may differ."""
+    max_distance: int = 24
+    """Bits, of 192, in which the perceptual hashes of two images that look the same may differ."""
 
     workers: int = 1
     """Processes that hash the training images."""
@@ -128,8 +129,8 @@ def main(argv: list[str]) -> int:
 def _check(arguments: Arguments) -> None:
     if not arguments.training_ids and not arguments.images:
         raise InputError("nothing to compare with: name --training-ids FILE or --images FOLDER")
-    if not 0 <= arguments.max_distance <= 64:
-        raise InputError(f"--max-distance {arguments.max_distance}: expected 0 to 64")
+    if not 0 <= arguments.max_distance <= HASH_BITS:
+        raise InputError(f"--max-distance {arguments.max_distance}: expected 0 to {HASH_BITS}")
     if arguments.workers < 1:
         raise InputError(f"--workers {arguments.workers}: expected 1 or more")
 

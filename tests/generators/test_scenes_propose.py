@@ -12,7 +12,7 @@ import pytest
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.captions import Mode
 from eqforge.generators.scenes.claims import differs_as_declared, relation_margin_deg
-from eqforge.generators.scenes.contents import Vocabulary
+from eqforge.generators.scenes.contents import Vocabulary, material_colours
 from eqforge.generators.scenes.manifest import Asset, AssetWords
 from eqforge.generators.scenes.palette import PALETTE, are_distinct
 from eqforge.generators.scenes.propose import (
@@ -25,10 +25,12 @@ from eqforge.generators.scenes.propose import (
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.generators.scenes.view import corners, project
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.scenes import Kind, ScenePair, SceneSpec
+from eqforge.schemas.scenes import Attribute, Kind, ScenePair, SceneSpec
 from eqforge.schemas.tables import Reject
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
+ALL_ATTRIBUTES: tuple[Attribute, ...] = get_args(Attribute)
+SETTINGS = SceneSettings(pairs=60, attributes=ALL_ATTRIBUTES)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,7 @@ def library() -> AssetLibrary:
 
 @pytest.fixture(scope="module")
 def pairs(library: AssetLibrary) -> list[ScenePair]:
-    found = list(propose_scene_pairs(SceneSettings(pairs=60), library, "corrected", seed=3))
+    found = list(propose_scene_pairs(SETTINGS, library, "corrected", seed=3))
     return [pair for pair in found if isinstance(pair, ScenePair)]
 
 
@@ -180,7 +182,7 @@ def test_captions_say_what_is_in_the_scenes(library: AssetLibrary, pairs: list[S
             assert target is not None
             assert (target.noun in caption) or (target.plural in caption)
             assert phrases[claim.relation] in caption
-            assert colour_of(library, scene, claim.target) in caption
+            assert pair.change == "material" or colour_of(library, scene, claim.target) in caption
             if claim.relation is not None:
                 reference = said["reference"]
                 assert reference is not None
@@ -204,10 +206,38 @@ def test_only_materials_that_can_be_seen_and_said_change(library: AssetLibrary) 
         for number in range(0, vocabulary.attributes("material"), 7)
     ]
 
-    assert {content.colour for content in contents} == {*PALETTE} - {"black"}
+    assert {content.colour for content in contents} == {None}
+    colours = {colour for content in contents for colour in material_colours(content.noun)}
+    assert colours == {*PALETTE} - {"black"}
     nouns = {content.noun.words.noun for content in contents}
     assert "mug" in nouns
     assert "rubber duck" not in nouns
+
+
+def test_no_material_changes_unless_it_is_asked_for(library: AssetLibrary) -> None:
+    """In 8 of 18 such pairs the pictures did not show what the captions said."""
+    for mode in get_args(Mode):
+        settings = replace(scene_settings(mode), pairs=600, kinds=("attribute",))
+        proposer = SceneProposer(settings, library, mode, seed=0)
+        said = " ".join(text for n in range(600) for text in proposer.captions("attribute", n))
+        assert not {"metal", "glass"} & set(said.split())
+
+
+@pytest.mark.parametrize("mode", get_args(Mode))
+def test_captions_of_materials_name_no_colour_of_the_thing(
+    library: AssetLibrary, mode: Mode
+) -> None:
+    """In 9 of 23 pictures of glass or metal the mask had not the colour of the caption."""
+    settings = SceneSettings(pairs=30, kinds=("attribute",), attributes=("material",))
+    found = list(propose_scene_pairs(settings, library, mode, seed=1))
+    pairs = [pair for pair in found if isinstance(pair, ScenePair)]
+    assert len(pairs) > 25
+    for pair in pairs:
+        for caption, scene in zip(pair.captions, pair.scenes, strict=True):
+            target = next(item for item in scene.objects if item.name == "target")
+            words = library.asset(target.asset).words
+            assert words is not None
+            assert caption.startswith(f"The {target.material} {words.noun} ")
 
 
 def test_colours_that_are_exchanged_are_plainly_different(
@@ -221,14 +251,14 @@ def test_colours_that_are_exchanged_are_plainly_different(
 def test_one_pair_alone_is_the_same_as_among_all(
     library: AssetLibrary, pairs: list[ScenePair]
 ) -> None:
-    proposer = SceneProposer(SceneSettings(pairs=60), library, "corrected", 3)
+    proposer = SceneProposer(SETTINGS, library, "corrected", 3)
     for pair in pairs[::7]:
         kind, number = pair.sample_id.split("/")[1:]
         assert proposer.pair(kind, int(number)) == pair  # type: ignore[arg-type]
 
 
 def test_the_number_of_pairs_and_the_wording_change_no_scene(library: AssetLibrary) -> None:
-    corrected = SceneProposer(SceneSettings(pairs=60), library, "corrected", 3).pair("counting", 5)
+    corrected = SceneProposer(SETTINGS, library, "corrected", 3).pair("counting", 5)
     paper = SceneProposer(SceneSettings(pairs=600), library, "paper", 3).pair("counting", 5)
     assert isinstance(corrected, ScenePair)
     assert isinstance(paper, ScenePair)
@@ -288,7 +318,8 @@ def test_two_thousand_of_each_kind_say_two_thousand_things(
 
 
 def test_every_object_colour_and_relation_has_its_turn(library: AssetLibrary) -> None:
-    proposer = SceneProposer(SceneSettings(), library, "corrected", seed=0)
+    settings = SceneSettings(attributes=ALL_ATTRIBUTES)
+    proposer = SceneProposer(settings, library, "corrected", seed=0)
     said = " ".join(
         caption for kind in KINDS for n in range(600) for caption in proposer.captions(kind, n)
     )

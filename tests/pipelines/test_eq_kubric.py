@@ -15,8 +15,10 @@ import pytest
 from eqforge import verify
 from eqforge.generators.scenes import kubric_import
 from eqforge.generators.scenes.assets import BUILTIN_MANIFEST
+from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.pipelines import eq_kubric
 from eqforge.pipelines.planning import plan_command
+from eqforge.pipelines.settings import RunSettings
 from eqforge.schemas.dataset import open_dataset
 from eqforge.transforms.scene_gates import OFF
 from eqforge.transforms.scene_renderer import SceneRenderer
@@ -191,6 +193,27 @@ def test_a_graphics_card_that_is_not_there_is_refused_before_any_work(
 
     is_refused = "Cycles finds no graphics card" in capsys.readouterr().err
     assert is_refused != (tmp_path / "out").exists()
+
+
+def test_a_plan_counts_what_changes(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--pairs", "9", "--kinds", "attribute", "--pilot", "0"]
+    for attributes, counts in (
+        ([], {"colour": 5, "size": 4, "material": 0}),
+        (["--attributes", "material", "colour"], {"colour": 4, "size": 0, "material": 5}),
+    ):
+        assert plan_command(eq_kubric.PIPELINE, [*asked, *attributes]) == 0
+        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert {line[1]: int(line[2]) for line in lines if line[0] == "changing"} == counts
+
+
+def test_a_dataset_with_materials_warns_of_them() -> None:
+    for attributes, number in ((("material",), 1), (("colour", "size"), 0)):
+        config = eq_kubric.Config(
+            run=RunSettings(output="out"), scenes=SceneSettings(attributes=attributes)
+        )
+        warnings = list(eq_kubric.warnings(config))
+        assert len(warnings) == number
+        assert all("8 of 18" in warning for warning in warnings)
 
 
 def test_a_plan_estimates_time_and_storage_from_two_pairs(

@@ -21,6 +21,7 @@ from eqforge import verify
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_youcook2
 from eqforge.schemas.identity import sha256_hex
+from eqforge.transforms import minimality
 from tests.builds import books, ids, measured, reasons, rejected, rows
 
 MISSED = {"video_missing": 4, "undecodable": 2}
@@ -135,10 +136,12 @@ def test_a_turned_video_comes_out_upright(paper: Path) -> None:
 def test_measured_columns_agree_with_the_images(paper: Path) -> None:
     images = {row["image_id"]: row for row in rows(paper, "images")}
     for row in rows(paper, "samples"):
-        hashes = [
-            imagehash.hex_to_hash(images[row[f"image_{side}_id"]]["phash"]) for side in (0, 1)
-        ]
-        assert row["phash_distance"] == hashes[0] - hashes[1]
+        first, second = (images[row[f"image_{side}_id"]]["phash"] for side in (0, 1))
+        assert row["phash_distance"] == sum(
+            imagehash.hex_to_hash(first[place : place + 16])
+            - imagehash.hex_to_hash(second[place : place + 16])
+            for place in (0, 16, 32)
+        )
         assert 0 <= row["changed_area_fraction"] <= 1
         assert -1 <= row["ssim"] <= 1
         words = [row[f"caption_{side}"].split() for side in (0, 1)]
@@ -154,6 +157,7 @@ def test_the_manifest_names_inputs_versions_and_settings_but_no_folder(
     assert manifest["mode"] == "paper"
     assert manifest["config"]["settings"]["faces"]["face_policy"] == "paper"
     assert {"eqforge", "av", "pyarrow", "numpy", "python"} <= set(manifest["versions"])
+    assert manifest["versions"]["minimality"] == minimality.VERSION
     assert str(paper) not in json.dumps(manifest)
     assert str(demo_workspace.folder) not in json.dumps(manifest)
     for files in manifest["tables"].values():

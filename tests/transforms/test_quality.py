@@ -17,6 +17,7 @@ from eqforge.transforms.quality import (
     decide_quality,
     score_quality,
 )
+from tests.recoloured import COLOURS
 
 PHOTOGRAPHS = ("astronaut", "chelsea", "coffee", "rocket")
 
@@ -45,6 +46,14 @@ def test_scores_of_a_small_image_equal_the_definitions() -> None:
     assert found[LUMINANCE] == pytest.approx(grey.mean())
     assert found[CONTRAST] == pytest.approx(grey.std())
     assert found[SHARPNESS] == pytest.approx(laplacian.var())
+
+
+def test_colours_of_equal_brightness_have_contrast_and_edges() -> None:
+    """In luma, red and blue stripes are one grey."""
+    stripes = np.full((90, 120, 3), COLOURS["red"], np.uint8)
+    stripes[:, ::2] = COLOURS["blue"]
+    assert reason(stripes) is None
+    assert values(stripes)[CONTRAST] == pytest.approx((245 - 18) / 2)
 
 
 @pytest.mark.parametrize("name", PHOTOGRAPHS)

@@ -68,7 +68,7 @@ IMAGE = ImageRow(
     width_px=2,
     height_px=3,
     num_bytes=4,
-    phash="0" * 16,
+    phash="0" * 48,
     scores=(),
 )
 REJECT = Reject(candidate_id="d/v/000", stage="frames", reason="face_found")
@@ -140,7 +140,7 @@ def test_an_image_met_twice_is_written_once(tmp_path: Path) -> None:
         width_px=1,
         height_px=1,
         num_bytes=7,
-        phash="0" * 16,
+        phash="0" * 48,
         scores=(),
     )
 
@@ -186,7 +186,7 @@ def test_row_groups_stay_near_their_size(tmp_path: Path, monkeypatch: pytest.Mon
             width_px=1,
             height_px=1,
             num_bytes=10_000,
-            phash="0" * 16,
+            phash="0" * 48,
             scores=(),
         )
         for i in range(12)
@@ -211,7 +211,7 @@ def test_hugging_face_shows_pictures_and_reads_every_table(tmp_path: Path) -> No
         width_px=4,
         height_px=3,
         num_bytes=len(picture),
-        phash="0" * 16,
+        phash="0" * 48,
         scores=(),
     )
     write_shard(images_table(1, store), 0, [image], str(tmp_path))

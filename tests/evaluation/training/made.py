@@ -56,7 +56,7 @@ def image_rows(pictures: list[bytes]) -> list[dict[str, Any]]:
             "width_px": 32,
             "height_px": 32,
             "num_bytes": len(data),
-            "phash": "0" * 16,
+            "phash": "0" * 48,
             "scores": [],
         }
         for name, data in sorted({sha256_hex(data): data for data in pictures}.items())

@@ -1,0 +1,85 @@
+"""CIE L*a*b* in 8 bits: in it, equal distances look about equally different to people.
+
+Everything is looked up and added in integers, so that the bytes are the same on every processor;
+roots and powers of floats are not.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+_STEPS: Final = 2**16 - 1
+"""Steps of a linear tristimulus value: in the deepest shade, 0.014 of L*."""
+
+_ROOT_STEPS: Final = 10_000
+"""Steps of its cube root."""
+
+_TO_XYZ: Final = np.array(
+    [
+        [0.4124564, 0.3575761, 0.1804375],
+        [0.2126729, 0.7151522, 0.0721750],
+        [0.0193339, 0.1191920, 0.9503041],
+    ]
+)
+"""From linear sRGB to X, Y and Z, white at D65 (IEC 61966-2-1)."""
+
+
+def lightness(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Returns L* of sRGB pixels in steps of 100 / 255.
+
+    Args:
+      pixels: uint8 of shape (height, width, 3), RGB.
+
+    Returns:
+      uint8 of shape (height, width).
+
+    Source: CIE 15:2004, section 8.2.1.
+    """
+    luminance = 116 * _root(pixels, 1) - 16 * _ROOT_STEPS
+    steps = 100 * _ROOT_STEPS
+    return ((luminance * 255 + steps // 2) // steps).astype(np.uint8)
+
+
+def colours(pixels: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Returns a* (from green to red) and b* (from blue to yellow) of sRGB pixels, each plus 128.
+
+    Args:
+      pixels: uint8 of shape (height, width, 3), RGB.
+
+    Returns:
+      Two arrays, uint8 of shape (height, width); 128 for grey. sRGB reaches neither 0 nor 255.
+    """
+    x, y, z = (_root(pixels, axis) for axis in range(3))
+    return _offset(500 * (x - y)), _offset(200 * (y - z))
+
+
+def _offset(values: NDArray[np.int32]) -> NDArray[np.uint8]:
+    return ((values + 128 * _ROOT_STEPS + _ROOT_STEPS // 2) // _ROOT_STEPS).astype(np.uint8)
+
+
+def _root(pixels: NDArray[np.uint8], axis: int) -> NDArray[np.int32]:
+    """Returns f of X, Y or Z, as CIE 15:2004 calls the cube root with a straight foot."""
+    red, green, blue = (_SHARES[axis, channel][pixels[..., channel]] for channel in range(3))
+    return _ROOTS[red + green + blue]
+
+
+def _shares() -> NDArray[np.int32]:
+    """Returns what each byte of each channel adds to X, Y and Z, as a share of white's."""
+    value = np.arange(256) / 255
+    linear = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+    of_white = _TO_XYZ / _TO_XYZ.sum(axis=1, keepdims=True)
+    return np.rint(of_white[:, :, None] * linear * _STEPS).astype(np.int32)
+
+
+def _roots() -> NDArray[np.int32]:
+    # The rounded shares of a pixel may add up to one step beyond white.
+    value = np.arange(_STEPS + 2) / _STEPS
+    foot = value / (3 * (6 / 29) ** 2) + 4 / 29
+    return np.rint(np.where(value > (6 / 29) ** 3, np.cbrt(value), foot) * _ROOT_STEPS).astype(
+        np.int32
+    )
+
+
+_SHARES: Final = _shares()
+_ROOTS: Final = _roots()
