@@ -408,7 +408,7 @@ def test_a_mistake_of_the_program_keeps_its_trace() -> None:
 
 
 def test_the_mode_sets_the_defaults_and_a_flag_beside_it_wins(command: list[str]) -> None:
-    def settings(*arguments: str) -> tuple[str, int | None, float | None, bool]:
+    def settings(*arguments: str) -> tuple[str, int | None, int | None, bool]:
         config, _ = parse(
             eq_video.Config, eq_video.PIPELINE.defaults, [*command, *arguments], "program"
         )
@@ -416,13 +416,13 @@ def test_the_mode_sets_the_defaults_and_a_flag_beside_it_wins(command: list[str]
         return (
             found.faces.face_policy,
             found.captions.max_tokens,
-            found.cuts.min_edge_change,
+            found.cuts.max_registered_points,
             found.distinct_captions,
         )
 
-    assert settings() == ("either", 77, 0.3, True)
+    assert settings() == ("either", 77, None, True)
     assert settings("--mode", "paper") == ("paper", None, None, False)
-    assert settings("--mode=paper", "--min-edge-change", "0.5") == ("paper", None, 0.5, False)
+    assert settings("--mode=paper", "--max-registered-points", "7") == ("paper", None, 7, False)
     assert settings("--mode", "paper", "--face-policy", "both")[0] == "both"
     assert settings("--mode", "paper", "--mode", "corrected")[0] == "either"
 
