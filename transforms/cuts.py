@@ -149,7 +149,7 @@ def score_cut(view_0: CutView, view_1: CutView) -> list[Score]:
     """
     intersection = np.minimum(view_0.histogram, view_1.histogram).sum(dtype=np.float64)
     change = round(min(max(1 - float(intersection), 0.0), 1.0), 6)
-    return [_score(HISTOGRAM, change), _score(POINTS, _registered(view_0, view_1))]
+    return [_score(HISTOGRAM, change), _score(POINTS, float(_registered(view_0, view_1)))]
 
 
 def decide_cut(scores: Sequence[Score], settings: CutSettings) -> Rejection | None:
