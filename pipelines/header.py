@@ -30,8 +30,9 @@ _WRITTEN = ("data", WORK, f"{WORK}/shards")
 # Every package whose version can change a byte of a dataset.
 VERSIONED = (
     "eqforge", "apache-beam", "pyarrow", "numpy", "scipy", "pillow", "av", "opencv-python-headless",
-    "scikit-image", "imagehash", "dlib-bin", "tokenizers", "rapidfuzz", "nltk", "spacy", "textblob",
-    "lemminflect", "inflect", "transformers", "diffusers", "torch", "kubric-nightly", "bpy",
+    "scikit-image", "imagehash", "dlib-bin", "face_recognition", "tokenizers", "rapidfuzz", "nltk",
+    "spacy", "textblob", "lemminflect", "inflect", "transformers", "diffusers", "torch",
+    "kubric-nightly", "bpy",
 )  # fmt: skip
 # Folders of media: the rows hold what was taken from them, the settings only that there was one.
 _MEDIA_FOLDERS = ("videos", "images")

@@ -162,7 +162,6 @@ def video_settings(mode: Mode, drops_faces: bool) -> VideoSettings:
     return VideoSettings(
         faces=FaceSettings(face_policy="paper" if drops_faces else "off"),
         quality=QualitySettings(min_luminance=None, min_contrast=None, min_sharpness=None),
-        cuts=CutSettings(min_histogram_change=None, min_edge_change=None),
         captions=CaptionSettings(max_tokens=None),
         distinct_captions=False,
     )

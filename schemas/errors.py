@@ -31,16 +31,18 @@ class MissingExtra(EqforgeError):
     Args:
       package: the name that could not be imported.
       extra: the extra of eqforge that installs it.
+      then: a command that is needed after that; none for most packages.
     """
 
-    def __init__(self, package: str, extra: str) -> None:
-        """Names the missing package and the extra that brings it."""
-        super().__init__(f"{package} is not installed: pip install 'eqforge[{extra}]'")
-        self.package, self.extra = package, extra
+    def __init__(self, package: str, extra: str, then: str = "") -> None:
+        """Names the missing package and what brings it."""
+        commands = [f"pip install 'eqforge[{extra}]'", *([then] if then else [])]
+        super().__init__(f"{package} is not installed: {' && '.join(commands)}")
+        self.package, self.extra, self.then = package, extra, then
 
-    def __reduce__(self) -> tuple[type["MissingExtra"], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type["MissingExtra"], tuple[str, str, str]]:
         """Lets the error travel from a worker to the driver."""
-        return type(self), (self.package, self.extra)
+        return type(self), (self.package, self.extra, self.then)
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ IMAGE_REASONS: Final[Mapping[str, str]] = {
 }
 
 PAIR_REASONS: Final[Mapping[str, str]] = {
-    "camera_cut": "Colours and edges both change as they do from one shot to another.",
+    "camera_cut": "Colours change, and points are not found again, as from one shot to another.",
     "change_too_small": "The two images are nearer to each other than a setting allows.",
     "change_too_large": "The two images are further from each other than a setting allows.",
     "background_changed": "Outside the changed area the images differ more than allowed.",

@@ -36,6 +36,7 @@ NOT_HERE = {
     "a GPU",
     "a model hub",
     "a checkout",
+    "an environment of its own",
     "a Flink cluster",
     "Java",
     "Docker",

@@ -1,33 +1,35 @@
-"""Scores faces with dlib's detector, as EqBen's authors did, and with OpenCV's; rejects by policy.
+"""Scores faces with face_recognition, with dlib's detector and with OpenCV's; rejects by policy.
 
-EqBen filters with `face_recognition.face_locations`, which is one call of dlib's frontal face
-detector. dlib is called here directly: the same boxes, with their scores, and without what
-importing face_recognition brings along (100 MB of models for other tasks, a warning,
-Pillow switched to decoding truncated files for the whole process, exit of the process with
-status 0 when its models cannot be found).
+EqBen filters with `face_recognition.face_locations`. That call says where faces are and not how
+sure it is; dlib's own call, for the policies of corrected mode, gives a score for each.
 """
 
 import dataclasses
 import functools
+import importlib.metadata
 import threading
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import ImageFile
 
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.scores import Rejection, Score, compact_json, value_of
 from eqforge.transforms.luma import check_pixels
 from eqforge.transforms.opencv import import_cv2
 
-VERSION = "1"
+VERSION = "2"
+PUBLISHED_HOG = "face_recognition_hog"
+PUBLISHED_CNN = "face_recognition_cnn"
 DLIB = "face_dlib_hog"
 OPENCV = "face_opencv_haar"
 
-PAPER_THRESHOLD = 0.0
-"""The detector score from which `face_recognition.face_locations` reports a face."""
+ONE_FACE = 1.0
+"""What `face_recognition.face_locations` has to find: it counts faces and gives no scores."""
 
 SCORE_FLOOR = -1.0
 """The lowest dlib score that is looked for; windows below it are as good as noise."""
@@ -39,7 +41,13 @@ On 86 photographs its false alarms score at most 55.7, where haarcascade_frontal
 gives a bus, a laptop and an elephant the scores of faces.
 """
 
-FacePolicy = Literal["paper", "either", "both", "off"]
+CNN_SIDE_PX = 80
+"""The model cnn fails on images smaller than its windows."""
+
+UNBOUND = "pip install --no-deps face_recognition==1.3.0"
+"""How the package is installed beside dlib-bin: it asks for dlib's sources by name."""
+
+FacePolicy = Literal["paper", "cnn", "either", "both", "off"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,15 +59,16 @@ class FaceSettings:
     """
 
     face_policy: FacePolicy = "either"
-    """paper: dlib at face_recognition's own threshold, as EqBen. either / both: dlib or / and
-    OpenCV, at the thresholds below. off: no detector runs."""
+    """paper: face_recognition's model hog, as EqBen. cnn: its model cnn, which sees turned heads,
+    and takes 7 s of processor time for 640 x 480 pixels, 2 s with --face-upsample 0. either /
+    both: dlib or / and OpenCV, at the thresholds below. off: no detector runs."""
 
     face_upsample: int = 1
-    """How often dlib doubles the image before it looks; 0 to 4. One step more finds faces of
-    half the size (80 pixels at 0, 40 at 1) and takes four times as long."""
+    """How often dlib and face_recognition double the image before they look; 0 to 4. One step
+    more finds faces of half the size (80 pixels at 0, 40 at 1) and takes four times as long."""
 
-    face_threshold: float = PAPER_THRESHOLD
-    """Least dlib score of a face, -1 or more; policy paper ignores it."""
+    face_threshold: float = 0.0
+    """Least dlib score of a face, -1 or more; policies paper and cnn ignore it."""
 
     face_opencv_threshold: float = 55.8
     """Least OpenCV score of a face: the sum of the cascade's last stage, 54 to 58."""
@@ -86,7 +95,7 @@ def prepare_faces(settings: FaceSettings) -> None:
     """Loads the detectors the policy asks for, so that a missing package shows before any work.
 
     Raises:
-      MissingExtra: dlib or OpenCV is not installed.
+      MissingExtra: face_recognition, dlib or OpenCV is not installed.
     """
     for name in _thresholds(settings):
         _SCORERS[name](np.zeros((1, 1, 3), np.uint8), settings)
@@ -100,12 +109,13 @@ def score_faces(pixels: NDArray[np.uint8], settings: FaceSettings) -> list[Score
       settings: see FaceSettings.
 
     Returns:
-      One score per detector, none for policy off. dlib: its confidence, -1 or more. OpenCV: the
-      sum of the cascade's last stage. The value is None where the detector reports nothing.
+      One score per detector, none for policy off. face_recognition: the number of faces. dlib:
+      its confidence, -1 or more. OpenCV: the sum of the cascade's last stage. The value of the
+      latter two is None where the detector reports nothing.
 
     Raises:
       ValueError: the array is not an RGB image.
-      MissingExtra: dlib or OpenCV is not installed.
+      MissingExtra: face_recognition, dlib or OpenCV is not installed.
 
     Source: EqBen, appendix B.3 (frames with human faces are discarded, by face_recognition).
     """
@@ -152,7 +162,9 @@ def _thresholds(settings: FaceSettings) -> Mapping[str, float]:
     if settings.face_policy == "off":
         return {}
     if settings.face_policy == "paper":
-        return {DLIB: PAPER_THRESHOLD}
+        return {PUBLISHED_HOG: ONE_FACE}
+    if settings.face_policy == "cnn":
+        return {PUBLISHED_CNN: ONE_FACE}
     return {DLIB: settings.face_threshold, OPENCV: settings.face_opencv_threshold}
 
 
@@ -172,10 +184,36 @@ class _Detectors(threading.local):
 
 
 _detectors = _Detectors()
+_one_at_a_time = threading.Lock()
+"""face_recognition has one detector of each kind for the whole process."""
+
+
+def _score_published(
+    pixels: NDArray[np.uint8], settings: FaceSettings, name: str, model: Literal["hog", "cnn"]
+) -> Score:
+    """Counts faces by `face_recognition.face_locations`."""
+    if model == "cnn":
+        pixels = _at_least(CNN_SIDE_PX, pixels)
+    with _one_at_a_time:
+        found = _import_face_recognition().face_locations(pixels, settings.face_upsample, model)
+    how = {"model": model, "upsample": settings.face_upsample, "dlib": _import_dlib().__version__}
+    return Score(
+        name=name,
+        value=float(len(found)),
+        scorer="face_recognition.face_locations",
+        version=importlib.metadata.version("face_recognition"),
+        settings=compact_json(how),
+    )
+
+
+def _at_least(side: int, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Returns an image with black at the right and below where it is smaller than that."""
+    height, width = pixels.shape[:2]
+    return np.pad(pixels, ((0, max(0, side - height)), (0, max(0, side - width)), (0, 0)))
 
 
 def _score_dlib(pixels: NDArray[np.uint8], settings: FaceSettings) -> Score:
-    """Scores with the call `face_recognition.face_locations` makes, at a lower threshold."""
+    """Scores with dlib's frontal detector: face_recognition's model hog, at a lower threshold."""
     _, confidences, _ = _detectors.dlib.run(pixels, settings.face_upsample, SCORE_FLOOR)
     return Score(
         name=DLIB,
@@ -209,7 +247,12 @@ def _score_opencv(pixels: NDArray[np.uint8], settings: FaceSettings) -> Score:
     )
 
 
-_SCORERS = {DLIB: _score_dlib, OPENCV: _score_opencv}
+_SCORERS: Mapping[str, Callable[[NDArray[np.uint8], FaceSettings], Score]] = {
+    PUBLISHED_HOG: functools.partial(_score_published, name=PUBLISHED_HOG, model="hog"),
+    PUBLISHED_CNN: functools.partial(_score_published, name=PUBLISHED_CNN, model="cnn"),
+    DLIB: _score_dlib,
+    OPENCV: _score_opencv,
+}
 
 
 def _highest(values: Any) -> float | None:
@@ -222,5 +265,32 @@ def _import_dlib() -> Any:
     try:
         import dlib
     except ImportError as error:
-        raise MissingExtra("dlib", "faces") from error
+        raise MissingExtra("dlib", "video") from error
     return dlib
+
+
+@functools.cache
+def _import_face_recognition() -> Any:
+    """Imports face_recognition, and undoes what that does to the whole process.
+
+    It warns of a deprecation, and lets Pillow read truncated files from then on. Where its models
+    do not import, it closes standard input and exits the process with status 0: so they go first.
+
+    Raises:
+      MissingExtra: the package, its models, or the pkg_resources that they import is missing.
+      InputError: a file of its models is missing or broken.
+    """
+    _import_dlib()
+    reads_truncated = ImageFile.LOAD_TRUNCATED_IMAGES
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import face_recognition_models  # noqa: F401, I001
+            import face_recognition
+    except ImportError as error:
+        raise MissingExtra(error.name or str(error), "video", UNBOUND) from error
+    except RuntimeError as error:
+        raise InputError(f"face_recognition does not load its models: {error}") from error
+    finally:
+        ImageFile.LOAD_TRUNCATED_IMAGES = reads_truncated
+    return face_recognition

@@ -26,9 +26,9 @@ class ImageFilters:
 
     def basis(self) -> list[object]:
         """Returns what the scores depend on beside the image: scorers and library versions."""
-        packages = ("numpy", "scipy", "pillow", "opencv-python-headless", "dlib-bin", "imagehash")
+        packages = ("numpy", "scipy", "pillow", "opencv-python-headless", "imagehash")
         own = [faces.scoring_basis(self.faces), quality.VERSION, minimality.VERSION]
-        return [*own, versions_of(*packages)]
+        return [*own, versions_of(*packages, "dlib-bin", "face_recognition")]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -370,7 +370,7 @@ def test_an_output_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "extra"), [("av", "video"), ("cv2", "video"), ("dlib", "faces")]
+    ("module", "extra"), [("av", "video"), ("cv2", "video"), ("dlib", "video")]
 )
 def test_a_missing_package_is_named_with_its_extra_before_any_work(
     command: list[str],
@@ -417,7 +417,7 @@ def test_a_mistake_of_the_program_keeps_its_trace() -> None:
 
 
 def test_the_mode_sets_the_defaults_and_a_flag_beside_it_wins(command: list[str]) -> None:
-    def settings(*arguments: str) -> tuple[str, int | None, float | None, bool]:
+    def settings(*arguments: str) -> tuple[str, int | None, int | None, bool]:
         config, _ = parse(
             eq_video.Config, eq_video.PIPELINE.defaults, [*command, *arguments], "program"
         )
@@ -425,13 +425,13 @@ def test_the_mode_sets_the_defaults_and_a_flag_beside_it_wins(command: list[str]
         return (
             found.faces.face_policy,
             found.captions.max_tokens,
-            found.cuts.min_edge_change,
+            found.cuts.max_registered_points,
             found.distinct_captions,
         )
 
-    assert settings() == ("off", 77, 0.3, True)
+    assert settings() == ("off", 77, None, True)
     assert settings("--mode", "paper") == ("paper", None, None, False)
-    assert settings("--mode=paper", "--min-edge-change", "0.5") == ("paper", None, 0.5, False)
+    assert settings("--mode=paper", "--max-registered-points", "7") == ("paper", None, 7, False)
     assert settings("--mode", "paper", "--face-policy", "both")[0] == "both"
     assert settings("--mode", "paper", "--mode", "corrected")[0] == "off"
 

@@ -73,26 +73,20 @@ def test_paper_mode_pairs_every_two_usable_segments(paper: Path, demo_workspace:
     assert splits == {"training": 10 + 6 + 1, "validation": 15 + 6}
 
 
-def test_corrected_mode_also_drops_the_black_frame_and_camera_cuts(corrected: Path) -> None:
-    """Usable frames: 5, 5, 4, 4 and 2; 10 + 10 + 6 + 6 + 1 = 33 pairs are left to measure."""
+def test_corrected_mode_also_drops_the_black_frame(corrected: Path) -> None:
+    """Usable frames: 5, 5, 4, 4 and 2; 10 + 10 + 6 + 6 + 1 = 33 pairs are left."""
     assert reasons(corrected, "frames") == {"face_found": 2, "black_image": 1, **MISSED}
     assert rejected(corrected, "black_image") == ["eq-youcook2/demoKitchn2/005"]
-    found = books(corrected)
-    assert found["frames"] == (29, 20, 9)
-    assert reasons(corrected, "pairs")["frame_rejected"] == 58 - 33
-    assert found["pairs"][1] + reasons(corrected, "pairs")["camera_cut"] == 33
+    assert books(corrected)["frames"] == (29, 20, 9)
+    assert reasons(corrected, "pairs") == {"frame_rejected": 58 - 33}
 
 
-def test_a_cut_is_where_both_scores_reach_their_thresholds(paper: Path, corrected: Path) -> None:
-    """Paper mode keeps the scores of all pairs, so the decision can be made again from its rows."""
-    cuts = set()
-    for row in rows(paper, "samples"):
-        scores = {score["name"]: score["value"] for score in row["scores"]}
-        if scores["cut_histogram_change"] >= 0.37 and scores["cut_edge_change"] >= 0.3:
-            cuts.add(row["sample_id"])
+def test_pairs_of_two_shots_are_kept_with_their_scores(paper: Path, corrected: Path) -> None:
     black = {name for name in ids(paper) if "demoKitchn2" in name and name.endswith("005")}
-    assert set(rejected(corrected, "camera_cut")) == cuts - black
-    assert set(ids(corrected)) == set(ids(paper)) - cuts - black
+    assert set(ids(corrected)) == set(ids(paper)) - black
+    for row in rows(corrected, "samples"):
+        versions = {score["name"]: score["version"] for score in row["scores"]}
+        assert versions == {"cut_histogram_change": "2", "cut_registered_points": "2"}
 
 
 def test_captions_are_the_sentences_and_frames_the_middles(

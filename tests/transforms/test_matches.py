@@ -46,7 +46,7 @@ def media(tmp_path: Path) -> MediaStore:
 
 def filters_of(blip: Path, **settings: Any) -> PairFilters:
     return PairFilters(
-        cuts=CutSettings(min_histogram_change=None, min_edge_change=None),
+        cuts=CutSettings(),
         gates=GateSettings(),
         distinct_captions=False,
         max_pairs_per_video=None,

@@ -28,7 +28,7 @@ from eqforge.transforms.minimality import GateSettings
 from eqforge.transforms.pair import PairFilters, drop_pairs, measure_pairs
 from tests.samples import IMAGE
 
-NO_CUTS = CutSettings(min_histogram_change=None, min_edge_change=None)
+NO_CUTS = CutSettings()
 KEEP_ALL = PairFilters(
     cuts=NO_CUTS, gates=GateSettings(), distinct_captions=False, max_pairs_per_video=None
 )
