@@ -48,6 +48,7 @@ STAGE_REASONS: Final[Mapping[str, Mapping[str, str]]] = {
         "image_missing": "No file of that name lies in the images folder.",
         **{name: IMAGE_REASONS[name] for name in ("undecodable_image", "too_many_pixels")},
         "outside_root": "The name leads out of the images folder, or round in a circle of links.",
+        "not_english": "The caption is in another language than that of the rules that edit it.",
         **_LINTS,
     },
     "perturbations": {},

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption
+from eqforge.generators.text.language import Language, refuse_language
 from eqforge.schemas.caption_sources import CaptionRecord
 from eqforge.schemas.clips import Tally
 from eqforge.schemas.scores import Rejection
@@ -132,6 +133,8 @@ def admit_texts(
     settings: CaptionSettings,
     images: ImageFolder | None,
     only: tuple[str, ...] = (),
+    *,
+    language: Language = "any",
 ) -> Admitted[Text]:
     """Checks texts, and finds their images where a folder is named.
 
@@ -140,6 +143,7 @@ def admit_texts(
       settings: what each text may be.
       images: the folder of images.
       only: ids of the samples asked for; empty asks for all.
+      language: what the texts have to be written in.
     """
     admitted: list[Text] = []
     found: dict[str, ImageRow] = {}
@@ -148,7 +152,7 @@ def admit_texts(
     for record in records:
         wanted = is_wanted(record.text_id, only)
         candidates += wanted
-        checked = _check(record, settings, images)
+        checked = _check(record, settings, images, language)
         if not isinstance(checked, Rejection):
             admitted.append(record)
             found.update({} if checked is None else {record.text_id: checked})
@@ -164,13 +168,18 @@ def admit_texts(
 
 
 def _check(
-    record: SourceText, settings: CaptionSettings, images: ImageFolder | None
+    record: SourceText, settings: CaptionSettings, images: ImageFolder | None, language: Language
 ) -> ImageRow | Rejection | None:
     """Returns why a text cannot be worked on, or its image where a folder is named."""
     for text in record.texts:
         rejection = lint_caption(text.strip(), settings)
         if rejection is not None:
             return rejection
+    if language == "en":
+        # Together, for two captions of two words tell more than one.
+        refused = guarded(lambda: refuse_language("\n".join(record.texts)))
+        if refused is not None:
+            return refused
     return None if images is None else guarded(lambda: images.find(record.image))
 
 
