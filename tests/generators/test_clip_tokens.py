@@ -1,5 +1,7 @@
 """The number of tokens CLIP sees, against the tokenizer CLIP models are used with."""
 
+import gzip
+import hashlib
 import importlib.util
 import json
 import subprocess
@@ -11,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eqforge.generators.text import clip_tokens
 from eqforge.generators.text.clip_tokens import _encoder, count_clip_tokens
-from eqforge.schemas.errors import MissingExtra
 
 ODD = [
     "",
@@ -106,17 +108,14 @@ def test_counting_does_not_import_torch() -> None:
     assert run.stdout == "4 False False\n"
 
 
-@pytest.mark.parametrize("package", ["ftfy", "regex", "tokenizers", "open_clip_torch"])
-def test_a_missing_package_is_named_with_its_extra(
-    package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from eqforge.generators.text import clip_tokens
-
-    for cached in (clip_tokens._encoder, clip_tokens._piece_pattern):
-        monkeypatch.setattr(clip_tokens, cached.__name__, cached.__wrapped__)
-    if package == "open_clip_torch":
-        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    else:
-        monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtra, match=rf"{package} is not installed.*\[text\]"):
-        count_clip_tokens("a dog")
+def test_the_merges_are_those_of_the_published_vocabulary() -> None:
+    """SHA-256 of lines 2 to 48,895 of OpenAI's bpe_simple_vocab_16e6.txt, and open_clip's copy."""
+    merges = clip_tokens._MERGES.read_bytes()
+    digest = "d308b7377a8ceaa9707a21614fe8c831b9196e197b7aeb69833359362907af02"
+    assert hashlib.sha256(merges).hexdigest() == digest
+    spec = importlib.util.find_spec("open_clip")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    file = Path(spec.submodule_search_locations[0]) / "bpe_simple_vocab_16e6.txt.gz"
+    lines = gzip.decompress(file.read_bytes()).split(b"\n")
+    assert merges == b"\n".join(lines[1:48_895]) + b"\n"
