@@ -15,6 +15,7 @@ from typing import Any
 from more_itertools import batched
 
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
+from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.driver import build_command
@@ -23,6 +24,7 @@ from eqforge.pipelines.text import (
     check_images,
     confirm_images,
     image_folder,
+    language_of_mode,
     media_root,
     select_images,
     text_pipeline,
@@ -77,6 +79,9 @@ class Config(DatasetConfig):
 
     spacy_model: str | None = None
     """A spaCy pipeline for swaps; without it a tagger that needs no data."""
+
+    language: Language = "en"
+    """en refuses what is in another language than that of the rules; any takes it as it comes."""
 
 
 def plan(config: Config) -> Iterator[TextsBatch]:
@@ -133,6 +138,7 @@ def rules(config: Config) -> HardPositiveRules:
         ),
         images=_images(config),
         only=config.run.only,
+        language=config.language if config.vl_checklist is None else "any",  # it is English
     )
 
 
@@ -193,6 +199,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
 PIPELINE = text_pipeline(
     name=NAME,
     config=Config,
+    defaults=language_of_mode,
     inputs=inputs,
     check=check,
     confirm=confirm,

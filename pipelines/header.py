@@ -32,7 +32,7 @@ VERSIONED = (
     "eqforge", "apache-beam", "pyarrow", "numpy", "scipy", "pillow", "av", "opencv-python-headless",
     "scikit-image", "imagehash", "dlib-bin", "face_recognition", "tokenizers", "rapidfuzz", "nltk",
     "spacy", "textblob", "lemminflect", "inflect", "transformers", "diffusers", "torch",
-    "kubric-nightly", "bpy",
+    "kubric-nightly", "bpy", "icu4py", "py3langid",
 )  # fmt: skip
 # Folders of media: the rows hold what was taken from them, the settings only that there was one.
 _MEDIA_FOLDERS = ("videos", "images")

@@ -21,6 +21,7 @@ from eqforge.pipelines.text import (
     check_images,
     confirm_captions,
     image_folder,
+    language_of_mode,
     media_root,
     select_captions,
     text_pipeline,
@@ -66,6 +67,7 @@ def rules(config: Config) -> PerturbationRules:
         captions=CaptionSettings(max_tokens=None),
         images=image_folder(config.images, config.run),
         only=config.run.only,
+        language=config.language,
     )
 
 
@@ -106,6 +108,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
 PIPELINE = text_pipeline(
     name=NAME,
     config=Config,
+    defaults=language_of_mode,
     inputs=inputs,
     check=check,
     confirm=confirm_captions,

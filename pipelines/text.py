@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import apache_beam as beam
 from more_itertools import batched
 
+from eqforge.generators.text.language import Language
 from eqforge.pipelines.driver import Pipeline, Target
 from eqforge.pipelines.header import WORK
 from eqforge.pipelines.settings import DatasetConfig, Mode, RunSettings, selection_of
@@ -42,6 +43,7 @@ def text_pipeline(
     tables: Callable[[Configured, PlanFiles], tuple[Table, ...]],
     stage: str,
     step: str,
+    defaults: Callable[[Mode], dict[str, Any]] | None = None,
 ) -> Pipeline[Configured]:
     """Returns the pipeline of a dataset made of texts.
 
@@ -60,6 +62,7 @@ def text_pipeline(
       tables: as there.
       stage: the stage of the books that follows `captions`.
       step: what a worker notes for every finished batch.
+      defaults: the fields that a mode sets; None where the mode alone decides the rules.
     """
 
     def build(root: beam.Pipeline, target: Target[Configured]) -> None:
@@ -74,7 +77,7 @@ def text_pipeline(
     return Pipeline(
         name=name,
         config=config,
-        defaults=_no_defaults,
+        defaults=_no_defaults if defaults is None else defaults,
         inputs=inputs,
         check=check,
         confirm=confirm,
@@ -90,6 +93,11 @@ def text_pipeline(
 def _no_defaults(_: Mode) -> dict[str, Any]:
     """Returns the fields that a mode sets: none, the mode itself decides the rules."""
     return {}
+
+
+def language_of_mode(mode: Mode) -> dict[str, Language]:
+    """Returns the language that a mode asks for: the published rules edit whatever they get."""
+    return {"language": "any" if mode == "paper" else "en"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,6 +119,10 @@ class CaptionDataset(DatasetConfig):
     spacy_model: str | None = None
     """A spaCy pipeline for tokens, tags and noun phrases, such as en_core_web_sm; without it a
     tagger that needs no data."""
+
+    language: Language = "en"
+    """The rules that edit captions are for English: en refuses captions in another language, any
+    takes them as they come."""
 
 
 def check_images(images: Path | None) -> None:

@@ -25,6 +25,7 @@ from eqforge.pipelines.text import (
     check_images,
     confirm_captions,
     image_folder,
+    language_of_mode,
     media_root,
     select_images,
     text_pipeline,
@@ -111,6 +112,7 @@ def rules(config: Config) -> TrainingRules:
         captions=CaptionSettings(),
         images=image_folder(config.images, config.run),
         only=config.run.only,
+        language=config.language,
     )
 
 
@@ -172,6 +174,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
 PIPELINE = text_pipeline(
     name=NAME,
     config=Config,
+    defaults=language_of_mode,
     inputs=inputs,
     check=check,
     confirm=confirm_captions,

@@ -43,7 +43,6 @@ print(*{{name.partition(".")[0] for name in sys.modules}})
 OPTIONAL = {
     *("av", "cv2", "dlib", "face_recognition"),
     *(
-        "ftfy",
         "inflect",
         "lemminflect",
         "nltk",
@@ -51,7 +50,6 @@ OPTIONAL = {
         "sklearn",
         "spacy",
         "textblob",
-        "tokenizers",
     ),
     *("torch", "transformers"),
 }
@@ -122,3 +120,18 @@ def test_importing_everything_loads_no_optional_package() -> None:
 @pytest.mark.parametrize("folder", ["schemas", "generators", "models", "evaluation"])
 def test_a_folder_without_beam_does_not_load_it(folder: str) -> None:
     assert "apache_beam" not in modules_loaded_by(f"eqforge.{folder}")
+
+
+def test_captions_of_videos_are_linted_and_compared_without_the_extra_for_texts() -> None:
+    text = ("spacy", "nltk", "textblob", "lemminflect", "inflect", "py3langid", "sklearn")
+    code = (
+        "import sys\n"
+        f"sys.modules.update(dict.fromkeys({(*text, 'open_clip', 'torch')}))\n"
+        "from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption\n"
+        "from eqforge.generators.text.words import word_edit\n"
+        "import eqforge.pipelines.eq_video\n"
+        "print(lint_caption('onion ' * 90, CaptionSettings()).value)\n"
+        "print(word_edit('切红洋葱', '切白洋葱').distance)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["92", "1"]

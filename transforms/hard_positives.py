@@ -17,6 +17,7 @@ from eqforge.generators.text.hard_positives.published import (
 from eqforge.generators.text.hard_positives.reconcile import reconcile_image
 from eqforge.generators.text.hard_positives.records import HardPositive, Refusal
 from eqforge.generators.text.inflection import with_inflections
+from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import Lexicon
 from eqforge.generators.text.words import word_edit
 from eqforge.schemas.caption_sources import CaptionRecord
@@ -51,6 +52,7 @@ class HardPositiveRules:
       edits: how free captions are edited, and with which tagger.
       images: the folder of images, where the user names one.
       only: ids of the samples to make; empty makes all.
+      language: what the captions have to be written in.
     """
 
     published: bool
@@ -59,6 +61,7 @@ class HardPositiveRules:
     edits: EditRules
     images: ImageFolder | None
     only: tuple[str, ...] = ()
+    language: Language = "en"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +86,7 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
       section 3.4 and appendix A.
     """
     records = [record for texts in batch.images for record in texts.records]
-    admitted = admit_texts(records, LIMITS, rules.images, rules.only)
+    admitted = admit_texts(records, LIMITS, rules.images, rules.only, language=rules.language)
     samples: list[HardPositiveSample] = []
     rejects: list[Reject] = list(admitted.rejects)
     candidates = 0

@@ -9,6 +9,7 @@ import apache_beam as beam
 from eqforge.generators.text.analysis import Analysis, Tagger
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.granularity import measure_granularity
+from eqforge.generators.text.language import Language
 from eqforge.generators.text.perturbations.perturb import perturb_all
 from eqforge.generators.text.perturbations.record import PERTURBATIONS as NAMES
 from eqforge.generators.text.perturbations.record import PerturbationSettings
@@ -44,6 +45,7 @@ class PerturbationRules:
       captions: which captions are refused.
       images: the folder of images, where the user names one.
       only: ids of the samples to make; empty makes all.
+      language: what the captions have to be written in.
     """
 
     seed: int
@@ -52,6 +54,7 @@ class PerturbationRules:
     captions: CaptionSettings
     images: ImageFolder | None
     only: tuple[str, ...] = ()
+    language: Language = "en"
 
 
 @lru_cache(maxsize=2)
@@ -78,7 +81,9 @@ def perturb_batch(batch: CaptionBatch, rules: PerturbationRules) -> TextWork:
     Source: Hendriksen et al., "Benchmark Granularity and Model Robustness for Image-Text
       Retrieval", sections 3 and 4.
     """
-    admitted = admit_texts(batch.captions, rules.captions, rules.images, rules.only)
+    admitted = admit_texts(
+        batch.captions, rules.captions, rules.images, rules.only, language=rules.language
+    )
     analyses = analyse_captions([r.caption for r in admitted.records], rules.spacy_model)
     samples: list[PerturbedCaption] = []
     measured: list[MeasuredCaption] = []

@@ -53,6 +53,7 @@ STAGE_REASONS: Final[Mapping[str, Mapping[str, str]]] = {
         **{name: IMAGE_REASONS[name] for name in ("undecodable_image", "too_many_pixels")},
         "outside_root": "The name leads out of the images folder, or round in a circle of links.",
         "bad_box": CROP_REASONS["bad_box"],
+        "not_english": "The caption is in another language than that of the rules that edit it.",
         **_LINTS,
     },
     "perturbations": {},

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption
+from eqforge.generators.text.language import Language, refuse_language
 from eqforge.schemas.caption_sources import CaptionRecord
 from eqforge.schemas.clips import Tally
 from eqforge.schemas.scores import Rejection
@@ -142,6 +143,8 @@ def admit_texts(
     settings: CaptionSettings,
     images: ImageFolder | None,
     only: tuple[str, ...] = (),
+    *,
+    language: Language = "any",
 ) -> Admitted[Shown]:
     """Checks texts, and finds their images where a folder is named.
 
@@ -150,6 +153,7 @@ def admit_texts(
       settings: what each text may be.
       images: the folder of images.
       only: ids of the samples asked for; empty asks for all.
+      language: what the texts have to be written in.
     """
     admitted: list[Shown] = []
     found: dict[str, ImageRow] = {}
@@ -158,7 +162,7 @@ def admit_texts(
     for record in records:
         wanted = is_wanted(record.text_id, only)
         candidates += wanted
-        checked = _check(record, settings, images)
+        checked = _check(record, settings, images, language)
         if not isinstance(checked, Rejection):
             admitted.append(record)
             found.update({} if checked is None else {record.text_id: checked})
@@ -174,13 +178,18 @@ def admit_texts(
 
 
 def _check(
-    record: ShownText, settings: CaptionSettings, images: ImageFolder | None
+    record: ShownText, settings: CaptionSettings, images: ImageFolder | None, language: Language
 ) -> ImageRow | Rejection | None:
     """Returns why a text cannot be worked on, or its image where a folder is named."""
     for text in record.texts:
         rejection = lint_caption(text.strip(), settings)
         if rejection is not None:
             return rejection
+    if language == "en":
+        # Together, for two captions of two words tell more than one.
+        refused = guarded(lambda: refuse_language("\n".join(record.texts)))
+        if refused is not None:
+            return refused
     if record.box is not None and record.box.is_empty:
         return bad_box(record.box)
     return None if images is None else guarded(lambda: images.find(record.image, record.box))

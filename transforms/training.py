@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import apache_beam as beam
 
 from eqforge.generators.text.caption_lint import CaptionSettings
+from eqforge.generators.text.language import Language
 from eqforge.schemas.clips import Tally
 from eqforge.schemas.scores import Rejection
 from eqforge.schemas.tables import Reject
@@ -34,12 +35,14 @@ class TrainingRules:
       captions: which captions are refused.
       images: the folder of images, where the user names one.
       only: ids of the samples to make; empty makes all.
+      language: what the captions have to be written in.
     """
 
     edits: EditRules
     captions: CaptionSettings
     images: ImageFolder | None
     only: tuple[str, ...] = ()
+    language: Language = "en"
 
 
 def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
@@ -48,7 +51,9 @@ def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
     Source: Kamath et al., "The Hard Positive Truth about Vision-Language Compositionality",
       section 5: a caption, a hard positive and a hard negative of each caption of COCO.
     """
-    admitted = admit_texts(batch.captions, rules.captions, rules.images, rules.only)
+    admitted = admit_texts(
+        batch.captions, rules.captions, rules.images, rules.only, language=rules.language
+    )
     candidates = [f"{record.caption_id}/{role}" for record in admitted.records for role in ROLES]
     samples: list[TrainingCaption] = []
     rejects: list[Reject] = list(admitted.rejects)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from eqforge.generators.text.words import count_words
 from eqforge.schemas.vlue import VlueItem, canonical_name
 from eqforge.schemas.vlue_tables import Finding
 
@@ -47,7 +48,7 @@ def lint_item(
             yield _finding(item, "name_not_nfc", name, part=part)
     if item.task in _CAPTIONS:
         for part, caption in enumerate(item.texts):
-            words = len(caption.split())
+            words = count_words(caption)
             if words < min_words:
                 yield _finding(item, "few_words", caption, part=part, value=words)
             if _THERE_IS.match(caption):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from eqforge.generators.text.words import count_words
 from eqforge.schemas.vlue import VlueItem, canonical_name
 from eqforge.schemas.vlue_tables import (
     Box,
@@ -71,7 +72,7 @@ def task_row(
                 gallery_id=item.image if by_image else item.entry_id,
                 number=item.number,
                 caption=item.texts[0],
-                words=len(item.texts[0].split()),
+                words=count_words(item.texts[0]),
             )
         case "nlvr2":
             return _statement(item, ids)

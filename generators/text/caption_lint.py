@@ -28,9 +28,6 @@ def lint_caption(text: str, settings: CaptionSettings) -> Rejection | None:
 
     Only the count of tokens takes more than a moment, and it comes after the limit of characters:
     a caption of 10 MB costs no more than a short one as long as that limit is set.
-
-    Raises:
-      MissingExtra: tokens are to be counted and open_clip_torch is not installed.
     """
     if settings.max_chars is not None and len(text) > settings.max_chars:
         return _over("caption_too_long_chars", len(text), settings.max_chars)

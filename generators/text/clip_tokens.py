@@ -1,12 +1,13 @@
 """Counts the tokens CLIP's text encoder sees, exactly and without importing torch.
 
 What lies beyond token 77 never reaches the encoder, so a caption whose edit is out there compares
-a text with itself. The vocabulary is the one OpenAI published with CLIP.
+a text with itself. The merges of CLIP's vocabulary lie beside this module, since the packages that
+bring them along bring torch too.
 """
 
 import functools
 import html
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 CONTEXT_TOKENS: Final = 77
 """How many tokens every published CLIP model reads, the two at the ends included."""
 
+_MERGES = Path(__file__).with_name("data") / "clip_merges.txt"
 _ENDS = ("<start_of_text>", "<end_of_text>")
 _PIECES = "|".join(_ENDS) + r"|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 
@@ -66,8 +68,7 @@ def _encoder() -> "Tokenizer":
 
 def _read_merges() -> list[tuple[str, str]]:
     """Reads the pairs of symbols CLIP merges, the most frequent first."""
-    text = (files("eqforge.generators.text") / "data" / "clip_merges.txt").read_text("utf-8")
-    pairs = (line.split() for line in text.splitlines())
+    pairs = (line.split() for line in _MERGES.read_bytes().decode().strip("\n").split("\n"))
     return [(left, right) for left, right in pairs]
 
 

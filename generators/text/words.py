@@ -35,7 +35,8 @@ _UNSPACED = re.compile(
     "\u1780-\u17ff"  # Khmer
     "\u1950-\u19df\u1a20-\u1aaf\uaa80-\uaadf"  # Tai Le, New Tai Lue, Tai Tham, Tai Viet
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # kana
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff]"  # Han
+    "\U0001b000-\U0001b16f"  # kana of old
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"  # Han
 )
 """A letter of a script whose words follow each other without a space."""
 
@@ -139,15 +140,22 @@ def word_spans(text: str) -> list[Span]:
     return [word for run in runs for word in _words_of(text, run)]
 
 
+def count_words(text: str) -> int:
+    """Counts what stands between spaces, and there the words of scripts that write none."""
+    parts = text.split()
+    return sum(max(1, len(word_spans(part))) if _UNSPACED.search(part) else 1 for part in parts)
+
+
 def _words_of(text: str, run: Span) -> Iterator[Span]:
     """Yields the words of a run of letters: itself, unless its script has no spaces."""
     start, end = run
     if not _UNSPACED.search(text, start, end):
         yield run
         return
-    for first, last in WordBreaker(text[start:end], "root").segments():
-        if _word_pattern().match(text, start + first, start + last):
-            yield start + first, start + last
+    for piece in WordBreaker(text[start:end], "root"):  # its offsets count UTF-16
+        if _word_pattern().match(piece):
+            yield start, start + len(piece)
+        start += len(piece)
 
 
 def _joined(spans: list[Span], ranges: list[tuple[int, int]]) -> tuple[Span, ...]:

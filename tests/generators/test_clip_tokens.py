@@ -1,5 +1,7 @@
 """The number of tokens CLIP sees, against the tokenizer CLIP models are used with."""
 
+import gzip
+import hashlib
 import importlib.util
 import json
 import subprocess
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eqforge.generators.text import clip_tokens
 from eqforge.generators.text.clip_tokens import _encoder, count_clip_tokens
 
 ODD = [
@@ -103,3 +106,16 @@ def test_counting_does_not_import_torch() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "4 False False\n"
+
+
+def test_the_merges_are_those_of_the_published_vocabulary() -> None:
+    """SHA-256 of lines 2 to 48,895 of OpenAI's bpe_simple_vocab_16e6.txt, and open_clip's copy."""
+    merges = clip_tokens._MERGES.read_bytes()
+    digest = "d308b7377a8ceaa9707a21614fe8c831b9196e197b7aeb69833359362907af02"
+    assert hashlib.sha256(merges).hexdigest() == digest
+    spec = importlib.util.find_spec("open_clip")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    file = Path(spec.submodule_search_locations[0]) / "bpe_simple_vocab_16e6.txt.gz"
+    lines = gzip.decompress(file.read_bytes()).split(b"\n")
+    assert merges == b"\n".join(lines[1:48_895]) + b"\n"

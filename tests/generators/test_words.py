@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from eqforge.generators.text import words as words_module
 from eqforge.generators.text.words import (
     ACTION_WORDS,
+    count_words,
     find_words,
     read_word_list,
     word_edit,
@@ -114,7 +115,7 @@ def test_ascii_words_are_what_a_plain_pattern_finds(text: str) -> None:
         ("رجل يركب دراجة حمراء", "رجل يركب دراجة حمراء"),
         ("Drei Haustüren, weiß-blau", "Drei Haustüren weiß blau"),
         ("一个USB插头 \U0001f600 don't", "一个 USB 插头 don't"),
-        ("\U00020bb7野家の猫", "\U00020bb7野 家の 猫"),
+        ("\U00020bb7野家の猫", "\U00020bb7 野家 の 猫"),
     ],
 )
 def test_words_of_scripts_without_spaces_are_told_by_a_dictionary(text: str, expected: str) -> None:
@@ -135,6 +136,19 @@ def test_words_of_scripts_without_spaces_are_told_by_a_dictionary(text: str, exp
 )
 def test_distances_of_other_languages_count_words(text_0: str, text_1: str, expected: int) -> None:
     assert word_edit(text_0, text_1).distance == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A pick-up, two men's bikes .", 6),
+        ("两只红色的狗。 在沙滩上 奔跑", 9),
+        ("", 0),
+        ("  。 ", 1),
+    ],
+)
+def test_words_are_counted_by_spaces_where_there_are_spaces(text: str, expected: int) -> None:
+    assert count_words(text) == expected
 
 
 @given(st.text(alphabet=st.characters(max_codepoint=127)))
