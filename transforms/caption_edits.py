@@ -32,7 +32,7 @@ from eqforge.transforms.ledger import Ledger
 from eqforge.transforms.perturb import analyse_captions
 from eqforge.transforms.text_work import guarded
 
-VERSION = 1
+VERSION = 2
 GENERATOR = f"eqforge.caption_edits {VERSION}"
 NO_NEGATIVE = "no_hard_negative"
 _WRITER_LOCK = threading.Lock()
