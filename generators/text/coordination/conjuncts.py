@@ -24,14 +24,24 @@ PLACES = frozenset(
 )
 """Prepositions of place, which behind an "and" place the whole scene."""
 
+COLOURS = frozenset(
+    (
+        *("beige", "black", "blond", "blonde", "blue", "brown", "gold", "golden", "gray"),
+        *("green", "grey", "maroon", "navy", "orange", "pink", "purple", "red", "silver"),
+        *("tan", "teal", "turquoise", "violet", "white", "yellow"),
+    )
+)
+
 SWAP_REFUSALS: dict[str, str] = {
     "no_and": "The caption has no word 'and'.",
     "end_of_caption": "Nothing stands before or behind the 'and'.",
     "unlike_parts": "The two sides are not both noun phrases, adjectives, verb phrases or clauses.",
     "unclear_attachment": "Words around the 'and' may belong to one side, both, or neither: 'a cat "
     "on a mat and a dog'.",
-    "shared_modifier": "A modifier may belong to one side or to both: 'a red shirt and tie'.",
-    "pronoun": "A pronoun points from one side to the other: 'a man and his dog'.",
+    "shared_modifier": "A modifier or noun may belong to one side or to both: 'a red shirt and "
+    "tie', 'clay and gold vases'.",
+    "pronoun": "A pronoun points from one side to the other: 'a man and his dog', "
+    "'a bus and a car near the bus'.",
     "fixed_expression": "The two sides have a fixed order: 'a black and white photo'.",
     "same_words": "The two sides are the same, and so would be the caption.",
 }
@@ -40,7 +50,7 @@ SWAP_REFUSALS: dict[str, str] = {
 _FIXED_PAIRS = re.compile(
     r"\b(?:in black and white(?=\s*(?:[.,;]|$))"
     r"|black and white (?:film|image|movie|photo|picture|portrait|shot|television|tv)"
-    r"|bed and breakfast|rock and roll|bread and butter|mac and cheese|back and forth)",
+    r"|bed and breakfast|rock and roll|bread and butter|mac(?:aroni)? and cheese|back and forth)",
     re.IGNORECASE,
 )
 _DATA = Path(__file__).parents[1] / "data"
@@ -86,6 +96,20 @@ def refuse_pronouns(analysis: Analysis, *sides: Range) -> None:
         if tag_at(analysis, index) in PRONOUNS:
             refuse("pronoun")
         if word_at(analysis, index) in _ANAPHORA and stands_alone:
+            refuse("pronoun")
+        if word_at(analysis, index) in ("another", "other"):
+            refuse("pronoun")  # "a fridge and other appliances"
+
+
+def refuse_mentions(analysis: Analysis, left: Range, right: Range) -> None:
+    """Makes sure that nothing behind the left side speaks of it again: "a dog and ... the dog".
+
+    Raises:
+      CannotTell: something does.
+    """
+    nouns = {token.lemma for token in analysis.tokens[slice(*left)] if token.tag.startswith("NN")}
+    for index in range(right[0], len(analysis.tokens)):
+        if word_at(analysis, index - 1) == "the" and analysis.tokens[index].lemma in nouns:
             refuse("pronoun")
 
 

@@ -8,6 +8,7 @@ Where two readings are left, the caption is refused.
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.conjuncts import (
     ADJECTIVES,
+    COLOURS,
     OPENERS,
     PLACES,
     Conjuncts,
@@ -19,12 +20,38 @@ from eqforge.generators.text.coordination.conjuncts import (
     refuse_pronouns,
     tag_at,
     word_at,
+    words_of,
 )
+from eqforge.generators.text.coordination.modifiers import refuse_shared_modifiers
 
 _FINITE = ("VBD", "VBP", "VBZ", "MD")
 _MODIFIERS = (*ADJECTIVES, "VBG", "VBN")
 _SINGULAR_OPENERS = frozenset(("a", "an", "another", "each", "every", "that", "this"))
+_QUANTITIES = frozenset(("few", "many", "multiple", "numerous", "several", "various"))
 _BINDING_PREPOSITIONS = frozenset(("between", "of", "with"))
+# What is of both sides in "of A and B"; "bags of luggage and purses" may be no bags of purses.
+_OF_BOTH = frozenset(
+    (
+        *("array", "arrangement", "assortment", "bouquet", "bunch", "collage", "collection"),
+        *("combination", "couple", "crowd", "display", "drawing", "flock", "front", "full"),
+        *("group", "herd", "image", "intersection", "kind", "layer", "line", "lot", "middle"),
+        *("mix", "mixture", "number", "painting", "pair", "photo", "photograph", "picture"),
+        *("pile", "portrait", "row", "selection", "series", "set", "side", "stack", "ton", "top"),
+        *("type", "variety", "view"),
+    )
+)
+# They hold both where both are alike: "a bowl of rice and chopsticks" may hold the rice alone.
+_VESSELS = frozenset(("basket", "bowl", "box", "dish", "pan", "plate", "platter", "tray"))
+_RELATIVE = frozenset(("that", "which", "who"))
+_OF_ONE = frozenset(("carrying", "dressed", "holding", "named", "pointing", "wearing"))
+_OF_ALL = frozenset(("displayed", "gathered", "parked", "placed", "posed", "seated", "shown"))
+_CLOTHES = frozenset(
+    (
+        *("bikini", "cap", "clothes", "coat", "costume", "dress", "gear", "glasses", "gown", "hat"),
+        *("helmet", "hoodie", "jacket", "jeans", "kimono", "outfit", "pants", "robe", "shirt"),
+        *("shorts", "skirt", "suit", "sunglasses", "sweater", "tie", "uniform", "vest", "wetsuit"),
+    )
+)
 
 
 def join_noun_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
@@ -42,9 +69,11 @@ def join_noun_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
     if left is None or right is None:
         refuse("unlike_parts")
     right = _with_of_phrase(analysis, right)
+    _check_comma(analysis, conjunction, left)
     left = _parallel_left(analysis, left, right)
     refuse_pronouns(analysis, left, right)
     left = _without_shared_opener(analysis, left, right)
+    refuse_shared_modifiers(analysis, left, right)
     _check_behind(analysis, left, right)
     _check_before(analysis, left, right)
     return Conjuncts(left=left, right=right, level="noun_phrase")
@@ -68,12 +97,28 @@ def _with_of_phrase(analysis: Analysis, phrase: Range) -> Range:
     return phrase
 
 
+def _check_comma(analysis: Analysis, conjunction: int, left: Range) -> None:
+    """Makes sure that a comma before the "and" is that of a list: "a table, a lamp, and a bed".
+
+    Raises:
+      CannotTell: it may open a new clause: "wearing a dress, and young man in a tie".
+    """
+    if tag_at(analysis, conjunction - 1) == "," and tag_at(analysis, left[0] - 1) != ",":
+        refuse("unclear_attachment")
+
+
 def _parallel_left(analysis: Analysis, left: Range, right: Range) -> Range:
-    """Extends the left side over "of" to the phrase that has a determiner as the right side has."""
-    while not _has_opener(analysis, left) and _has_opener(analysis, right):
+    """Extends the left side over "of" to what has a determiner, or an "of", as the right side."""
+    while not (_has_opener(analysis, left) or word_at(analysis, left[0]) in _QUANTITIES):
         outer = _phrase_to(analysis, left[0] - 1)
         if word_at(analysis, left[0] - 1) != "of" or outer is None:
             break
+        if not _has_opener(analysis, right):
+            is_parallel = (
+                not _has_opener(analysis, outer) and word_at(analysis, outer[0] - 1) != "of"
+            )
+            if not is_parallel or "of" not in words_of(analysis, right):
+                break
         left = (outer[0], left[1])
     return left
 
@@ -113,6 +158,8 @@ def _without_shared_opener(analysis: Analysis, left: Range, right: Range) -> Ran
     is_bare_singular = head.tag == "NN" and right[1] - right[0] == 1 and not is_mass(head)
     if left[0] == left[1] or (is_bare_singular and _is_plural(analysis, left)):
         refuse("unlike_parts")  # "people stand behind curtains and smile"
+    if is_open and is_living(analysis, left) != is_living(analysis, right):
+        refuse("unlike_parts")  # "wearing a dress and young man in a tie"
     return left
 
 
@@ -132,11 +179,33 @@ def _check_behind(analysis: Analysis, left: Range, right: Range) -> None:
         is_subject and is_living(analysis, left) == is_living(analysis, right)
     ):
         refuse("unclear_attachment")
+    if tag in ("VBN", "VBD") and _has_opener(analysis, right) and word not in _OF_ALL:
+        refuse("unclear_attachment")  # "an intersection and a street lined with houses"
+    if tag == "VBN" and tag_at(analysis, right[1] + 1).startswith("NN"):
+        refuse("unlike_parts")  # "a bike shaped cutter"
+    if tag.startswith("RB") and tag_at(analysis, right[1] + 1) in _FINITE:
+        refuse("unclear_attachment")  # "a baseball game and the catcher just threw the ball"
+    if is_living(analysis, right) and _may_be_of_one(analysis, right[1]):
+        refuse("unclear_attachment")
     is_bare = not (_has_opener(analysis, left) or _has_opener(analysis, right))
-    if tag in ("IN", "TO", "WDT", "WP", *ADJECTIVES) and not (
-        word in PLACES and (is_subject or is_bare)
-    ):
+    if is_subject:
+        is_alike = is_bare or (
+            is_living(analysis, left) == is_living(analysis, right)
+            and head_of(analysis, left).lemma != head_of(analysis, right).lemma
+        )
+    else:
+        is_list = tag_at(analysis, left[0] - 1) == ","
+        is_alike = is_bare and (is_list or _is_bound(analysis, left))
+    if tag in ("IN", "TO", "WDT", "WP", *ADJECTIVES) and not (word in PLACES and is_alike):
         refuse("shared_modifier")
+
+
+def _may_be_of_one(analysis: Analysis, index: int) -> bool:
+    """Tells whether words behind two people may tell one from the other: "wearing a hat"."""
+    if word_at(analysis, index) != "in":
+        return word_at(analysis, index) in _OF_ONE
+    phrase = _phrase_from(analysis, index + 1)
+    return phrase is None or head_of(analysis, phrase).lemma in _CLOTHES | COLOURS
 
 
 def _check_before(analysis: Analysis, left: Range, right: Range) -> None:
@@ -146,21 +215,44 @@ def _check_before(analysis: Analysis, left: Range, right: Range) -> None:
       CannotTell: it may be joined to an earlier noun.
     """
     tag, word = tag_at(analysis, left[0] - 1), word_at(analysis, left[0] - 1)
-    if _opens_caption(analysis, left) or tag in (",", "CC"):
+    if word == "of" and not _holds_both(analysis, left, right):
+        refuse("unclear_attachment")
+    if _opens_caption(analysis, left) or tag == ",":
         return
-    if tag in OPENERS or not _has_opener(analysis, right):
-        return  # a shared determiner, or none on the right, binds it to the nearest noun
+    if tag == "CC" or word in _RELATIVE:
+        refuse("unclear_attachment")  # "a bed and a chair and white walls"
+    if tag in OPENERS or not (_has_opener(analysis, left) or _has_opener(analysis, right)):
+        return  # a shared determiner, or none at all, binds it to the nearest noun
     is_own = _has_opener(analysis, left) or _is_plural(analysis, left)
-    is_bound = tag.startswith("VB") or word in _BINDING_PREPOSITIONS
-    if not (is_own and is_bound) or is_living(analysis, right):
+    is_alike = not tag.startswith("VB") or not is_living(analysis, left)
+    if not (is_own and is_alike and _is_bound(analysis, left)) or is_living(analysis, right):
         refuse("unclear_attachment")  # "a man riding a horse and a woman"
+
+
+def _is_bound(analysis: Analysis, phrase: Range) -> bool:
+    """Tells whether a verb, or a preposition that joins things, stands before a phrase."""
+    start = _without_openers(analysis, phrase[0])
+    is_verb = tag_at(analysis, start - 1).startswith("VB")
+    return is_verb or word_at(analysis, start - 1) in _BINDING_PREPOSITIONS
+
+
+def _holds_both(analysis: Analysis, left: Range, right: Range) -> bool:
+    """Tells whether what stands before "of" is surely of both sides: "a mixture of A and B"."""
+    token = analysis.tokens[max(left[0] - 2, 0)]
+    if token.lemma in _VESSELS:
+        return _is_plural(analysis, left) == _is_plural(analysis, right)
+    return not token.tag.startswith("NN") or token.lemma in _OF_BOTH
+
+
+def _without_openers(analysis: Analysis, start: int) -> int:
+    while tag_at(analysis, start - 1) in OPENERS:
+        start -= 1
+    return start
 
 
 def _opens_caption(analysis: Analysis, phrase: Range) -> bool:
     """Tells whether a phrase is the caption's subject, or ends it: "a group of [men and women]"."""
-    start = phrase[0]
-    while tag_at(analysis, start - 1) in OPENERS:
-        start -= 1
+    start = _without_openers(analysis, phrase[0])
     outer = _phrase_to(analysis, start - 1) if word_at(analysis, start - 1) == "of" else None
     if outer is not None:
         return _opens_caption(analysis, outer)

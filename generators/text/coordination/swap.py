@@ -15,6 +15,7 @@ from eqforge.generators.text.coordination.conjuncts import (
     Level,
     is_fixed_pair,
     refuse,
+    refuse_mentions,
     tag_at,
     words_of,
 )
@@ -107,6 +108,7 @@ def _find_conjuncts(analysis: Analysis, conjunction: int) -> Conjuncts:
     if is_fixed_pair(analysis.text, token.start):
         refuse("fixed_expression")
     conjuncts = _join(analysis, conjunction)
+    refuse_mentions(analysis, conjuncts.left, conjuncts.right)
     if words_of(analysis, conjuncts.left) == words_of(analysis, conjuncts.right):
         refuse("same_words")
     return conjuncts
