@@ -7,7 +7,7 @@ import contextlib
 import io
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -37,7 +37,7 @@ FILE_SUFFIXES: Final = (*sorted(set(SUFFIXES.values())), ".jpeg", ".tiff")
 MAX_PIXELS: Final = 2**26
 """Pictures of more pixels are refused undecoded, where no setting says otherwise."""
 
-_OPENED: Final = sorted(SUFFIXES.keys() - {"MPO"})  # which Pillow opens as JPEG
+_OPENED: Final = tuple(sorted(SUFFIXES.keys() - {"MPO"}))  # which Pillow opens as JPEG
 _BITS, _PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0  # of TIFF 6.0, section 8
 
 
@@ -95,7 +95,7 @@ def read_untrusted(data: bytes, max_pixels: int) -> tuple[str, NDArray[np.uint8]
 
 @contextlib.contextmanager
 def opened(
-    data: bytes, max_pixels: int | None = None, formats: Sequence[str] = _OPENED
+    data: bytes, max_pixels: int | None = None, formats: tuple[str, ...] = _OPENED
 ) -> Iterator[Image.Image]:
     """Opens an encoded picture as it is stored; whatever the body makes Pillow raise is told apart.
 

@@ -118,7 +118,12 @@ class Lettering:
         for face, run in reversed(runs) if _is_rtl(text) else runs:
             if face.scale == 1.0:
                 ImageDraw.Draw(image).text(
-                    (x, baseline), run, ink, face.font, anchor="ls", **_direction(face, run, text)
+                    (x, baseline),
+                    run,
+                    ink,
+                    face.font,
+                    anchor="ls",
+                    direction=_direction(face, run, text),
                 )
             else:
                 _paste_scaled(image, (round(x), baseline), face, run)
@@ -208,12 +213,12 @@ def _is_rtl(text: str) -> bool:
     return next((kind for kind in kinds if kind in ("L", "R", "AL")), "L") != "L"
 
 
-def _direction(face: Face, run: str, line: str) -> dict[str, str]:
+def _direction(face: Face, run: str, line: str) -> str | None:
     """Returns what Raqm, which joins and orders letters, is told of a run, where it is there."""
     if face.font.layout_engine != ImageFont.Layout.RAQM:
-        return {}
+        return None
     has_rtl = any(unicodedata.bidirectional(character) in ("R", "AL") for character in run)
-    return {"direction": "rtl" if has_rtl and _is_rtl(line) else "ltr"}
+    return "rtl" if has_rtl and _is_rtl(line) else "ltr"
 
 
 def script_of(character: str) -> str:

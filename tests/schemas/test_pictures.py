@@ -19,6 +19,7 @@ from eqforge.schemas.pictures import (
     read_pixels,
     read_untrusted,
 )
+from eqforge.transforms.near_duplicates import hash_folder
 
 Pixels = NDArray[np.uint8]
 COLOURS: Pixels = np.random.default_rng(0).integers(0, 256, (30, 40, 3), dtype=np.uint8)
@@ -156,3 +157,14 @@ def test_nothing_else_opens_pictures_of_any_format() -> None:
 
     assert len(files) > 200
     assert not found
+
+
+def test_a_folder_of_training_images_is_searched_for_every_format(tmp_path: Path) -> None:
+    for kind, name in (("TIFF", "a.TIF"), ("TIFF", "b.tiff"), ("PNG", "c.png"), ("PPM", "d.ppm")):
+        (tmp_path / name).write_bytes(encoded(Image.fromarray(COLOURS), kind))
+
+    found = hash_folder(str(tmp_path))
+
+    assert found.names == ("a.TIF", "b.tiff", "c.png")
+    assert len(set(found.hashes.tolist())) == 1
+    assert not found.unreadable
