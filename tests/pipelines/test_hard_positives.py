@@ -127,6 +127,12 @@ IDENTITIES = (
 )
 
 
+def write_numbered(path: Path, records: Iterable[Any]) -> Path:
+    """Writes a JSON object whose keys, the ids of the records, are their numbers from 1."""
+    path.write_text(json.dumps({str(n): record for n, record in enumerate(records, 1)}))
+    return path
+
+
 def aro(image: str, caption: str, negative: str, **more: object) -> dict[str, object]:
     """A record of ARO's Visual Genome Attribution."""
     return {"image_path": image, "true_caption": caption, "false_caption": negative, **more}
@@ -137,7 +143,7 @@ def test_a_swap_that_says_what_the_negative_says_is_refused_but_in_paper_mode(
 ) -> None:
     records = [aro(f"{number}.jpg", *texts) for number, texts in enumerate(IDENTITIES)]
     records.append(aro("2.jpg", "the red car and the old dog", "the old car and the red dog"))
-    pairs = write_lines(tmp_path / "pairs.jsonl", records)
+    pairs = write_numbered(tmp_path / "pairs.json", records)
 
     (row,) = build(tmp_path / "corrected", "--pairs", pairs)
 
@@ -162,8 +168,7 @@ def test_swaps_are_reconciled_with_the_other_texts_of_the_image(tmp_path: Path) 
         aro("d.jpg", cat, dog),
         aro("d.jpg", "the black dog and the old cat", "the old dog and the black bird"),
     ]
-    pairs = write_lines(tmp_path / "pairs.jsonl", records)
-    names = [str(number) for number in range(1, 8)]
+    pairs = write_numbered(tmp_path / "pairs.json", records)
 
     rows = build(tmp_path / "out", "--pairs", pairs)
 
@@ -174,7 +179,7 @@ def test_swaps_are_reconciled_with_the_other_texts_of_the_image(tmp_path: Path) 
         "5": "negative_equals_positive",
         "7": "hard_positive_false_elsewhere",
     }
-    assert sorted(row["sample_id"] for row in rows) == [names[0], names[3], names[5]]
+    assert sorted(row["sample_id"] for row in rows) == ["1", "4", "6"]
 
 
 def box_of(x: int, y: int, width: int, height: int) -> dict[str, object]:
@@ -197,7 +202,7 @@ def test_the_box_of_a_pair_is_cut_out_of_its_image(tmp_path: Path, mode: str) ->
         aro("a.png", *texts, **box_of(40, 0, 5, 5)),
         aro("a.png", *texts, **box_of(0, 0, 0, 5)),
     ]
-    pairs = write_lines(tmp_path / "pairs.jsonl", records)
+    pairs = write_numbered(tmp_path / "pairs.json", records)
     output = tmp_path / "out"
 
     rows = build(output, "--pairs", pairs, "--images", tmp_path / "images", "--mode", mode)
