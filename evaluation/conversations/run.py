@@ -230,7 +230,8 @@ def _begin(folder: Path, header: AnswersManifest) -> None:
         if plan.read_bytes() != wanted:
             raise _other(str(folder), "the unfinished answers")
         return
-    if folder.exists() and any(folder.iterdir()):
+    # A full disk may have left the folder of work empty.
+    if folder.exists() and any(path.name != plan.parent.name for path in folder.iterdir()):
         raise InputError(f"{folder}: holds other files; name an empty folder")
     storage.write_bytes(str(plan), wanted)
 

@@ -80,7 +80,8 @@ def eqben_report(
       InputError: a vector has another length, or cannot be read.
     """
     named = None if clusters is None else _read_clusters(clusters, sum(sizes.values()))
-    judged, notes = {}, []
+    judged: dict[str, dict[str, Judged]] = {}
+    notes: list[str] = []
     for name, vector in zip(_names(vectors), vectors, strict=True):
         numbers = _read(vector.path, sizes)
         judged[name] = dict(_judge(_scores(numbers, vector.order), named, sizes, rules))

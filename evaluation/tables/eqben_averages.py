@@ -150,8 +150,10 @@ def _bounds(rows: Numbers, weights: Numbers, parts: Sequence[Resampled]) -> Inte
     """Returns the percentiles of a difference; where it never varies, that of two shares."""
     if np.ptp(rows) > ROUNDING:
         return percentile_interval(rows[1:])
-    sides = (rows.clip(min=0), (-rows).clip(min=0))
-    return difference_interval(*(average_share(side, weights, parts) for side in sides))
+    gained, lost = (
+        average_share(side, weights, parts) for side in (rows.clip(min=0), (-rows).clip(min=0))
+    )
+    return difference_interval(gained, lost)
 
 
 def _credits(judged: Judged) -> Numbers:

@@ -105,8 +105,8 @@ def _drops(contest: Contest, one: Damaged, before: Mapping[str, Numbers]) -> Ite
         tied=after.tied,
         clusters=one.queries.entries,
         expected=one.expected,
-        units=UNITS | {f"before {metric}": unit for metric, unit in UNITS.items()},
-        most=MOST | {f"before {metric}": most for metric, most in MOST.items()},
+        units={**UNITS} | {f"before {metric}": unit for metric, unit in UNITS.items()},
+        most={**MOST} | {f"before {metric}": most for metric, most in MOST.items()},
     )
     found, measures = measure(contest.model, one.name, judged, contest.settings.rules)
     yield from measures[: len(metrics)]

@@ -7,8 +7,9 @@ While it runs, `_work` holds what the run is (`run.json`), its pictures, and one
 import contextlib
 import json
 import os
+import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,8 @@ class RunFolder:
         elif (self.work / "run.json").exists():
             there = json.loads((self.work / "run.json").read_bytes())
             self._compare("holds an unfinished training", there)
-        elif self.folder.exists() and any(self.folder.iterdir()):
+        # A full disk may have left the folder of work empty.
+        elif self.folder.exists() and any(path != self.work for path in self.folder.iterdir()):
             raise InputError(f"{self.folder} is not empty and holds no training; name another one")
 
     def _compare(self, what: str, there: Mapping[str, Any]) -> None:
@@ -79,7 +81,7 @@ class RunFolder:
         """Replaces the checkpoint; after a kill there is the old one or the new one."""
         import torch
 
-        with storage.open_atomic(str(self.checkpoint)) as stream:
+        with storage.open_atomic(str(self.checkpoint)) as stream, system_errors(self.checkpoint):
             torch.save(dict(state), stream)
 
     def load_checkpoint(self) -> dict[str, Any] | None:
@@ -116,13 +118,28 @@ class RunFolder:
         made = self.work / "model"
         shutil.rmtree(made, ignore_errors=True)
         made.mkdir(parents=True)
-        save(made)
+        with system_errors(made):
+            save(made)
         weights = storage.digest(str(made / "model.safetensors"))[1]
         for file in sorted(made.iterdir()):
             os.replace(file, self.folder / file.name)
         content = {"run": self._identity, **manifest, "weights_sha256": weights}
         storage.write_bytes(str(self.folder / MANIFEST), _json(content))
         shutil.rmtree(self.work)
+
+
+@contextlib.contextmanager
+def system_errors(path: Path) -> Iterator[None]:
+    """Turns what torch and safetensors make of a full disk back into the system's own error."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error.__context__, OSError):
+            raise error.__context__ from None
+        code = re.search(r"\(os error (\d+)\)", str(error))
+        if code is None:
+            raise
+        raise OSError(int(code[1]), os.strerror(int(code[1])), str(path)) from error
 
 
 def _json(content: Mapping[str, Any]) -> bytes:

@@ -20,6 +20,7 @@ from eqforge.evaluation.shortcuts.probes import PROBES, train_and_judge
 from eqforge.evaluation.shortcuts.report import as_json, as_text
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.text_pairs import TextPair, read_text_pairs
+from tests.evaluation.training.made import COLOURS, PLACES, write_captions
 
 NOUNS = [f"{a}{b}" for a in ("bla", "dro", "fli", "gru") for b in ("ck", "nt", "sh", "mp", "rk")]
 
@@ -275,3 +276,21 @@ def test_the_published_attribute_foils_are_told_by_their_text_alone(data_folder:
     results = {r.probe: r for r in audit_pairs(read_text_pairs(path)).results}
     assert results["words"].low > 0.8
     assert results["words"].pairs == 1892
+
+
+def test_training_captions_are_audited_by_caption_and_what_has_no_negative_is_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(write_captions(tmp_path / "training"))
+    assert main([folder, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    captions = len(COLOURS) * len(PLACES)
+    assert (report["one_image"], report["left_out"]) == (captions - 1, 1)
+    pairs = {result["contrast"]: result["pairs"] for result in report["results"]}
+    assert pairs == {
+        "negative": captions - 1,
+        "hard_positive_or_negative": captions - 2,
+        "hard_positive": captions - 2,
+    }
+    assert main([folder]) == 0
+    assert "1 captions without a false one were left out." in capsys.readouterr().out

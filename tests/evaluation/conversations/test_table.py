@@ -104,14 +104,21 @@ def test_answers_of_another_program_are_measured_alike(
     assert {m["model"] for m in measures} == {"gpt"}
     assert found["captions 1,2"] == found["captions 2,1"] == 1.0
     assert (found["every order"], found["right in all"], found["not read"]) == (0.75, 0.0, 0.25)
-    for wrong in (
-        {"sample_id": "x"},
-        lines[0] | {"answer": None},
-        lines[0] | {"image_order": "11"},
+    for wrong, sentence in (
+        ({"sample_id": "x"}, "Object missing required field `image_order`"),
+        (
+            lines[0] | {"sample_id": "x"},
+            f"sample_id 'x' is none of the dataset's {len(lines) // 4}",
+        ),
+        (lines[0] | {"answer": None}, "answer: Expected `str`, got `null`"),
+        (lines[0] | {"image_order": "11"}, "image_order: Invalid enum value '11'"),
+        (["x"], "Expected `object`, got `array`"),
     ):
         path.write_text(json.dumps(wrong) + "\n")
         assert main(["converse", str(dataset), "--answers", str(path)]) == 2
-        assert "line 1" in capsys.readouterr().err
+        err = capsys.readouterr().err
+        assert f"{path}: line 1: {sentence}" in err
+        assert "Error(" not in err
 
 
 def test_an_answer_that_is_missing_is_an_error_unless_it_is_allowed(
