@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
+from fontTools.ttLib import TTFont
 from PIL import Image, features
 
 from eqforge.fonts import Lettering, advice, font_files
@@ -76,6 +77,21 @@ def test_the_first_font_that_has_a_character_draws_it(dejavu: Path, squares: Pat
     assert np.array_equal(ink[:, : left - 2], plain[:, : left - 2])
     assert ink[:, right + 2 :].max() > 128  # the letter behind it
     assert not lettering.missing
+
+
+def test_a_word_is_drawn_by_one_font_where_one_has_all_of_it(dejavu: Path, tmp_path: Path) -> None:
+    """Letters of two fonts would not join."""
+    with TTFont(dejavu) as font:
+        for table in font["cmap"].tables:
+            table.cmap.pop(ord("b"), None)
+        font.save(tmp_path / "Lacking.ttf")
+    lettering = Lettering(SIZE, (tmp_path / "Lacking.ttf", dejavu))
+
+    parts = [part for _, part in lettering._runs("aca ab ca")]
+
+    assert parts == ["aca ", "ab ", "ca"]
+    assert [part for _, part in lettering._runs(f"ab{DOG}")] == ["a", "b", DOG]
+    assert lettering.missing == {"CJK"}
 
 
 def test_what_no_font_has_is_named_with_the_package_that_has_it(dejavu: Path) -> None:

@@ -132,32 +132,43 @@ class Lettering:
     def _runs(self, text: str) -> Iterator[tuple[Face, str]]:
         """Yields the parts of a text that one font draws."""
         faces: list[Face] = []
-        for character in text:
-            faces.append(self._face_of(character, faces[-1] if faces else None))
+        for word in re.findall(r"\s+|\S+", text):
+            whole = self._face_of_word(word, faces[-1] if faces else None)
+            for character in word:
+                before = faces[-1] if faces else None
+                faces.append(whole or self._face_of(character, before))
         for face, part in groupby(zip(faces, text, strict=True), key=lambda pair: pair[0]):
             yield face, "".join(character for _, character in part)
 
+    def _face_of_word(self, word: str, before: Face | None) -> Face | None:
+        """Returns the font of a word: its letters join, and stand over and under each other."""
+        wanted = {ord(character) for character in word if character.isprintable()}
+        is_common = not any(character.isalpha() for character in word)
+        if before is not None and is_common and before.scale == 1.0 and wanted <= before.characters:
+            return before
+        return next((face for face in self._all_faces() if wanted <= face.characters), None)
+
     def _face_of(self, character: str, before: Face | None) -> Face:
-        category = unicodedata.category(character)
-        if before is not None:
-            if category in _ATTACHED and ord(character) > 0x7F:
-                return before
-            is_common = category[0] in "ZPN" or category == "Sm"
-            if is_common and ord(character) in before.characters and before.scale == 1.0:
-                return before
+        if before is not None and unicodedata.category(character) in _ATTACHED:
+            return before
         if character not in self._chosen:
             self._chosen[character] = self._search(character)
         return self._chosen[character]
 
     def _search(self, character: str) -> Face:
-        number = 0
-        while number < len(self._faces) or self._read_one():
-            if ord(character) in self._faces[number].characters:
-                return self._faces[number]
-            number += 1
+        for face in self._all_faces():
+            if ord(character) in face.characters:
+                return face
         if character.isprintable():
             self.missing.add(script_of(character))
         return self._faces[0]
+
+    def _all_faces(self) -> Iterator[Face]:
+        """Yields the fonts in order; each is read when it is asked for, and kept."""
+        number = 0
+        while number < len(self._faces) or self._read_one():
+            yield self._faces[number]
+            number += 1
 
     def _read_one(self) -> bool:
         """Reads one more font; returns whether there was any."""
