@@ -4,15 +4,17 @@ A `TextPair` always has a negative. Two of eqforge's own datasets have rows with
 captions, where it could not be made, and perturbed captions, which have none at all.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.text_pairs import TextPair, read_text_pairs
 
 _TRAINING = ("caption_id", "image", "role", "text")
 _PERTURBED = ("sample_id", "image", "caption", "perturbed_caption", "applied")
+_PAIRS = ("sample_id", "image", "caption", "hard_negative", "hard_positive")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,10 +60,23 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
     """
     path = Path(path)
     if is_training(path):
-        return _training(_files(path))
+        return _training(_rows(_files(path), _TRAINING))
     if _columns(path) >= set(_PERTURBED):
-        return _perturbed(_files(path))
+        return _perturbed(_rows(_files(path), _PERTURBED))
     return map(label_pair, read_text_pairs(path))
+
+
+def dataset_captions(dataset: Dataset) -> Iterator[LabelledCaptions]:
+    """Yields the captions of a finished dataset of captions, wherever it lies; none of others.
+
+    Raises:
+      InputError: a file of the dataset is missing or damaged.
+    """
+    for columns, read in ((_TRAINING, _training), (_PERTURBED, _perturbed), (_PAIRS, _pairs)):
+        first = next(dataset.batches("samples", rows=1), None)
+        if first is not None and set(first.schema.names) >= set(columns):
+            return read(dataset.rows("samples", columns))
+    return iter(())
 
 
 def is_training(path: Path) -> bool:
@@ -89,9 +104,20 @@ def _rows(files: list[Path], columns: tuple[str, ...]) -> Iterator[dict[str, Any
             yield from batch.to_pylist()
 
 
-def _training(files: list[Path]) -> Iterator[LabelledCaptions]:
+def _pairs(rows: Iterable[dict[str, Any]]) -> Iterator[LabelledCaptions]:
+    for row in rows:
+        yield LabelledCaptions(
+            record_id=row["sample_id"],
+            image=row["image"],
+            positive=row["caption"],
+            negative=row["hard_negative"],
+            hard_positive=row["hard_positive"],
+        )
+
+
+def _training(rows: Iterable[dict[str, Any]]) -> Iterator[LabelledCaptions]:
     captions: dict[str, dict[str, str]] = {}
-    for row in _rows(files, _TRAINING):
+    for row in rows:
         by_role = captions.setdefault(row["caption_id"], {"image": row["image"]})
         by_role[row["role"]] = row["text"]
     for caption_id, by_role in captions.items():
@@ -105,8 +131,8 @@ def _training(files: list[Path]) -> Iterator[LabelledCaptions]:
             )
 
 
-def _perturbed(files: list[Path]) -> Iterator[LabelledCaptions]:
-    for row in _rows(files, _PERTURBED):
+def _perturbed(rows: Iterable[dict[str, Any]]) -> Iterator[LabelledCaptions]:
+    for row in rows:
         if row["applied"]:
             yield LabelledCaptions(
                 record_id=row["sample_id"],

@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from PIL import Image
 
 from eqforge import inspection, verify
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.pipelines import eq_video
+from eqforge.generators.text import clip_tokens
+from eqforge.pipelines import eq_video, hard_positives, training_captions
 from tests.handmade import write
 
 SAMPLES = "data/samples-00000-of-00001.parquet"
@@ -376,3 +378,101 @@ def test_inspect_of_a_damaged_dataset_says_what_to_do(
 
     assert left.value.code == 2
     assert "eqforge verify looks for all damage" in capsys.readouterr().err
+
+
+def test_a_check_that_lacks_a_package_is_not_checked(
+    sound: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A core install has no regex, with which CLIP's tokens are counted."""
+    monkeypatch.setitem(sys.modules, "regex", None)
+    clip_tokens._piece_pattern.cache_clear()
+    try:
+        assert verify.main([str(sound)]) == 3
+    finally:
+        clip_tokens._piece_pattern.cache_clear()
+
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert not [line for line in lines if line.startswith("FAILED")]
+    at = lines.index("not checked captions")
+    assert lines[at + 1].strip() == "regex is not installed: pip install 'eqforge[text]'"
+    checks = len(verify.CHECKS)
+    assert last == f"{sound}: no problem found, but 1 of {checks} checks not made"
+
+
+def test_damage_and_a_missing_package_is_damage(
+    dataset: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (dataset / "data" / "stray.parquet").write_bytes(b"x")
+    monkeypatch.setitem(sys.modules, "regex", None)
+    clip_tokens._piece_pattern.cache_clear()
+    try:
+        assert verify.main([str(dataset)]) == 1
+    finally:
+        clip_tokens._piece_pattern.cache_clear()
+
+    last = capsys.readouterr().out.splitlines()[-1]
+    checks = len(verify.CHECKS)
+    assert last == f"{dataset}: 1 problems, but 1 of {checks} checks not made"
+
+
+def _checklist(folder: Path) -> Path:
+    """A VL-CheckList folder with one caption in which "red" stands inside a word."""
+    for kind, names in (
+        ("Attribute/vg", ("action", "color", "size", "state")),
+        ("Relation/vg", ("spatial", "action")),
+    ):
+        (folder / kind).mkdir(parents=True)
+        for name in names:
+            records = [["1.jpg", {"POS": ["a covered red barn"], "NEG": ["a covered blue barn"]}]]
+            (folder / kind / f"{name}.json").write_text(
+                json.dumps(records if name == "color" else [])
+            )
+    return folder
+
+
+def test_published_defects_are_noted_in_paper_mode(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checklist, output = _checklist(tmp_path / "vl"), tmp_path / "out"
+    inputs = ["--vl-checklist", str(checklist), "--mode", "paper", "--output", str(output)]
+    assert hard_positives.main(inputs) == 0
+    capsys.readouterr()
+
+    assert verify.main([str(output)]) == 0
+
+    *lines, last = capsys.readouterr().out.splitlines()
+    at = lines.index(f"{'noted':<11} lints of error level")
+    assert "edit_inside_word: covered -> covecrimson (red -> crimson)" in lines[at + 1]
+    assert last == f"{output}: sound; noted 1 published defects"
+
+
+def test_lints_of_error_level_fail_a_corrected_dataset(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checklist, output = _checklist(tmp_path / "vl"), tmp_path / "out"
+    assert hard_positives.main(["--vl-checklist", str(checklist), "--output", str(output)]) == 0
+    assert verify.main([str(output)]) == 0
+    wrong = {"hard_positive": "a covered blue barn"}  # which is the negative
+    rewrite(output, SAMPLES, changed(0, **wrong))
+
+    found = problems(output, capsys)
+
+    (line,) = found["lints of error level"]
+    assert "hard_positive: hard_positive_equals_negative: a covered blue barn" in line
+
+
+def test_training_captions_are_linted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    captions, output = tmp_path / "captions.jsonl", tmp_path / "out"
+    row = {"image": "1.jpg", "caption": "A red car and a dog.", "id": "c0"}
+    captions.write_text(json.dumps(row) + "\n")
+    inputs = ["--captions", str(captions), "--output", str(output)]
+    assert training_captions.main(inputs) == 0
+    assert verify.main([str(output)]) == 0
+
+    def repeat(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        (original,) = [row["text"] for row in rows if row["role"] == "original"]
+        return [row | {"text": original} for row in rows]
+
+    rewrite(output, SAMPLES, repeat)
+    found = problems(output, capsys)["lints of error level"]
+    assert any("hard_positive: unchanged" in line for line in found)

@@ -1,11 +1,16 @@
-"""`eqforge verify`: checks a finished dataset against its manifest and against itself."""
+"""`eqforge verify`: checks a finished dataset against its manifest and against itself.
+
+A check is `ok`, `FAILED`, or `not checked` where a package that it needs is not installed. Lints of
+error level fail a dataset of captions; of one built in paper mode they are `noted`, for that mode
+keeps the defects of the published sets.
+"""
 
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,11 +18,13 @@ import tyro
 
 from eqforge.generators.scenes.claims import differs_as_declared
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
+from eqforge.generators.text.lints.lint import lint_records
 from eqforge.pipelines import eq_kubric
 from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset, open_dataset
-from eqforge.schemas.errors import EqforgeError, reported_errors
+from eqforge.schemas.errors import EqforgeError, MissingExtra, reported_errors
 from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.labelled_captions import dataset_captions
 from eqforge.schemas.pictures import BadImage, TooManyPixels, open_rgb
 from eqforge.schemas.tables import SCHEMA_VERSION
 from eqforge.transforms.reasons import is_known
@@ -25,6 +32,7 @@ from eqforge.transforms.records import is_as_written, table_type
 from eqforge.transforms.render import scene_pair_of
 
 SHOWN = 20
+NOT_CHECKED = 3
 KEYS = {
     "samples": "sample_id",
     "images": "image_id",
@@ -51,40 +59,85 @@ JSON_COLUMNS = ("annotation", "spec_0", "spec_1")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Check a finished dataset: files, schemas, books, ids, images and captions."""
+    """Check a finished dataset: files, schemas, books, ids, images and captions.
+
+    The exit status is 0 if it is sound, 1 if something is wrong, 2 if it cannot be read, and 3 if
+    nothing is wrong but some check could not be made for want of a package.
+    """
 
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """What a check came to.
+
+    Attributes:
+      state: `noted` is of what is wrong but belongs to the dataset's mode.
+      lines: what was found, or what to install.
+    """
+
+    state: Literal["ok", "FAILED", "noted", "not checked"]
+    lines: list[str]
+
+
 def main(argv: list[str]) -> int:
-    """Prints what is wrong with a dataset; returns 0 only if nothing is."""
+    """Prints what is wrong with a dataset; returns 0 only if everything was checked and nothing is.
+
+    Returns:
+      0, or 1 where something is wrong, 3 where nothing is but a check could not be made.
+    """
     arguments = tyro.cli(Arguments, args=argv, prog="eqforge verify")
     with reported_errors():
         dataset = open_dataset(arguments.dataset)
-        problems = 0
-        for name, check in CHECKS.items():
-            found = list(_findings(check, dataset))
-            problems += len(found)
-            print(f"{'ok' if not found else 'FAILED':<7} {name}")
-            for line in found[:SHOWN]:
-                print(f"        {line}")
-            if len(found) > SHOWN:
-                print(f"        and {len(found) - SHOWN} more")
-        print(f"{dataset.folder}: {'sound' if not problems else f'{problems} problems'}")
-        return 1 if problems else 0
+        outcomes = []
+        for name in CHECKS:
+            outcomes.append(_outcome(name, dataset))
+            _print(name, outcomes[-1])
+        print(f"{dataset.folder}: {_verdict(outcomes)}")
+        states = {outcome.state for outcome in outcomes}
+        return 1 if "FAILED" in states else NOT_CHECKED if "not checked" in states else 0
     return 2
 
 
-def _findings(check: Callable[[Dataset], Iterator[str]], dataset: Dataset) -> Iterator[str]:
-    """Yields what a check finds; damage that stops it is one more finding."""
+def _outcome(name: str, dataset: Dataset) -> Outcome:
+    """Makes a check; damage that stops it is one more finding, a missing package none."""
+    found: list[str] = []
     try:
-        yield from check(dataset)
+        found.extend(CHECKS[name](dataset))
+    except MissingExtra as error:
+        if not found:
+            return Outcome(state="not checked", lines=[str(error)])
+        found.append(f"the rest is not checked: {error}")
     except EqforgeError as error:
-        yield str(error)
+        found.append(str(error))
     except Exception as error:
         # Rows of a file that was tampered with may break any expectation of a check.
-        yield f"the rows are not what they should be: {type(error).__name__}: {error}"
+        found.append(f"the rows are not what they should be: {type(error).__name__}: {error}")
+    is_noted = name in NOTED_IN_PAPER_MODE and dataset.manifest.mode == "paper"
+    return Outcome(state="ok" if not found else "noted" if is_noted else "FAILED", lines=found)
+
+
+def _print(name: str, outcome: Outcome) -> None:
+    print(f"{outcome.state:<11} {name}")
+    for line in outcome.lines[:SHOWN]:
+        print(f"        {line}")
+    if len(outcome.lines) > SHOWN:
+        print(f"        and {len(outcome.lines) - SHOWN} more")
+
+
+def _verdict(outcomes: Sequence[Outcome]) -> str:
+    """Returns the last line: never "sound" alone where something was noted or not checked."""
+    found = Counter({"FAILED": 0, "noted": 0})
+    for outcome in outcomes:
+        found[outcome.state] += len(outcome.lines)
+    missing = sum(outcome.state == "not checked" for outcome in outcomes)
+    verdict = f"{found['FAILED']} problems" if found["FAILED"] else "sound"
+    if missing:
+        verdict = verdict if found["FAILED"] else "no problem found"
+        verdict += f", but {missing} of {len(outcomes)} checks not made"
+    return verdict + (f"; noted {found['noted']} published defects" if found["noted"] else "")
 
 
 def check_files(dataset: Dataset) -> Iterator[str]:
@@ -275,6 +328,13 @@ def check_captions(dataset: Dataset) -> Iterator[str]:
             json.loads(row[name])
 
 
+def check_lints(dataset: Dataset) -> Iterator[str]:
+    """Yields a line for every finding of error level in the captions of a dataset of captions."""
+    for found in lint_records(dataset_captions(dataset)):
+        if found.severity == "error":
+            yield f"sample {found.record_id}: {found.field}: {found.kind}: {found.detail}"
+
+
 def check_specs(dataset: Dataset) -> Iterator[str]:
     """Yields a line for every rendered pair whose scenes differ in another thing than it says."""
     if dataset.manifest.dataset != eq_kubric.NAME:
@@ -294,4 +354,6 @@ CHECKS: dict[str, Callable[[Dataset], Iterator[str]]] = {
     "images": check_images,
     "captions": check_captions,
     "specs": check_specs,
+    "lints of error level": check_lints,
 }
+NOTED_IN_PAPER_MODE = frozenset(("lints of error level",))

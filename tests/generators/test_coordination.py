@@ -139,6 +139,8 @@ def test_modifiers_articles_and_capitals_stay_with_what_they_belong_to(
                 "The fridge is open and full of food",
                 "A large green bus and people on a motor bike.",
                 "a black and large white dog",
+                "A snowy, icy, empty city street and a stoplight.",
+                "white chairs and couches, fireplace and books on bookshelves.",
             )
         ),
         *(
@@ -146,6 +148,7 @@ def test_modifiers_articles_and_capitals_stay_with_what_they_belong_to(
             for caption in (
                 "a woman wearing a formal dress, and young man in a tie",
                 "A bride and a man wearing a suit",
+                "A couple of cows and some birds flying in the sky.",
                 "A man and a woman in a red dress",
                 "a bed and a chair and white walls",
                 "A table topped with bags of luggage and purses.",

@@ -50,7 +50,8 @@ SWAP_REFUSALS: dict[str, str] = {
 _FIXED_PAIRS = re.compile(
     r"\b(?:in black and white(?=\s*(?:[.,;]|$))"
     r"|black and white (?:film|image|movie|photo|picture|portrait|shot|television|tv)"
-    r"|bed and breakfast|rock and roll|bread and butter|mac(?:aroni)? and cheese|back and forth)",
+    r"|bed and breakfast|rock and roll|bread and butter|mac(?:aroni)? and cheese|back and forth"
+    r"|wear and tear)",
     re.IGNORECASE,
 )
 _DATA = Path(__file__).parents[1] / "data"

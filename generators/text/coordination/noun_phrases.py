@@ -43,7 +43,7 @@ _OF_BOTH = frozenset(
 # They hold both where both are alike: "a bowl of rice and chopsticks" may hold the rice alone.
 _VESSELS = frozenset(("basket", "bowl", "box", "dish", "pan", "plate", "platter", "tray"))
 _RELATIVE = frozenset(("that", "which", "who"))
-_OF_ONE = frozenset(("carrying", "dressed", "holding", "named", "pointing", "wearing"))
+_OF_ONE = frozenset(("carrying", "dressed", "flying", "holding", "named", "pointing", "wearing"))
 _OF_ALL = frozenset(("displayed", "gathered", "parked", "placed", "posed", "seated", "shown"))
 _CLOTHES = frozenset(
     (
@@ -194,8 +194,7 @@ def _check_behind(analysis: Analysis, left: Range, right: Range) -> None:
             and head_of(analysis, left).lemma != head_of(analysis, right).lemma
         )
     else:
-        is_list = tag_at(analysis, left[0] - 1) == ","
-        is_alike = is_bare and (is_list or _is_bound(analysis, left))
+        is_alike = is_bare and _is_bound(analysis, left)
     if tag in ("IN", "TO", "WDT", "WP", *ADJECTIVES) and not (word in PLACES and is_alike):
         refuse("shared_modifier")
 
@@ -217,6 +216,8 @@ def _check_before(analysis: Analysis, left: Range, right: Range) -> None:
     tag, word = tag_at(analysis, left[0] - 1), word_at(analysis, left[0] - 1)
     if word == "of" and not _holds_both(analysis, left, right):
         refuse("unclear_attachment")
+    if tag == "," and tag_at(analysis, left[0] - 2) in ADJECTIVES:
+        refuse("shared_modifier")  # "a snowy, icy, empty street and a stoplight"
     if _opens_caption(analysis, left) or tag == ",":
         return
     if tag == "CC" or word in _RELATIVE:

@@ -104,7 +104,7 @@ def join_adjectives(analysis: Analysis, conjunction: int) -> Conjuncts:
     while word_at(analysis, end - 1) in _SHADES and tag_at(analysis, end) in ADJECTIVES:
         end += 1
     are_colours = {word_at(analysis, conjunction - 1), word_at(analysis, end - 1)} <= COLOURS
-    if tag_at(analysis, start - 1) in ADJECTIVES and not are_colours:
+    if tag_at(analysis, start - 1) in (*ADJECTIVES, "CC") and not are_colours:
         refuse("shared_modifier")
     if tag_at(analysis, end) in ADJECTIVES and not (
         are_colours and word_at(analysis, end) not in COLOURS
