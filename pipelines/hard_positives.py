@@ -22,6 +22,7 @@ from eqforge.pipelines.driver import build_command
 from eqforge.pipelines.settings import DatasetConfig
 from eqforge.pipelines.text import (
     check_images,
+    check_language,
     confirm_images,
     image_folder,
     language_of_mode,
@@ -168,6 +169,7 @@ def check(config: Config) -> None:
     if unknown := sorted(set(config.kinds) - set(FOLDERS)):
         raise InputError(f"--kinds {unknown[0]}: expected {' or '.join(FOLDERS)}")
     check_images(config.images)
+    check_language(config.language)
     load_lexicon(config.lexicon)
     tagger_of(config.spacy_model)
     if config.captions is not None:

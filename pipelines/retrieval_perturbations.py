@@ -19,6 +19,7 @@ from eqforge.pipelines.text import (
     batch_captions,
     check_at_least,
     check_images,
+    check_language,
     confirm_captions,
     image_folder,
     language_of_mode,
@@ -84,6 +85,7 @@ def check(config: Config) -> None:
     """
     check_at_least("--max-synonyms", config.max_synonyms, 1)
     check_images(config.images)
+    check_language(config.language)
     tagger_of(config.spacy_model)
     open_wordnet()
 

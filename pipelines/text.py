@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import apache_beam as beam
 from more_itertools import batched
 
-from eqforge.generators.text.language import Language
+from eqforge.generators.text.language import Language, refuse_language
 from eqforge.pipelines.driver import Pipeline, Target
 from eqforge.pipelines.header import WORK
 from eqforge.pipelines.settings import DatasetConfig, Mode, RunSettings, selection_of
@@ -123,6 +123,16 @@ class CaptionDataset(DatasetConfig):
     language: Language = "en"
     """The rules that edit captions are for English: en refuses captions in another language, any
     takes them as they come."""
+
+
+def check_language(language: Language) -> None:
+    """Loads what tells languages apart, before any work that needs it.
+
+    Raises:
+      MissingExtra: a package of the extra "text" is not installed.
+    """
+    if language == "en":
+        refuse_language("qwrtp")  # in no dictionary, so that the model is asked
 
 
 def check_images(images: Path | None) -> None:

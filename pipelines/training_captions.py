@@ -23,6 +23,7 @@ from eqforge.pipelines.text import (
     batch_images,
     check_at_least,
     check_images,
+    check_language,
     confirm_captions,
     image_folder,
     language_of_mode,
@@ -148,6 +149,7 @@ def check(config: Config) -> None:
     check_at_least("--model-batch", config.model_batch, 1)
     check_at_least("--model-retries", config.model_retries, 0)
     check_images(config.images)
+    check_language(config.language)
     tagger_of(config.spacy_model)
     load_lexicon(config.lexicon)
     open_wordnet()

@@ -183,6 +183,11 @@ def relations(folder: Path, captions: list[Any]) -> Path:
     )
 
 
+def without_place(row: dict[str, Any]) -> dict[str, Any]:
+    """A row but for the one column that says where in its source a record stood."""
+    return {name: value for name, value in row.items() if name != "source_order"}
+
+
 def test_a_limit_takes_the_same_texts_in_any_order(tmp_path: Path) -> None:
     taken = set()
     for order in (CAPTIONS, CAPTIONS[::-1]):
@@ -207,7 +212,7 @@ def test_a_limit_takes_the_same_texts_in_any_order(tmp_path: Path) -> None:
     ],
     ids=lambda value: getattr(value, "__name__", "") if callable(value) else value[0],
 )
-def test_the_tables_are_the_same_bytes_in_any_order(
+def test_the_tables_are_the_same_in_any_order(
     main: Callable[[list[str]], int], write: Write, arguments: list[str], tmp_path: Path
 ) -> None:
     """Whatever has no id of its own, what stands several times, and near duplicates."""
@@ -217,6 +222,7 @@ def test_the_tables_are_the_same_bytes_in_any_order(
         source = write(tmp_path / name, order)
         output = tmp_path / name / "out"
         assert main([*arguments, str(source), "--output", str(output)]) == 0
-        made.append({file.name: file.read_bytes() for file in sorted(output.glob("data/*"))})
-        assert rows(output, "samples")
+        names = sorted({file.name.partition("-")[0] for file in output.glob("data/*")})
+        made.append({table: [without_place(row) for row in rows(output, table)] for table in names})
+        assert made[-1]["samples"]
     assert made[0] == made[1]

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eqforge.schemas.labelled_captions import LabelledCaptions, read_labelled_captions
+from eqforge.schemas.text_pairs import read_text_pairs
 
 
 def _dataset(folder: Path, *parts: list[dict[str, Any]]) -> Path:
@@ -58,6 +59,7 @@ def test_perturbed_captions_that_were_not_changed_are_left_out(tmp_path: Path) -
 def test_files_of_text_pairs_are_read_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "f.json"
     path.write_text(json.dumps([["1.jpg", {"POS": ["a dog"], "NEG": ["a cat"]}]]))
+    (pair,) = read_text_pairs(path)
     assert list(read_labelled_captions(path)) == [
-        LabelledCaptions(record_id="0", image="1.jpg", positive="a dog", negative="a cat")
+        LabelledCaptions(record_id=pair.pair_id, image="1.jpg", positive="a dog", negative="a cat")
     ]
