@@ -189,9 +189,9 @@ def _differences(there: list[Any], here: list[Any]) -> Iterator[str]:
     old = {"mode": mode_there, **_flat(config_there)}
     new = {"mode": mode_here, **_flat(config_here)}
     for name in [*old, *(name for name in new if name not in old)]:
-        before, now = (found.get(name, "nothing") for found in (old, new))
-        if before != now:
-            yield f"--{name.replace('_', '-')} {shown(before)} there, {shown(now)} here"
+        before, now = (shown(found[name]) if name in found else "unknown" for found in (old, new))
+        if name not in old or name not in new or old[name] != new[name]:
+            yield f"--{name.replace('_', '-')} {before} there, {now} here"
     if inputs_there != inputs_here:
         names = [file["name"] for file in inputs_here if file not in inputs_there]
         yield f"the input {', '.join(names) or 'files'}: another content"

@@ -74,7 +74,7 @@ def _against_english(text: str) -> tuple[str, float]:
 def _identifier() -> Any:
     """Returns py3langid's model of 139 languages, which lies in its wheel."""
     try:
-        from py3langid import langid  # type: ignore[import-untyped]
+        from py3langid import langid
     except ImportError as error:
         raise MissingExtra("py3langid", "text") from error
     return langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)

@@ -1,13 +1,15 @@
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from eqforge.pipelines.driver import finished
 from eqforge.pipelines.header import check_output, claim_output
 from eqforge.pipelines.settings import RunSettings
 from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.manifest import Manifest
+from eqforge.schemas.manifest import InputFile, Manifest, StageBooks
 
 HEADER = Manifest(
     dataset="d", mode="paper", config={}, inputs=[], versions={}, stages={}, tables={}
@@ -40,3 +42,31 @@ def test_a_damaged_note_of_an_unfinished_build_is_one_clear_error(tmp_path: Path
         check_output(RunSettings(output=str(tmp_path)), HEADER)
 
     check_output(RunSettings(output=str(tmp_path), overwrite=True), HEADER)
+
+
+def test_a_conflict_names_what_differs_and_both_values(tmp_path: Path) -> None:
+    mine = [InputFile(name="a.jsonl", sha256="1" * 64)]
+    there = replace(HEADER, config={"run": {"limit": None, "seed": 0}, "gone": 1}, inputs=mine)
+    here = replace(
+        HEADER,
+        mode="corrected",
+        config={"run": {"limit": 3, "seed": 0}, "max_side": "a b"},
+        inputs=[InputFile(name="a.jsonl", sha256="2" * 64)],
+    )
+    claim_output(str(tmp_path), there)
+
+    with pytest.raises(InputError) as refused:
+        check_output(RunSettings(output=str(tmp_path)), here)
+
+    assert (
+        "made with other settings or inputs: --mode 'paper' there, 'corrected' here; "
+        "--limit None there, 3 here; --gone 1 there, unknown here; "
+        "--max-side unknown there, 'a b' here; the input a.jsonl: another content; "
+        "name another folder"
+    ) in str(refused.value)
+
+
+def test_the_command_that_is_hinted_at_can_be_pasted_into_a_shell() -> None:
+    books = {"pairs": StageBooks(candidates=2, kept=1, rejected=1, reasons={"same_image": 1})}
+    said = finished(replace(HEADER, stages=books, tables={"samples": []}), "out; rm a")
+    assert said.endswith("look with: eqforge inspect 'out; rm a'")
