@@ -55,6 +55,13 @@ def test_paper_mode_drops_faces_alone(paper: Path) -> None:
     assert len(rows(paper, "images")) == 21
 
 
+def test_the_faces_of_paper_mode_are_counted_by_face_recognition(paper: Path) -> None:
+    for row in rows(paper, "images"):
+        (score,) = [score for score in row["scores"] if "face" in score["name"]]
+        assert (score["name"], score["value"]) == ("face_recognition_hog", 0.0)
+        assert (score["scorer"], score["version"]) == ("face_recognition.face_locations", "1.3.0")
+
+
 def test_paper_mode_pairs_every_two_usable_segments(paper: Path, demo_workspace: Workspace) -> None:
     usable = {
         "demoCoffee1": range(5),
@@ -150,6 +157,7 @@ def test_the_manifest_names_inputs_versions_and_settings_but_no_folder(
     assert manifest["inputs"] == [{"name": "youcook2.json", "sha256": sha256}]
     assert manifest["mode"] == "paper"
     assert manifest["config"]["settings"]["faces"]["face_policy"] == "paper"
+    assert manifest["versions"]["face_recognition"] == "1.3.0"
     assert {"eqforge", "av", "pyarrow", "numpy", "python"} <= set(manifest["versions"])
     assert manifest["versions"]["minimality"] == minimality.VERSION
     assert str(paper) not in json.dumps(manifest)
