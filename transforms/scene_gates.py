@@ -53,8 +53,8 @@ class SceneGates:
     """Least intersection over union of the masks of an object that was to stay as it is."""
 
     min_unchanged_ssim: float | None = 0.9
-    """Least structural similarity outside the changed objects, where shadows change: a parasol's
-    give 0.94."""
+    """Least structural similarity, in lightness and colour, outside the changed objects, where
+    shadows change: a parasol's give 0.96."""
 
     max_unchanged_difference: float | None = 0.03
     """Greatest mean difference of the pixels outside the changed objects, in [0, 1]: a parasol's
