@@ -11,8 +11,9 @@ from typing import Any
 
 import msgspec
 
+from eqforge.generators.text import words
 from eqforge.pipelines.settings import DatasetConfig, RunSettings
-from eqforge.schemas import storage
+from eqforge.schemas import pictures, storage
 from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.manifest import FILE_NAME, InputFile, Manifest, load_manifest
@@ -30,7 +31,8 @@ _WRITTEN = ("data", WORK, f"{WORK}/shards")
 # Every package whose version can change a byte of a dataset.
 VERSIONED = (
     "eqforge", "apache-beam", "pyarrow", "numpy", "scipy", "pillow", "av", "opencv-python-headless",
-    "scikit-image", "imagehash", "dlib-bin", "face_recognition", "tokenizers", "rapidfuzz", "nltk",
+    "scikit-image", "imagehash", "dlib-bin", "dlib", "face_recognition",
+    "face_recognition_models", "tokenizers", "rapidfuzz", "nltk",
     "spacy", "textblob", "lemminflect", "inflect", "transformers", "diffusers", "torch",
     "kubric-nightly", "bpy", "icu4py", "py3langid",
 )  # fmt: skip
@@ -112,8 +114,8 @@ def _input_file(path: Path | str) -> InputFile:
 
 def _versions() -> dict[str, str]:
     found = {"schema": SCHEMA_VERSION, "python": ".".join(map(str, sys.version_info[:3]))}
-    # Its measures are columns, which carry no version as scores do.
-    found["minimality"] = minimality.VERSION
+    # What is measured with these stands in columns, which carry no version as scores do.
+    found |= {"decoder": pictures.VERSION, "minimality": minimality.VERSION, "words": words.VERSION}
     for package in VERSIONED:
         with contextlib.suppress(PackageNotFoundError):
             found[package] = version(package)

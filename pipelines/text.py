@@ -191,9 +191,13 @@ def media_root(run: RunSettings) -> str:
 def select_captions(captions: Iterable[Text], run: RunSettings) -> Iterator[Text]:
     """Yields the captions, or other texts, that the run settings select; the limit counts them.
 
+    A limit takes the first in the order of their images and ids, not of the source.
+
     Raises:
       InputError: a selection is wrong, or a sample named in `only` is of no caption.
     """
+    if run.limit is not None:
+        captions = sorted(captions, key=lambda caption: (caption.image, caption.text_id))
     single = ((caption.image, (caption,)) for caption in captions)
     return (caption for group in _select(single, run) for caption in group)
 

@@ -10,7 +10,7 @@ import apache_beam as beam
 from eqforge.pipelines.driver import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.header import WORK
 from eqforge.pipelines.settings import Mode, VideoDataset, selection_of, video_settings
-from eqforge.pipelines.video_plan import has_pairs, is_there, report, run_pilot
+from eqforge.pipelines.video_plan import find_video, has_pairs, report, run_pilot
 from eqforge.schemas import storage
 from eqforge.schemas.clips import Clip
 from eqforge.schemas.errors import InputError, MissingExtra
@@ -109,14 +109,20 @@ def confirm(config: VideoDataset, plan: PlanFiles) -> None:
     """Checks that the videos folder is the right one.
 
     Raises:
-      InputError: none of the plan's videos is in it; a folder that is not mounted looks so.
+      InputError: none of the plan's videos is in it, as in a folder that is not mounted, or none
+        may be read; the message says which.
     """
-    clips = (clip for clip in read_plan(Clip, plan.files) if clip.frames)
-    found = (is_there(config, clip) for clip in clips)
-    if plan.counts.get("frames") and not any(found):
+    advice = "the names expected are the annotations' ids with an ending such as .mp4"
+    for clip in read_plan(Clip, plan.files):
+        found = find_video(config, clip) if clip.frames else None
+        if isinstance(found, str):
+            return
+        if found is not None and found.reason != "video_missing":
+            advice = found.detail
+    if plan.counts.get("frames"):
         raise InputError(
             f"--videos {config.videos}: none of the {plan.counts['videos']:,} videos of the plan "
-            "is there; the names expected are the annotations' ids with an ending such as .mp4"
+            f"is there; {advice}"
         )
 
 

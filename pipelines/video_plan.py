@@ -37,10 +37,14 @@ class Summary:
     samples: list[str] = field(default_factory=list)
 
 
+def find_video(config: VideoDataset, clip: Clip) -> str | MissedVideo:
+    """Returns the path of a clip's video, or why there is none."""
+    return resolve_video(str(config.videos), clip.video, config.run.follow_links)
+
+
 def is_there(config: VideoDataset, clip: Clip) -> bool:
     """Tells whether the video of a clip is there."""
-    found = resolve_video(str(config.videos), clip.video, config.run.follow_links)
-    return not isinstance(found, MissedVideo)
+    return not isinstance(find_video(config, clip), MissedVideo)
 
 
 def has_pairs(config: VideoDataset, clip: Clip) -> bool:

@@ -5,7 +5,7 @@ import io
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ from PIL import Image
 
 from eqforge import inspection, verify
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.generators.text import clip_tokens
+from eqforge.generators.text.lints import vocabulary
 from eqforge.pipelines import eq_video, hard_positives, training_captions
+from eqforge.schemas.errors import MissingExtra
 from tests.handmade import write
 
 SAMPLES = "data/samples-00000-of-00001.parquet"
@@ -380,39 +381,61 @@ def test_inspect_of_a_damaged_dataset_says_what_to_do(
     assert "eqforge verify looks for all damage" in capsys.readouterr().err
 
 
+@pytest.fixture
+def captions(tmp_path: Path) -> Path:
+    """A sound dataset of captions."""
+    source, output = tmp_path / "captions.jsonl", tmp_path / "captions"
+    source.write_text('{"image": "1.jpg", "caption": "a man holds a red umbrella"}\n')
+    assert hard_positives.main(["--captions", str(source), "--output", str(output)]) == 0
+    assert verify.main([str(output)]) == 0
+    return output
+
+
+@pytest.fixture
+def no_dictionary(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A core install has no textblob, whose dictionary the lints look words up in."""
+    remembered = (
+        vocabulary._newspaper_words,
+        vocabulary.in_dictionary,
+        vocabulary.is_known_word,
+        vocabulary.is_sure_word,
+    )
+
+    def forget() -> None:
+        for lookup in remembered:
+            lookup.cache_clear()
+
+    monkeypatch.setitem(sys.modules, "textblob.en", None)
+    forget()
+    yield
+    forget()
+
+
 def test_a_check_that_lacks_a_package_is_not_checked(
-    sound: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    captions: Path, no_dictionary: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A core install has no regex, with which CLIP's tokens are counted."""
-    monkeypatch.setitem(sys.modules, "regex", None)
-    clip_tokens._piece_pattern.cache_clear()
-    try:
-        assert verify.main([str(sound)]) == 3
-    finally:
-        clip_tokens._piece_pattern.cache_clear()
+    capsys.readouterr()
+
+    assert verify.main([str(captions)]) == 3
 
     *lines, last = capsys.readouterr().out.splitlines()
     assert not [line for line in lines if line.startswith("FAILED")]
-    at = lines.index("not checked captions")
-    assert lines[at + 1].strip() == "regex is not installed: pip install 'eqforge[text]'"
+    at = lines.index("not checked lints of error level")
+    assert lines[at + 1].strip() == "textblob is not installed: pip install 'eqforge[text]'"
     checks = len(verify.CHECKS)
-    assert last == f"{sound}: no problem found, but 1 of {checks} checks not made"
+    assert last == f"{captions}: no problem found, but 1 of {checks} checks not made"
 
 
 def test_damage_and_a_missing_package_is_damage(
-    dataset: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    captions: Path, no_dictionary: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (dataset / "data" / "stray.parquet").write_bytes(b"x")
-    monkeypatch.setitem(sys.modules, "regex", None)
-    clip_tokens._piece_pattern.cache_clear()
-    try:
-        assert verify.main([str(dataset)]) == 1
-    finally:
-        clip_tokens._piece_pattern.cache_clear()
+    (captions / "data" / "stray.parquet").write_bytes(b"x")
+
+    assert verify.main([str(captions)]) == 1
 
     last = capsys.readouterr().out.splitlines()[-1]
     checks = len(verify.CHECKS)
-    assert last == f"{dataset}: 1 problems, but 1 of {checks} checks not made"
+    assert last == f"{captions}: 1 problems, but 1 of {checks} checks not made"
 
 
 def _checklist(folder: Path) -> Path:
@@ -444,6 +467,43 @@ def test_published_defects_are_noted_in_paper_mode(
     at = lines.index(f"{'noted':<11} lints of error level")
     assert "edit_inside_word: covered -> covecrimson (red -> crimson)" in lines[at + 1]
     assert last == f"{output}: sound; noted 1 published defects"
+
+
+def test_what_stops_the_lints_is_damage_in_paper_mode_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checklist, output = _checklist(tmp_path / "vl"), tmp_path / "out"
+    inputs = ["--vl-checklist", str(checklist), "--mode", "paper", "--output", str(output)]
+    assert hard_positives.main(inputs) == 0
+    published = verify.lint_records
+
+    def broken(records: Any) -> Any:
+        yield from published(records)
+        raise ValueError("a row that no lint can read")
+
+    monkeypatch.setattr(verify, "lint_records", broken)
+
+    found = problems(output, capsys)
+
+    assert "ValueError: a row that no lint can read" in found["lints of error level"][-1]
+
+
+def test_noted_defects_do_not_hide_that_the_rest_was_not_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checklist, output = _checklist(tmp_path / "vl"), tmp_path / "out"
+    inputs = ["--vl-checklist", str(checklist), "--mode", "paper", "--output", str(output)]
+    assert hard_positives.main(inputs) == 0
+    published = verify.lint_records
+
+    def cut_short(records: Any) -> Any:
+        yield from published(records)
+        raise MissingExtra("wordfreq", "text")
+
+    monkeypatch.setattr(verify, "lint_records", cut_short)
+
+    assert verify.main([str(output)]) == verify.NOT_CHECKED
+    assert "not checked lints of error level" in capsys.readouterr().out
 
 
 def test_lints_of_error_level_fail_a_corrected_dataset(

@@ -7,6 +7,7 @@ import apache_beam as beam
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.schemas import pictures
 from eqforge.schemas.frames import StoredFrame
 from eqforge.schemas.pictures import read_pixels as read_pixels
 from eqforge.schemas.scores import Rejection, Score
@@ -28,7 +29,8 @@ class ImageFilters:
         """Returns what the scores depend on beside the image: scorers and library versions."""
         packages = ("numpy", "scipy", "pillow", "opencv-python-headless", "imagehash")
         own = [faces.scoring_basis(self.faces), quality.VERSION, minimality.VERSION]
-        return [*own, versions_of(*packages, "dlib-bin", "face_recognition")]
+        detectors = ("dlib-bin", "dlib", "face_recognition", "face_recognition_models")
+        return [*own, pictures.VERSION, versions_of(*packages, *detectors)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

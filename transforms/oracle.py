@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from eqforge.models.pretrained import check_device
 from eqforge.models.scorer import Identity
 from eqforge.models.spec import ScorerSpec, load_scorer, parse_specs
+from eqforge.schemas import pictures
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.scores import Rejection, Score, value_of
 from eqforge.transforms.ledger import versions_of
@@ -87,7 +88,8 @@ class Oracle:
     def basis(self) -> list[object]:
         """Returns what the scores depend on beside images and captions; limits do not belong."""
         judges = [dataclasses.asdict(judge) for judge in self.judges]
-        return [VERSION, judges, versions_of("torch", "transformers", "tokenizers", "pillow")]
+        packages = ("torch", "transformers", "tokenizers", "pillow")
+        return [VERSION, pictures.VERSION, judges, versions_of(*packages)]
 
     def scorer(self, pixels: Callable[[str], NDArray[np.uint8]]) -> PairScorer:
         """Returns what scores pairs, in this process; it finds decoded images by their keys."""

@@ -7,6 +7,7 @@ import apache_beam as beam
 
 from eqforge.generators.text import words
 from eqforge.generators.text.caption_lint import lint_pair
+from eqforge.schemas import pictures
 from eqforge.schemas.clips import PairCandidate
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.scores import Rejection
@@ -46,7 +47,7 @@ class PairFilters:
     def basis(self) -> list[object]:
         """Returns what the measures depend on beside the images: measures and library versions."""
         packages = ("numpy", "scipy", "pillow", "opencv-python-headless", "scikit-image")
-        own = [cuts.VERSION, minimality.VERSION, words.VERSION]
+        own = [pictures.VERSION, cuts.VERSION, minimality.VERSION, words.VERSION]
         return [*own, versions_of(*packages, "imagehash", "rapidfuzz")]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.generators.simat.crops import CropSettings, crop_box
+from eqforge.schemas import pictures
 from eqforge.schemas.frames import FrameSettings, MissedVideo
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.pictures import BadImage, TooManyPixels, read_pixels
@@ -79,7 +80,8 @@ class Cutter:
 
     def ledger(self) -> Ledger:
         """Returns the ledger of the crops of an image."""
-        basis = [VERSION, minimality.VERSION, asdict(self.settings), asdict(self.encoding)]
+        own = [VERSION, pictures.VERSION, minimality.VERSION]
+        basis = [*own, asdict(self.settings), asdict(self.encoding)]
         versions = versions_of("pillow", "numpy", "imagehash")
         return Ledger(root=self.ledger_root, step="crop", basis=[*basis, versions])
 

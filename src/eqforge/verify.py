@@ -103,20 +103,23 @@ def main(argv: list[str]) -> int:
 
 def _outcome(name: str, dataset: Dataset) -> Outcome:
     """Makes a check; damage that stops it is one more finding, a missing package none."""
+    is_noted = name in NOTED_IN_PAPER_MODE and dataset.manifest.mode == "paper"
     found: list[str] = []
+    stopped: list[str] = []
     try:
         found.extend(CHECKS[name](dataset))
     except MissingExtra as error:
-        if not found:
+        if is_noted or not found:
             return Outcome(state="not checked", lines=[str(error)])
-        found.append(f"the rest is not checked: {error}")
+        stopped.append(f"the rest is not checked: {error}")
     except EqforgeError as error:
-        found.append(str(error))
+        stopped.append(str(error))
     except Exception as error:
         # Rows of a file that was tampered with may break any expectation of a check.
-        found.append(f"the rows are not what they should be: {type(error).__name__}: {error}")
-    is_noted = name in NOTED_IN_PAPER_MODE and dataset.manifest.mode == "paper"
-    return Outcome(state="ok" if not found else "noted" if is_noted else "FAILED", lines=found)
+        stopped.append(f"the rows are not what they should be: {type(error).__name__}: {error}")
+    if stopped or not is_noted:  # what stops a check is damage, and no mode's
+        return Outcome(state="FAILED" if found or stopped else "ok", lines=found + stopped)
+    return Outcome(state="noted" if found else "ok", lines=found)
 
 
 def _print(name: str, outcome: Outcome) -> None:

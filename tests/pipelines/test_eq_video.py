@@ -126,6 +126,25 @@ def test_a_link_out_of_the_folder_is_followed_where_that_is_asked_for(
     assert {row["source_id"] for row in rows(followed, "samples")} == {CLIP, "here.mp4"}
 
 
+def test_videos_that_are_all_links_out_of_the_folder_are_told_as_such(
+    videos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (videos / CLIP).rename(tmp_path / "elsewhere.mp4")
+    (videos / CLIP).symlink_to(tmp_path / "elsewhere.mp4")
+    captions = write_captions(
+        tmp_path / "captions.jsonl", (moment(CLIP, time_s) for time_s in (0.2, 1.0))
+    )
+
+    with pytest.raises(SystemExit) as ended:
+        build(captions, videos, tmp_path / "out")
+
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith(
+        f"none of the 1 videos of the plan is there; the link {CLIP!r} leads out of the folder; "
+        "--follow-links allows that\n"
+    )
+
+
 SMALL = clips.Clip(size=(48, 32))
 
 

@@ -19,7 +19,9 @@ from PIL import Image
 
 from eqforge import verify
 from eqforge.generators.demo.workspace import Workspace
+from eqforge.generators.text import words
 from eqforge.pipelines import eq_youcook2
+from eqforge.schemas import pictures
 from eqforge.schemas.identity import sha256_hex
 from eqforge.transforms import minimality
 from tests.builds import books, ids, measured, reasons, rejected, rows
@@ -160,6 +162,8 @@ def test_the_manifest_names_inputs_versions_and_settings_but_no_folder(
     assert manifest["versions"]["face_recognition"] == "1.3.0"
     assert {"eqforge", "av", "pyarrow", "numpy", "python"} <= set(manifest["versions"])
     assert manifest["versions"]["minimality"] == minimality.VERSION
+    assert manifest["versions"]["decoder"] == pictures.VERSION
+    assert manifest["versions"]["words"] == words.VERSION
     assert str(paper) not in json.dumps(manifest)
     assert str(demo_workspace.folder) not in json.dumps(manifest)
     for files in manifest["tables"].values():

@@ -15,7 +15,7 @@ from eqforge.pipelines import (
     vlue,
 )
 from eqforge.pipelines.settings import RunSettings
-from eqforge.pipelines.text import select_images
+from eqforge.pipelines.text import select_captions, select_images
 from eqforge.schemas.caption_sources import Source, read_captions
 from tests.builds import rows
 
@@ -189,11 +189,12 @@ def without_place(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_limit_takes_the_same_texts_in_any_order(tmp_path: Path) -> None:
-    taken = set()
-    for order in (CAPTIONS, CAPTIONS[::-1]):
-        texts = read_captions(own(tmp_path, order))
-        taken.add(tuple(select_images(texts, RunSettings(output="out", limit=2))))
-    assert len(taken) == 1
+    for select in (select_images, select_captions):
+        taken = set()
+        for order in (CAPTIONS, CAPTIONS[::-1]):
+            texts = read_captions(own(tmp_path, order))
+            taken.add(tuple(select(texts, RunSettings(output="out", limit=2))))
+        assert len(taken) == 1, select.__name__
 
 
 @pytest.mark.parametrize(
