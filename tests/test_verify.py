@@ -5,7 +5,7 @@ import io
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from PIL import Image
 
 from eqforge import inspection, verify
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.generators.text import clip_tokens
+from eqforge.generators.text import articles
 from eqforge.pipelines import eq_video, hard_positives, training_captions
 from tests.handmade import write
 
@@ -380,39 +380,52 @@ def test_inspect_of_a_damaged_dataset_says_what_to_do(
     assert "eqforge verify looks for all damage" in capsys.readouterr().err
 
 
+@pytest.fixture
+def reworded(tmp_path: Path) -> Path:
+    """A dataset of captions, whose lints need the extra `text`."""
+    captions, output = tmp_path / "captions.jsonl", tmp_path / "reworded"
+    row = {"image": "1.jpg", "caption": "A red car and a dog.", "id": "c0"}
+    captions.write_text(json.dumps(row) + "\n")
+    assert training_captions.main(["--captions", str(captions), "--output", str(output)]) == 0
+    return output
+
+
+@pytest.fixture
+def no_inflect(reworded: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An install without the extra; what was loaded before is forgotten."""
+    monkeypatch.setitem(sys.modules, "inflect", None)
+    forget = (articles._engine, articles._article_by_sound)
+    for cached in forget:
+        cached.cache_clear()
+    yield
+    for cached in forget:
+        cached.cache_clear()
+
+
 def test_a_check_that_lacks_a_package_is_not_checked(
-    sound: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    reworded: Path, no_inflect: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A core install has no regex, with which CLIP's tokens are counted."""
-    monkeypatch.setitem(sys.modules, "regex", None)
-    clip_tokens._piece_pattern.cache_clear()
-    try:
-        assert verify.main([str(sound)]) == 3
-    finally:
-        clip_tokens._piece_pattern.cache_clear()
+    capsys.readouterr()
+    assert verify.main([str(reworded)]) == 3
 
     *lines, last = capsys.readouterr().out.splitlines()
     assert not [line for line in lines if line.startswith("FAILED")]
-    at = lines.index("not checked captions")
-    assert lines[at + 1].strip() == "regex is not installed: pip install 'eqforge[text]'"
+    at = lines.index("not checked lints of error level")
+    assert lines[at + 1].strip() == "inflect is not installed: pip install 'eqforge[text]'"
     checks = len(verify.CHECKS)
-    assert last == f"{sound}: no problem found, but 1 of {checks} checks not made"
+    assert last == f"{reworded}: no problem found, but 1 of {checks} checks not made"
 
 
 def test_damage_and_a_missing_package_is_damage(
-    dataset: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    reworded: Path, no_inflect: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (dataset / "data" / "stray.parquet").write_bytes(b"x")
-    monkeypatch.setitem(sys.modules, "regex", None)
-    clip_tokens._piece_pattern.cache_clear()
-    try:
-        assert verify.main([str(dataset)]) == 1
-    finally:
-        clip_tokens._piece_pattern.cache_clear()
+    (reworded / "data" / "stray.parquet").write_bytes(b"x")
+    capsys.readouterr()
+    assert verify.main([str(reworded)]) == 1
 
     last = capsys.readouterr().out.splitlines()[-1]
     checks = len(verify.CHECKS)
-    assert last == f"{dataset}: 1 problems, but 1 of {checks} checks not made"
+    assert last == f"{reworded}: 1 problems, but 1 of {checks} checks not made"
 
 
 def _checklist(folder: Path) -> Path:
