@@ -139,7 +139,7 @@ class Pipeline(Generic[Configured]):
 
 def build_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
     """Builds a dataset as its command line says; returns the exit status."""
-    with reported_errors():
+    with reported_errors(goes_on=True):
         program = f"eqforge build {pipeline.name}"
         config, beam_args = parse(pipeline.config, pipeline.defaults, argv, program)
         options = runners.pipeline_options(beam_args, config.run.workers)

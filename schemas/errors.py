@@ -46,8 +46,11 @@ class MissingExtra(EqforgeError):
 
 
 @contextlib.contextmanager
-def reported_errors() -> Iterator[None]:
+def reported_errors(*, goes_on: bool = False) -> Iterator[None]:
     """Turns eqforge's own errors, and the system's, into one message and an exit status.
+
+    Args:
+      goes_on: whether the same command goes on where Ctrl-C stopped it, which is then said.
 
     Raises:
       SystemExit: 1 for a build that did not finish or a system that refused, as one with a full
@@ -74,7 +77,8 @@ def reported_errors() -> Iterator[None]:
             _forget_output()
         _leave(f"the system refused: {error}", 1)
     except KeyboardInterrupt:
-        _leave("interrupted; the same command goes on where this one stopped", 130)
+        then = "; the same command goes on where this one stopped" if goes_on else ""
+        _leave(f"interrupted{then}", 130)
 
 
 def _leave(message: str, status: int) -> None:

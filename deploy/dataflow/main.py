@@ -59,5 +59,8 @@ def fetched(name: str, value: str, inputs: str) -> str:
 
 
 if __name__ == "__main__":
-    with reported_errors(), tempfile.TemporaryDirectory(prefix="eqforge-inputs-") as folder:
+    with (
+        reported_errors(goes_on=True),
+        tempfile.TemporaryDirectory(prefix="eqforge-inputs-") as folder,
+    ):
         sys.exit(main(command(sys.argv[1:], folder)))

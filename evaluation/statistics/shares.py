@@ -2,7 +2,8 @@
 
 Of 22 samples none of which is right every bootstrap draw is 0, and percentiles of draws say
 [0, 0]. Here a share of clustered samples is taken for that of as many independent trials as have
-its variance, and those trials have Clopper and Pearson's exact interval. Where the draws have no
+its variance, and those trials have Clopper and Pearson's exact interval. The fewer the clusters,
+the less their draws tell of that variance, and the fewer the trials. Where the draws have no
 variance, every cluster is a trial.
 
 Source: Korn and Graubard 1998, "Confidence intervals for proportions with small expected number of
@@ -16,7 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv  # type: ignore[import-untyped]
+from scipy.special import betaincinv, stdtrit  # type: ignore[import-untyped]
 
 Interval: TypeAlias = tuple[float, float]
 
@@ -54,10 +55,19 @@ class Share:
         spread = float(found.std())
         trials = self.clusters
         if spread > ROUNDING:
-            trials = min(self.value * (1 - self.value) / spread**2, self.samples)
+            trials = self._trials(spread, level)
         elif math.isinf(self.samples) and ROUNDING < self.value < 1 - ROUNDING:
             return self.value, self.value  # as where every sample is a tie that counts one half
         return exact_interval(self.value, trials / self.widening**2, level)
+
+    def _trials(self, spread: float, level: float) -> float:
+        """Returns how many trials have the variance of the draws, whose deviation is `spread`."""
+        # Draws of few clusters vary too little, and quantiles of Student's t say how uncertain
+        # that is; of one sample a cluster both factors are 1.
+        free, tail = max(self.clusters - 1, ROUNDING), (1 + level) / 2
+        of_samples = stdtrit(min(self.samples - 1, 1e9), tail)
+        few = free / (free + 1) / (1 - 1 / self.samples) * (of_samples / stdtrit(free, tail)) ** 2
+        return min(few * self.value * (1 - self.value) / spread**2, self.samples)
 
 
 def exact_interval(share: float, trials: float, level: float = LEVEL) -> Interval:

@@ -203,9 +203,9 @@ def _method(report: Report) -> list[str]:
     drawn = [
         f"Ties, {rules.ties}: {TIE_RULES[rules.ties]}. n = scored + missing.",
         "Intervals hold 95 %. Those of shares are exact (Clopper and Pearson's), for as many",
-        "trials as have the variance of a bootstrap of clusters, or, where all count alike, as",
-        "there are clusters (Korn and Graubard 1998); others are percentiles of the bootstrap",
-        f"(seed {rules.seed}, {rules.resamples:,} resamples).",
+        "trials as have the variance of a bootstrap of clusters, fewer where clusters are few, or,",
+        "where all count alike, as there are clusters (Korn and Graubard 1998); others are",
+        f"percentiles of the bootstrap (seed {rules.seed}, {rules.resamples:,} resamples).",
     ]
     others = (measure for measure in report.measures if not _is_share(measure))
     if any(1 < measure.clusters < ENOUGH_CLUSTERS for measure in others):

@@ -75,7 +75,7 @@ class Fetch(Chosen):
 def main(argv: list[str]) -> int:
     """Runs one of the three; returns 1 if an asset is not as it should be."""
     arguments = tyro.cli(List | Check | Fetch, args=argv, prog="eqforge assets")
-    with reported_errors():
+    with reported_errors(goes_on=True):
         found = list(choose(arguments))
         if isinstance(arguments, List):
             return _list(found)

@@ -65,6 +65,10 @@ COMMANDS = {
         "Fetch what a step needs and no package brings: wordnet, flink, prism.",
     ),
 }
+
+GO_ON = frozenset(("assets", "build", "converse", "finetune", "score"))
+"""Commands that go on where they were stopped."""
+
 # The datasets, and the pipeline file of each.
 DATASETS = {
     "eq-youcook2": ("eqforge.pipelines.eq_youcook2", "Pairs of steps of a cooking video."),
@@ -108,9 +112,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises:
       SystemExit: a command ended early; see reported_errors.
     """
-    with reported_errors():
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    with reported_errors(goes_on=not GO_ON.isdisjoint(arguments[:1])):
         try:
-            return _run(list(sys.argv[1:] if argv is None else argv))
+            return _run(arguments)
         finally:
             sys.stdout.flush()  # while a full disk or a closed pipe can still be reported
     raise AssertionError("reported_errors swallows nothing")

@@ -141,6 +141,8 @@ def test_whatever_stops_a_command_is_one_sentence_and_a_status(
     assert run(arguments) == status
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(said)
+    is_said = line.endswith("; the same command goes on where this one stopped")
+    assert is_said == (status == 130 and name in cli.GO_ON)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import beta, binomtest
+from scipy.stats import t as student
 
 from eqforge.evaluation.statistics.averages import EQBEN_SIZES, domains, eqben_average, macro, micro
 from eqforge.evaluation.statistics.bootstrap import (
@@ -139,6 +140,34 @@ def test_intervals_of_shares_near_0_and_1_cover_them_in_clusters_few_or_many(
         percentiles += low <= rate <= high
     assert held >= 0.93 * 150
     assert percentiles < held
+
+
+@pytest.mark.parametrize("clusters", [2, 3, 5, 10])
+def test_intervals_of_shares_of_few_large_clusters_cover_them(clusters: int) -> None:
+    """Fifty samples a cluster that mostly agree: of two clusters percentiles hold one in two."""
+    rng = np.random.default_rng(2)
+    held = 0
+    for seed in range(150):
+        right = rng.random((clusters, 50)) < rng.beta(1.2, 1.2, (clusters, 1))
+        numbers = np.repeat(np.arange(clusters), 50)
+        credits = right.ravel().astype(float)
+        low, high = resample_means(credits, numbers, seed=seed, resamples=200).share_interval()
+        held += low <= 0.5 <= high
+    assert held >= 0.93 * 150
+
+
+def test_trials_of_few_clusters_are_those_of_korn_and_graubard() -> None:
+    """n / deff, of the variance with clusters - 1 in its divisor, times a square of Student's t."""
+    numbers, credits = np.repeat(np.arange(6), 10), np.zeros(60)
+    for cluster, right in enumerate((9, 2, 5, 8, 3, 6)):
+        credits[10 * cluster : 10 * cluster + right] = 1.0
+    means, share = credits.reshape(6, 10).mean(axis=1), credits.mean()
+    effect = (means.var(ddof=1) / 6) / (share * (1 - share) / 59)
+    trials = 60 / effect * (student.ppf(0.975, 59) / student.ppf(0.975, 5)) ** 2
+    right = share * trials
+    exact = beta.ppf(0.025, right, trials - right + 1), beta.ppf(0.975, right + 1, trials - right)
+    found = resample_means(credits, numbers, resamples=50_000).share_interval()
+    assert found == pytest.approx(exact, abs=3e-3)
 
 
 @pytest.mark.parametrize("clusters", [5, 22])
