@@ -15,7 +15,7 @@ IMAGE_REASONS: Final[Mapping[str, str]] = {
     "too_many_pixels": "The image is larger than the limit that keeps memory bounded.",
     "face_found": "A face detector's score reaches its threshold.",
     "black_image": "The mean luminance is below its minimum.",
-    "constant_image": "The standard deviation of the luminance is below its minimum.",
+    "constant_image": "The greatest standard deviation of a colour channel is below its minimum.",
     "blurred_image": "The sharpness is below its minimum.",
 }
 

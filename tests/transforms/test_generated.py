@@ -98,7 +98,7 @@ def test_an_image_that_cannot_be_measured_is_a_reject_of_its_pair(tmp_path: Path
 
     done = judged(some, work(some, "a", picture(255), b"no picture"))
 
-    assert [reject.reason for reject in done.rejects] == ["error:UnidentifiedImageError"]
+    assert [reject.reason for reject in done.rejects] == ["error:BadImage"]
     assert done.tallies[-1].kept == 0
 
 

@@ -155,7 +155,7 @@ def test_a_poisoned_picture_takes_only_its_own_pairs_along(blip: Path, media: Me
 
     bad = {"d/v/0-2", "d/v/1-2", "d/v/2-3"}
     assert {reject.candidate_id: reject.reason for reject in found.rejects} == dict.fromkeys(
-        bad, "error:OSError"
+        bad, "error:BadImage"
     )
     assert scores(found) == {name: values for name, values in whole.items() if name not in bad}
     assert found.tallies == (Tally(stage="pairs", candidates=6, kept=3),)
