@@ -217,12 +217,7 @@ def _aro(record_id: str, record: Node) -> Iterator[TextPair]:
 
 
 def _box(record: Node) -> Box | None:
-    """Returns the box of a record, its corners rounded as Pillow's `Image.crop` does.
-
-    A dataset of ours has it as a struct of its corners.
-    """
-    if (box := record.get("box")) is not None and isinstance(box.value, dict):
-        return Box(**{name: round(box[name].number()) for name in ("x0", "y0", "x1", "y1")})
+    """Returns the box of a record, its corners rounded as Pillow's `Image.crop` does."""
     if all(record.get(name) is None for name in _BOX):
         return None
     x, y, width, height = (record[name].number() for name in _BOX)
@@ -285,6 +280,6 @@ _READERS: tuple[tuple[frozenset[str], Callable[[str, Node], Iterator[TextPair]]]
 )
 _IMAGE_FIELDS = ("image_path", "filename", "image")
 _DATASET_COLUMNS = {
-    *("sample_id", "id", "kind", "image", "box", "image_id", "image_0_id", "image_1_id"),
+    *("sample_id", "id", "kind", "image", "image_id", "image_0_id", "image_1_id"),
     *("caption", "hard_positive", "hard_negative", "caption_0", "caption_1"),
 }

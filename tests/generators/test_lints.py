@@ -17,7 +17,6 @@ from eqforge.generators.text.lints.vocabulary import is_known_word
 from eqforge.generators.text.lints.word_edits import WordExchange, exchanged_words
 from eqforge.schemas.labelled_captions import LabelledCaptions
 from eqforge.schemas.text_pairs import TextPair, read_text_pairs
-from eqforge.schemas.visual_genome import Box
 from eqforge.schemas.vl_checklist import read_vl_checklist
 
 
@@ -371,19 +370,3 @@ def test_words_damaged_in_vl_checklist_are_found_and_no_others(
     """Every one of these was read: "person" became "persunder", "covered" "covebrown"."""
     found = lint_records(read_text_pairs(data_folder / "vl_checklist" / "data" / file))
     assert Counter(each.field for each in found if each.kind == "edit_inside_word") == damaged
-
-
-def test_texts_of_two_parts_of_an_image_do_not_contradict_each_other() -> None:
-    texts = {"positive": "the black cat", "negative": "the old cat"}
-    turned = {"positive": "the old cat", "negative": "the black cat"}
-    left, right = Box(x0=0, y0=0, x1=9, y1=9), Box(x0=20, y0=0, x1=29, y1=9)
-
-    def kinds(*boxes: Box) -> list[str]:
-        records = (
-            LabelledCaptions(record_id=str(n), image="1.jpg", box=box, **said)
-            for n, (box, said) in enumerate(zip(boxes, (texts, turned), strict=True))
-        )
-        return [finding.kind for finding in lint_records(records)]
-
-    assert kinds(left, left) == ["negative_true_elsewhere"] * 2
-    assert kinds(left, right) == []

@@ -39,9 +39,8 @@ class SetChecks:
         captions = captions_of(record)
         normal = {name: normalize_caption(text) for name, text in captions.items()}
         made = next((name for name in _MADE if name in captions), "positive")
-        place = _place(record)
-        exact = _digest(place, made, record.positive, captions[made])
-        near = _digest(place, made, normal["positive"], normal[made])
+        exact = _digest(record.image, made, record.positive, captions[made])
+        near = _digest(record.image, made, normal["positive"], normal[made])
         if near in self._normal_pairs:
             kind = "duplicate" if exact in self._pairs else "near_duplicate"
             detail = f"{record.image}: {record.positive} | {captions[made]}"
@@ -52,7 +51,7 @@ class SetChecks:
         yield from self._add_edits(record)
 
     def _remember(self, record: LabelledCaptions, normal: dict[str, str]) -> None:
-        image, record_id = _place(record), record.record_id
+        image, record_id = record.image, record.record_id
         self._true.setdefault(_digest(image, normal["positive"]), record_id)
         negative = normal.get("negative")
         if negative is not None:
@@ -89,12 +88,6 @@ class SetChecks:
                 yield _inside_word(record_id, "positive", edit)
             elif edit.damaged == "neither" and parts in self._whole_words:
                 yield _inside_word(record_id, name, edit, "edit_maybe_inside_word")
-
-
-def _place(record: LabelledCaptions) -> str:
-    """Returns what the captions are of: two parts of an image do not speak of each other."""
-    box = record.box
-    return record.image if box is None else f"{record.image}#{box.x0},{box.y0},{box.x1},{box.y1}"
 
 
 def _inside_word(
