@@ -18,6 +18,7 @@ from eqforge import inspection, verify
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.generators.text.lints import command as lint
 from eqforge.generators.text.lints import vocabulary
+from eqforge.generators.text.lints.lint import lint_records
 from eqforge.pipelines import (
     eq_video,
     hard_positives,
@@ -482,7 +483,7 @@ def test_what_stops_the_lints_is_damage_in_paper_mode_too(
     checklist, output = _checklist(tmp_path / "vl"), tmp_path / "out"
     inputs = ["--vl-checklist", str(checklist), "--mode", "paper", "--output", str(output)]
     assert hard_positives.main(inputs) == 0
-    published = verify.lint_records
+    published = lint_records
 
     def broken(records: Any) -> Any:
         yield from published(records)
@@ -501,7 +502,7 @@ def test_noted_defects_do_not_hide_that_the_rest_was_not_checked(
     checklist, output = _checklist(tmp_path / "vl"), tmp_path / "out"
     inputs = ["--vl-checklist", str(checklist), "--mode", "paper", "--output", str(output)]
     assert hard_positives.main(inputs) == 0
-    published = verify.lint_records
+    published = lint_records
 
     def cut_short(records: Any) -> Any:
         yield from published(records)
