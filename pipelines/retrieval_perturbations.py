@@ -51,7 +51,7 @@ class Config(CaptionDataset):
 def plan(config: Config) -> Iterator[CaptionBatch]:
     """Yields the captions in batches."""
     records = read_captions(config.captions, config.source)
-    yield from batch_captions(select_captions(records, config.run))
+    yield from batch_captions(select_captions([records], config.run))
 
 
 def make(config: Config, notes: str) -> PerturbCaptions:

@@ -188,18 +188,24 @@ def media_root(run: RunSettings) -> str:
     return storage.join(run.output, WORK, "media")
 
 
-def select_captions(captions: Iterable[Text], run: RunSettings) -> Iterator[Text]:
+def select_captions(files: Iterable[Iterable[Text]], run: RunSettings) -> Iterator[Text]:
     """Yields the captions, or other texts, that the run settings select; the limit counts them.
 
-    A limit takes the first in the order of their images and ids, not of the source.
+    A limit takes file after file, and of each the first by their images and ids: not by their
+    lines. Only then is a file held in memory.
 
     Raises:
       InputError: a selection is wrong, or a sample named in `only` is of no caption.
     """
-    if run.limit is not None:
-        captions = sorted(captions, key=lambda caption: (caption.image, caption.text_id))
+    captions = (caption for file in files for caption in _in_order(file, run))
     single = ((caption.image, (caption,)) for caption in captions)
     return (caption for group in _select(single, run) for caption in group)
+
+
+def _in_order(captions: Iterable[Text], run: RunSettings) -> Iterable[Text]:
+    if run.limit is None:
+        return captions
+    return sorted(captions, key=lambda caption: (caption.image, caption.text_id))
 
 
 def select_images(texts: Iterable[Text], run: RunSettings) -> Iterator[tuple[Text, ...]]:

@@ -26,7 +26,7 @@ from eqforge.pipelines.text import (
     text_pipeline,
 )
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.vlue import TASKS, Task, VlueItem, read_answer_list, read_vlue
+from eqforge.schemas.vlue import TASKS, Task, read_answer_list, read_vlue
 from eqforge.schemas.vlue_tables import FINDINGS, TASK_SCHEMAS, VLUE_SAMPLES
 from eqforge.transforms.plan import PlanFiles, read_plan
 from eqforge.transforms.tables import files_for
@@ -79,13 +79,9 @@ class Config(DatasetConfig):
 
 def plan(config: Config) -> Iterator[VlueBatch]:
     """Yields the items in batches, task by task."""
-    for batch in batched(select_captions(_items(config), config.run), BATCH):
+    files = (read_vlue(task, path) for task, path in _files(config).items())
+    for batch in batched(select_captions(files, config.run), BATCH):
         yield VlueBatch(items=tuple(batch))
-
-
-def _items(config: Config) -> Iterator[VlueItem]:
-    for task, path in _files(config).items():
-        yield from read_vlue(task, path)
 
 
 def _files(config: Config) -> dict[Task, Path]:

@@ -29,6 +29,7 @@ from eqforge.schemas.visual_genome import Box
 
 Design = Literal["one_image", "two_by_two"]
 _BOX = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
+_CORNERS = ("x0", "y0", "x1", "y1")
 _FARTHEST_PX = 2**31 - 1  # what a column of a box can hold
 
 
@@ -260,8 +261,17 @@ def _own(record_id: str, record: Node) -> Iterator[TextPair]:
         negative=record["hard_negative"].text(),
         hard_positive=_optional(record, "hard_positive"),
         kind=_optional(record, "kind"),
-        box=_box(record),
+        box=_own_box(record) or _box(record),
     )
+
+
+def _own_box(record: Node) -> Box | None:
+    """Returns the box of a row of a dataset."""
+    box = record.get("box")
+    if box is None or not isinstance(box.value, dict) or set(box.value) != set(_CORNERS):
+        return None
+    x0, y0, x1, y1 = (box[name].integer() for name in _CORNERS)
+    return Box(x0=x0, y0=y0, x1=x1, y1=y1)
 
 
 def _optional(record: Node, *names: str) -> str | None:
@@ -281,5 +291,5 @@ _READERS: tuple[tuple[frozenset[str], Callable[[str, Node], Iterator[TextPair]]]
 _IMAGE_FIELDS = ("image_path", "filename", "image")
 _DATASET_COLUMNS = {
     *("sample_id", "id", "kind", "image", "image_id", "image_0_id", "image_1_id"),
-    *("caption", "hard_positive", "hard_negative", "caption_0", "caption_1"),
+    *("caption", "hard_positive", "hard_negative", "caption_0", "caption_1", "box"),
 }

@@ -16,9 +16,17 @@ from PIL import Image
 
 from eqforge import inspection, verify
 from eqforge.generators.demo.workspace import Workspace
+from eqforge.generators.text.lints import command as lint
 from eqforge.generators.text.lints import vocabulary
-from eqforge.pipelines import eq_video, hard_positives, training_captions
+from eqforge.generators.text.lints.lint import lint_records
+from eqforge.pipelines import (
+    eq_video,
+    hard_positives,
+    retrieval_perturbations,
+    training_captions,
+)
 from eqforge.schemas.errors import MissingExtra
+from eqforge.schemas.text_pairs import read_text_pairs
 from tests.handmade import write
 
 SAMPLES = "data/samples-00000-of-00001.parquet"
@@ -475,7 +483,7 @@ def test_what_stops_the_lints_is_damage_in_paper_mode_too(
     checklist, output = _checklist(tmp_path / "vl"), tmp_path / "out"
     inputs = ["--vl-checklist", str(checklist), "--mode", "paper", "--output", str(output)]
     assert hard_positives.main(inputs) == 0
-    published = verify.lint_records
+    published = lint_records
 
     def broken(records: Any) -> Any:
         yield from published(records)
@@ -494,7 +502,7 @@ def test_noted_defects_do_not_hide_that_the_rest_was_not_checked(
     checklist, output = _checklist(tmp_path / "vl"), tmp_path / "out"
     inputs = ["--vl-checklist", str(checklist), "--mode", "paper", "--output", str(output)]
     assert hard_positives.main(inputs) == 0
-    published = verify.lint_records
+    published = lint_records
 
     def cut_short(records: Any) -> Any:
         yield from published(records)
@@ -536,3 +544,37 @@ def test_training_captions_are_linted(tmp_path: Path, capsys: pytest.CaptureFixt
     rewrite(output, SAMPLES, repeat)
     found = problems(output, capsys)["lints of error level"]
     assert any("hard_positive: unchanged" in line for line in found)
+
+
+def test_texts_of_two_parts_of_an_image_do_not_contradict_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    white, black = "the white snow and the black road", "the black snow and the white road"
+    records = [
+        {"image_path": "1.jpg", "true_caption": true, "false_caption": false}
+        | {"bbox_x": x, "bbox_y": 0, "bbox_w": 40, "bbox_h": 40}
+        for x, true, false in ((0, white, black), (50, black, white))
+    ]
+    pairs, output = tmp_path / "pairs.json", tmp_path / "out"
+    pairs.write_text(json.dumps(records))
+    assert hard_positives.main(["--pairs", str(pairs), "--output", str(output)]) == 0
+    assert capsys.readouterr().out.startswith(f"{output}: 2 samples")
+
+    assert verify.main([str(output)]) == 0
+    assert lint.main([str(pairs), str(output), "--fail-on", "error"]) == 0
+    assert [pair.box for pair in read_text_pairs(output)] == [
+        pair.box for pair in sorted(read_text_pairs(pairs), key=lambda pair: pair.pair_id)
+    ]
+
+
+@pytest.mark.parametrize("pipeline", [hard_positives, retrieval_perturbations])
+def test_captions_that_clip_does_not_read_to_the_end_are_sound(
+    pipeline: Any, tmp_path: Path
+) -> None:
+    caption = "a man holds a red umbrella and a woman rides a brown horse near a small lake " * 6
+    source, output = tmp_path / "captions.jsonl", tmp_path / "out"
+    end = "with a yellow roof and a blue door"
+    source.write_text(json.dumps({"image": "1.jpg", "caption": caption + end}))
+    assert pipeline.main(["--captions", str(source), "--output", str(output)]) == 0
+
+    assert verify.main([str(output)]) == 0

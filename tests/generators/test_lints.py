@@ -295,6 +295,7 @@ def test_no_file_at_all_is_exit_status_2(capsys: pytest.CaptureFixture[str]) -> 
             "relation",
             {
                 "duplicate": 1403,
+                "near_duplicate": 0,
                 "negative_equals_positive": 15,
                 "negative_true_elsewhere": 4,
             },

@@ -39,8 +39,9 @@ class SetChecks:
         captions = captions_of(record)
         normal = {name: normalize_caption(text) for name, text in captions.items()}
         made = next((name for name in _MADE if name in captions), "positive")
-        exact = _digest(record.image, made, record.positive, captions[made])
-        near = _digest(record.image, made, normal["positive"], normal[made])
+        picture = _picture(record)
+        exact = _digest(picture, made, record.positive, captions[made])
+        near = _digest(picture, made, normal["positive"], normal[made])
         if near in self._normal_pairs:
             kind = "duplicate" if exact in self._pairs else "near_duplicate"
             detail = f"{record.image}: {record.positive} | {captions[made]}"
@@ -51,7 +52,7 @@ class SetChecks:
         yield from self._add_edits(record)
 
     def _remember(self, record: LabelledCaptions, normal: dict[str, str]) -> None:
-        image, record_id = record.image, record.record_id
+        image, record_id = _picture(record), record.record_id
         self._true.setdefault(_digest(image, normal["positive"]), record_id)
         negative = normal.get("negative")
         if negative is not None:
@@ -88,6 +89,12 @@ class SetChecks:
                 yield _inside_word(record_id, "positive", edit)
             elif edit.damaged == "neither" and parts in self._whole_words:
                 yield _inside_word(record_id, name, edit, "edit_maybe_inside_word")
+
+
+def _picture(record: LabelledCaptions) -> str:
+    """Returns what tells a picture from others: an image, or a part of it."""
+    box = record.box
+    return record.image if box is None else f"{record.image}\0{box.x0},{box.y0},{box.x1},{box.y1}"
 
 
 def _inside_word(
