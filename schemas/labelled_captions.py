@@ -11,10 +11,11 @@ from typing import Any
 
 from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.text_pairs import TextPair, read_text_pairs
+from eqforge.schemas.visual_genome import Box
 
 _TRAINING = ("caption_id", "image", "role", "text")
 _PERTURBED = ("sample_id", "image", "caption", "perturbed_caption", "applied")
-_PAIRS = ("sample_id", "image", "caption", "hard_negative", "hard_positive")
+_PAIRS = ("sample_id", "image", "caption", "hard_negative", "hard_positive", "box")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,6 +29,7 @@ class LabelledCaptions:
       negative: a false caption.
       hard_positive: a rewording that is true too.
       perturbed: the true caption after a perturbation, which may garble words and grammar.
+      box: the part of the image that is meant; None where the whole is.
     """
 
     record_id: str
@@ -36,6 +38,7 @@ class LabelledCaptions:
     negative: str | None = None
     hard_positive: str | None = None
     perturbed: str | None = None
+    box: Box | None = None
 
 
 def label_pair(pair: TextPair) -> LabelledCaptions:
@@ -46,6 +49,7 @@ def label_pair(pair: TextPair) -> LabelledCaptions:
         positive=pair.positive,
         negative=pair.negative,
         hard_positive=pair.hard_positive,
+        box=pair.box,
     )
 
 
@@ -63,6 +67,8 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
         return _training(_rows(_files(path), _TRAINING))
     if _columns(path) >= set(_PERTURBED):
         return _perturbed(_rows(_files(path), _PERTURBED))
+    if _columns(path) >= set(_PAIRS):
+        return _pairs(_rows(_files(path), _PAIRS))
     return map(label_pair, read_text_pairs(path))
 
 
@@ -112,6 +118,7 @@ def _pairs(rows: Iterable[dict[str, Any]]) -> Iterator[LabelledCaptions]:
             positive=row["caption"],
             negative=row["hard_negative"],
             hard_positive=row["hard_positive"],
+            box=None if row["box"] is None else Box(**row["box"]),
         )
 
 

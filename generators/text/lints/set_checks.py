@@ -39,8 +39,8 @@ class SetChecks:
         captions = captions_of(record)
         normal = {name: normalize_caption(text) for name, text in captions.items()}
         made = next((name for name in _MADE if name in captions), "positive")
-        exact = _digest(record.image, made, record.positive, captions[made])
-        near = _digest(record.image, made, normal["positive"], normal[made])
+        exact = _digest(_picture(record), made, record.positive, captions[made])
+        near = _digest(_picture(record), made, normal["positive"], normal[made])
         if near in self._normal_pairs:
             kind = "duplicate" if exact in self._pairs else "near_duplicate"
             detail = f"{record.image}: {record.positive} | {captions[made]}"
@@ -51,7 +51,7 @@ class SetChecks:
         yield from self._add_edits(record)
 
     def _remember(self, record: LabelledCaptions, normal: dict[str, str]) -> None:
-        image, record_id = record.image, record.record_id
+        image, record_id = _picture(record), record.record_id
         self._true.setdefault(_digest(image, normal["positive"]), record_id)
         negative = normal.get("negative")
         if negative is not None:
@@ -95,6 +95,11 @@ def _inside_word(
 ) -> Finding:
     detail = f"{edit.before} -> {edit.after} ({edit.part_before} -> {edit.part_after})"
     return Finding(record_id=record_id, kind=kind, field=name, detail=detail)
+
+
+def _picture(record: LabelledCaptions) -> str:
+    """Names what is captioned: of two parts of an image other things are true."""
+    return record.image if record.box is None else f"{record.image} {record.box}"
 
 
 def _digest(*texts: str) -> bytes:
