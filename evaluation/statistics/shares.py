@@ -67,7 +67,7 @@ class Share:
         free, tail = max(self.clusters - 1, ROUNDING), (1 + level) / 2
         of_samples = stdtrit(min(self.samples - 1, 1e9), tail)
         few = free / (free + 1) / (1 - 1 / self.samples) * (of_samples / stdtrit(free, tail)) ** 2
-        return min(few * self.value * (1 - self.value) / spread**2, self.samples)
+        return float(min(few * self.value * (1 - self.value) / spread**2, self.samples))
 
 
 def exact_interval(share: float, trials: float, level: float = LEVEL) -> Interval:

@@ -17,6 +17,7 @@ from eqforge.generators.text.lints.vocabulary import is_known_word
 from eqforge.generators.text.lints.word_edits import WordExchange, exchanged_words
 from eqforge.schemas.labelled_captions import LabelledCaptions
 from eqforge.schemas.text_pairs import TextPair, read_text_pairs
+from eqforge.schemas.visual_genome import Box
 from eqforge.schemas.vl_checklist import read_vl_checklist
 
 
@@ -371,3 +372,22 @@ def test_words_damaged_in_vl_checklist_are_found_and_no_others(
     """Every one of these was read: "person" became "persunder", "covered" "covebrown"."""
     found = lint_records(read_text_pairs(data_folder / "vl_checklist" / "data" / file))
     assert Counter(each.field for each in found if each.kind == "edit_inside_word") == damaged
+
+
+def test_what_is_true_of_one_part_of_an_image_may_be_false_of_another() -> None:
+    left, right = Box(x0=0, y0=0, x1=5, y1=5), Box(x0=5, y0=0, x1=9, y1=5)
+    texts = ("a red car", "a blue car")
+
+    def kinds(*boxes: Box | None) -> set[str]:
+        records = [
+            LabelledCaptions(
+                record_id=str(number), image="1.jpg", positive=positive, negative=negative, box=box
+            )
+            for number, ((positive, negative), box) in enumerate(
+                zip((texts, texts[::-1]), boxes, strict=True)
+            )
+        ]
+        return {found.kind for found in lint_records(records) if found.severity == "error"}
+
+    assert kinds(left, right) == set()
+    assert kinds(left, left) == kinds(None, None) == {"negative_true_elsewhere"}

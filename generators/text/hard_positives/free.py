@@ -20,6 +20,7 @@ from eqforge.generators.text.words import find_words
 AMBIGUOUS = frozenset(("in", "by", "above"))
 NO_SYNONYM = "no_lexicon_word"
 _TAGS = {"color": "JJ", "size": "JJ", "state": "JJ", "action": "VB", "spatial": "IN"}
+_DIRECTIONS = ("IN", "RB", "RP", ".", ",", "CC")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,14 +69,25 @@ def _usable(lexicon: Lexicon) -> dict[str, LexiconEntry]:
 
 def _places(analysis: Analysis, lexicon: Lexicon) -> list[tuple[int, int, LexiconEntry]]:
     usable = _usable(lexicon)
-    first = {token.start: token for token in analysis.tokens}
+    first = {token.start: index for index, token in enumerate(analysis.tokens)}
     return [
         (start, end, usable[word])
         for start, end, word in find_words(analysis.text, tuple(usable))
         if start in first
-        and first[start].tag.startswith(_TAGS[usable[word].group])
+        and analysis.tokens[first[start]].tag.startswith(_TAGS[usable[word].group])
+        and not _has_other_sense(analysis, first[start])
         and not is_in_fixed_expression(analysis.text, start, end)
     ]
+
+
+def _has_other_sense(analysis: Analysis, index: int) -> bool:
+    """Tells whether a verb says no action: "a nice looking tray", "a man looking old"."""
+    token = analysis.tokens[index]
+    before, behind = analysis.tokens[:index][-1:], analysis.tokens[index + 1 :][:1]
+    if token.lemma == "look" and behind:
+        return behind[0].tag not in _DIRECTIONS or behind[0].text.lower() in ("for", "like", "to")
+    is_modifier = token.tag == "VBG" and bool(behind) and behind[0].tag.startswith("NN")
+    return is_modifier and bool(before) and before[0].tag in ("DT", "JJ")
 
 
 def _edits(analysis: Analysis, start: int, end: int, entry: LexiconEntry) -> tuple[Edit, ...]:
