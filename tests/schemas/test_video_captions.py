@@ -48,10 +48,10 @@ def test_the_readme_s_two_lines_stand_in_one_file(tmp_path: Path) -> None:
 
     (video,) = read(tmp_path, *lines, share=0.0)
 
-    assert (video.video, video.split, video.licence) == ("kitchen/take1.mp4", "val", "CC0")
+    assert (video.video, video.split, video.licence) == ("own/tour.mkv", "val", "CC0")
     assert [(s.start_s, s.end_s, s.caption) for s in video.segments] == [
-        (2.0, 5.5, "cut the onion"),
-        (9.25, 9.25, "fry the onion"),
+        (2.5, 5.0, "rows of old coins on a dark cloth"),
+        (11.5, 11.5, "the green eye of a cat"),
     ]
 
 
