@@ -152,6 +152,8 @@ def _carried(line: Node) -> dict[str, str]:
 def _times(line: Node) -> tuple[float, float]:
     moment = line.get("timestamp_s")
     if moment is None:
+        if line.get("start_s") is None and line.get("end_s") is None:
+            line.fail("timestamp_s, or start_s and end_s")
         start, end = line["start_s"], line["end_s"]
         if not 0 <= start.number() <= end.number() <= MAX_TIME_S:
             first = shown(start.value)

@@ -109,6 +109,17 @@ def test_other_fields_are_carried_along_as_text(tmp_path: Path) -> None:
     }
 
 
+def test_a_line_without_a_time_is_told_both_ways_to_say_it(tmp_path: Path) -> None:
+    timeless = {"video": "a.mp4", "timestamp": 3, "caption": "cut"}
+
+    (video,) = read(tmp_path, MOMENT | {"video": "a.mp4"}, timeless, share=0.5)
+
+    assert video.refused[0].detail == (
+        "expected timestamp_s, or start_s and end_s, "
+        "found dict {'video': 'a.mp4', 'timestamp': 3, 'caption': 'cut'}"
+    )
+
+
 def test_bad_lines_are_refused_as_long_as_they_are_few(tmp_path: Path) -> None:
     good = [MOMENT | {"timestamp_s": n} for n in range(99)]
     bad = MOMENT | {"timestamp_s": "soon"}
@@ -157,7 +168,7 @@ def test_a_file_that_is_not_utf8_is_refused_with_its_lines(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ({"video": "a", "caption": "x"}, "line 1: the field 'start_s' is missing"),
+        ({"video": "a", "caption": "x"}, "line 1: expected timestamp_s, or start_s and end_s"),
         ({"video": "a", "start_s": 3, "end_s": 1, "caption": "x"}, "a time not before start_s"),
         ({"video": "a", "timestamp_s": 1e308, "caption": "x"}, "a time from 0 to"),
         ({"video": "a", "start_s": 3, "end_s": 1e9, "caption": "x"}, "a time not before start_s"),
