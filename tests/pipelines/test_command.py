@@ -395,7 +395,7 @@ def test_a_missing_package_is_named_with_its_extra_before_any_work(
         (MissingExtra("av", "video"), 2, "eqforge: av is not installed"),
         (EqforgeError("odd"), 2, "eqforge: odd\n"),
         (BuildError("unfinished"), 1, "eqforge: unfinished\n"),
-        (KeyboardInterrupt(), 130, "eqforge: interrupted; the same command goes on"),
+        (KeyboardInterrupt(), 130, "eqforge: interrupted\n"),
     ],
 )
 def test_errors_become_a_message_and_a_status(
@@ -406,6 +406,12 @@ def test_errors_become_a_message_and_a_status(
 
     assert left.value.code == status
     assert capsys.readouterr().err.startswith(message)
+
+
+def test_an_interrupted_command_that_goes_on_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit), reported_errors(goes_on=True):
+        raise KeyboardInterrupt
+    assert capsys.readouterr().err.startswith("eqforge: interrupted; the same command goes on")
 
 
 def test_a_mistake_of_the_program_keeps_its_trace() -> None:
