@@ -40,7 +40,7 @@ runners: $(BASE) $(MODELS) $(RENDER) $(WORDNET) ## Run the tests of all engines,
 	EQFORGE_RUNNERS=all $(BIN)/pytest tests/runners $(ARGS)
 
 extras: $(BASE) $(WORDNET) ## Install each extra from the wheel into a clean environment, and try it (15 GB, for a while)
-	EQFORGE_EXTRAS=all $(BIN)/pytest tests/test_extras.py $(ARGS)
+	EQFORGE_EXTRAS=all $(BIN)/pytest tests/extras $(ARGS)
 
 bench: $(BASE) ## Run the benchmarks, or one: make bench BENCH=benchmarks/writer.py
 	for file in $(BENCH); do echo "== $$file"; $(BIN)/python "$$file" $(ARGS); done

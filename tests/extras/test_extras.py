@@ -43,7 +43,7 @@ def install(wheel: Path, extra: str, home: Path, *options: str) -> Path:
     venv.create(home, with_pip=True, symlinks=True)
     named = f"{wheel}[{extra}]" if extra else str(wheel)
     pip = (home / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install")
-    run(*pip, "--quiet", *options, named, cwd=home)
+    run(*pip, "--quiet", "--no-compile", *options, named, cwd=home)
     return home / "bin"
 
 
