@@ -23,11 +23,9 @@ from eqforge.schemas.errors import InputError
 TEMPORARY_PREFIX = ".tmp-"
 REACH_S = 20.0
 
-# What they log of an error is in the exception too; without a handler Python prints it, and with
-# one of Beam's for all that is logged, Beam does.
+# What they log of an error is in the exception too; without a handler Python prints it.
 for _library in ("fsspec", "gcsfs", "s3fs", "aiobotocore", "botocore", "adlfs"):
     logging.getLogger(_library).addHandler(logging.NullHandler())
-    logging.getLogger(_library).propagate = False
 
 # Stores without folders; asked to make one they make a bucket, also of a name with a slip in it.
 _WITHOUT_FOLDERS = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs"})
