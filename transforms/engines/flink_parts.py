@@ -4,6 +4,7 @@ They lie in eqforge's cache; only `eqforge setup flink` fetches anything. The jo
 an older Beam than the Python one: see docs/scaling.md, where the choice is measured.
 """
 
+import io
 import re
 import sys
 import tarfile
@@ -17,12 +18,18 @@ from eqforge.schemas import storage
 from eqforge.schemas.cache import cache_folder
 from eqforge.schemas.errors import InputError
 from eqforge.transforms.engines.install import check_digest, installing, run_tool
+from eqforge.transforms.engines.java_class import pass_whole_object
 
 BEAM_JAVA = "2.62.0"
 FLINK_SERIES = "1.19"
 FLINK = "1.19.3"
 _LOCK = Path(__file__).parent / "data" / "flink_job_server.txt"
 _MAIN_CLASS = "org.apache.beam.runners.flink.FlinkJobServerDriver"
+# Its name says that what it starts listens at the loopback alone; older ones did not.
+_MAIN_JAR = "job-server-loopback.jar"
+_CORE = "beam-sdks-java-core"
+_SERVER_FACTORY = "org/apache/beam/sdk/fn/server/ServerFactory$InetSocketAddressServerFactory.class"
+_NETTY = "org/apache/beam/vendor/grpc/v1p60p1/io/grpc/netty/NettyServerBuilder"
 _MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 # apache-flink holds the scripts and the configuration, apache-flink-libraries the jars.
 _SCRIPTS_SHA256 = "ff572c6ffa3867c21b8a455aefb50c53c91973fd0408df594ca26cb0a7bebc77"
@@ -60,7 +67,7 @@ def job_server_jar() -> Path:
     Raises:
       InputError: it has not been fetched.
     """
-    jar = job_server_folder() / "job-server.jar"
+    jar = job_server_folder() / _MAIN_JAR
     if not jar.is_file():
         raise InputError(
             f"Beam's job server for Flink {FLINK_SERIES} is not on this machine: run `eqforge "
@@ -81,9 +88,10 @@ def setup_flink(report: Callable[[str], None]) -> str:
       InputError: Maven or pip is missing, could not fetch something, or what came is not what
         eqforge was tested with.
     """
-    if not _is_whole_job_server():
+    if not _has_whole_jars():
         report(f"fetching Beam's job server {BEAM_JAVA} for Flink {FLINK_SERIES} by Maven, 160 MB")
-        _fetch_job_server()
+        _fetch_jars()
+    _write_main_jar(job_server_folder())
     if not (cluster_folder() / "bin" / "jobmanager.sh").is_file():
         report(f"fetching Flink {FLINK} by pip, 230 MB")
         _fetch_cluster()
@@ -101,27 +109,26 @@ def locked_jars() -> tuple[Jar, ...]:
     )
 
 
-def _is_whole_job_server() -> bool:
-    folder = job_server_folder()
-    return (folder / "job-server.jar").is_file() and all(
-        (path := folder / "lib" / jar.file_name).is_file()
-        and storage.digest(str(path))[1] == jar.sha256
+def _has_whole_jars() -> bool:
+    folder = job_server_folder() / "lib"
+    return all(
+        (path := folder / jar.file_name).is_file() and storage.digest(str(path))[1] == jar.sha256
         for jar in locked_jars()
     )
 
 
-def _fetch_job_server() -> None:
+def _fetch_jars() -> None:
     jars = locked_jars()
-    with installing(job_server_folder()) as new:
+    with installing(job_server_folder()) as new, tempfile.TemporaryDirectory() as repository:
         (new / "pom.xml").write_text(_pom(jars), encoding="utf-8")
         run_tool(
-            *("mvn", "--batch-mode", "--quiet", _MAVEN_COPY, f"-DoutputDirectory={new / 'lib'}"),
+            *("mvn", "--batch-mode", "--quiet", f"-Dmaven.repo.local={repository}", _MAVEN_COPY),
+            f"-DoutputDirectory={new / 'lib'}",
             folder=new,
             needs="Maven (Debian's package maven)",
         )
         for jar in jars:
             check_digest(new / "lib" / jar.file_name, jar.sha256)
-        _write_main_jar(new / "job-server.jar", [f"lib/{jar.file_name}" for jar in jars])
 
 
 def _pom(jars: tuple[Jar, ...]) -> str:
@@ -139,12 +146,42 @@ def _pom(jars: tuple[Jar, ...]) -> str:
     )
 
 
-def _write_main_jar(path: Path, class_path: list[str]) -> None:
-    """Writes a jar that `java -jar` runs and that only names the jars beside it."""
+def _write_main_jar(folder: Path) -> None:
+    """Writes a jar that `java -jar` runs: it names the jars in `lib`, and mends a class of theirs.
+
+    Java takes a class from the first jar that has it, and this one comes first; TaskManagers get
+    the jars in the same order.
+    """
+    (core,) = (jar for jar in locked_jars() if jar.name == _CORE)
+    with zipfile.ZipFile(folder / "lib" / core.file_name) as archive:
+        server_factory = at_the_named_address(archive.read(_SERVER_FACTORY))
     lines = ["Manifest-Version: 1.0", f"Main-Class: {_MAIN_CLASS}"]
-    lines += _folded(f"Class-Path: {' '.join(class_path)}")
-    with zipfile.ZipFile(path, "w") as archive:
+    lines += _folded(f"Class-Path: {' '.join(f'lib/{jar.file_name}' for jar in locked_jars())}")
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
         archive.writestr("META-INF/MANIFEST.MF", "\r\n".join([*lines, "", ""]))
+        archive.writestr(_SERVER_FACTORY, server_factory)
+    storage.write_bytes(str(folder / _MAIN_JAR), content.getvalue())
+
+
+def at_the_named_address(server_factory: bytes) -> bytes:
+    """Mends the class that opens Beam's ports in Java: a server listens at the address it is given.
+
+    Beam takes the port of that address and drops the rest: every server then listens to the whole
+    network, and none of them asks who is there.
+
+    Args:
+      server_factory: the class as Beam compiled it.
+
+    Raises:
+      InputError: it is another class than that of the pinned Beam.
+    """
+    return pass_whole_object(
+        server_factory,
+        getter=("java/net/InetSocketAddress", "getPort", "()I"),
+        called=(_NETTY, "forPort", f"(I)L{_NETTY};"),
+        instead=("forAddress", f"(Ljava/net/SocketAddress;)L{_NETTY};"),
+    )
 
 
 def _folded(line: str) -> Iterator[str]:

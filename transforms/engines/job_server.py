@@ -35,7 +35,9 @@ _LOGGING = (
 # Flink's own settings for the embedded cluster; a job that fails is tried again, as on a real one.
 _EMBEDDED = """
 restart-strategy: {type: fixed-delay, fixed-delay: {attempts: 2, delay: 2 s}}
-taskmanager: {memory: {network: {min: 128m, max: 128m}}}
+jobmanager: {bind-host: localhost}
+rest: {bind-address: localhost}
+taskmanager: {host: localhost, bind-host: localhost, memory: {network: {min: 128m, max: 128m}}}
 """
 
 

@@ -1,5 +1,6 @@
 """Prism, Beam's small engine in Go: built from its module into eqforge's cache."""
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,11 +10,15 @@ from eqforge.schemas.cache import cache_folder
 from eqforge.schemas.errors import InputError
 from eqforge.transforms.engines.install import installing, run_tool
 
-_MODULE = "github.com/apache/beam/sdks/v2/go/cmd/prism"
+_MODULE = "github.com/apache/beam/sdks/v2"
+# Prism has one port for jobs and workers, which asks nobody who he is, and no option for where it
+# listens.
+_LISTENER = "go/pkg/beam/runners/prism/internal/jobservices/server.go"
+_EVERYWHERE, _LOOPBACK = 'fmt.Sprintf(":%d", port)', 'fmt.Sprintf("localhost:%d", port)'
 
 
 def _binary() -> Path:
-    return cache_folder() / "prism" / apache_beam.__version__ / "prism"
+    return cache_folder() / "prism" / f"{apache_beam.__version__}-loopback" / "prism"
 
 
 def prism_binary() -> Path:
@@ -34,7 +39,7 @@ def setup_prism(report: Callable[[str], None]) -> str:
     """Makes Prism available to this user; returns where it lies.
 
     It is built from the module of the installed Beam's version, whose content Go's checksum
-    database vouches for.
+    database vouches for, with one line changed: it listens at the loopback alone.
 
     Args:
       report: is told what is being done, a line at a time.
@@ -43,13 +48,36 @@ def setup_prism(report: Callable[[str], None]) -> str:
       InputError: Go is missing, or could not fetch or build it.
     """
     if not _binary().is_file():
-        version = f"v{apache_beam.__version__}"
-        report(f"building Prism {version} with Go: fetches 200 MB, takes minutes")
-        with installing(_binary().parent) as new:
-            run_tool(
-                *("go", "install", "-trimpath", f"{_MODULE}@{version}"),
-                folder=new,
-                needs="Go 1.26 or later",
-                GOBIN=str(new),
-            )
+        report(f"building Prism {apache_beam.__version__} with Go: fetches 200 MB, takes minutes")
+        with installing(_binary().parent) as new, tempfile.TemporaryDirectory() as scratch:
+            _build(new / "prism", Path(scratch))
     return str(prism_binary())
+
+
+def _build(program: Path, scratch: Path) -> None:
+    needs = "Go 1.26 or later"
+    variables = {
+        "GOPATH": str(scratch / "path"),
+        "GOCACHE": str(scratch / "cache"),
+        "GOFLAGS": "-modcacherw",  # or nobody could delete it
+        "GOWORK": "off",
+    }
+    module = f"{_MODULE}@v{apache_beam.__version__}"
+    run_tool("go", "mod", "download", module, folder=scratch, needs=needs, **variables)
+    source = scratch / "path" / "pkg" / "mod" / module
+    _listen_at_loopback(source / _LISTENER)
+    build = ("go", "build", "-trimpath", "-o", str(program), "./go/cmd/prism")
+    run_tool(*build, folder=source, needs=needs, **variables)
+
+
+def _listen_at_loopback(listener: Path) -> None:
+    """Changes the line that opens Prism's port.
+
+    Raises:
+      InputError: the file has no such line.
+    """
+    text = listener.read_text(encoding="utf-8")
+    if text.count(_EVERYWHERE) != 1:
+        raise InputError(f"Prism {apache_beam.__version__}: {listener.name} opens no port as known")
+    listener.chmod(0o644)
+    listener.write_text(text.replace(_EVERYWHERE, _LOOPBACK), encoding="utf-8")
