@@ -30,6 +30,7 @@ from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.manifest import FILE_NAME, Manifest, load_manifest
 from eqforge.transforms import placement, progress, runners
 from eqforge.transforms.dataset import DatasetTarget
+from eqforge.transforms.engines.run_folder import outside, run_folder
 from eqforge.transforms.plan import PlanFiles, copy_plan, write_plan
 from eqforge.transforms.write import Table
 
@@ -176,7 +177,7 @@ def run_pipeline(
     """
     placement.check_reach(options, config.run.output)
     elsewhere = placement.is_dataflow(options)
-    with devices_elsewhere() if elsewhere else contextlib.nullcontext():
+    with run_folder(), devices_elsewhere() if elsewhere else contextlib.nullcontext():
         _run_pipeline(pipeline, config, options)
 
 
@@ -238,7 +239,7 @@ def _worker_log(output: str) -> str:
     if storage.is_local(output):
         return storage.join(output, WORK, "workers.log")
     name = f"eqforge-{os.getuid()}-{fingerprint(output)[:16]}.log"
-    return os.path.join(tempfile.gettempdir(), name)
+    return os.path.join(outside(), name)
 
 
 def _dataset_target(

@@ -41,6 +41,11 @@ class PlacementOptions(PipelineOptions):
         parser.add_argument(
             "--render_min_ram", default="8GB", help="Memory of a machine that renders, at least."
         )
+        parser.add_argument(
+            "--allow_open_ports",
+            action="store_true",
+            help="Run an engine whose ports other hosts reach; see docs/security.md.",
+        )
 
 
 def is_dataflow(options: PipelineOptions) -> bool:

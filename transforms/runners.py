@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import importlib
 import logging
 import os
 import re
@@ -15,7 +16,7 @@ from apache_beam.options.pipeline_options import (
     PipelineOptions,
     StandardOptions,
 )
-from apache_beam.runners.runner import create_runner
+from apache_beam.runners.runner import PipelineRunner, create_runner
 from apache_beam.runners.worker import sdk_worker
 
 from eqforge.schemas import errors, storage
@@ -24,7 +25,8 @@ from eqforge.schemas.identity import fingerprint
 from eqforge.transforms import watchdog
 from eqforge.transforms.engines.defaults import BOOT, with_defaults
 from eqforge.transforms.engines.flink_jobs import alone, capacity, cluster_of
-from eqforge.transforms.engines.job_server import served
+from eqforge.transforms.engines.job_server import check_endpoint, served
+from eqforge.transforms.engines.open_ports import check_ports, kept_to_this_machine
 from eqforge.transforms.placement import is_dry, is_waited_for, plain_name
 
 # The names under which people ask for the local engine, in Beam's any spelling. Beam's own
@@ -49,8 +51,8 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
 
     Raises:
       InputError: an argument is none of Beam's and the runner has no server that may know it,
-        `workers` is asked of another runner, a part of the runner is not on this machine, or no
-        cluster answers.
+        `workers` is asked of another runner, a part of the runner is not on this machine, no
+        cluster or job server answers, or the runner opens ports to other hosts.
     """
     unknown = _unknown(beam_args)
     options = PipelineOptions(list(beam_args))
@@ -63,13 +65,32 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
         return PipelineOptions([*_without_runner(beam_args), *local])
     if workers > 1:
         raise InputError(f"--workers is for the local runner; {runner} has its own setting")
+    _check_runner(runner)
+    if not _has_own_options(runner):
+        _refuse(unknown, f"Beam or of {runner}")
+    options = PipelineOptions(with_defaults(runner, beam_args))
+    check_ports(options)
+    check_endpoint(options)
+    return options
+
+
+def _check_runner(runner: str) -> None:
+    """Checks that a name is that of a runner, before anything of that name is called.
+
+    Raises:
+      InputError: there is nothing of that name, or something else than a runner.
+    """
     try:
+        module, _, name = runner.rpartition(".")
+        if module and not _is_runner(getattr(importlib.import_module(module), name)):
+            raise ValueError("is no runner of Beam's")
         create_runner(runner)
     except (ValueError, ImportError, AttributeError) as error:
         raise InputError(f"--runner {runner}: {error}") from error
-    if not _has_own_options(runner):
-        _refuse(unknown, f"Beam or of {runner}")
-    return PipelineOptions(with_defaults(runner, beam_args))
+
+
+def _is_runner(found: object) -> bool:
+    return isinstance(found, type) and issubclass(found, PipelineRunner)
 
 
 def _has_own_options(runner: str) -> bool:
@@ -136,7 +157,12 @@ def run(
     lost = capacity(options)
     with _logging_to(log):
         try:
-            with _alone(options, job), served(options, log), beam.Pipeline(options=options) as root:
+            with (
+                kept_to_this_machine(options),
+                _alone(options, job),
+                served(options, log),
+                beam.Pipeline(options=options) as root,
+            ):
                 wire(root)
         except EqforgeError as error:
             raise type(error)(_plain(str(error))) from error

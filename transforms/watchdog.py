@@ -6,7 +6,11 @@ dead worker's open requests with an error. It leans on private names of Beam, wh
 minor version is pinned; a test kills a worker and sees the run end.
 """
 
+import json
+import os
 import shlex
+import signal
+import subprocess
 import threading
 import time
 from typing import Any
@@ -23,7 +27,7 @@ def install(log: str) -> None:
     _deaths.clear()
     from apache_beam.portability import python_urns
     from apache_beam.portability.api import beam_fn_api_pb2
-    from apache_beam.runners.portability import local_job_service
+    from apache_beam.runners.job.utils import struct_to_dict
     from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
     base = worker_handlers.SubprocessSdkWorkerHandler
@@ -32,22 +36,26 @@ def install(log: str) -> None:
         _closing = False
 
         def start_worker(self) -> None:
-            self.worker = local_job_service.SubprocessSdkWorker(
-                self._worker_command_line + f" 2>>{shlex.quote(log)}".encode(),
-                self.control_address,
-                self.provision_info,
-                self.worker_id,
-            )
+            with open(log, "ab") as messages:
+                command = shlex.split(self._worker_command_line.decode())
+                self.worker = subprocess.Popen(command, stderr=messages, env=self._variables())
             self.worker_thread = threading.Thread(name="run_worker", target=self._run, daemon=True)
             self.worker_thread.start()
 
+        def _variables(self) -> dict[str, str]:
+            """Returns the environment variables by which Beam's worker knows its runner."""
+            options = self.provision_info.provision_info.pipeline_options
+            return os.environ | {
+                "WORKER_ID": self.worker_id,
+                "PIPELINE_OPTIONS": json.dumps(struct_to_dict(options)),
+                "CONTROL_API_SERVICE_DESCRIPTOR": str(self.control_api_service_descriptor()),
+                "LOGGING_API_SERVICE_DESCRIPTOR": str(self.logging_api_service_descriptor()),
+            }
+
         def _run(self) -> None:
-            try:
-                self.worker.run()
-                ending = "exited"
-            except BaseException as error:
-                ending = str(error)
-            message = f"a worker process died ({ending}); its last words are in {log}"
+            status = self.worker.wait()
+            why = f"exit status {status}" if status >= 0 else signal.Signals(-status).name
+            message = f"a worker process died ({why}); its last words are in {log}"
             if not self._closing:
                 _deaths.append(message)
             # Requests to a worker that died idle come later; nobody else would answer them.

@@ -61,6 +61,11 @@ def cluster_folder() -> Path:
     return cache_folder() / "flink" / f"flink-{FLINK}"
 
 
+def is_our_job_server(jar: str | None) -> bool:
+    """Tells whether a jar is the one that setup_flink wrote."""
+    return jar == str(job_server_folder() / _MAIN_JAR)
+
+
 def job_server_jar() -> Path:
     """Returns the job server's jar.
 

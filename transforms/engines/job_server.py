@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import grpc
 from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
     JobServerOptions,
@@ -18,13 +19,14 @@ from apache_beam.options.pipeline_options import (
     PrismRunnerOptions,
     StandardOptions,
 )
-from apache_beam.portability.api import beam_job_api_pb2
+from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 from apache_beam.runners.portability.job_server import ExternalJobServer
 
 from eqforge.schemas.errors import BuildError, InputError
 from eqforge.transforms.engines import tied
 
 START_TIMEOUT_S = 180.0
+ANSWER_TIMEOUT_S = 20.0
 LOG = "EQFORGE_WORKER_LOG"  # known to eqforge-beam-boot
 _LOGGING = (
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
@@ -68,6 +70,26 @@ def served(options: PipelineOptions, log: str) -> Iterator[None]:
         yield
 
 
+def check_endpoint(options: PipelineOptions) -> None:
+    """Checks that a job server answers where the options name one; Beam would wait for it forever.
+
+    Raises:
+      InputError: none answers.
+    """
+    endpoint = options.view_as(PortableOptions).job_endpoint
+    if not endpoint or endpoint == "embed":
+        return
+    with grpc.insecure_channel(endpoint) as channel:
+        service = beam_job_api_pb2_grpc.JobServiceStub(channel)
+        request = beam_job_api_pb2.DescribePipelineOptionsRequest()
+        try:
+            service.DescribePipelineOptions(request, timeout=ANSWER_TIMEOUT_S)
+        except grpc.RpcError as error:
+            raise InputError(
+                f"--job_endpoint {endpoint}: no job server answers there: {error.details()}"
+            ) from error
+
+
 def _check_options(options: PipelineOptions, endpoint: str) -> None:
     """Refuses what the runner would drop without a word: a server tells which options it has."""
     every = options.get_all_options(drop_default=True, retain_unknown_options=True)
@@ -108,7 +130,8 @@ def _command(options: PipelineOptions, port: int, scratch: Path) -> list[str] | 
         return None  # Beam starts one itself
     server = options.view_as(JobServerOptions)
     return [
-        *(server.job_server_java_launcher, *_LOGGING, *server.job_server_jvm_properties),
+        *(server.job_server_java_launcher, *_LOGGING, f"-Djava.io.tmpdir={scratch}"),
+        *server.job_server_jvm_properties,
         *("-jar", jar, "--flink-master", flink.flink_master),
         *("--artifacts-dir", server.artifacts_dir or str(scratch / "artifacts")),
         *("--job-host", "localhost", "--job-port", str(port)),

@@ -21,6 +21,11 @@ def _binary() -> Path:
     return cache_folder() / "prism" / f"{apache_beam.__version__}-loopback" / "prism"
 
 
+def is_our_prism(program: str | None) -> bool:
+    """Tells whether a program is the one that setup_prism built."""
+    return program == str(_binary())
+
+
 def prism_binary() -> Path:
     """Returns the program.
 

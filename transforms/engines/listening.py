@@ -1,0 +1,102 @@
+"""Where Beam's servers in this process listen: at files of this user, or at the loopback.
+
+Beam 2.77 opens the ports for its workers at all addresses of the machine, asks nobody who he is,
+and runs the code that it is sent. It has no option for the address, which is why the servers that
+it makes are given one here. This leans on two names of Beam's own, `grpc` in three of its modules
+and `GrpcWorkerHandler.port_from_worker`; tests look at the sockets of whole runs.
+"""
+
+import contextlib
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+import grpc
+
+EVERYWHERE = "[::]"
+# Longer paths are no addresses: 108 bytes on Linux, 104 elsewhere, and the file's own name.
+MAX_FOLDER = 90
+
+Bind = Callable[[Callable[[str], int], str], int | str]
+
+
+@contextlib.contextmanager
+def at_files() -> Iterator[None]:
+    """Has the servers for local workers listen at files that only this user can open."""
+    parent = tempfile.gettempdir()
+    with tempfile.TemporaryDirectory(
+        prefix="eqforge-", dir=parent if len(parent) < MAX_FOLDER - 20 else "/tmp"
+    ) as folder:
+        names = (Path(folder) / str(number) for number in itertools.count())
+
+        def bind(listen: Callable[[str], int], _address: str) -> str:
+            name = f"unix:{next(names)}"
+            listen(name)
+            return name
+
+        with _bound(bind):
+            yield
+
+
+@contextlib.contextmanager
+def at_loopback() -> Iterator[None]:
+    """Has servers in this process listen at the loopback where Beam says: everywhere."""
+
+    def bind(listen: Callable[[str], int], address: str) -> int:
+        return listen(address.replace(EVERYWHERE, "localhost"))
+
+    with _bound(bind):
+        yield
+
+
+class _Grpc:
+    """The library as one of Beam's modules sees it: its servers listen where `bind` says."""
+
+    def __init__(self, bind: Bind) -> None:
+        self._bind = bind
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(grpc, name)
+
+    def server(self, *arguments: Any, **options: Any) -> Any:
+        server = grpc.server(*arguments, **options)
+        listen = server.add_insecure_port
+        cast(Any, server).add_insecure_port = lambda address: self._bind(listen, address)
+        return server
+
+
+def _address(_handler: object, port: int | str) -> str:
+    """Returns the address at which a worker finds a server, by what its `bind` gave."""
+    return port if isinstance(port, str) else f"localhost:{port}"
+
+
+@contextlib.contextmanager
+def _bound(bind: Bind) -> Iterator[None]:
+    handlers, *others = _modules()
+    with contextlib.ExitStack() as held:
+        for module in (handlers, *others):
+            held.enter_context(_replaced(module, "grpc", _Grpc(bind)))
+        held.enter_context(_replaced(handlers.GrpcWorkerHandler, "port_from_worker", _address))
+        yield
+
+
+def _modules() -> tuple[ModuleType, ...]:
+    """Returns the modules of Beam's that open ports: those of its own workers first."""
+    from apache_beam.runners.portability import abstract_job_service
+    from apache_beam.runners.portability.fn_api_runner import worker_handlers
+    from apache_beam.runners.worker import worker_pool_main
+
+    return worker_handlers, worker_pool_main, abstract_job_service
+
+
+@contextlib.contextmanager
+def _replaced(owner: Any, name: str, value: object) -> Iterator[None]:
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)

@@ -1,0 +1,88 @@
+"""Which engines open ports that other hosts reach, and what is done about it.
+
+Whoever reaches a port of Beam's can have commands run: none asks for a password. What eqforge
+starts listens at files of this user or at the loopback; what it cannot vouch for is refused, unless
+the user says that others are kept out by other means.
+"""
+
+import contextlib
+import urllib.parse
+
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    PipelineOptions,
+    PortableOptions,
+    PrismRunnerOptions,
+    StandardOptions,
+)
+from apache_beam.portability import common_urns
+
+from eqforge.schemas.errors import InputError
+from eqforge.transforms.engines import listening
+from eqforge.transforms.engines.flink_parts import is_our_job_server
+from eqforge.transforms.engines.prism_parts import is_our_prism
+from eqforge.transforms.placement import PlacementOptions, plain_name
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_EXTERNAL = ("EXTERNAL", common_urns.environments.EXTERNAL.urn)
+
+
+def kept_to_this_machine(options: PipelineOptions) -> contextlib.AbstractContextManager[None]:
+    """Has what Beam opens in this process out of other hosts' reach while the body runs."""
+    if _is_allowed(options):
+        return contextlib.nullcontext()
+    return listening.at_files() if _kind(options) == "fnapi" else listening.at_loopback()
+
+
+def check_ports(options: PipelineOptions) -> None:
+    """Checks that no engine opens a port that other hosts reach, unless the user allows it.
+
+    Raises:
+      InputError: it does, or may.
+    """
+    found = None if _is_allowed(options) else _open(options)
+    if found is not None:
+        raise InputError(
+            f"{found}, so that whoever reaches this machine could run commands as you during the "
+            "build; where a firewall or a network namespace keeps others out, add "
+            "--allow_open_ports"
+        )
+
+
+def _is_allowed(options: PipelineOptions) -> bool:
+    return bool(options.view_as(PlacementOptions).allow_open_ports)
+
+
+def _kind(options: PipelineOptions) -> str:
+    return plain_name(options.view_as(StandardOptions).runner or "")
+
+
+def _open(options: PipelineOptions) -> str | None:
+    """Returns what may listen to other hosts; None where nothing does."""
+    kind, portable = _kind(options), options.view_as(PortableOptions)
+    if kind in ("fnapi", "dataflow"):
+        return None
+    if portable.job_endpoint == "embed":
+        return _open_to_workers(portable)
+    if portable.job_endpoint:
+        return None  # the server is not ours to start
+    if kind == "prism":
+        program = options.view_as(PrismRunnerOptions).prism_location
+        if is_our_prism(program):
+            return None
+        return f"--prism_location {program}: Prism listens at all addresses, but for that of setup"
+    if kind == "flink":
+        jar = options.view_as(FlinkRunnerOptions).flink_job_server_jar
+        if is_our_job_server(jar):
+            return None
+        return f"--flink_job_server_jar {jar}: Beam's ports in Java are open at all addresses"
+    return f"--runner {options.view_as(StandardOptions).runner}: may listen at all addresses"
+
+
+def _open_to_workers(portable: PortableOptions) -> str | None:
+    """Returns what workers of another host need; they reach no loopback."""
+    config = portable.environment_config or ""
+    host = urllib.parse.urlsplit(config if "://" in config else f"//{config}").hostname
+    if portable.environment_type not in _EXTERNAL or host in LOOPBACK:
+        return None
+    return f"--environment_config {config}: workers elsewhere need ports open at all addresses"

@@ -1,0 +1,82 @@
+"""A folder for all that a run needs for a while only; what killed runs left is deleted by the next.
+
+A run holds a lock on its folder, which the system releases however the run ends. A folder that
+nobody holds is deleted, where it is this user's own and no link.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+PREFIX = "eqforge-run-"
+_LOCK = "lock"
+_outside: list[str] = []
+
+
+@contextlib.contextmanager
+def run_folder() -> Iterator[None]:
+    """Has everything temporary of the body and of the processes it starts in one folder.
+
+    Folders of runs that are over are deleted first. `tempfile` and TMPDIR are as before afterwards.
+    """
+    parent, variable = tempfile.gettempdir(), os.environ.get("TMPDIR")
+    _sweep(parent)
+    folder = tempfile.mkdtemp(prefix=PREFIX)
+    try:
+        lock = _held(Path(folder))
+        _outside.append(parent)
+        tempfile.tempdir = os.environ["TMPDIR"] = folder
+        try:
+            yield
+        finally:
+            tempfile.tempdir = _outside.pop()
+            os.environ.pop("TMPDIR")
+            if variable is not None:
+                os.environ["TMPDIR"] = variable
+            os.close(lock)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # a worker may be writing its last file
+
+
+def outside() -> str:
+    """Returns the folder for temporary files that outlive a run."""
+    return _outside[0] if _outside else tempfile.gettempdir()
+
+
+def _held(folder: Path) -> int:
+    """Locks a new folder; under its name the lock is never seen free."""
+    lock = os.open(folder / "new", os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    (folder / "new").rename(folder / _LOCK)
+    return lock
+
+
+def _sweep(parent: str) -> None:
+    with os.scandir(parent) as entries:
+        found = [entry.path for entry in entries if entry.name.startswith(PREFIX)]
+    for folder in found:
+        with contextlib.suppress(OSError), _taken(folder):
+            shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
+def _taken(folder: str) -> Iterator[None]:
+    """Takes the lock of a folder that a dead run left.
+
+    Raises:
+      OSError: the run lives, another one is deleting the folder, or it is none of this user's.
+    """
+    with contextlib.ExitStack() as held:
+        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        held.callback(os.close, place)
+        if os.fstat(place).st_uid != os.geteuid():
+            raise PermissionError(folder)
+        # Not to be held up by a pipe of that name.
+        lock = os.open(_LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=place)
+        held.callback(os.close, lock)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
