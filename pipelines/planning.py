@@ -99,7 +99,7 @@ def _forecast(
     pipeline: Pipeline[Configured], pilot: Pilot[Configured], config: Configured, seen: Seen
 ) -> Iterator[str]:
     """Builds the pilot's records; yields the lines of its cost and of that of all, scaled up."""
-    with tempfile.TemporaryDirectory(prefix="eqforge-pilot-") as folder:
+    with run_folder(), tempfile.TemporaryDirectory(prefix="eqforge-pilot-") as folder:
         cost = pilot.run(config, seen.pilots, folder)
     built: Counter[str] = Counter()
     for record in seen.pilots:

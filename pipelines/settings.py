@@ -9,6 +9,7 @@ from tyro.conf import OmitArgPrefixes
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.frames import FrameSettings
+from eqforge.schemas.machine import check_workers
 from eqforge.transforms.cuts import CutSettings
 from eqforge.transforms.faces import FaceSettings
 from eqforge.transforms.minimality import GateSettings
@@ -64,8 +65,8 @@ class RunSettings:
         Raises:
           InputError: a setting is out of its range.
         """
+        check_workers(self.workers)
         for name, is_right, rule in (
-            ("workers", self.workers >= 1, "1 or more"),
             ("max_error_rate", 0 <= self.max_error_rate <= 1, "a share from 0 to 1"),
             ("samples_per_file", self.samples_per_file >= 1, "1 or more"),
             ("images_per_file", self.images_per_file >= 1, "1 or more"),

@@ -22,6 +22,7 @@ from apache_beam.runners.worker import sdk_worker
 from eqforge.schemas import errors, storage
 from eqforge.schemas.errors import BuildError, EqforgeError, InputError
 from eqforge.schemas.identity import fingerprint
+from eqforge.schemas.machine import check_workers
 from eqforge.transforms import watchdog
 from eqforge.transforms.engines.defaults import BOOT, with_defaults
 from eqforge.transforms.engines.flink_jobs import alone, capacity, cluster_of
@@ -60,6 +61,7 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
     if plain_name(runner) in _LOCAL_RUNNERS:
         _refuse(unknown, "Beam's local runner")
         local = ["--runner=FnApiRunner", "--default_sdk_harness_log_level=WARNING"]
+        check_workers(workers)
         if workers > 1:
             local += ["--direct_running_mode=multi_processing", f"--direct_num_workers={workers}"]
         return PipelineOptions([*_without_runner(beam_args), *local])

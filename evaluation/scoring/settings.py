@@ -9,6 +9,7 @@ import tyro
 from eqforge.evaluation.scoring.work import BatchSizes
 from eqforge.models.own import device_of
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.machine import check_workers
 from eqforge.schemas.pictures import MAX_PIXELS
 
 
@@ -88,8 +89,7 @@ class ScoreSettings:
             if getattr(self, name) < 1:
                 flag = name.replace("_", "-")
                 raise InputError(f"--{flag} {getattr(self, name)}: expected at least 1")
-        if self.workers < 0:
-            raise InputError(f"--workers {self.workers}: expected 0 or more")
+        check_workers(self.workers, least=0)
 
     def all_devices(self) -> tuple[str, ...]:
         """Returns the device of every process.

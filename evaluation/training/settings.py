@@ -17,6 +17,7 @@ from eqforge.evaluation.training.objective import (
     parse_weights,
 )
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.machine import check_workers
 
 Preset = Literal["none", "eqsim-paper", "hard-positives-paper", "simat-paper"]
 Off = tyro.conf.FlagCreatePairsOff
@@ -219,11 +220,11 @@ def check_ranges(settings: FinetuneSettings) -> None:
     Raises:
       InputError: one is out of its range.
     """
+    check_workers(settings.workers, least=0)
     above = ("learning_rate", "temperature")
     least = {"epochs": 1, "steps": 1, "batch_size": 1, "checkpoint_every": 1, "close_count": 1}
-    least |= {"warmup_steps": 0, "workers": 0}
     margins = ("margin", "distant_margin", "weight_decay")
-    least |= dict.fromkeys(margins, 0)
+    least |= dict.fromkeys(("warmup_steps", *margins), 0)
     for name in (*above, *least):
         value = getattr(settings, name)
         flag = "--" + name.replace("_", "-")

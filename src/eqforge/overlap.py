@@ -16,6 +16,7 @@ from rich.table import Table
 from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset, open_dataset
 from eqforge.schemas.errors import InputError, reported_errors
+from eqforge.schemas.machine import check_workers
 from eqforge.schemas.tables import required
 from eqforge.schemas.training_ids import (
     Collection,
@@ -131,8 +132,7 @@ def _check(arguments: Arguments) -> None:
         raise InputError("nothing to compare with: name --training-ids FILE or --images FOLDER")
     if not 0 <= arguments.max_distance <= HASH_BITS:
         raise InputError(f"--max-distance {arguments.max_distance}: expected 0 to {HASH_BITS}")
-    if arguments.workers < 1:
-        raise InputError(f"--workers {arguments.workers}: expected 1 or more")
+    check_workers(arguments.workers)
 
 
 def shown_images(dataset: Dataset) -> Iterator[Shown]:

@@ -117,7 +117,7 @@ def test_a_left_job_is_ended_by_a_run_elsewhere_before_it_begins(
 
 
 def test_a_job_that_is_gone_is_forgotten(cluster: FakeCluster, tmp_path: Path) -> None:
-    leave(tmp_path, f"http://{cluster.master}/")
+    leave(tmp_path, cluster.master)
     cluster.jobs = {"a": [NAME, "FINISHED"]}
     end_left_job(str(tmp_path))
     assert not note(tmp_path).exists()

@@ -3,8 +3,10 @@
 import contextlib
 import http.client
 import json
+import re
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +17,8 @@ from eqforge.schemas.errors import InputError
 TIMEOUT_S = 20
 # What a question comes to where nothing answers, or something else than Flink.
 NO_ANSWER = (OSError, http.client.HTTPException, ValueError, KeyError, TypeError)
+MAX_ANSWER_BYTES = 16 << 20
+_ADDRESS = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 _ENDED = ("FINISHED", "CANCELED", "FAILED")
 
 
@@ -33,6 +37,26 @@ class Overview:
     slots: int
 
 
+def is_address(master: object) -> bool:
+    """Tells whether something is a host and a port, and nothing else."""
+    return isinstance(master, str) and _ADDRESS.fullmatch(master) is not None
+
+
+def address_of(master: str) -> str:
+    """Returns the host and port of a cluster.
+
+    Args:
+      master: as in `--flink_master`, a host and port or a URL of just that.
+
+    Raises:
+      InputError: it is anything else.
+    """
+    found = re.sub("^https?://", "", master).removesuffix("/")
+    if not is_address(found):
+        raise InputError(f"--flink_master {master}: expected a host and a port, such as HOST:8081")
+    return found
+
+
 def is_embedded(master: str) -> bool:
     """Tells whether `--flink_master` asks for a cluster inside the job server."""
     return master.strip() in ("[local]", "[auto]")
@@ -47,6 +71,7 @@ def overview(master: str) -> Overview:
     Raises:
       InputError: no cluster answers there, or it has no TaskManager.
     """
+    address_of(master)
     try:
         found = _ask(master, "overview")
         known = Overview(
@@ -77,7 +102,7 @@ def cancel_jobs(master: str, name: str, timeout_s: float = 60.0) -> int:
     jobs = list(_unended(master, name))
     for job in jobs:
         with contextlib.suppress(urllib.error.HTTPError):  # it has ended in the meantime
-            _ask(master, f"jobs/{job}?mode=cancel", method="PATCH")
+            _ask(master, f"jobs/{urllib.parse.quote(job, safe='')}?mode=cancel", method="PATCH")
     deadline = time.monotonic() + timeout_s
     while any(_unended(master, name)):
         if time.monotonic() > deadline:
@@ -95,5 +120,26 @@ def _unended(master: str, name: str) -> Iterator[str]:
 def _ask(master: str, what: str, method: str = "GET") -> Any:
     root = master if "://" in master else f"http://{master}"
     request = urllib.request.Request(f"{root.rstrip('/')}/v1/{what}", method=method)
-    with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
-        return json.loads(answer.read() or "{}")
+    with _opener().open(request, timeout=TIMEOUT_S) as answer:
+        return json.loads(_read(answer) or "{}")
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Goes where it was asked to go, and nowhere else."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    return urllib.request.build_opener(_NoRedirect)
+
+
+def _read(answer: http.client.HTTPResponse) -> bytes:
+    """Reads an answer, unless it has no end."""
+    content, deadline = b"", time.monotonic() + TIMEOUT_S
+    while piece := answer.read1(1 << 16):
+        content += piece
+        if len(content) > MAX_ANSWER_BYTES or time.monotonic() > deadline:
+            raise TimeoutError("its answer has no end")
+    return content

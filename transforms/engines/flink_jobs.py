@@ -8,7 +8,6 @@ the job of a note that a killed run left, before it changes anything.
 import contextlib
 import json
 import socket
-import urllib.parse
 from collections.abc import Callable, Iterator
 
 from apache_beam.options.pipeline_options import (
@@ -22,13 +21,14 @@ from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError
 from eqforge.transforms.engines.flink_cluster import (
     NO_ANSWER,
+    address_of,
     cancel_jobs,
+    is_address,
     is_embedded,
     overview,
 )
+from eqforge.transforms.engines.open_ports import LOOPBACK
 from eqforge.transforms.placement import plain_name
-
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def cluster_of(options: PipelineOptions) -> str | None:
@@ -56,7 +56,7 @@ def alone(options: PipelineOptions, output: str) -> Iterator[None]:
         return
     name = options.view_as(GoogleCloudOptions).job_name
     cancel_jobs(master, name)  # whose note went with a folder that was deleted
-    note = {"flink_master": master, "job_name": name, "host": socket.gethostname()}
+    note = {"flink_master": address_of(master), "job_name": name, "host": socket.gethostname()}
     storage.write_bytes(_note(output), json.dumps(note).encode())
     try:
         yield
@@ -82,7 +82,9 @@ def end_left_job(output: str) -> None:
     try:
         found = json.loads(content)
         master, name, host = found["flink_master"], found["job_name"], found["host"]
-    except (ValueError, KeyError, TypeError) as error:
+        if not (is_address(master) and name.isprintable() and host.isprintable()):
+            raise ValueError("expected a host and port, and names")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
             f"--output {output}: a killed run left a job on a Flink cluster, and the note of it "
             f"is damaged; make sure that no such job runs, and delete {note}"
@@ -105,8 +107,7 @@ def _note(output: str) -> str:
 
 
 def _is_loopback(master: str) -> bool:
-    address = urllib.parse.urlsplit(master if "://" in master else f"//{master}")
-    return address.hostname in _LOOPBACK
+    return master.rpartition(":")[0].strip("[]") in LOOPBACK
 
 
 def capacity(options: PipelineOptions) -> Callable[[], str | None]:

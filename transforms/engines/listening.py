@@ -16,9 +16,11 @@ from typing import Any, cast
 
 import grpc
 
+from eqforge.transforms.engines.run_folder import private_folder
+
 EVERYWHERE = "[::]"
-# Longer paths are no addresses: 108 bytes on Linux, 104 elsewhere, and the file's own name.
-MAX_FOLDER = 90
+# An address has 108 bytes on Linux and 104 elsewhere, for the names of a folder and a file too.
+MAX_PARENT = 72
 
 Bind = Callable[[Callable[[str], int], str], int | str]
 
@@ -27,9 +29,7 @@ Bind = Callable[[Callable[[str], int], str], int | str]
 def at_files() -> Iterator[None]:
     """Has the servers for local workers listen at files that only this user can open."""
     parent = tempfile.gettempdir()
-    with tempfile.TemporaryDirectory(
-        prefix="eqforge-", dir=parent if len(parent) < MAX_FOLDER - 20 else "/tmp"
-    ) as folder:
+    with private_folder(parent if len(parent) <= MAX_PARENT else "/tmp") as folder:
         names = (Path(folder) / str(number) for number in itertools.count())
 
         def bind(listen: Callable[[str], int], _address: str) -> str:

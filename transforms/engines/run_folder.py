@@ -21,13 +21,10 @@ _outside: list[str] = []
 def run_folder() -> Iterator[None]:
     """Has everything temporary of the body and of the processes it starts in one folder.
 
-    Folders of runs that are over are deleted first. `tempfile` and TMPDIR are as before afterwards.
+    `tempfile` and TMPDIR are as before afterwards.
     """
     parent, variable = tempfile.gettempdir(), os.environ.get("TMPDIR")
-    _sweep(parent)
-    folder = tempfile.mkdtemp(prefix=PREFIX)
-    try:
-        lock = _held(Path(folder))
+    with private_folder(parent) as folder:
         _outside.append(parent)
         tempfile.tempdir = os.environ["TMPDIR"] = folder
         try:
@@ -37,6 +34,18 @@ def run_folder() -> Iterator[None]:
             os.environ.pop("TMPDIR")
             if variable is not None:
                 os.environ["TMPDIR"] = variable
+
+
+@contextlib.contextmanager
+def private_folder(parent: str) -> Iterator[str]:
+    """Gives a new folder of this user alone; those that dead runs left beside it are deleted."""
+    _sweep(parent)
+    folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
+    try:
+        lock = _held(Path(folder))
+        try:
+            yield folder
+        finally:
             os.close(lock)
     finally:
         shutil.rmtree(folder, ignore_errors=True)  # a worker may be writing its last file
