@@ -18,6 +18,7 @@ from eqforge.models.score_matrix import MatrixFiles, MatrixScorer
 from eqforge.models.scorer import Scorer
 from eqforge.models.vilt import ViltScorer
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.sources import unchanged
 
 NO_TAGS = "none"
 """As OSCAR's option `tags`: the model reads no object tags."""
@@ -154,10 +155,13 @@ def load_scorer(spec: ScorerSpec) -> Scorer:
     """Loads a scorer.
 
     Raises:
-      InputError: a file is missing or not what it has to be.
+      InputError: a file is missing or not what it has to be, or changed while it was loaded.
       MissingExtra: a package is not installed.
     """
-    return SCORERS[spec.kind].load(spec)
+    with unchanged([spec.source, *(value for _, value in spec.options)]):
+        scorer = SCORERS[spec.kind].load(spec)
+        _ = scorer.identity  # it digests the files, and is kept
+    return scorer
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

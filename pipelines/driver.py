@@ -28,6 +28,7 @@ from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.manifest import FILE_NAME, Manifest, load_manifest
+from eqforge.schemas.sources import one_content
 from eqforge.transforms import placement, progress, runners
 from eqforge.transforms.dataset import DatasetTarget
 from eqforge.transforms.engines.run_folder import outside, run_folder
@@ -177,7 +178,8 @@ def run_pipeline(
     """
     placement.check_reach(options, config.run.output)
     elsewhere = placement.is_dataflow(options)
-    with run_folder(), devices_elsewhere() if elsewhere else contextlib.nullcontext():
+    somewhere = devices_elsewhere() if elsewhere else contextlib.nullcontext()
+    with run_folder(), one_content(), somewhere:
         _run_pipeline(pipeline, config, options)
 
 

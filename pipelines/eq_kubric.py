@@ -29,6 +29,7 @@ from eqforge.pipelines.settings import DatasetConfig, Mode, check_seconds
 from eqforge.schemas import storage
 from eqforge.schemas.cache import cache_folder
 from eqforge.schemas.scenes import Attribute, Kind, RenderSettings, ScenePair
+from eqforge.schemas.sources import digest_input
 from eqforge.transforms.dataset import WriteDataset
 from eqforge.transforms.faces import FaceSettings, prepare_faces
 from eqforge.transforms.generated import (
@@ -202,7 +203,7 @@ def rules_of(config: Config, work: str) -> RenderRules:
     return RenderRules(
         render=config.render,
         assets=config.assets,
-        assets_sha256=storage.digest(library.url)[1],
+        assets_sha256=digest_input(library.url),
         cache=str(cache_folder() / "assets"),
         timeout_s=config.render_timeout_s,
         gates=settings.scenes,

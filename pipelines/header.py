@@ -17,6 +17,7 @@ from eqforge.schemas import pictures, storage
 from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.manifest import FILE_NAME, InputFile, Manifest, load_manifest
+from eqforge.schemas.sources import digest_input
 from eqforge.schemas.tables import SCHEMA_VERSION
 from eqforge.transforms import minimality
 from eqforge.transforms.dataset import delete_parts
@@ -107,7 +108,7 @@ def _input_file(path: Path | str) -> InputFile:
     if not (Path(url).is_file() if storage.is_local(url) else storage.exists(url)):
         raise InputError(f"{path}: no such file")
     try:
-        return InputFile(name=url.rpartition("/")[2], sha256=storage.digest(url)[1])
+        return InputFile(name=url.rpartition("/")[2], sha256=digest_input(url))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 

@@ -42,7 +42,7 @@ def _flocked(output: str) -> Iterator[None]:
     path = Path(storage.locate(output)[1]) / WORK / "lock"
     with contextlib.ExitStack() as held:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            storage.make_folder(path.parent)
             stream = held.enter_context(open(path, "w", encoding="utf-8"))
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

@@ -13,6 +13,7 @@ from eqforge.pipelines.filters import filter_lines
 from eqforge.pipelines.header import check_output
 from eqforge.pipelines.settings import DatasetConfig
 from eqforge.schemas.errors import InputError, reported_errors
+from eqforge.schemas.sources import one_content
 
 Configured = TypeVar("Configured", bound=DatasetConfig)
 
@@ -27,7 +28,7 @@ class Seen:
 
 def plan_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
     """Prints what a build would make and cost; returns the exit status."""
-    with reported_errors():
+    with reported_errors(), one_content():
         own, number = _take_pilots(list(argv), pipeline.pilot)
         has_output = any(text.partition("=")[0] == "--output" for text in own)
         # A plan writes nothing; with the folder of the build it also says whether that is free.

@@ -26,6 +26,7 @@ import msgspec
 from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import Namer, short_digest
+from eqforge.schemas.sources import open_text
 from eqforge.schemas.text_pairs import read_text_pairs
 from eqforge.schemas.typed_json import decode, read_bytes, read_lines
 
@@ -253,7 +254,7 @@ def _read_flickr_annotations(path: Path) -> Iterator[CaptionRecord]:
 def _csv_rows(path: Path) -> Iterator[dict[str, str | None]]:
     """Yields the rows of a CSV file by column; a short row lacks the last ones."""
     try:
-        with open(path, encoding="utf-8-sig", newline="") as stream:
+        with open_text(path, encoding="utf-8-sig", newline="") as stream:
             rows = csv.DictReader(stream)
             if missing := {"raw", "filename", "split"} - set(rows.fieldnames or ()):
                 raise InputError(f"{path.name}: line 1: the column {min(missing)} is missing")

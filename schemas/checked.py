@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.sources import open_text
 
 MAX_NAME_CHARS = 300
 MAX_SHOWN_CHARS = 80
@@ -224,7 +225,8 @@ def read_text(path: str | Path) -> str:
       InputError: it is missing, not a file, not readable or not UTF-8.
     """
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        with open_text(path, encoding="utf-8-sig") as stream:
+            return stream.read()
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text: {error}") from error
     except OSError as error:

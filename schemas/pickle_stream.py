@@ -16,6 +16,7 @@ import numpy as np
 from eqforge.schemas.checked import Node, shown
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.safe_pickle import PlainUnpickler, check_keys, damaged, load_pickle
+from eqforge.schemas.sources import open_input
 
 T = TypeVar("T")
 
@@ -121,7 +122,7 @@ def _converted_in_passing(path: str | Path, convert: Callable[[str, Node], T]) -
             raise
 
     try:
-        with open(path, "rb") as stream:
+        with open_input(path) as stream:
             whole = _MemberUnpickler(stream, take).load()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error

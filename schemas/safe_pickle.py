@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, ClassVar
 from eqforge.schemas.checked import Node, clipped
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.pickled_arrays import PickledArray, PickledType, array_maker
+from eqforge.schemas.sources import open_input
 
 _KEY_TYPES = frozenset({str, bytes, int, float, bool, type(None)})
 
@@ -105,7 +106,7 @@ def load_pickle(path: str | Path) -> Node:
         the message names it. Nothing of such a file is executed.
     """
     try:
-        with open(path, "rb") as stream:
+        with open_input(path) as stream:
             return Node(Path(path).name, "", _load(stream, Path(path).name))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error

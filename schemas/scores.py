@@ -12,6 +12,7 @@ from typing import Any, Final
 
 IMAGE_REASONS: Final[Mapping[str, str]] = {
     "undecodable_image": "The encoded bytes cannot be decoded to pixels.",
+    "source_changed": "The image's file was written to or replaced while it was read.",
     "too_many_pixels": "The image is larger than the limit that keeps memory bounded.",
     "face_found": "A face detector's score reaches its threshold.",
     "black_image": "The mean luminance is below its minimum.",

@@ -148,9 +148,10 @@ def write_bytes(url: str, data: bytes) -> None:
 def open_atomic(url: str) -> Iterator[IO[bytes]]:
     """Opens a file for writing that appears under its name only when it is complete.
 
-    On a disk the bytes go to a temporary name in the same folder and are renamed. To an object
-    store they go when they are all there, by way of a temporary file on this machine: threads that
-    share fsspec's file system would share its transactions. After an exception nothing appears.
+    On a disk the bytes go to a temporary name in the same folder and are renamed; when the body has
+    ended they outlast a power cut. To an object store they go when they are all there, by way of a
+    temporary file on this machine: threads that share fsspec's file system would share its
+    transactions. After an exception nothing appears.
     """
     system, path = locate(url)
     if not isinstance(system, LocalFileSystem):
@@ -160,7 +161,7 @@ def open_atomic(url: str) -> Iterator[IO[bytes]]:
             system.put_file(stream.name, path)
         return
     folder = Path(path).parent
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     temporary = folder / f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
     try:
         with open(temporary, "wb") as stream:
@@ -168,8 +169,30 @@ def open_atomic(url: str) -> Iterator[IO[bytes]]:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, path)
+        sync(folder)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder of this machine and those above it, so that they outlast a power cut."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        sync(folder.parent)
+
+
+def sync(path: str | Path) -> None:
+    """Returns when a file's bytes, or the names in a folder, are on the disk.
+
+    Raises:
+      OSError: it is not there, or the disk fails.
+    """
+    place = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(place)
+    finally:
+        os.close(place)
 
 
 class DigestingStream(io.RawIOBase):

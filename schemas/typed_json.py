@@ -14,6 +14,7 @@ import msgspec
 
 from eqforge.schemas.checked import clipped
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.sources import open_input, read_input
 
 T = TypeVar("T")
 
@@ -27,7 +28,7 @@ def read_bytes(path: str | Path) -> bytes:
       InputError: it is missing, not a file or not readable.
     """
     try:
-        return Path(path).read_bytes()
+        return read_input(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -39,7 +40,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
       InputError: the file is missing, not a file or not readable.
     """
     try:
-        with open(path, "rb") as stream:
+        with open_input(path) as stream:
             for number, line in enumerate(stream, start=1):
                 if line.strip():
                     yield number, line

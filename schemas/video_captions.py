@@ -25,6 +25,7 @@ from eqforge.schemas.checked import Node, listed, parse_json, shown
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.scores import compact_json
+from eqforge.schemas.sources import open_text
 
 FIELDS = ("video", "start_s", "end_s", "timestamp_s", "caption", "id", "split", "licence")
 MAX_TIME_S = 10_000_000
@@ -89,7 +90,7 @@ def _texts(path: str | Path) -> Iterator[tuple[int, str]]:
     """Yields the lines that are not blank, with their numbers."""
     broken: list[tuple[int, str]] = []
     try:
-        with open(path, encoding="utf-8-sig", errors="surrogateescape") as stream:
+        with open_text(path, encoding="utf-8-sig", errors="surrogateescape") as stream:
             for number, line in enumerate(stream, start=1):
                 if not line.isascii() and (found := _NOT_UTF8.search(line)):
                     broken.append((number, f"the byte {ord(found[0]) - 0xDC00:#x}"))

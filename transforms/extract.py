@@ -1,5 +1,6 @@
 """Takes the planned frames out of a video, once, into the media store."""
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -7,10 +8,10 @@ from dataclasses import asdict, dataclass, replace
 
 import apache_beam as beam
 
-from eqforge.schemas import storage
 from eqforge.schemas.clips import Clip
 from eqforge.schemas.frames import FrameSettings, MissedFrame, MissedVideo, StoredFrame
 from eqforge.schemas.scores import Rejection
+from eqforge.schemas.sources import SourceChanged, SourceFile, open_source
 from eqforge.schemas.tables import Reject
 from eqforge.transforms import progress
 from eqforge.transforms.clip_work import FRAMES, ClipWork, KeptFrame, Source, error_rejection
@@ -56,8 +57,8 @@ def extract_frames(
         return work.with_tally(FRAMES, 0, 0)
     try:
         extraction = _extract_once(clip, path, extractor, ledger)
-    except _SourceUnreadable as error:
-        return _without_video(work, Rejection(reason="video_unreadable", detail=str(error)))
+    except _SourceLost as error:
+        return _without_video(work, error.rejection)
     except Exception as error:
         return _without_video(work, error_rejection(error))
     return _with_frames(
@@ -73,27 +74,50 @@ def encoding_parameters(settings: FrameSettings) -> dict[str, object]:
     return {name: value for name, value in asdict(settings).items() if name in names}
 
 
-class _SourceUnreadable(Exception):
-    """The system does not let a video file be read."""
+class _SourceLost(Exception):
+    """A video file cannot be read, or was changed meanwhile; the rejection says so."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.rejection = Rejection(reason=reason, detail=detail)
 
 
 def _extract_once(clip: Clip, path: str, extractor: FrameExtractor, ledger: Ledger) -> Extraction:
-    status = os.stat(path)
-    # A changed file differs in one of these, even where its time of change was set back.
-    file = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
-    inputs = [clip.video, file, list(map(asdict, clip.frames))]
-    known = ledger.recall(inputs, Extraction)
-    if known is not None and _is_all_there(known, extractor.store):
-        return known
-    try:
-        _, sha256 = storage.digest(path)
-    except OSError as error:
-        raise _SourceUnreadable(error.strerror) from error
-    extraction = _extract(clip, path, sha256, extractor)
+    with _opened(path) as source:
+        inputs = [clip.video, source.state, list(map(asdict, clip.frames))]
+        known = ledger.recall(inputs, Extraction)
+        if known is not None and _is_all_there(known, extractor.store):
+            return known
+        extraction = _extract(clip, path, source, extractor)
+        # What was seen of a file that is still being written says nothing of the whole one.
+        try:
+            source.check_unchanged()
+        except SourceChanged as error:
+            raise _SourceLost("source_changed", str(error)) from error
     # A crash may be the machine's fault, not the video's: another run has to try again.
     if not any(missed.reason in TRANSIENT for missed in extraction.missed):
+        extractor.store.sync((frame.image_id, frame.suffix) for frame in extraction.stored)
         ledger.write(inputs, extraction)
     return extraction
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[SourceFile]:
+    with contextlib.ExitStack() as opened:
+        try:
+            source = opened.enter_context(open_source(path))
+        except FileNotFoundError as error:
+            raise _SourceLost("video_missing", "the file was taken away") from error
+        except OSError as error:
+            raise _SourceLost("video_unreadable", error.strerror or str(error)) from error
+        yield source
+
+
+def _digest(source: SourceFile) -> str:
+    try:
+        return source.digest()
+    except OSError as error:
+        raise _SourceLost("video_unreadable", error.strerror or str(error)) from error
 
 
 def _is_all_there(extraction: Extraction, media: MediaStore) -> bool:
@@ -103,11 +127,12 @@ def _is_all_there(extraction: Extraction, media: MediaStore) -> bool:
     )
 
 
-def _extract(clip: Clip, path: str, sha256: str, extractor: FrameExtractor) -> Extraction:
-    answers = {answer.frame_id: answer for answer in extractor.extract(path, clip.frames)}
+def _extract(clip: Clip, path: str, source: SourceFile, extractor: FrameExtractor) -> Extraction:
+    sha256, state = _digest(source), source.state
+    answers = {answer.frame_id: answer for answer in extractor.extract(path, clip.frames, state)}
     again = [frame for frame in clip.frames if _is_transient(answers[frame.frame_id])]
     if again:
-        answers |= {answer.frame_id: answer for answer in extractor.extract(path, again)}
+        answers |= {answer.frame_id: answer for answer in extractor.extract(path, again, state)}
     ordered = [answers[frame.frame_id] for frame in clip.frames]
     return Extraction(
         source_sha256=sha256,

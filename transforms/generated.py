@@ -108,6 +108,8 @@ def make_once(
     if refused is not None:
         return refused
     made = make()
+    if isinstance(made, MadePair):
+        media.sync(made.files)
     if isinstance(made, MadePair) or not made.reason.startswith("error:"):
         ledger.write(inputs, made)
     return made

@@ -71,6 +71,12 @@ class MadePair:
         masks = self.masks or ()
         return sum(image.num_bytes for image in self.images) + sum(mask.num_bytes for mask in masks)
 
+    @property
+    def files(self) -> list[tuple[str, str]]:
+        """The id and the suffix of each image and mask in the media store."""
+        images = [(image.image_id, image.suffix) for image in self.images]
+        return images + [(mask.mask_id, mask.suffix) for mask in self.masks or ()]
+
     def is_stored(self, media: MediaStore) -> bool:
         """Tells whether the store has every image and mask, whole."""
         return all(

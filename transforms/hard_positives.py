@@ -33,7 +33,7 @@ from eqforge.transforms.caption_edits import CaptionEdit, EditedCaption, EditRul
 from eqforge.transforms.image_texts import FoilRecord, Text, TextsBatch
 from eqforge.transforms.images import ImageFolder
 from eqforge.transforms.perturb import tagger_of
-from eqforge.transforms.text_work import TextWork, admit_texts, guarded, is_wanted, reject
+from eqforge.transforms.text_work import Admitted, TextWork, admit_texts, guarded, is_wanted, reject
 
 HARD_POSITIVES = "hard_positives"
 GENERATOR = "eqforge.hard_positives 2"
@@ -96,7 +96,7 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
         for found in made.outcomes:
             if isinstance(found, HardPositiveSample):
                 if is_wanted(found.sample_id, rules.only):
-                    samples.append(_with_image(found, admitted.image_id(record), rules.images))
+                    samples.append(_with_image(found, record, admitted))
             elif is_wanted(record.text_id, rules.only):
                 rejects.append(reject(record, record.text_id, HARD_POSITIVES, found))
     return TextWork(
@@ -111,12 +111,11 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
 
 
 def _with_image(
-    sample: HardPositiveSample, image_id: str | None, images: ImageFolder | None
+    sample: HardPositiveSample, record: Text, admitted: Admitted[Text]
 ) -> HardPositiveSample:
     """Returns the sample with its image, and with the file's digest where a part is cut out."""
-    cut = None if sample.box is None else images
-    digest = None if cut is None else cut.sha256(sample.image)
-    return replace(sample, image_id=image_id, source_sha256=digest)
+    digest = None if sample.box is None else admitted.source_sha256(record)
+    return replace(sample, image_id=admitted.image_id(record), source_sha256=digest)
 
 
 def _make(records: tuple[Text, ...], rules: HardPositiveRules) -> Iterator[_Made]:

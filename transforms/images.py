@@ -12,6 +12,7 @@ from eqforge.schemas.frames import FrameSettings, MissedVideo
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.pictures import MAX_PIXELS, BadImage, TooManyPixels, read_untrusted
 from eqforge.schemas.scores import Rejection
+from eqforge.schemas.sources import SourceChanged, read_source
 from eqforge.schemas.tables import ImageRow
 from eqforge.schemas.visual_genome import Box
 from eqforge.transforms.frames.encode import encode_image
@@ -52,11 +53,25 @@ class ImageFolder:
           name: the image as its source names it.
           box: the part that is wanted, in pixels of the upright image; None takes the whole file.
         """
-        return _find(self, name, box)
+        found = self.look_up(name, box)
+        return found if isinstance(found, Rejection) else found.row
 
-    def sha256(self, name: str) -> str | None:
-        """Returns the SHA-256 of an image's file; None where it cannot be read."""
-        return _sha256(self, name)
+    def look_up(self, name: str, box: Box | None = None) -> "FoundImage | Rejection":
+        """Returns an image with the digest of the file it was taken from; see find."""
+        return _look_up(self, name, box)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FoundImage:
+    """An image of a folder.
+
+    Attributes:
+      row: its row, or that of a part of it.
+      source_sha256: SHA-256 of the file that was read for it.
+    """
+
+    row: ImageRow
+    source_sha256: str
 
 
 def bad_box(box: Box) -> Rejection:
@@ -65,15 +80,14 @@ def bad_box(box: Box) -> Rejection:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _find(folder: ImageFolder, name: str, box: Box | None) -> ImageRow | Rejection:
+def _look_up(folder: ImageFolder, name: str, box: Box | None) -> FoundImage | Rejection:
     data = _read(folder, name)
-    return data if isinstance(data, Rejection) else _store(folder, data, box)
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _sha256(folder: ImageFolder, name: str) -> str | None:
-    data = _read(folder, name)
-    return None if isinstance(data, Rejection) else sha256_hex(data)
+    if isinstance(data, Rejection):
+        return data
+    row = _store(folder, data, box)
+    if isinstance(row, Rejection):
+        return row
+    return FoundImage(row=row, source_sha256=sha256_hex(data))
 
 
 def _read(folder: ImageFolder, name: str) -> bytes | Rejection:
@@ -82,8 +96,9 @@ def _read(folder: ImageFolder, name: str) -> bytes | Rejection:
         reason = {"video_missing": "image_missing"}.get(path.reason, path.reason)
         return Rejection(reason=reason, detail=path.detail)
     try:
-        with open(path, "rb") as stream:
-            return stream.read()
+        return read_source(path)
+    except SourceChanged as error:
+        return Rejection(reason="source_changed", detail=str(error))
     except OSError as error:
         if error.errno not in UNREADABLE:
             raise

@@ -3,7 +3,9 @@
 import functools
 import os
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from eqforge.schemas import storage
@@ -15,7 +17,9 @@ class MediaStore:
     """A content-addressed store: `<root>/ab/abcd….jpg` holds the bytes whose SHA-256 is abcd….
 
     Any number of processes may write at once, and one may be killed at any moment: a file has its
-    final name only when it is complete. Storing the same bytes again writes nothing.
+    final name only when it is complete. Storing the same bytes again writes nothing. A power cut
+    may leave other bytes of the right length in a file that was not synced; storing the image
+    again puts that right, so whoever notes that images are stored has them synced first.
 
     Attributes:
       root: a local folder, or an address fsspec knows, such as gs://bucket/folder.
@@ -32,7 +36,7 @@ class MediaStore:
         """
         image_id = sha256_hex(data)
         filesystem, path = self._locate(image_id, suffix)
-        if _is_stored(filesystem, path, len(data)):
+        if _holds(filesystem, path, data):
             return image_id
         storage.make_parents(filesystem, path)
         if _is_local(filesystem):
@@ -41,6 +45,22 @@ class MediaStore:
             # Object stores show an object only when all of it has arrived.
             filesystem.pipe_file(path, data)
         return image_id
+
+    def sync(self, images: Iterable[tuple[str, str]]) -> None:
+        """Returns when stored images, each an id and its suffix, outlast a power cut.
+
+        One call for many is faster than many calls: the disk then writes them all at once.
+
+        Raises:
+          FileNotFoundError: the store does not hold one of them.
+        """
+        filesystem, root = _filesystem(self.root)
+        if not _is_local(filesystem):
+            return
+        paths = sorted({self.path(*image) for image in images})
+        folders = sorted({os.path.dirname(path) for path in paths})
+        for path in [*paths, *folders, *([root, os.path.dirname(root)] if paths else [])]:
+            storage.sync(path)
 
     def get(self, image_id: str, suffix: str) -> bytes:
         """Returns the bytes of an image.
@@ -93,6 +113,13 @@ def _is_stored(filesystem: Any, path: str, num_bytes: int) -> bool:
         return bool(filesystem.size(path) == num_bytes)
     except FileNotFoundError:
         return False
+
+
+def _holds(filesystem: Any, path: str, data: bytes) -> bool:
+    """Tells whether a file is there and holds these bytes; of a store's object the length says."""
+    if not _is_stored(filesystem, path, len(data)):
+        return False
+    return not _is_local(filesystem) or Path(path).read_bytes() == data
 
 
 def _write_local(path: str, data: bytes) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from eqforge.models.scorer import Identity, Picture, Scorer
 from eqforge.models.spec import ScorerSpec, load_scorer
+from eqforge.schemas.errors import BuildError
 from eqforge.schemas.scores import Score, compact_json
 
 VERSION = "2"
@@ -95,7 +96,12 @@ class PairScorer:
 
     @functools.cached_property
     def _models(self) -> list[SharedScorer]:
-        return [shared_scorer(spec) for spec in self._specs]
+        models = [shared_scorer(spec) for spec in self._specs]
+        for model, judge in zip(models, self._judges, strict=True):
+            found = model.scorer.identity
+            if (found.revision, found.preprocessing) != (judge.revision, judge.preprocessing):
+                raise BuildError(f"the oracle {judge.name} changed since the run began")
+        return models
 
     def score(self, keys: tuple[str, str], captions: tuple[str, str]) -> tuple[Score, ...]:
         """Returns four scores a model, P(match) to 6 decimals.

@@ -15,6 +15,8 @@ from eqforge.transforms.scene_gates import SCENE_REASONS
 
 _LINTS = {name: text for name, text in CAPTION_REASONS.items() if name != "equal_captions"}
 
+_FILE_REASONS = ("source_changed", "undecodable_image", "too_many_pixels")
+
 _UNUSABLE = ("empty_caption", "control_characters", "caption_too_long_chars")
 
 _EDITS = {
@@ -50,7 +52,7 @@ STAGE_REASONS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "captions": {
         "image_missing": "No file of that name lies in the images folder.",
-        **{name: IMAGE_REASONS[name] for name in ("undecodable_image", "too_many_pixels")},
+        **{name: IMAGE_REASONS[name] for name in _FILE_REASONS},
         "outside_root": "The name leads out of the images folder, or round in a circle of links.",
         "bad_box": CROP_REASONS["bad_box"],
         "not_english": "The caption is in another language than that of the rules that edit it.",
@@ -59,7 +61,7 @@ STAGE_REASONS: Final[Mapping[str, Mapping[str, str]]] = {
     "perturbations": {},
     "annotations": {
         "image_missing": "No file of that name lies in the images folder.",
-        **{name: IMAGE_REASONS[name] for name in ("undecodable_image", "too_many_pixels")},
+        **{name: IMAGE_REASONS[name] for name in _FILE_REASONS},
         "outside_root": "The name leads out of the images folder, or round in a circle of links.",
         **{name: text for name, text in _LINTS.items() if name in _UNUSABLE},
     },
@@ -70,7 +72,7 @@ STAGE_REASONS: Final[Mapping[str, Mapping[str, str]]] = {
         **REFUSALS,
     },
     "training_texts": {**_EDITS},
-    "frames": {**FRAME_REASONS, **IMAGE_REASONS},
+    "frames": {**IMAGE_REASONS, **FRAME_REASONS},
     "scenes": PROPOSAL_REASONS,
     "renders": SCENE_REASONS,
     "drawings": {
@@ -94,7 +96,7 @@ STAGE_REASONS: Final[Mapping[str, Mapping[str, str]]] = {
         **TRIPLET_REASONS,
         "image_missing": "No file of that image lies in the images folder.",
         "outside_root": "The name leads out of the images folder, or round in a circle of links.",
-        **{name: IMAGE_REASONS[name] for name in ("undecodable_image", "too_many_pixels")},
+        **{name: IMAGE_REASONS[name] for name in _FILE_REASONS},
         "other_size": "The image is not of the size for which its boxes were annotated.",
         **CROP_REASONS,
     },

@@ -14,6 +14,7 @@ from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.pictures import BadImage, TooManyPixels, read_pixels
 from eqforge.schemas.scores import Rejection
 from eqforge.schemas.simat import Region
+from eqforge.schemas.sources import SourceChanged, read_source
 from eqforge.schemas.tables import ImageRow
 from eqforge.schemas.visual_genome import Box
 from eqforge.transforms import minimality
@@ -103,6 +104,8 @@ def cut_regions(image: PlannedImage, cutter: Cutter) -> tuple[Crop | Rejection, 
     crops = _cut(regions, image.size, path, data, cutter)
     # A failure may be the machine's: another run tries it again.
     if not any(isinstance(c, Rejection) and c.reason.startswith("error:") for c in crops):
+        images = [crop.image for crop in crops if isinstance(crop, Crop) and crop.image]
+        cutter.store.sync((image.image_id, image.suffix) for image in images)
         cutter.ledger().write(_inputs(image, path, data), _crops(crops))
     return crops
 
@@ -142,8 +145,9 @@ def _read(root: str, paths: Sequence[str], follow_links: bool) -> tuple[str, byt
                 return Rejection(reason=path.reason, detail=path.detail)
             continue
         try:
-            with open(path, "rb") as stream:
-                return os.path.relpath(path, root), stream.read()
+            return os.path.relpath(path, root), read_source(path)
+        except SourceChanged as error:
+            return Rejection(reason="source_changed", detail=str(error))
         except OSError as error:
             if error.errno not in UNREADABLE:
                 raise

@@ -13,7 +13,7 @@ from eqforge.schemas.scores import Rejection
 from eqforge.schemas.tables import ImageRow, Reject
 from eqforge.schemas.visual_genome import Box
 from eqforge.transforms.clip_work import error_rejection
-from eqforge.transforms.images import ImageFolder, bad_box
+from eqforge.transforms.images import FoundImage, ImageFolder, bad_box
 
 CAPTIONS = "captions"
 Made = TypeVar("Made")
@@ -122,19 +122,24 @@ class Admitted(Generic[Shown]):
     """
 
     records: tuple[Shown, ...]
-    images: dict[str, ImageRow]
+    images: dict[str, FoundImage]
     rejects: tuple[Reject, ...]
     tally: Tally
 
     def image_id(self, record: Shown) -> str | None:
         """Returns the id of a text's image; None where no folder of images was named."""
         image = self.images.get(record.text_id)
-        return None if image is None else image.image_id
+        return None if image is None else image.row.image_id
+
+    def source_sha256(self, record: Shown) -> str | None:
+        """Returns the digest of the file of a text's image; None where no folder was named."""
+        image = self.images.get(record.text_id)
+        return None if image is None else image.source_sha256
 
     def images_of(self, rows: Iterable[Any]) -> tuple[ImageRow, ...]:
         """Returns the images that some rows refer to, each once."""
         used = {row.image_id for row in rows}
-        by_id = {row.image_id: row for row in self.images.values()}
+        by_id = {image.row.image_id: image.row for image in self.images.values()}
         return tuple(image for image_id, image in by_id.items() if image_id in used)
 
 
@@ -156,7 +161,7 @@ def admit_texts(
       language: what the texts have to be written in.
     """
     admitted: list[Shown] = []
-    found: dict[str, ImageRow] = {}
+    found: dict[str, FoundImage] = {}
     rejects: list[Reject] = []
     candidates = 0
     for record in records:
@@ -179,7 +184,7 @@ def admit_texts(
 
 def _check(
     record: ShownText, settings: CaptionSettings, images: ImageFolder | None, language: Language
-) -> ImageRow | Rejection | None:
+) -> FoundImage | Rejection | None:
     """Returns why a text cannot be worked on, or its image where a folder is named."""
     for text in record.texts:
         rejection = lint_caption(text.strip(), settings)
@@ -192,7 +197,7 @@ def _check(
             return refused
     if record.box is not None and record.box.is_empty:
         return bad_box(record.box)
-    return None if images is None else guarded(lambda: images.find(record.image, record.box))
+    return None if images is None else guarded(lambda: images.look_up(record.image, record.box))
 
 
 def field_of(name: str) -> Callable[[Any], Iterator[Any]]:

@@ -16,6 +16,7 @@ from eqforge.generators.diffusion.settings import (
 )
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import fingerprint
+from eqforge.schemas.sources import unchanged
 
 _PRECISIONS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 _LIBRARIES = frozenset({"diffusers", "transformers", "stable_diffusion", "stable_diffusion_xl"})
@@ -33,7 +34,9 @@ def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
     _import_libraries()
     folder = _find_folder(settings)
     parts = _check_index(folder, settings.model)
-    pipeline = _load(folder, settings)
+    with unchanged([folder]):
+        pipeline = _load(folder, settings)
+        identity = _identity(folder, parts, settings.model, type(pipeline).__name__)
     _check_parts(pipeline, settings.model)
     pipeline.scheduler = make_scheduler(settings.scheduler, pipeline.scheduler)
     # One picture at a time: the decoder takes the most memory, and a picture's bytes do not depend
@@ -41,7 +44,7 @@ def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
     pipeline.vae.enable_slicing()
     pipeline.watermark = None
     pipeline.set_progress_bar_config(disable=True)
-    return pipeline, _identity(folder, parts, settings.model, type(pipeline).__name__)
+    return pipeline, identity
 
 
 def _import_libraries() -> None:

@@ -14,6 +14,7 @@ from eqforge.schemas import storage
 from eqforge.schemas.checked import Node, parse_json
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.scenes import Vector
+from eqforge.schemas.sources import read_input
 
 AssetKind = Literal["object", "hdri"]
 AS_STORED: Mapping[str, str] = {"axis_forward": "Y", "axis_up": "Z"}
@@ -117,9 +118,10 @@ def read_manifest(url: str) -> Manifest:
       InputError: it is missing, not JSON, or an entry is not what kubric expects; the message names
         the asset and the field.
     """
-    system, path = storage.locate(url)
     try:
-        text = system.cat_file(path).decode()
+        text = read_input(url).decode()
+    except InputError:
+        raise
     except Exception as error:
         # Every file system of fsspec has errors of its own.
         raise InputError(

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.sources import open_text
 
 Kind = Literal["relation", "attribute"]
 Synonymy = Literal["full", "weak"]
@@ -67,7 +68,8 @@ def load_lexicon(path: str | Path | None = None) -> Lexicon:
         resource = files("eqforge.generators.text") / "data" / "hard_positive_lexicon.tsv"
         return _parse(resource.read_text(encoding="utf-8"), "hard_positive_lexicon.tsv")
     try:
-        return _parse(Path(path).read_text(encoding="utf-8-sig"), Path(path).name)
+        with open_text(path, encoding="utf-8-sig") as stream:
+            return _parse(stream.read(), Path(path).name)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as UTF-8 text: {error}") from error
 

@@ -19,6 +19,7 @@ from icu4py.breakers import WordBreaker
 from rapidfuzz.distance import Levenshtein
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.sources import read_input
 
 VERSION = "2"
 """Raised whenever the edit between the same texts would be told otherwise."""
@@ -68,7 +69,7 @@ def read_word_list(path: Path) -> tuple[str, ...]:
       InputError: the file cannot be read, is not UTF-8, has a line without a word, or no word.
     """
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = read_input(path).split(b"\n")
     except OSError as error:
         raise InputError(f"{path}: cannot read the word list: {error.strerror}") from error
     words: dict[tuple[str, ...], str] = {}

@@ -180,9 +180,9 @@ def count_extractions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     opened: list[int] = []
     original = FrameExtractor.extract
 
-    def noting(self: FrameExtractor, path: str, requests: Any) -> Any:
+    def noting(self: FrameExtractor, path: str, requests: Any, expected: Any) -> Any:
         opened.append(len(requests))
-        return original(self, path, requests)
+        return original(self, path, requests, expected)
 
     monkeypatch.setattr(FrameExtractor, "extract", noting)
     return opened
@@ -195,13 +195,13 @@ def test_what_a_crash_took_is_asked_for_once_more_and_in_every_run(
     original = FrameExtractor.extract
     asked = []
 
-    def crash(self: FrameExtractor, path: str, requests: Any) -> Any:
+    def crash(self: FrameExtractor, path: str, requests: Any, expected: Any) -> Any:
         """Loses the frame at 1.0 s."""
         asked.append([request.frame_id for request in requests])
         lost = MissedFrame(
             frame_id="d/v/1.0", requested_timestamp_s=1.0, reason=reason, detail="SIGSEGV"
         )
-        answers = original(self, path, requests)
+        answers = original(self, path, requests, expected)
         return [lost if answer.frame_id == lost.frame_id else answer for answer in answers]
 
     with monkeypatch.context() as crashing:

@@ -13,7 +13,7 @@ from av.stream import Disposition
 from eqforge.schemas.frames import FrameNumber, FrameSettings
 from eqforge.transforms.frames import DecodedFrame, UndecodedFrame, decode, decode_frames, sparse
 from eqforge.transforms.frames.index import read_index
-from eqforge.transforms.frames.video import Video, open_video
+from eqforge.transforms.frames.video import Video, open_file, open_video
 from tests import clips
 
 STRICT = FrameSettings(end_tolerance_s=0)
@@ -88,7 +88,7 @@ def test_a_frame_taken_out_alone_is_the_one_of_a_plain_decode(
     path = clip_path(name)
     with av.open(path) as container:
         plain = [frame.to_ndarray(format="yuv420p") for frame in container.decode(video=0)]
-    with open_video(path, STRICT, lambda: None) as video:
+    with open_file(path) as source, open_video(source, STRICT, lambda: None) as video:
         index = read_index(video)
         assert sparse.can_walk(video, index)
         for number in range(0, len(plain), 5):

@@ -11,11 +11,12 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from eqforge.schemas.frames import FrameNumber, FrameSettings
+from eqforge.schemas.sources import FileState, SourceFile
 from eqforge.transforms.frames.answers import Answer, UndecodedFrame, give, too_early, too_late
 from eqforge.transforms.frames.index import PacketIndex, read_index
 from eqforge.transforms.frames.sparse import Surprise, can_walk, walk
 from eqforge.transforms.frames.through import Gap, ShownFrame, decode_through
-from eqforge.transforms.frames.video import Video, VideoUnusable, open_video
+from eqforge.transforms.frames.video import Video, VideoUnusable, open_file, open_video
 
 Moment = float | FrameNumber
 """A time in seconds after the container's start, or a frame's number."""
@@ -29,6 +30,7 @@ def decode_frames(
     moments: Sequence[Moment],
     settings: FrameSettings,
     alive: Callable[[], None] = lambda: None,
+    expected: FileState | None = None,
 ) -> Iterator[Answer]:
     """Yields exactly one answer for each moment, in whatever order the video gives them.
 
@@ -42,6 +44,7 @@ def decode_frames(
         order; a moment may occur again.
       settings: the tolerance at the end and the limit of pixels; those for storing do not matter.
       alive: called at least once for each packet read.
+      expected: the state that the file has to be in; None for any.
 
     Raises:
       ValueError: a time is not finite.
@@ -51,19 +54,25 @@ def decode_frames(
         raise ValueError(f"a time asked of {os.path.basename(path)} is not finite")
     unanswered = set(range(len(moments)))
     try:
-        for answer in _answers(path, moments, settings, alive):
-            unanswered.remove(answer.request)
-            yield answer
+        with open_file(path) as source:
+            if expected is not None and source.state != expected:
+                raise VideoUnusable("source_changed", "the file changed before it was decoded")
+            for answer in _answers(source, moments, settings, alive):
+                unanswered.remove(answer.request)
+                yield answer
     except VideoUnusable as error:
         for request in sorted(unanswered):
             yield UndecodedFrame(request=request, reason=error.reason, detail=error.detail)
 
 
 def _answers(
-    path: str, moments: Sequence[Moment], settings: FrameSettings, alive: Callable[[], None]
+    source: SourceFile,
+    moments: Sequence[Moment],
+    settings: FrameSettings,
+    alive: Callable[[], None],
 ) -> Iterator[Answer]:
     waiting: dict[int, int] = {}
-    with open_video(path, settings, alive) as video:
+    with open_video(source, settings, alive) as video:
         index = read_index(video)
         for request, moment in enumerate(moments):
             tick = _tick(video, index, moment)
@@ -77,7 +86,7 @@ def _answers(
                     del waiting[answer.request]
                     yield answer
     if waiting:
-        with open_video(path, settings, alive) as video:  # a seek back to the start might lie
+        with open_video(source, settings, alive) as video:  # a seek back to the start might lie
             yield from _answer_in_passing(video, index, _in_order(waiting))
 
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from eqforge.schemas.errors import MissingExtra
 from eqforge.schemas.frames import FrameRequest, FrameSettings, MissedFrame, StoredFrame
+from eqforge.schemas.sources import FileState
 from eqforge.transforms.child import Child, ChildDied, ChildTimeout
 from eqforge.transforms.frames.answers import DecodedFrame, UndecodedFrame
 from eqforge.transforms.frames.decode import decode_frames
@@ -20,6 +21,7 @@ def extract_frames(
     store: MediaStore,
     settings: FrameSettings,
     alive: Callable[[], None] = lambda: None,
+    expected: FileState | None = None,
 ) -> Iterator[StoredFrame | MissedFrame]:
     """Decodes a video once and stores the frames wanted; yields one answer for each request.
 
@@ -28,7 +30,7 @@ def extract_frames(
     """
     moments = [request.moment for request in requests]
     pixels, stored = None, None
-    for answer in decode_frames(video_path, moments, settings, alive):
+    for answer in decode_frames(video_path, moments, settings, alive, expected):
         request = requests[answer.request]
         if isinstance(answer, UndecodedFrame):
             yield _missed(request, answer.reason, answer.detail)
@@ -104,9 +106,17 @@ class FrameExtractor:
         self._child.close()
 
     def extract(
-        self, video_path: str, requests: Sequence[FrameRequest]
+        self,
+        video_path: str,
+        requests: Sequence[FrameRequest],
+        expected: FileState | None = None,
     ) -> list[StoredFrame | MissedFrame]:
         """Returns one answer for each request, in their order.
+
+        Args:
+          video_path: the file.
+          requests: the frames wanted of it.
+          expected: the state that the file has to be in when it is opened; None for any.
 
         Raises:
           ValueError: two requests have the same frame_id.
@@ -123,7 +133,7 @@ class FrameExtractor:
             raise MissingExtra("av", "video")
         reason, detail = "", ""
         try:
-            for answer in self._child.ask(self._question(video_path, requests)):
+            for answer in self._child.ask(self._question(video_path, requests, expected)):
                 kind = StoredFrame if "image_id" in answer else MissedFrame
                 answers[answer["frame_id"]] = kind(**answer)
         except ChildDied as error:
@@ -135,12 +145,15 @@ class FrameExtractor:
             for request in requests
         ]
 
-    def _question(self, video_path: str, requests: Sequence[FrameRequest]) -> dict[str, Any]:
+    def _question(
+        self, video_path: str, requests: Sequence[FrameRequest], expected: FileState | None
+    ) -> dict[str, Any]:
         return {
             "video_path": video_path,
             "requests": [dataclasses.asdict(request) for request in requests],
             "root": self.store.root,
             "settings": dataclasses.asdict(self.settings),
+            "expected": expected,
         }
 
 
@@ -152,5 +165,6 @@ def serve(question: dict[str, Any], alive: Callable[[], None]) -> Iterator[dict[
         MediaStore(question["root"]),
         FrameSettings(**question["settings"]),
         alive,
+        None if question["expected"] is None else FileState(*question["expected"]),
     )
     yield from map(dataclasses.asdict, answers)

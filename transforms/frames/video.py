@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from eqforge.schemas.errors import EqforgeError, MissingExtra
 from eqforge.schemas.frames import FrameSettings
+from eqforge.schemas.sources import SourceFile, open_source
 from eqforge.transforms.frames.h264 import is_idr
 
 if TYPE_CHECKING:
@@ -122,11 +123,31 @@ class Video:
 
 
 @contextlib.contextmanager
-def open_video(path: str, settings: FrameSettings, alive: Callable[[], None]) -> Iterator[Video]:
-    """Opens a file's best video stream for decoding in one thread.
+def open_file(path: str) -> Iterator[SourceFile]:
+    """Opens the file of a video.
 
     Raises:
-      VideoUnusable: there is no such file, or none of it can be decoded.
+      VideoUnusable: there is no such file, it is empty, or it cannot be read.
+    """
+    _check_file(path)
+    with contextlib.ExitStack() as opened:
+        try:
+            source = opened.enter_context(open_source(path))
+        except OSError as error:
+            raise VideoUnusable("video_unreadable", error_text(error)) from error
+        yield source
+
+
+@contextlib.contextmanager
+def open_video(
+    source: SourceFile, settings: FrameSettings, alive: Callable[[], None]
+) -> Iterator[Video]:
+    """Opens a file's best video stream, from its start, for decoding in one thread.
+
+    FFmpeg reads from the descriptor: whatever lies under the name by now is not opened.
+
+    Raises:
+      VideoUnusable: none of the file can be decoded.
       MissingExtra: PyAV is not installed.
     """
     try:
@@ -134,12 +155,13 @@ def open_video(path: str, settings: FrameSettings, alive: Callable[[], None]) ->
     except ImportError as error:
         raise MissingExtra("av", "video") from error
 
-    _check_file(path)
+    source.stream.seek(0)
     # FFmpeg counts the padding of up to 2**16 rows to a multiple of 64 pixels.
     limits = {"max_pixels": str(settings.max_pixels + 2**22)}
     try:
         container = av.open(
-            "file:" + os.path.abspath(path),
+            source.stream,
+            mode="r",
             options=limits,
             container_options={
                 "format_whitelist": SELF_CONTAINED_FORMATS,

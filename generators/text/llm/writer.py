@@ -9,6 +9,7 @@ from typing import Any, Literal
 from eqforge.generators.text.llm.decode import DecodingSettings, Request, complete
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import fingerprint, sha256_hex
+from eqforge.schemas.sources import unchanged
 
 WRITER_VERSION = 1
 
@@ -55,8 +56,9 @@ class CaptionWriter:
 
     def __init__(self, settings: WriterSettings) -> None:
         self.settings = settings
-        self._tokenizer, self._model = _load(settings)
-        self.revision = _revision(settings, self._model)
+        with unchanged([settings.model]):
+            self._tokenizer, self._model = _load(settings)
+            self.revision = _revision(settings, self._model)
 
     @property
     def name(self) -> str:
