@@ -7,9 +7,12 @@ minor version is pinned; a test kills a worker and sees the run end.
 """
 
 import shlex
+import signal
 import threading
 import time
 from typing import Any
+
+from eqforge.schemas.signals import ENDING
 
 _deaths: list[str] = []
 
@@ -42,6 +45,8 @@ def install(log: str) -> None:
             self.worker_thread.start()
 
         def _run(self) -> None:
+            # What is started here inherits it: Ctrl-C and the like are the driver's to handle.
+            signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
             try:
                 self.worker.run()
                 ending = "exited"
