@@ -7,10 +7,17 @@ EqforgeError
 """
 
 import contextlib
+import errno
 import os
+import resource
 import select
 import sys
+import tempfile
+import traceback
 from collections.abc import Iterator
+from typing import NoReturn
+
+from eqforge.schemas import signals
 
 
 class EqforgeError(Exception):
@@ -45,44 +52,120 @@ class MissingExtra(EqforgeError):
         return type(self), (self.package, self.extra, self.then)
 
 
+NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+# What the system says of a file or a process that eqforge itself has mistaken.
+_MISTAKES = frozenset(
+    (errno.EBADF, errno.ECHILD, errno.EFAULT, errno.EINVAL, errno.ENOTSOCK, errno.ENOTTY)
+)
+TRACEBACK = "EQFORGE_TRACEBACK"
+
+
 @contextlib.contextmanager
 def reported_errors(*, goes_on: bool = False) -> Iterator[None]:
     """Turns eqforge's own errors, and the system's, into one message and an exit status.
 
+    Signals that ask for the end raise an exception in the body; see `signals`. With
+    EQFORGE_TRACEBACK=1 the traceback stands above the message.
+
     Args:
-      goes_on: whether the same command goes on where Ctrl-C stopped it, which is then said.
+      goes_on: whether the same command goes on where a signal stopped it, which is then said.
 
     Raises:
       SystemExit: 1 for a build that did not finish or a system that refused, as one with a full
-        disk; 2 for wrong input, 130 for Ctrl-C. Where whoever read the output, such as `head`, has
-        seen enough, it is 1 without a message.
+        disk or too little memory; 2 for wrong input; 130 for Ctrl-C, 143 for SIGTERM, 129 for
+        SIGHUP. Where whoever read the output, such as `head`, has seen enough, it is 1 without a
+        message.
     """
     try:
-        yield
-    except BuildError as error:
+        with signals.heard(goes_on=goes_on) as listener:
+            yield
+    except KeyboardInterrupt as error:
+        listener.is_said = True
+        number = signals.number_of(error)
+        _leave(signals.sentence(number, goes_on), 128 + number)
+    except Exception as error:
+        # What a signal to the whole group breaks is no news; that a lease was lost is.
+        if listener.number is not None and not isinstance(error.__cause__, KeyboardInterrupt):
+            listener.is_said = True
+            _leave(signals.sentence(listener.number, goes_on), 128 + listener.number)
+        _report(error)
+        raise
+
+
+def _report(error: Exception) -> None:
+    """Leaves with the message and the status of an error; returns from one that is a mistake."""
+    if isinstance(error, BuildError):
         _leave(str(error), 1)
-    except EqforgeError as error:
+    if isinstance(error, EqforgeError):
         _leave(str(error), 2)
-    except BrokenPipeError as error:
-        if not _is_reader_gone():
-            _leave(f"the system refused: {error}", 1)
+    if isinstance(error, BrokenPipeError) and _is_reader_gone():
         _forget_output()
         raise SystemExit(1) from error
-    except OSError as error:
-        if error.errno is None:
-            raise
+    if isinstance(error, OSError) and _is_the_system_s(error):
         try:
             sys.stdout.flush()
         except OSError:
             _forget_output()
-        _leave(f"the system refused: {error}", 1)
-    except KeyboardInterrupt:
-        then = "; the same command goes on where this one stopped" if goes_on else ""
-        _leave(f"interrupted{then}", 130)
+        _leave(f"the system refused: {error}{_full_disk(error)}", 1)
+    if is_want_of_memory(error):
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        where = "" if limit == resource.RLIM_INFINITY else f" of {limit / 1e9:.1f} GB (ulimit -v)"
+        _leave(f"there is too little memory{where}, or too many processes: {error!r}", 1)
 
 
-def _leave(message: str, status: int) -> None:
-    print(f"eqforge: {message}", file=sys.stderr)
+def _is_the_system_s(error: OSError) -> bool:
+    """Tells whether the system refused something sensible: the name of a file makes it so."""
+    return error.errno is not None and (error.filename is not None or error.errno not in _MISTAKES)
+
+
+def is_want_of_memory(error: BaseException) -> bool:
+    """Tells whether an exception says that memory, or threads, cannot be had."""
+    return isinstance(error, MemoryError) or "can't start new thread" in str(error)
+
+
+@contextlib.contextmanager
+def room_named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Has an error for want of room in the body name the file and its disk, if it does not.
+
+    Args:
+      path: of the file that is written, or its folder.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_ROOM or error.filename is not None:
+            raise
+        disk = f"{error.strerror} on the disk mounted at {mount_point(path)}"
+        raise OSError(error.errno, disk, os.fspath(path)) from error
+
+
+def mount_point(path: str | os.PathLike[str]) -> str:
+    """Returns the folder at which the disk of a path, which need not exist yet, is mounted."""
+    place = os.path.realpath(path)
+    while place != os.path.dirname(place) and not os.path.ismount(place):
+        place = os.path.dirname(place)
+    return place
+
+
+def _full_disk(error: OSError) -> str:
+    """Returns what is added to an error for want of room that names no file."""
+    if error.errno not in NO_ROOM or error.filename is not None:
+        return ""
+    folders = (tempfile.gettempdir(), os.getcwd())
+    full = sorted({mount_point(folder) for folder in folders if not has_room(folder)})
+    return f" on the disk mounted at {' or '.join(full)}" if full else ""
+
+
+def has_room(folder: str) -> bool:
+    """Tells whether a file of some size can be made in a folder."""
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize >= 1 << 20 and (found.f_favail > 0 or not found.f_files)
+
+
+def _leave(message: str, status: int) -> NoReturn:
+    if os.environ.get(TRACEBACK):
+        traceback.print_exc()
+    print(f"eqforge: {message}", file=sys.stderr, flush=True)
     raise SystemExit(status)
 
 

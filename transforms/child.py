@@ -20,6 +20,7 @@ from multiprocessing.connection import wait
 from typing import IO, Any
 
 from eqforge.schemas.errors import BuildError, EqforgeError
+from eqforge.schemas.signals import blocked
 
 STDERR_TAIL = 2000
 
@@ -131,13 +132,14 @@ class _Process:
         self._unread = b""
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by _end
         lifeline, held = os.pipe()  # the child ends when nobody holds the other end any more
-        self._popen = subprocess.Popen(
-            [sys.executable, "-m", "eqforge.transforms.child_main", function, str(lifeline)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            pass_fds=(lifeline,),
-        )
+        with blocked():
+            self._popen = subprocess.Popen(
+                [sys.executable, "-m", "eqforge.transforms.child_main", function, str(lifeline)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._stderr,
+                pass_fds=(lifeline,),
+            )
         os.close(lifeline)
         self.end = weakref.finalize(self, _end, self._popen, held, self._stderr, self.parent)
 

@@ -11,7 +11,6 @@ import importlib
 import json
 import os
 import select
-import signal
 import sys
 import time
 import traceback
@@ -88,7 +87,6 @@ def _end_with_parent(lifeline: int) -> None:
     Neither a thread nor the end of the requests would do: native code that hangs may hold the
     interpreter for ever. SIGIO ends a process that does not handle it.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     os.set_inheritable(lifeline, False)
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)

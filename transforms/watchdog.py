@@ -15,6 +15,8 @@ import threading
 import time
 from typing import Any
 
+from eqforge.schemas.signals import blocked
+
 _deaths: list[str] = []
 
 
@@ -36,7 +38,7 @@ def install(log: str) -> None:
         _closing = False
 
         def start_worker(self) -> None:
-            with open(log, "ab") as messages:
+            with open(log, "ab") as messages, blocked():
                 command = shlex.split(self._worker_command_line.decode())
                 self.worker = subprocess.Popen(command, stderr=messages, env=self._variables())
             self.worker_thread = threading.Thread(name="run_worker", target=self._run, daemon=True)

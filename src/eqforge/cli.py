@@ -1,11 +1,15 @@
 """The command `eqforge`: finds the part of eqforge that a command needs, and hands it the rest."""
 
 import importlib
+import io
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from eqforge import __version__
+from eqforge.schemas import signals
 from eqforge.schemas.errors import reported_errors
 
 # One line each: the command, the module with its main(argv), and what it does.
@@ -66,6 +70,9 @@ COMMANDS = {
     ),
 }
 
+_LAST_S = 5.0
+"""How long the program may take to end when its command is over."""
+
 GO_ON = frozenset(("assets", "build", "converse", "finetune", "score"))
 """Commands that go on where they were stopped."""
 
@@ -109,16 +116,53 @@ DATASETS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status: 0 done, 1 failed, 2 wrong input.
 
+    Args:
+      argv: the command and its options. Without it this is the program: what is on the command
+        line is run, and nothing comes after it.
+
     Raises:
       SystemExit: a command ended early; see reported_errors.
     """
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    if argv is not None:
+        return _reported(list(argv))
+    _prepare_streams()
+    status: int | str | None = 1
+    try:
+        status = _reported(sys.argv[1:])
+        return status
+    except SystemExit as left:
+        status = left.code
+        raise
+    finally:
+        signals.end_within(_LAST_S, status if isinstance(status, int) else 0)
+
+
+def _reported(arguments: list[str]) -> int:
     with reported_errors(goes_on=not GO_ON.isdisjoint(arguments[:1])):
         try:
             return _run(arguments)
         finally:
             sys.stdout.flush()  # while a full disk or a closed pipe can still be reported
     raise AssertionError("reported_errors swallows nothing")
+
+
+def _prepare_streams() -> None:
+    """Has output that is closed go nowhere, and text that a terminal has no signs for be escaped.
+
+    The next file that is opened would otherwise get the number of a closed stream, and with it
+    what libraries print.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest that is free
+    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _run(arguments: list[str]) -> int:
@@ -136,7 +180,7 @@ def _run(arguments: list[str]) -> int:
         return _refuse(f"no command {name!r}", _help(COMMANDS, "eqforge COMMAND", "command"))
     if name in ("plan", "build"):
         return _on_dataset(name, rest)
-    run: Callable[[list[str]], int] = importlib.import_module(COMMANDS[name][0]).main
+    run: Callable[[list[str]], int] = _import(COMMANDS[name][0]).main
     return run(rest)
 
 
@@ -148,10 +192,15 @@ def _on_dataset(command: str, arguments: list[str]) -> int:
     name, rest = arguments[0], arguments[1:]
     if name not in DATASETS:
         return _refuse(f"no dataset {name!r}", usage)
-    run = importlib.import_module(COMMANDS[command][0])
-    pipeline = importlib.import_module(DATASETS[name][0]).PIPELINE
+    run = _import(COMMANDS[command][0])
+    pipeline = _import(DATASETS[name][0]).PIPELINE
     on_pipeline: Callable[..., int] = getattr(run, f"{command}_command")
     return on_pipeline(pipeline, rest)
+
+
+def _import(module: str) -> Any:
+    with signals.idle():  # a library that is half loaded takes no exception well
+        return importlib.import_module(module)
 
 
 def _help(table: dict[str, tuple[str, str]], usage: str, what: str) -> str:

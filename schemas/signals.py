@@ -1,0 +1,190 @@
+"""Ends a command cleanly when a signal asks for it: Ctrl-C, SIGTERM or SIGHUP.
+
+The first signal raises `Stopped` in the main thread, so that folders are deleted and processes
+ended on the way out. A second one, a moment later, ends the process at once. So does a thread
+where the way out takes too long: native code may be at work, or a thread that nothing ends.
+"""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+
+ENDING = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+SAME_S = 1.0
+"""Signals so soon after the first are the same request: `timeout` sends its signal twice."""
+GRACE_S = 8.0
+"""For the way out. Docker kills after 10 s, Slurm and Kubernetes after 30."""
+LAST_S = 1.0
+"""For what is left when the last sentence is said: threads, and what is called at exit."""
+_LOOK_S = 0.05
+_IMPORT = "<frozen importlib._bootstrap>"
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal asks for the end; whoever handles Ctrl-C handles this.
+
+    Args:
+      number: the signal's.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+def number_of(error: KeyboardInterrupt) -> int:
+    """Returns the signal that an exception stands for."""
+    return error.number if isinstance(error, Stopped) else signal.SIGINT
+
+
+def sentence(number: int, goes_on: bool) -> str:
+    """Returns what is said of a run that a signal ended.
+
+    Args:
+      number: the signal's.
+      goes_on: whether the same command goes on where this one stopped.
+    """
+    what = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
+    return what + ("; the same command goes on where this one stopped" if goes_on else "")
+
+
+class Listener:
+    """What the signals of this process have come to.
+
+    Attributes:
+      goes_on: see `sentence`.
+      number: the first signal's; None where none came.
+      is_idle: whether nothing was begun that has to be put in order.
+      is_said: whether the sentence was said; the process then ends within LAST_S.
+    """
+
+    def __init__(self, *, goes_on: bool = False) -> None:
+        self.goes_on = goes_on
+        self.number: int | None = None
+        self.is_idle = False
+        self.is_said = False
+        self._came_s = 0.0
+        self._is_raised = False
+
+    def hear(self, number: int, frame: FrameType | None) -> None:
+        """Handles a signal, in the main thread."""
+        if self.number is None:
+            self.number, self._came_s = number, time.monotonic()
+            if self.is_idle:
+                self._end_at_once()
+            threading.Thread(target=self._see_to_the_end, daemon=True).start()
+        elif self._is_raised and time.monotonic() - self._came_s > SAME_S:
+            self._end_at_once()
+        # An extension that is half imported may abort the process.
+        if not self._is_raised and not _is_importing(frame):
+            self._is_raised = True
+            raise Stopped(self.number)
+
+    def _see_to_the_end(self) -> None:
+        main = threading.main_thread().ident
+        while not self._is_raised and self._has_time(GRACE_S):
+            time.sleep(_LOOK_S)
+            if not self._is_raised and main is not None:
+                signal.pthread_kill(main, self.number or signal.SIGINT)
+        while not self.is_said and self._has_time(GRACE_S):
+            time.sleep(_LOOK_S)
+        if self.is_said:
+            time.sleep(LAST_S)
+        self._end_at_once()
+
+    def _has_time(self, seconds: float) -> bool:
+        return time.monotonic() - self._came_s < seconds
+
+    def _end_at_once(self) -> None:
+        """Ends the process; its children see that, and end too."""
+        number = self.number or signal.SIGINT
+        if not self.is_said:
+            with contextlib.suppress(OSError):  # not by print, which the signal may have met with
+                os.write(2, f"eqforge: {sentence(number, self.goes_on)}\n".encode())
+        os._exit(128 + number)
+
+
+_listener = Listener()
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORT:
+            return True
+        frame = frame.f_back
+    return False
+
+
+@contextlib.contextmanager
+def heard(*, goes_on: bool = False) -> Iterator[Listener]:
+    """Has signals that ask for the end raise Stopped while the body runs.
+
+    A signal that is ignored stays so, as SIGHUP under nohup, and one with a handler of somebody's
+    own keeps it. Outside the main thread nothing changes.
+
+    Args:
+      goes_on: see `sentence`.
+
+    Yields:
+      What the signals come to; in a body within another body, the outer one's.
+    """
+    global _listener
+    before = {number: signal.getsignal(number) for number in sorted(ENDING)}
+    own = [
+        number
+        for number, handler in before.items()
+        if handler in (signal.SIG_DFL, signal.default_int_handler)
+    ]
+    if not own or threading.current_thread() is not threading.main_thread():
+        yield _listener
+        return
+    _listener = Listener(goes_on=goes_on)
+    try:
+        for number in own:
+            signal.signal(number, _listener.hear)
+        yield _listener
+    finally:
+        for number in own:
+            signal.signal(number, before[number])
+        _listener = Listener()
+
+
+@contextlib.contextmanager
+def idle() -> Iterator[None]:
+    """Lets a signal end the process at once while the body runs: nothing was begun yet."""
+    _listener.is_idle = True
+    try:
+        yield
+    finally:
+        _listener.is_idle = False
+
+
+def end_within(seconds: float, status: int) -> None:
+    """Has the process end with a status that is decided, whatever threads hang and signals come."""
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
+
+    def end() -> None:
+        time.sleep(seconds)
+        os._exit(status)
+
+    threading.Thread(target=end, daemon=True).start()
+
+
+@contextlib.contextmanager
+def blocked() -> Iterator[None]:
+    """Has processes that are started in the body never see these signals: their starter ends them.
+
+    A signal to the whole group, as a terminal and Slurm send it, would have them die or print a
+    trace before whoever started them knows why. It has to end them by SIGKILL, or by closing what
+    they read.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
