@@ -21,8 +21,11 @@ from typing import IO, Any
 
 from eqforge.schemas.errors import BuildError, EqforgeError
 from eqforge.schemas.signals import blocked
+from eqforge.transforms.cage import Cage, adjusted
 
 STDERR_TAIL = 2000
+MOST_MESSAGE_BYTES = 2**30
+"""A picture of the most pixels allowed is a third of it."""
 
 
 class ChildDied(EqforgeError):
@@ -57,7 +60,14 @@ class Child:
     there. Only one thread may use it at a time, and one request at a time is under way.
     """
 
-    def __init__(self, function: str, *, timeout_s: float, start_timeout_s: float = 120.0) -> None:
+    def __init__(
+        self,
+        function: str,
+        *,
+        timeout_s: float,
+        start_timeout_s: float = 120.0,
+        cage: Cage | None = None,
+    ) -> None:
         """Names the function; nothing is started yet.
 
         Args:
@@ -65,8 +75,11 @@ class Child:
             `alive`, and yields answers. It calls `alive` while it works on the next answer.
           timeout_s: longest silence of the child during a request, in seconds.
           start_timeout_s: longest time until the function has been imported.
+          cage: what the process may do, from before the function is imported; None for all. A
+            change counts for the next process.
         """
         self._function = function
+        self.cage = cage
         self._timeout_s = timeout_s
         self._start_timeout_s = start_timeout_s
         self._process: _Process | None = None
@@ -108,7 +121,7 @@ class Child:
 
     def _running(self) -> "_Process":
         if self._process is None or self._process.parent != os.getpid():
-            self._process = _Process(self._function)
+            self._process = _Process(self._function, adjusted(self.cage))
             try:
                 message = self._process.read(self._start_timeout_s)
             except EqforgeError as error:
@@ -127,14 +140,16 @@ def _failure(message: dict[str, Any]) -> Exception:
 class _Process:
     """A running child, and its parent's ends of the pipes."""
 
-    def __init__(self, function: str) -> None:
+    def __init__(self, function: str, cage: Cage | None) -> None:
         self.parent = os.getpid()
-        self._unread = b""
+        self._unread = bytearray()
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by _end
         lifeline, held = os.pipe()  # the child ends when nobody holds the other end any more
+        # -P: the current folder, which may be anybody's, holds no modules for it.
+        command = [sys.executable, "-P", "-m", "eqforge.transforms.child_main", function]
         with blocked():
             self._popen = subprocess.Popen(
-                [sys.executable, "-m", "eqforge.transforms.child_main", function, str(lifeline)],
+                [*command, str(lifeline), json.dumps(cage.to_json() if cage else None)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,
@@ -160,20 +175,25 @@ class _Process:
         Raises:
           ChildDied: the process has ended.
           ChildTimeout: no message came in time.
+          ChildFailed: what came is none.
         """
         assert self._popen.stdout is not None
         output = self._popen.stdout.fileno()
         deadline = time.monotonic() + timeout_s
-        while b"\n" not in self._unread:
+        searched = 0
+        while (end := self._unread.find(b"\n", searched)) < 0:
+            searched = len(self._unread)
+            if searched > MOST_MESSAGE_BYTES:
+                raise ChildFailed(f"a message of more than {MOST_MESSAGE_BYTES:,} bytes")
             if not wait([output], max(0.0, deadline - time.monotonic())):
                 raise ChildTimeout(f"no sign of life for {timeout_s:g} s")
             data = os.read(output, 1 << 16)
             if not data:
                 raise self._death()
             self._unread += data
-        line, self._unread = self._unread.split(b"\n", 1)
-        message: dict[str, Any] = json.loads(line)
-        return message
+        line = bytes(self._unread[:end])
+        del self._unread[: end + 1]
+        return _message(line)
 
     def _death(self) -> ChildDied:
         self._popen.kill()  # it may have closed its output without ending
@@ -184,6 +204,17 @@ class _Process:
         if status < 0:
             return ChildDied(f"killed by {signal.Signals(-status).name}", stderr)
         return ChildDied(f"exit status {status}", stderr)
+
+
+def _message(line: bytes) -> dict[str, Any]:
+    """Reads a message; a process that hostile data took over may send anything."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ChildFailed(f"no message: {error}") from error
+    if not isinstance(message, dict):
+        raise ChildFailed("no message: not an object")
+    return message
 
 
 def _end(popen: "subprocess.Popen[bytes]", held: int, stderr: IO[bytes], parent: int) -> None:

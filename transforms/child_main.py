@@ -1,9 +1,9 @@
 """The child's side of `child`: a program that runs a function for its parent.
 
-Run as `python -m eqforge.transforms.child_main package.module:function LIFELINE`, where LIFELINE
-is the number of a pipe's reading end. Requests come in as JSON lines; each is answered by lines
-{"answer": …} and one {"done": true}, or {"error": "traceback"}. {"alive": true} says that work
-goes on.
+Run as `python -P -m eqforge.transforms.child_main package.module:function LIFELINE [CAGE]`, where
+LIFELINE is the number of a pipe's reading end and CAGE what the process may do, as JSON. Requests
+come in as JSON lines; each is answered by lines {"answer": …} and one {"done": true}, or
+{"error": "traceback"}. {"alive": true} says that work goes on.
 """
 
 import fcntl
@@ -22,11 +22,12 @@ HEARTBEAT_S = 0.5
 Function = Callable[[Any, Callable[[], None]], Iterable[Any]]
 
 
-def main(function: str, lifeline: str) -> None:
+def main(function: str, lifeline: str, cage: str = "null") -> None:
     """Imports a function, then answers requests with it until there are no more."""
     _end_with_parent(int(lifeline))
     requests, messages = _private_pipes()
     sender = _Sender(messages)
+    begin = _into_cage(json.loads(cage))
     try:
         answer = _load(function)
     except Exception:
@@ -34,8 +35,24 @@ def main(function: str, lifeline: str) -> None:
         return
     sender.send({"ready": True})
     for request in requests:
+        begin()
         for message in _messages(answer, json.loads(request), sender.alive):
             sender.send(message)
+
+
+def _into_cage(values: dict[str, Any] | None) -> Callable[[], None]:
+    """Enters a cage, before anything is imported that starts threads, which would stay outside.
+
+    Returns:
+      what to call before each request.
+    """
+    if values is None:
+        return lambda: None
+    from eqforge.transforms.cage import Cage, allow_time, enter
+
+    cage = Cage.from_json(values)
+    enter(cage)
+    return lambda: allow_time(cage)
 
 
 class _Sender:

@@ -1,5 +1,7 @@
 """Renders scenes with Blender in a child process, which is kept for the scenes that follow."""
 
+import contextlib
+import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,12 +10,18 @@ from typing import Any
 
 import msgspec
 
+from eqforge.generators.scenes.assets import is_remote
 from eqforge.generators.scenes.kubric_import import check_installed
 from eqforge.schemas.errors import BuildError, EqforgeError, InputError
 from eqforge.schemas.scenes import Overlap, RenderedObject, RenderSettings, SceneSpec
+from eqforge.transforms.cage import Cage
 from eqforge.transforms.child import Child, ChildDied, ChildTimeout
 
 FUNCTION = "eqforge.generators.scenes.render_child:render"
+MEMORY_GB = 64.0
+CPU_S = 24 * 3600.0
+"""Address space of a renderer, and processor time for the scenes of one request."""
+
 TIMEOUT_S = 300.0
 """Cycles reports at least every 30 s, but shares its cores with whatever else runs."""
 
@@ -88,6 +96,24 @@ class SceneRenderer:
         self._cache = cache
         self._child = Child(FUNCTION, timeout_s=timeout_s)
 
+    def _cage(self) -> Cage | None:
+        """Returns what the renderer may do: read everything, and write where its files belong.
+
+        It fetches what it does not find in the cache, so it has the network where assets lie in a
+        store. A graphics card's driver starts programs and shares memory with the kernel: no cage.
+        """
+        if self._settings.device == "gpu":
+            return None
+        with contextlib.suppress(OSError):  # which the renderer reports
+            os.makedirs(self._cache, exist_ok=True)
+        return Cage(
+            read=("/",),
+            write=(tempfile.gettempdir(), self._cache, "/dev/shm"),  # kubric makes a semaphore
+            network=is_remote(self._assets),
+            memory_gb=MEMORY_GB,
+            cpu_s=CPU_S,
+        )
+
     def render(self, scenes: Sequence[SceneSpec]) -> tuple[Render, ...]:
         """Renders scenes, both of a pair or more.
 
@@ -101,6 +127,7 @@ class SceneRenderer:
           BuildError: no renderer starts.
         """
         check_installed()
+        self._child.cage = self._cage()
         renders: list[Render] = []
         is_second_try = False
         while len(renders) < len(scenes):

@@ -72,6 +72,7 @@ class VideoPairRules:
         """Returns a frame extractor; the caller closes it."""
         return FrameExtractor(
             store=MediaStore(self.media_root),
+            folder=self.videos,
             settings=self.frames,
             timeout_s=self.decoder_timeout_s,
         )

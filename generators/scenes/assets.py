@@ -1,6 +1,7 @@
 """The assets scenes are made of: looked up by id, checked against their digests, unpacked once."""
 
 import difflib
+import functools
 import json
 import os
 import shlex
@@ -100,6 +101,19 @@ class AssetLibrary:
         if not _is_complete(folder):
             _install(asset, fetch_archive(asset), folder)
         return files_of(asset, folder)
+
+
+@functools.cache
+def is_remote(manifest: str) -> bool:
+    """Tells whether a manifest, or an archive that it names, has to be fetched from a store.
+
+    Raises:
+      InputError: the manifest cannot be read.
+    """
+    if manifest == BUILTIN:
+        return False
+    archives = (asset.archive for asset in read_manifest(manifest).assets.values())
+    return any("://" in address for address in (manifest, *archives))
 
 
 def fetch_archive(asset: Asset) -> bytes:
