@@ -21,18 +21,22 @@ from eqforge.pipelines.header import (
     claim_output,
     identity,
     manifest_header,
+    refuse,
 )
 from eqforge.pipelines.lock import locked
 from eqforge.pipelines.settings import DatasetConfig, Mode
 from eqforge.schemas import storage
+from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.manifest import FILE_NAME, Manifest, load_manifest
+from eqforge.schemas.manifest import FILE_NAME, Manifest, load_manifest, settled
 from eqforge.schemas.sources import one_content
 from eqforge.transforms import placement, progress, runners
+from eqforge.transforms.census import Medium, compare_media, note_census, take_census
 from eqforge.transforms.dataset import DatasetTarget
 from eqforge.transforms.engines.run_folder import outside, run_folder
 from eqforge.transforms.plan import PlanFiles, copy_plan, write_plan
+from eqforge.transforms.replace import is_complete, settle
 from eqforge.transforms.write import Table
 
 Configured = TypeVar("Configured", bound=DatasetConfig)
@@ -57,6 +61,11 @@ class Target(Generic[Configured]):
 
 def _nothing_to_confirm(_config: Any, _plan: PlanFiles) -> None:
     """Accepts any plan."""
+
+
+def _no_media(_config: Any, _plan: PlanFiles) -> Iterable[Medium]:
+    """Returns none."""
+    return ()
 
 
 def _no_warnings(_config: Any) -> Iterable[str]:
@@ -112,6 +121,7 @@ class Pipeline(Generic[Configured]):
       check: raises InputError or MissingExtra where a build could not run.
       plan: yields the records of the selected plan; reads the annotations, opens no media.
       measure: what a record adds to the plan's counts.
+      media: yields the files that a plan needs beside the inputs; opens none.
       confirm: raises InputError where a plan cannot be built; looks at no media's content.
       warnings: what the manifest warns of.
       pilot: how the cost is estimated; None where `eqforge plan` only counts.
@@ -129,6 +139,7 @@ class Pipeline(Generic[Configured]):
     check: Callable[[Configured], None]
     plan: Callable[[Configured], Iterator[Any]]
     measure: Callable[[Any], dict[str, int]]
+    media: Callable[[Configured, PlanFiles], Iterable[Medium]] = _no_media
     confirm: Callable[[Configured, PlanFiles], None] = _nothing_to_confirm
     warnings: Callable[[Configured], Iterable[str]] = _no_warnings
     pilot: Pilot[Configured] | None = None
@@ -145,8 +156,10 @@ def build_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
         program = f"eqforge build {pipeline.name}"
         config, beam_args = parse(pipeline.config, pipeline.defaults, argv, program)
         options = runners.pipeline_options(beam_args, config.run.workers)
-        run_pipeline(pipeline, config, options)
-        if placement.is_waited_for(options):
+        is_run = run_pipeline(pipeline, config, options)
+        if not is_run:
+            print(f"{config.run.output}: was finished already, and is left as it is")
+        if not is_run or placement.is_waited_for(options):
             print(finished(load_manifest(config.run.output), config.run.output))
         else:
             print(submitted(options, config.run.output))
@@ -159,6 +172,8 @@ def build_dataset(
 ) -> Manifest:
     """Plans and builds a dataset; returns the manifest of the finished dataset.
 
+    A dataset that is finished, and would become the same again, is left alone.
+
     Raises:
       InputError: an input, a setting or the output folder is wrong; nothing was done yet.
       BuildError: the run ended before the dataset was complete; running it again goes on.
@@ -170,8 +185,11 @@ def build_dataset(
 
 def run_pipeline(
     pipeline: Pipeline[Configured], config: Configured, options: PipelineOptions
-) -> None:
+) -> bool:
     """Plans a dataset and has a runner build it; waits for the end where the options say so.
+
+    Returns:
+      Whether a runner ran: not where the dataset is finished and would become the same again.
 
     Raises:
       InputError, BuildError: see build_dataset.
@@ -180,12 +198,12 @@ def run_pipeline(
     elsewhere = placement.is_dataflow(options)
     somewhere = devices_elsewhere() if elsewhere else contextlib.nullcontext()
     with run_folder(), one_content(), somewhere:
-        _run_pipeline(pipeline, config, options)
+        return _run_pipeline(pipeline, config, options)
 
 
 def _run_pipeline(
     pipeline: Pipeline[Configured], config: Configured, options: PipelineOptions
-) -> None:
+) -> bool:
     run = config.run
     pipeline.check(config)
     header = header_of(pipeline, config)
@@ -197,27 +215,66 @@ def _run_pipeline(
             raise InputError(
                 "the inputs and the settings leave nothing to build: see --limit, --sample, --only"
             )
+        if _is_finished(pipeline, config, header, plan):
+            _settle(run.output)
+            return False
         pipeline.confirm(config, plan)
         print(describe(pipeline.name, plan), file=sys.stderr)
         with locked(run.output):
-            check_output(run, header)  # another run may have finished in the meantime
+            # Another run may have finished in the meantime.
+            if _is_finished(pipeline, config, header, plan):
+                return False
+            replaces = storage.exists(storage.join(run.output, FILE_NAME))
+            if replaces:
+                settle(run.output)
+            census = take_census(pipeline.media(config, plan))
             folder = storage.join(run.output, WORK, "plan", fingerprint(identity(header))[:16])
             target = Target(
                 config=config,
                 plan_files=copy_plan(plan, folder).files,
-                dataset=_dataset_target(pipeline, config, header, plan),
+                dataset=_dataset_target(pipeline, config, header, plan, replaces),
                 notes=_notes(run.output, scratch),
             )
 
             def wire(root: beam.Pipeline) -> None:
-                # The engine is ready: until now a dataset that was finished here stays as it was.
                 if not placement.is_dry(options):
                     claim_output(run.output, header)
-                    storage.delete(storage.join(run.output, FILE_NAME))
+                    note_census(run.output, census)
                 pipeline.build(root, target)
 
             with progress.watch(target.notes, dict.fromkeys(pipeline.steps, plan.records)):
                 runners.run(wire, options, _worker_log(run.output), run.output)
+            return True
+
+
+def _is_finished(
+    pipeline: Pipeline[Configured], config: Configured, header: Manifest, plan: PlanFiles
+) -> bool:
+    """Tells whether the dataset is there, whole, and would become the same again.
+
+    One of which files are missing is not: it is made again beside what is left of it.
+
+    Raises:
+      InputError: it would become another; the message says what differs.
+    """
+    run = config.run
+    manifest = check_output(run, header)
+    if manifest is None or run.overwrite:
+        return False
+    dataset = Dataset(folder=run.output, manifest=manifest)
+    differences = list(compare_media(dataset, pipeline.media(config, plan)))
+    refuse(run, f"holds {manifest.dataset}", differences)
+    return is_complete(manifest, run.output)
+
+
+def _settle(output: str) -> None:
+    """Puts the files of a finished dataset into their places, where a kill left them on the way."""
+    manifest = load_manifest(output)
+    # It is as good as it is, where the folder is read-only, or another run does the same.
+    with contextlib.suppress(InputError):
+        if manifest != settled(manifest):
+            with locked(output):
+                settle(output)
 
 
 def header_of(pipeline: Pipeline[Configured], config: Configured) -> Manifest:
@@ -245,7 +302,11 @@ def _worker_log(output: str) -> str:
 
 
 def _dataset_target(
-    pipeline: Pipeline[Configured], config: Configured, header: Manifest, plan: PlanFiles
+    pipeline: Pipeline[Configured],
+    config: Configured,
+    header: Manifest,
+    plan: PlanFiles,
+    replaces: bool,
 ) -> DatasetTarget:
     return DatasetTarget(
         output=config.run.output,
@@ -253,6 +314,7 @@ def _dataset_target(
         stages=pipeline.stages,
         tables=pipeline.tables(config, plan),
         max_error_rate=config.run.max_error_rate,
+        replaces=replaces,
     )
 
 

@@ -36,6 +36,7 @@ from eqforge.pipelines.header import WORK
 from eqforge.pipelines.settings import DatasetConfig, Mode
 from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.transforms.census import Medium, model_files
 from eqforge.transforms.dataset import WriteDataset
 from eqforge.transforms.diffuse import (
     DRAWINGS,
@@ -235,6 +236,11 @@ def confirm(config: Config, _plan: PlanFiles) -> None:
         print(f"\n*** {_TINY_WARNING} ***\n", file=sys.stderr)
 
 
+def media(config: Config, _plan: PlanFiles) -> Iterator[Medium]:
+    """Yields the files of a model in a folder."""
+    yield from model_files(config.diffusion.model)
+
+
 _TINY_WARNING = (
     "The pictures come from a tiny model with random weights, made to try the pipeline. They show "
     "nothing of what their captions say."
@@ -320,6 +326,7 @@ PIPELINE = Pipeline(
     plan=plan,
     measure=measure,
     confirm=confirm,
+    media=media,
     warnings=warnings,
     build=build,
     tables=tables,

@@ -25,6 +25,7 @@ from eqforge.pipelines.text import (
     check_language,
     confirm_images,
     image_folder,
+    images_of,
     language_of_mode,
     media_root,
     select_images,
@@ -37,6 +38,7 @@ from eqforge.schemas.text_tables import HARD_POSITIVES
 from eqforge.schemas.vl_checklist import read_vl_checklist
 from eqforge.transforms import hard_positives
 from eqforge.transforms.caption_edits import EditRules
+from eqforge.transforms.census import Medium
 from eqforge.transforms.hard_positives import HardPositiveRules, MakeHardPositives
 from eqforge.transforms.image_texts import FoilRecord, ImageTexts, Text, TextsBatch
 from eqforge.transforms.images import ImageFolder
@@ -182,6 +184,13 @@ def confirm(config: Config, plan: PlanFiles) -> None:
     confirm_images(config.images, (texts.image for batch in batches for texts in batch.images))
 
 
+def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
+    """Yields the images of a plan."""
+    batches = read_plan(TextsBatch, plan.files)
+    names = (texts.image for batch in batches for texts in batch.images)
+    yield from images_of(config.images, config.run, names)
+
+
 def measure(batch: TextsBatch) -> dict[str, int]:
     """Returns what a batch adds to the counts of a plan."""
     records = sum(len(texts.records) for texts in batch.images)
@@ -205,6 +214,7 @@ PIPELINE = text_pipeline(
     inputs=inputs,
     check=check,
     confirm=confirm,
+    media=media,
     plan=plan,
     batch=TextsBatch,
     measure=measure,

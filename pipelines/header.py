@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,7 +16,7 @@ from eqforge.pipelines.settings import DatasetConfig, RunSettings
 from eqforge.schemas import pictures, storage
 from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.manifest import FILE_NAME, InputFile, Manifest, load_manifest
+from eqforge.schemas.manifest import FILE_NAME, NEXT, InputFile, Manifest, load_manifest
 from eqforge.schemas.sources import digest_input
 from eqforge.schemas.tables import SCHEMA_VERSION
 from eqforge.transforms import minimality
@@ -28,7 +28,7 @@ IDENTITY = "identity.json"
 SHOWN_DIFFERENCES = 10
 # Folders below the output in which a killed run may leave large files half-written; those that it
 # leaves among plans, finished work and media are small.
-_WRITTEN = ("data", WORK, f"{WORK}/shards")
+_WRITTEN = ("data", WORK, f"{WORK}/shards", NEXT, f"{NEXT}/data")
 # Every package whose version can change a byte of a dataset.
 VERSIONED = (
     "eqforge", "apache-beam", "pyarrow", "numpy", "scipy", "pillow", "av", "opencv-python-headless",
@@ -129,8 +129,12 @@ def identity(header: Manifest) -> list[Any]:
     return msgspec.json.decode(msgspec.json.encode(found))
 
 
-def check_output(run: RunSettings, header: Manifest) -> None:
+def check_output(run: RunSettings, header: Manifest) -> Manifest | None:
     """Refuses an output folder that holds something else.
+
+    Returns:
+      The manifest of the finished dataset that it holds, of the same settings, inputs and versions
+      unless it may be replaced; None where it holds none.
 
     Raises:
       InputError: the message says which folder and why.
@@ -142,13 +146,16 @@ def check_output(run: RunSettings, header: Manifest) -> None:
     storage.check_reachable(manifest)
     if storage.exists(manifest):
         there = load_manifest(run.output)
-        _check_same(run, "holds", there.dataset, identity(there), header)
+        others = list(_other_versions(there.versions, header.versions))
+        _check_same(run, "holds", there.dataset, identity(there), header, others)
+        return there
     elif storage.exists(started):
         known = _read_identity(run, started)
         if known is not None:
             _check_same(run, "holds an unfinished build of", known[0], known, header)
     else:
         _check_free(run.output)
+    return None
 
 
 def _read_identity(run: RunSettings, url: str) -> list[Any] | None:
@@ -166,7 +173,12 @@ def _read_identity(run: RunSettings, url: str) -> list[Any] | None:
 
 
 def _check_same(
-    run: RunSettings, what: str, dataset: str, there: list[Any], header: Manifest
+    run: RunSettings,
+    what: str,
+    dataset: str,
+    there: list[Any],
+    header: Manifest,
+    others: Iterable[str] = (),
 ) -> None:
     if dataset != header.dataset:
         raise InputError(f"--output {run.output}: {what} {dataset}; name another folder")
@@ -174,15 +186,30 @@ def _check_same(
         raise InputError(
             f"--output {run.output}: {what} {dataset}; --only builds a part: name another folder"
         )
-    here = identity(header)
-    if there != here and not run.overwrite:
-        found = list(_differences(there, here))
-        more = [f"and {len(found) - SHOWN_DIFFERENCES} more"] * (len(found) > SHOWN_DIFFERENCES)
+    refuse(run, f"{what} {dataset}", [*_differences(there, identity(header)), *others])
+
+
+def refuse(run: RunSettings, what: str, differences: Sequence[str]) -> None:
+    """Refuses to replace a dataset that was made from something else, unless that is asked for.
+
+    Raises:
+      InputError: there are differences; the message names them.
+    """
+    if differences and not run.overwrite:
+        number = len(differences) - SHOWN_DIFFERENCES
+        more = [f"and {number} more"] * (number > 0)
         raise InputError(
-            f"--output {run.output}: {what} {dataset} made with other settings or inputs: "
-            f"{'; '.join([*found[:SHOWN_DIFFERENCES], *more])}; "
+            f"--output {run.output}: {what} made with other settings, inputs or versions: "
+            f"{'; '.join([*differences[:SHOWN_DIFFERENCES], *more])}; "
             "name another folder, or add --overwrite to replace it"
         )
+
+
+def _other_versions(there: Mapping[str, str], here: Mapping[str, str]) -> Iterator[str]:
+    """Yields the versions that differ, such as `numpy 2.4.1 there, 2.4.2 here`."""
+    for name in dict.fromkeys((*there, *here)):
+        if there.get(name) != here.get(name):
+            yield f"{name} {there.get(name, 'none')} there, {here.get(name, 'none')} here"
 
 
 def _differences(there: list[Any], here: list[Any]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from eqforge.pipelines.driver import build_command
 from eqforge.pipelines.text import (
     CaptionDataset,
     batch_captions,
+    caption_media,
     check_at_least,
     check_images,
     check_language,
@@ -114,6 +115,7 @@ PIPELINE = text_pipeline(
     inputs=inputs,
     check=check,
     confirm=confirm_captions,
+    media=caption_media,
     plan=plan,
     batch=CaptionBatch,
     measure=measure,

@@ -28,7 +28,9 @@ class RunSettings:
     """Folder or URL of the dataset. A build that was interrupted goes on where it stopped."""
 
     overwrite: bool = False
-    """Replace the dataset that the output folder holds, if its settings were others."""
+    """Build again over the finished dataset that the output folder holds, whatever its settings,
+    inputs and versions were. It stays complete until the new one is, and takes its place. Without
+    it, a dataset that would become the same is left alone, and another one is refused."""
 
     only: tuple[str, ...] = ()
     """Build these samples alone, by id, into a folder of their own; their rows are the same as in

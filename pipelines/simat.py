@@ -44,6 +44,7 @@ from eqforge.schemas.visual_genome import (
     read_scene_graphs,
 )
 from eqforge.transforms import simat, simat_plan
+from eqforge.transforms.census import IMAGES, Medium, medium
 from eqforge.transforms.dataset import WriteDataset
 from eqforge.transforms.media import MediaStore
 from eqforge.transforms.oracle import OracleSettings, oracle_warnings, prepare_oracle, specs_of
@@ -250,6 +251,15 @@ def confirm(config: Config, plan: PlanFiles) -> None:
     confirm_images(config.images, names)
 
 
+def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
+    """Yields the first file that is there of each image of which a region is shown."""
+    if config.images is not None:
+        root, links = str(config.images), config.run.follow_links
+        for image in read_plan(PlannedImage, plan.files):
+            found = [medium(IMAGES, root, name, links) for name in image.paths if image.regions]
+            yield from ([each for each in found if each.path is not None] or found)[:1]
+
+
 def warnings(config: Config) -> Iterator[str]:
     """Yields what a user should know before trusting the numbers."""
     yield from oracle_warnings(prepare_oracle(config.choices.oracle))
@@ -295,6 +305,7 @@ PIPELINE = Pipeline(
     plan=plan,
     measure=measure,
     confirm=confirm,
+    media=media,
     warnings=warnings,
     build=build,
     tables=tables,

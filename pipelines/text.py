@@ -17,6 +17,7 @@ from eqforge.schemas.caption_sources import CaptionRecord, Source
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.frames import MissedVideo
 from eqforge.schemas.identity import is_sampled
+from eqforge.transforms.census import IMAGES, Medium, medium
 from eqforge.transforms.dataset import WriteDataset
 from eqforge.transforms.frames.locate import resolve_video
 from eqforge.transforms.images import ImageFolder
@@ -36,6 +37,7 @@ def text_pipeline(
     inputs: Callable[[Configured], Iterable[Path]],
     check: Callable[[Configured], None],
     confirm: Callable[[Configured, PlanFiles], None],
+    media: Callable[[Configured, PlanFiles], Iterable[Medium]],
     plan: Callable[[Configured], Iterator[Any]],
     batch: type,
     measure: Callable[[Any], dict[str, int]],
@@ -48,12 +50,13 @@ def text_pipeline(
     """Returns the pipeline of a dataset made of texts.
 
     Args:
-      name: see Pipeline; so are `config`, `inputs`, `check`, `confirm`, `plan`, `measure` and
-        `tables`.
+      name: see Pipeline; so are `config`, `inputs`, `check`, `confirm`, `media`, `plan`,
+        `measure` and `tables`.
       config: as there.
       inputs: as there.
       check: as there.
       confirm: as there.
+      media: as there.
       plan: as there.
       batch: the type of the plan's records.
       measure: as there.
@@ -81,6 +84,7 @@ def text_pipeline(
         inputs=inputs,
         check=check,
         confirm=confirm,
+        media=media,
         plan=plan,
         measure=measure,
         build=build,
@@ -174,6 +178,20 @@ def confirm_captions(config: CaptionDataset, plan: PlanFiles) -> None:
     """Checks that the images of a plan's captions can be found; see `confirm_images`."""
     batches = read_plan(CaptionBatch, plan.files)
     confirm_images(config.images, (text.image for batch in batches for text in batch.captions))
+
+
+def images_of(images: Path | None, run: RunSettings, names: Iterable[str]) -> Iterator[Medium]:
+    """Yields the images that a plan names, each once, where a folder of them is named."""
+    if images is not None:
+        for name in dict.fromkeys(names):
+            yield medium(IMAGES, str(images), name, run.follow_links)
+
+
+def caption_media(config: CaptionDataset, plan: PlanFiles) -> Iterator[Medium]:
+    """Yields the images of a plan's captions."""
+    batches = read_plan(CaptionBatch, plan.files)
+    names = (text.image for batch in batches for text in batch.captions)
+    yield from images_of(config.images, config.run, names)
 
 
 def image_folder(images: Path | None, run: RunSettings) -> ImageFolder | None:

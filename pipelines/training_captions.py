@@ -21,6 +21,7 @@ from eqforge.pipelines.header import WORK
 from eqforge.pipelines.text import (
     CaptionDataset,
     batch_images,
+    caption_media,
     check_at_least,
     check_images,
     check_language,
@@ -37,6 +38,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.text_tables import TRAINING_CAPTIONS
 from eqforge.transforms import training
 from eqforge.transforms.caption_edits import EditRules, writer_of
+from eqforge.transforms.census import Medium, model_files
 from eqforge.transforms.ledger import Ledger
 from eqforge.transforms.perturb import tagger_of
 from eqforge.transforms.plan import PlanFiles
@@ -158,6 +160,12 @@ def check(config: Config) -> None:
         writer_of(settings)
 
 
+def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
+    """Yields the images of a plan's captions, and the files of a language model in a folder."""
+    yield from caption_media(config, plan)
+    yield from model_files(config.model)
+
+
 def measure(batch: CaptionBatch) -> dict[str, int]:
     """Returns what a batch adds to the counts of a plan."""
     return {"captions": len(batch.captions), "texts at most": 3 * len(batch.captions)}
@@ -180,6 +188,7 @@ PIPELINE = text_pipeline(
     inputs=inputs,
     check=check,
     confirm=confirm_captions,
+    media=media,
     plan=plan,
     batch=CaptionBatch,
     measure=measure,

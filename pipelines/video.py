@@ -10,7 +10,7 @@ import apache_beam as beam
 from eqforge.pipelines.driver import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.header import WORK
 from eqforge.pipelines.settings import Mode, VideoDataset, selection_of, video_settings
-from eqforge.pipelines.video_plan import find_video, has_pairs, report, run_pilot
+from eqforge.pipelines.video_plan import find_video, has_pairs, media, report, run_pilot
 from eqforge.schemas import storage
 from eqforge.schemas.clips import Clip
 from eqforge.schemas.errors import InputError, MissingExtra
@@ -76,6 +76,7 @@ def video_pipeline(
         check=check,
         plan=selected,
         measure=measure,
+        media=media,
         confirm=confirm,
         warnings=warnings,
         build=build,

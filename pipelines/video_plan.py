@@ -1,5 +1,6 @@
 """What `eqforge plan` says of a dataset made of videos."""
 
+import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,8 +10,10 @@ from eqforge.pipelines.driver import PilotCost
 from eqforge.pipelines.settings import VideoDataset
 from eqforge.schemas.clips import Clip
 from eqforge.schemas.frames import MissedVideo
+from eqforge.transforms.census import VIDEOS, Medium
 from eqforge.transforms.clip_work import images_of
 from eqforge.transforms.frames.locate import resolve_video
+from eqforge.transforms.plan import PlanFiles, read_plan
 from eqforge.transforms.propose.segments import TOO_FEW
 from eqforge.transforms.video_pairs import VideoPairRules, make_video_pairs
 
@@ -40,6 +43,16 @@ class Summary:
 def find_video(config: VideoDataset, clip: Clip) -> str | MissedVideo:
     """Returns the path of a clip's video, or why there is none."""
     return resolve_video(str(config.videos), clip.video, config.run.follow_links)
+
+
+def media(config: VideoDataset, plan: PlanFiles) -> Iterator[Medium]:
+    """Yields the videos of a plan; those of which no frame is wanted are only looked for."""
+    for clip in read_plan(Clip, plan.files):
+        if clip.video:
+            found = find_video(config, clip)
+            path = None if isinstance(found, MissedVideo) else found
+            name = clip.video if path is None else os.path.relpath(path, config.videos)
+            yield Medium(kind=VIDEOS, name=name, path=path, is_read=bool(clip.frames))
 
 
 def is_there(config: VideoDataset, clip: Clip) -> bool:

@@ -28,6 +28,7 @@ from eqforge.pipelines.text import (
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.vlue import TASKS, Task, read_answer_list, read_vlue
 from eqforge.schemas.vlue_tables import FINDINGS, TASK_SCHEMAS, VLUE_SAMPLES
+from eqforge.transforms.census import IMAGES, Medium, medium
 from eqforge.transforms.plan import PlanFiles, read_plan
 from eqforge.transforms.tables import files_for
 from eqforge.transforms.text_tables import media_tables, text_table
@@ -137,6 +138,15 @@ def confirm(config: Config, plan: PlanFiles) -> None:
     confirm_images(config.images, (match_name(root, name) for name in names))
 
 
+def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
+    """Yields the images of a plan."""
+    if config.images is not None:
+        root, links = str(config.images), config.run.follow_links
+        items = (item for batch in read_plan(VlueBatch, plan.files) for item in batch.items)
+        for name in dict.fromkeys(name for item in items for name in item.images):
+            yield replace(medium(IMAGES, root, match_name(root, name), links), name=name)
+
+
 def measure(batch: VlueBatch) -> dict[str, int]:
     """Returns what a batch adds to the counts of a plan."""
     counts: dict[str, int] = {}
@@ -170,6 +180,7 @@ PIPELINE = replace(
         inputs=inputs,
         check=check,
         confirm=confirm,
+        media=media,
         plan=plan,
         batch=VlueBatch,
         measure=measure,

@@ -1,6 +1,7 @@
 """The dataset card: what a person reads before loading the files."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 
 from eqforge.schemas.hugging_face import WHOLE, Configuration, configurations
@@ -95,6 +96,11 @@ def _header(configured: Iterable[Configuration]) -> str:
         lines += ["  data_files:", f"  - split: {_quoted(one.split)}", f"    path: {one.path}"]
         lines += [f'  filters: [["split", "==", {_quoted(one.only)}]]'] if one.only else []
     return "\n".join([*lines, "---"])
+
+
+def in_folder(card: str, folder: str) -> str:
+    """Returns the card of a dataset of which the files lie in a folder below its own."""
+    return re.sub(r"^(    path: )(?=data/)", rf"\1{folder}/", card, flags=re.MULTILINE)
 
 
 def _quoted(text: str) -> str:

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.manifest import Manifest, load_manifest
+from eqforge.schemas.manifest import FILE_NAME, Manifest, load_manifest, settled
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +40,26 @@ class Dataset:
         self, path: str, columns: Sequence[str] | None = None, rows: int = 1_000
     ) -> Iterator[pa.RecordBatch]:
         """Yields one file in pieces; see batches."""
-        yield from read_file_batches(self.url(path), columns, rows)
+        try:
+            yield from read_file_batches(self.url(path), columns, rows)
+        finally:
+            self.check_unreplaced()
+
+    def check_unreplaced(self) -> None:
+        """Checks that what was read is of the dataset that was opened.
+
+        A dataset that is built again first gets its new manifest, and then its new files.
+
+        Raises:
+          InputError: another dataset has taken its place.
+        """
+        url = self.url(FILE_NAME)
+        try:
+            now = msgspec.json.decode(storage.read_bytes(url), type=Manifest)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return  # whoever deleted or changed it did not build it again
+        if settled(now) != settled(self.manifest):
+            raise InputError(f"{self.folder}: was built again while it was read; read it again")
 
     def fingerprint(self, path: str) -> str:
         """Returns what a file says its rows were when it was written.
@@ -68,6 +89,18 @@ def open_dataset(folder: str) -> Dataset:
       InputError: the folder holds none.
     """
     return Dataset(folder=folder.rstrip("/"), manifest=load_manifest(folder))
+
+
+def sample_files(folder: Path) -> list[Path]:
+    """Returns the files of the samples of a dataset on a disk, finished or not; none of others.
+
+    Where a kill stopped a dataset on the way into its place, only its manifest tells them.
+    """
+    try:
+        files = load_manifest(str(folder)).tables.get("samples", [])
+    except InputError:
+        return sorted(folder.glob("data/samples-*.parquet"))
+    return [folder / file.path for file in files]
 
 
 def read_file_batches(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.dataset import Dataset, sample_files
 from eqforge.schemas.text_pairs import TextPair, read_text_pairs
 from eqforge.schemas.visual_genome import Box
 
@@ -65,9 +65,9 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
     """
     path = Path(path)
     if is_training(path):
-        return _training(_rows(_files(path), _TRAINING))
+        return _training(_rows(sample_files(path), _TRAINING))
     if _columns(path) >= set(_PERTURBED):
-        return _perturbed(_rows(_files(path), _PERTURBED))
+        return _perturbed(_rows(sample_files(path), _PERTURBED))
     return map(label_pair, read_text_pairs(path))
 
 
@@ -89,15 +89,11 @@ def is_training(path: Path) -> bool:
     return _columns(path) >= set(_TRAINING)
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("data/samples-*.parquet"))
-
-
 def _columns(folder: Path) -> frozenset[str]:
     """Returns the columns of a dataset's samples; none where there is no dataset."""
     import pyarrow.parquet as pq
 
-    files = _files(folder)
+    files = sample_files(folder)
     return frozenset(pq.read_schema(files[0]).names) if files else frozenset()
 
 

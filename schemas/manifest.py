@@ -4,8 +4,8 @@
 machine it was made on and no time, so the same inputs give the same manifest.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -14,6 +14,8 @@ from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError
 
 FILE_NAME = "dataset.json"
+NEXT = "_next"
+"""The folder in which a dataset is built that is to replace a finished one."""
 FORMAT = "eqforge dataset"
 FORMAT_VERSION = 1
 
@@ -109,6 +111,24 @@ def load_manifest(folder: str) -> Manifest:
     if (manifest.format, manifest.format_version) != (FORMAT, FORMAT_VERSION):
         raise InputError(f"{url}: expected format {FORMAT} {FORMAT_VERSION}")
     return manifest
+
+
+def moving(manifest: Manifest) -> Manifest:
+    """Returns the manifest of a dataset of which the files still lie where it was built."""
+    return _with_paths(manifest, lambda path: f"{NEXT}/{path}")
+
+
+def settled(manifest: Manifest) -> Manifest:
+    """Returns the manifest of a dataset once each of its files has its place."""
+    return _with_paths(manifest, lambda path: path.removeprefix(f"{NEXT}/"))
+
+
+def _with_paths(manifest: Manifest, path: Callable[[str], str]) -> Manifest:
+    tables = {
+        name: [replace(file, path=path(file.path)) for file in files]
+        for name, files in manifest.tables.items()
+    }
+    return replace(manifest, tables=tables)
 
 
 def close_books(

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from eqforge.schemas.checked import Node, load_json, name_of, parse_json, shown
+from eqforge.schemas.dataset import sample_files
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import Namer, short_digest
 from eqforge.schemas.typed_json import read_lines
@@ -147,7 +148,7 @@ def _json_line_records(path: Path) -> Iterator[tuple[None, Node]]:
 def _dataset_records(folder: Path) -> Iterator[tuple[None, Node]]:
     import pyarrow.parquet as pq
 
-    files = sorted(folder.glob("data/samples-*.parquet"))
+    files = sample_files(folder)
     if not files:
         raise InputError(f"{folder}: expected a dataset: data/samples-*.parquet is missing")
     for file in files:

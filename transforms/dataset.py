@@ -1,6 +1,5 @@
 """Writes a dataset: its tables, and then the manifest that says it is complete."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,18 +13,20 @@ from apache_beam.utils.windowed_value import WindowedValue
 from eqforge.schemas import storage
 from eqforge.schemas.card import dataset_card
 from eqforge.schemas.errors import BuildError
-from eqforge.schemas.manifest import FILE_NAME, Manifest, StageBooks, close_books, to_json
+from eqforge.schemas.manifest import (
+    FILE_NAME,
+    NEXT,
+    Manifest,
+    StageBooks,
+    close_books,
+    load_manifest,
+    to_json,
+)
+from eqforge.transforms.census import keep_census
 from eqforge.transforms.reasons import ERROR_PREFIX, is_known
+from eqforge.transforms.replace import CARD, check_files, is_complete, publish, remove_strays
 from eqforge.transforms.sorted_runs import Run, RunSorter
 from eqforge.transforms.write import SPLIT, Table, WrittenShard, write_runs
-
-CARD = "README.md"
-# A shard of any table of any dataset: what was replaced may have had tables that this one has not.
-_TABLES = (
-    "samples", "images", "masks", "captions", "rejects",
-    "findings", "retrieval", "nlvr2", "vqa", "captioning", "grounding", "gallery",
-)  # fmt: skip
-_SHARD = re.compile(rf"({'|'.join(_TABLES)})-\d{{5}}-of-\d{{5}}\.parquet")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +39,7 @@ class DatasetTarget:
       stages: the stages in order; the last one's kept candidates are the samples.
       tables: the tables, among them `samples` and `rejects`.
       max_error_rate: the share of a stage's candidates in [0, 1] that may fail with an exception.
+      replaces: whether a finished dataset is there, which stays until this one is complete.
     """
 
     output: str
@@ -45,6 +47,12 @@ class DatasetTarget:
     stages: tuple[str, ...]
     tables: tuple[Table, ...]
     max_error_rate: float
+    replaces: bool = False
+
+    @property
+    def place(self) -> str:
+        """The folder in which the dataset is written."""
+        return storage.join(self.output, NEXT) if self.replaces else self.output
 
 
 class _SortRuns(beam.DoFn):
@@ -70,12 +78,12 @@ class WriteTable(beam.PTransform):
     """Groups records by shard and writes every shard of a table, the empty ones too."""
 
     table: Table
-    output: str
+    target: DatasetTarget
 
     def expand(self, records: beam.PCollection[Any]) -> beam.PCollection[WrittenShard]:
         shards = range(self.table.shards)
         every_shard = records.pipeline | "EveryShard" >> beam.Create(shards) | beam.Map(_no_runs)
-        runs = records | "SortRuns" >> beam.ParDo(_SortRuns(self.table, self.output))
+        runs = records | "SortRuns" >> beam.ParDo(_SortRuns(self.table, self.target.output))
         return (
             (runs, every_shard)
             | "Flatten" >> beam.Flatten()
@@ -85,7 +93,7 @@ class WriteTable(beam.PTransform):
 
     def _write(self, shard: int, groups: Iterable[tuple[Run, ...]]) -> WrittenShard:
         runs = (run for group in groups for run in group)
-        return write_runs(self.table, shard, runs, self.output)
+        return write_runs(self.table, shard, runs, self.target.output, self.target.place)
 
 
 def _no_runs(shard: int) -> tuple[int, tuple[Run, ...]]:
@@ -105,7 +113,7 @@ class WriteDataset(beam.PTransform):
     def expand(self, inputs: Any) -> beam.PCollection[str]:
         *records, tallies = inputs
         written = [
-            rows | f"Write{table.name.title()}" >> WriteTable(table, self.target.output)
+            rows | f"Write{table.name.title()}" >> WriteTable(table, self.target)
             for rows, table in zip(records, self.target.tables, strict=True)
         ]
         books = tallies | "AddUpBooks" >> beam.CombinePerKey(_add)
@@ -141,6 +149,9 @@ def finish_dataset(
 ) -> str:
     """Checks the books, removes files of older runs, and writes card and manifest.
 
+    Where a finished dataset is there, this one takes its place as the last step; an engine that
+    repeats the step finds that it has.
+
     Returns:
       The URL of the manifest.
 
@@ -152,14 +163,25 @@ def finish_dataset(
     stages = close_books(target.stages, entered, reasons)
     manifest = _with_tables(target, shards, stages, _count_tags(shards, "findings"))
     check_books(manifest, set(reasons) | set(entered), target)
-    _remove_strays(target.output, shards)
-    card = dataset_card(manifest, _splits(shards))
-    storage.write_bytes(storage.join(target.output, CARD), card.encode())
-    check_files(manifest, target.output)
     url = storage.join(target.output, FILE_NAME)
-    storage.write_bytes(url, to_json(manifest))
+    if target.replaces and _is_in_place(manifest, target.output):
+        return url
+    remove_strays(target.place, (shard.file for shard in shards))
+    card = dataset_card(manifest, _splits(shards))
+    storage.write_bytes(storage.join(target.place, CARD), card.encode())
+    check_files(manifest, target.place)
+    keep_census(target.output, manifest)
+    storage.write_bytes(storage.join(target.place, FILE_NAME), to_json(manifest))
+    if target.replaces:
+        publish(target.output)
     delete_parts(target.output)
     return url
+
+
+def _is_in_place(manifest: Manifest, output: str) -> bool:
+    """Tells whether a dataset has taken the place of another, and is not waiting beside it."""
+    is_left = is_complete(manifest, storage.join(output, NEXT))
+    return not is_left and load_manifest(output) == manifest and is_complete(manifest, output)
 
 
 def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str]]:
@@ -244,27 +266,3 @@ def check_books(manifest: Manifest, seen: set[str], target: DatasetTarget) -> No
     kept = manifest.stages[target.stages[-1]].kept
     if kept != manifest.num_rows("samples"):
         raise BuildError(f"{kept} candidates were kept, but {manifest.num_rows('samples')} written")
-
-
-def check_files(manifest: Manifest, output: str) -> None:
-    """Checks that every file is still where it was written: the folder may have been taken away.
-
-    Raises:
-      BuildError: one is not there, or not in its full length.
-    """
-    there = storage.file_sizes(storage.join(output, "data"))
-    for file in (file for files in manifest.tables.values() for file in files):
-        if there.get(file.path.removeprefix("data/")) != file.num_bytes:
-            raise BuildError(
-                f"{storage.join(output, file.path)} was written and is there no more: the output "
-                "folder was changed during the run; run the same build again"
-            )
-
-
-def _remove_strays(output: str, shards: list[WrittenShard]) -> None:
-    """Deletes what older runs left in the data folder: other shard counts, half-written files."""
-    ours = {shard.file.path.removeprefix("data/") for shard in shards}
-    for name in storage.list_files(storage.join(output, "data")):
-        is_half = name.startswith(storage.TEMPORARY_PREFIX)
-        if name not in ours and (is_half or _SHARD.fullmatch(name)):
-            storage.delete(storage.join(output, "data", name))

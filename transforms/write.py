@@ -16,6 +16,7 @@ from eqforge.schemas import storage
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.manifest import DataFile
 from eqforge.schemas.tables import IMAGE, with_metadata
+from eqforge.transforms.replace import copy_file
 from eqforge.transforms.sorted_runs import Run, carry, merge_runs
 
 ROW_GROUP_BYTES = 32 << 20
@@ -84,21 +85,31 @@ def write_shard(table: Table, shard: int, records: Iterable[Any], output: str) -
     return write_runs(table, shard, carry(table.key, records), output)
 
 
-def write_runs(table: Table, shard: int, runs: Iterable[Run], output: str) -> WrittenShard:
+def write_runs(
+    table: Table, shard: int, runs: Iterable[Run], output: str, place: str | None = None
+) -> WrittenShard:
     """Writes the records of one shard under its final name, sorted by key, each once.
 
-    A file that is there, of the same records, and whole to the byte, is kept as it is.
+    A file that is there, of the same records, and whole to the byte, is kept as it is; where the
+    output holds such a one and another folder is to have it, it gets a second name there.
+
+    Args:
+      table: what the records become.
+      shard: its number, from 0.
+      runs: its records, each run sorted by key.
+      output: the dataset's folder, in which finished work is noted.
+      place: the folder in which the table is written; None means the dataset's own.
 
     Raises:
       BuildError: two different records have the same key.
     """
     with _spooled(table, list(runs)) as records:
-        url = storage.join(output, table.file_name(shard))
+        url = storage.join(place or output, table.file_name(shard))
         note = storage.join(output, "_work", "shards", f"{table.name}-{shard:05d}.json")
         basis = [table.file_name(shard), records.fingerprint, pa.__version__]
-        digest = storage.digest(url) if storage.exists(url) else None
-        skipped = digest is not None and _noted(note) == [*basis, *digest]
-        if digest is None or not skipped:
+        digest = _kept(storage.join(output, table.file_name(shard)), url, basis, _noted(note))
+        skipped = digest is not None
+        if digest is None:
             digest = _write_file(table, records, url)
             storage.write_bytes(note, msgspec.json.encode([*basis, *digest]))
         num_bytes, sha256 = digest
@@ -110,6 +121,24 @@ def write_runs(table: Table, shard: int, runs: Iterable[Run], output: str) -> Wr
             counts=records.count(table.counted),
             skipped=skipped,
         )
+
+
+def _kept(own: str, url: str, basis: list[Any], noted: list[Any] | None) -> tuple[int, str] | None:
+    """Returns length and digest of a file that need not be written again, or None.
+
+    Args:
+      own: where the dataset has it, or an older one of the same name.
+      url: where it is wanted.
+      basis: what it is made from.
+      noted: what an earlier run wrote down: a basis, length and digest.
+    """
+    for place in dict.fromkeys((url, own)):
+        digest = storage.digest(place) if storage.exists(place) else None
+        if digest is not None and noted == [*basis, *digest]:
+            if place != url:
+                copy_file(place, url)
+            return digest
+    return None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

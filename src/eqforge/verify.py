@@ -96,6 +96,7 @@ def main(argv: list[str]) -> int:
             outcomes.append(_outcome(name, dataset))
             _print(name, outcomes[-1])
         print(f"{dataset.folder}: {_verdict(outcomes)}")
+        dataset.check_unreplaced()
         states = {outcome.state for outcome in outcomes}
         return 1 if "FAILED" in states else NOT_CHECKED if "not checked" in states else 0
     return 2
@@ -146,7 +147,8 @@ def _verdict(outcomes: Sequence[Outcome]) -> str:
 def check_files(dataset: Dataset) -> Iterator[str]:
     """Yields a line for every file that is missing, changed or not in the manifest."""
     listed = {file.path for files in dataset.manifest.tables.values() for file in files}
-    there = {f"data/{name}" for name in storage.list_files(dataset.url("data"))}
+    folders = {path.rpartition("/")[0] for path in listed}
+    there = {f"{at}/{name}" for at in folders for name in storage.list_files(dataset.url(at))}
     yield from (f"{path}: not in the manifest" for path in sorted(there - listed))
     for files in dataset.manifest.tables.values():
         for file in files:

@@ -45,17 +45,18 @@ def start_server() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """Captions, a folder of videos, and how many rows of their dataset a file gets."""
+    """Captions, a folder of videos, how many rows of their dataset a file gets, and more flags."""
 
     captions: Path
     videos: Path
     rows: int = 1
+    more: tuple[str, ...] = ()
 
     def arguments(self, output: Path) -> list[str]:
         """The command line of a build."""
         inputs = ["--captions", str(self.captions), "--videos", str(self.videos)]
         files = ["--samples-per-file", str(self.rows), "--images-per-file", str(self.rows)]
-        return [*inputs, *SETTINGS, *files, "--output", str(output)]
+        return [*inputs, *SETTINGS, *files, *self.more, "--output", str(output)]
 
 
 def make_inputs(folder: Path, videos: int) -> Inputs:

@@ -1,6 +1,7 @@
 """Videos that are corrupt or missing are rejects with reasons; the others do not suffer."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from tests.builds import books, dataset_bytes, finished_work, reasons, rows
@@ -37,6 +38,11 @@ def test_five_percent_corrupt_and_five_percent_missing(tmp_path: Path) -> None:
     for name in lost:
         shutil.copy2(tmp_path / "kept" / name, inputs.videos / name)
     status, said = runs.build(inputs, output)
+    assert status == 2, said
+    assert "1 of 20 videos is there now and was not: '01.mp4'" in said
+    assert "1 of 20 videos has changed, or may have: '00.mp4'" in said
+
+    status, said = runs.build(replace(inputs, more=("--overwrite",)), output)
 
     assert status == 0, said
     assert dataset_bytes(output) == dataset_bytes(clean)

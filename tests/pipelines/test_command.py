@@ -209,8 +209,8 @@ def test_a_dataset_of_other_settings_is_replaced_only_when_told(
     err = refuse(capsys, [*command, "--mode", "paper", "--limit", "2", "--max-side", "64"])
 
     assert (
-        "made with other settings or inputs: --limit 1 there, 2 here; --max-side None there, "
-        "64 here; name another folder"
+        "made with other settings, inputs or versions: --limit 1 there, 2 here; "
+        "--max-side None there, 64 here; name another folder"
     ) in err
     assert "--overwrite" in err
     assert (dataset / "dataset.json").read_bytes() == before
@@ -281,7 +281,7 @@ def test_an_engine_that_does_not_start_leaves_a_finished_dataset_as_it_is(
     (tmp_path / "server.jar").touch()
     before = (dataset / "dataset.json").read_bytes()
     engine = ["--runner=FlinkRunner", f"--flink_job_server_jar={tmp_path / 'server.jar'}"]
-    settings = [*command, "--mode", "paper", "--limit", "1"]
+    settings = [*command, "--mode", "paper", "--limit", "1", "--overwrite"]
 
     with pytest.raises(SystemExit) as left:
         eq_video.main([*settings, "--", *engine, "--job_server_java_launcher=/bin/false"])
