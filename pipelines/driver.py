@@ -28,6 +28,7 @@ from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.manifest import FILE_NAME, Manifest, load_manifest
+from eqforge.schemas.visible import visible
 from eqforge.transforms import placement, progress, runners
 from eqforge.transforms.dataset import DatasetTarget
 from eqforge.transforms.plan import PlanFiles, copy_plan, write_plan
@@ -145,7 +146,7 @@ def build_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
         options = runners.pipeline_options(beam_args, config.run.workers)
         run_pipeline(pipeline, config, options)
         if placement.is_waited_for(options):
-            print(finished(load_manifest(config.run.output), config.run.output))
+            print(visible(finished(load_manifest(config.run.output), config.run.output)))
         else:
             print(submitted(options, config.run.output))
         return 0

@@ -12,6 +12,11 @@ import select
 import sys
 from collections.abc import Iterator
 
+from eqforge.schemas.visible import shortened
+
+MAX_MESSAGE_CHARS = 4_000
+"""Of a message on a terminal; what comes after them is cut."""
+
 
 class EqforgeError(Exception):
     """Any error eqforge raises on purpose; its text says what to do."""
@@ -82,8 +87,13 @@ def reported_errors(*, goes_on: bool = False) -> Iterator[None]:
 
 
 def _leave(message: str, status: int) -> None:
-    print(f"eqforge: {message}", file=sys.stderr)
+    tell("eqforge", message)
     raise SystemExit(status)
+
+
+def tell(program: str, error: object) -> None:
+    """Says on standard error what is wrong: one line of bounded length that no terminal obeys."""
+    print(f"{program}: {shortened(str(error), MAX_MESSAGE_CHARS)}", file=sys.stderr)
 
 
 def _is_reader_gone() -> bool:

@@ -17,7 +17,8 @@ from eqforge.evaluation.statistics.bootstrap import RESAMPLES, percentile_interv
 from eqforge.evaluation.tables.report import Rules
 from eqforge.schemas import storage
 from eqforge.schemas.dataset import open_dataset
-from eqforge.schemas.errors import EqforgeError, InputError
+from eqforge.schemas.errors import EqforgeError, InputError, tell
+from eqforge.schemas.visible import in_lines, visible
 
 FORMAT = "eqforge pareto"
 
@@ -102,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = tyro.cli(ParetoSettings, args=argv, prog="eqforge pareto")
         front = pareto_command(settings)
     except EqforgeError as error:
-        print(f"eqforge pareto: {error}", file=sys.stderr)
+        tell("eqforge pareto", error)
         return 2
     print(as_text(front))
     return 0
@@ -184,11 +185,11 @@ def read_front(path: Path) -> Front:
 
 def as_text(front: Front) -> str:
     """Returns the front as a table, the fastest model first."""
-    rows = [["model", front.what, "ms", "on the front", "probability"]]
+    rows = [["model", visible(front.what), "ms", "on the front", "probability"]]
     for model in front.models:
         rows.append(
             [
-                model.model,
+                visible(model.model),
                 f"{model.score:.4f} [{model.score_low:.4f}, {model.score_high:.4f}]",
                 f"{1000 * model.seconds:.2f} [{1000 * model.seconds_low:.2f}, "
                 f"{1000 * model.seconds_high:.2f}]",
@@ -199,7 +200,7 @@ def as_text(front: Front) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
     rule = "better in both" if front.strict else "as good in both and better in one"
-    return "\n".join(
+    return in_lines(
         [
             *(line.rstrip() for line in lines),
             f"On the front is who has no other that is {rule}; intervals hold 95 %, and the",
