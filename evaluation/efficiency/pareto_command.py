@@ -18,6 +18,7 @@ from eqforge.evaluation.tables.report import Rules
 from eqforge.schemas import storage
 from eqforge.schemas.dataset import open_dataset
 from eqforge.schemas.errors import EqforgeError, InputError, tell
+from eqforge.schemas.typed_json import decode, read_bytes
 from eqforge.schemas.visible import in_lines, visible
 
 FORMAT = "eqforge pareto"
@@ -172,12 +173,7 @@ def read_front(path: Path) -> Front:
     Raises:
       InputError: the file is none of it.
     """
-    try:
-        found = msgspec.json.decode(path.read_bytes(), type=Front)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except msgspec.DecodeError as error:
-        raise InputError(f"{path}: is no file of eqforge pareto: {error}") from error
+    found = decode(read_bytes(path), Front, str(path))
     if found.format != FORMAT:
         raise InputError(f"{path}: expected format {FORMAT}")
     return found
