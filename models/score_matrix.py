@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eqforge.models.pretrained import import_torch
+from eqforge.models.arrays import read_array
 from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture
 from eqforge.schemas import storage
-from eqforge.schemas.checked import clipped, shown
-from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.checked import shown
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.foreign_tables import read_parquet
 from eqforge.schemas.identity import fingerprint
-
-_COLUMNS = {"image": "string", "caption": "string", "probability": "float64"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -170,25 +169,13 @@ def _read_matrix(files: MatrixFiles) -> ScoreTable:
 
 
 def _read_array(path: Path) -> NDArray[np.floating[Any]]:
-    try:
-        if path.suffix == ".npy":
-            found = np.load(path, allow_pickle=False)
-        else:
-            loaded = import_torch().load(path, map_location="cpu", weights_only=True)
-            found = loaded.float().numpy()
-    except MissingExtra:
-        raise
-    except Exception as error:  # readers raise whatever a damaged file brings about
-        raise _unreadable(path, "one tensor or array, nothing else", error) from error
+    found = read_array(path)
+    if path.suffix != ".npy" and found.dtype.kind != "f":
+        found = found.astype(np.float32)  # a tensor of 0 and 1
     if found.ndim != 2 or not np.issubdtype(found.dtype, np.floating):
         raise InputError(f"{path}: expected a matrix of floats; found {found.dtype} {found.shape}")
     matrix: NDArray[np.floating[Any]] = found
     return matrix
-
-
-def _unreadable(path: Path, expected: str, error: Exception) -> InputError:
-    said = clipped(" ".join(str(error).split()))
-    return InputError(f"{path}: expected {expected}: {type(error).__name__}: {said}")
 
 
 def _read_keys(path: Path) -> dict[str, int]:
@@ -204,28 +191,22 @@ def _read_keys(path: Path) -> dict[str, int]:
 
 
 def _read_parquet(path: Path) -> ScoreTable:
-    import pyarrow.parquet as pq
+    import pyarrow as pa
 
-    try:
-        read = pq.read_table(path, columns=list(_COLUMNS))
-        table = {name: read[name].cast(kind).to_pylist() for name, kind in _COLUMNS.items()}
-    except Exception as error:  # readers raise whatever a damaged file brings about
-        raise _unreadable(path, f"the columns {', '.join(_COLUMNS)}", error) from error
-    if None in table["image"] or None in table["caption"]:
+    texts = {"image": pa.string(), "caption": pa.string()}
+    table = read_parquet(
+        path,
+        texts | {"probability": pa.float64()},
+        "the columns image, caption, probability",
+    )
+    if any((table[name].codes < 0).any() for name in texts):
         raise InputError(f"{path}: a row lacks its image or caption")
     images, captions = (
-        {key: place for place, key in enumerate(dict.fromkeys(table[name]))}
-        for name in ("image", "caption")
+        {key: place for place, key in enumerate(table[name].known)} for name in texts
     )
-    cells = np.array(
-        [
-            images[image] * len(captions) + captions[caption]
-            for image, caption in zip(table["image"], table["caption"], strict=True)
-        ],
-        dtype=np.int64,
-    )
+    cells = table["image"].codes.astype(np.int64) * len(captions) + table["caption"].codes
     order = np.argsort(cells)
     if (np.diff(cells[order]) == 0).any():
         raise InputError(f"{path}: two scores of one image and caption")
-    scores = np.array(table["probability"], dtype=np.float64)[order]
+    scores = table["probability"].to_numpy(zero_copy_only=False)[order]
     return ScoreTable(images=images, captions=captions, cells=cells[order], probabilities=scores)

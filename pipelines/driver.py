@@ -31,6 +31,7 @@ from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.manifest import FILE_NAME, Manifest, load_manifest, settled
 from eqforge.schemas.sources import one_content
+from eqforge.schemas.visible import visible
 from eqforge.transforms import placement, progress, runners
 from eqforge.transforms.census import Medium, compare_media, note_census, take_census
 from eqforge.transforms.dataset import DatasetTarget
@@ -160,7 +161,7 @@ def build_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
         if not is_run:
             print(f"{config.run.output}: was finished already, and is left as it is")
         if not is_run or placement.is_waited_for(options):
-            print(finished(load_manifest(config.run.output), config.run.output))
+            print(visible(finished(load_manifest(config.run.output), config.run.output)))
         else:
             print(submitted(options, config.run.output))
         return 0

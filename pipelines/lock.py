@@ -15,6 +15,7 @@ from pathlib import Path
 from eqforge.pipelines.header import WORK
 from eqforge.schemas import storage
 from eqforge.schemas.errors import BuildError, InputError
+from eqforge.schemas.visible import shortened
 
 # A lease that its owner has not renewed for so long is of a run that is dead.
 LEASE_S = 60.0
@@ -137,8 +138,8 @@ class _Lease:
         """
         owner = content.decode(errors="replace").partition(";")[0]
         print(
-            f"{self._output}: {owner} was writing there; waiting up to {LEASE_S:.0f} s to see "
-            "whether it still is",
+            f"{self._output}: {shortened(owner, 100)} was writing there; waiting up to "
+            f"{LEASE_S:.0f} s to see whether it still is",
             file=sys.stderr,
         )
         deadline = time.monotonic() + LEASE_S

@@ -14,6 +14,8 @@ from eqforge.pipelines.header import check_output
 from eqforge.pipelines.settings import DatasetConfig
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.sources import one_content
+from eqforge.schemas.visible import in_lines
+from eqforge.transforms.engines.run_folder import run_folder
 
 Configured = TypeVar("Configured", bound=DatasetConfig)
 
@@ -40,9 +42,9 @@ def plan_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
         if has_output:
             check_output(config.run, header)
         seen = Seen()
-        print("\n".join(_report(pipeline, config, _watched(pipeline, config, number, seen))))
+        print(in_lines(_report(pipeline, config, _watched(pipeline, config, number, seen))))
         if pipeline.pilot is not None and seen.pilots:
-            print("\n".join(_forecast(pipeline, pipeline.pilot, config, seen)))
+            print(in_lines(_forecast(pipeline, pipeline.pilot, config, seen)))
         return 0
     return 2
 

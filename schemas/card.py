@@ -1,11 +1,11 @@
 """The dataset card: what a person reads before loading the files."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 
 from eqforge.schemas.hugging_face import WHOLE, Configuration, configurations
 from eqforge.schemas.manifest import Manifest
+from eqforge.schemas.visible import code_span, in_markdown, quoted, visible
 
 _PAIRS = (
     "In `samples`, `caption_0` describes the image `image_0_id` and `caption_1` the image "
@@ -67,8 +67,9 @@ def dataset_card(manifest: Manifest, splits: Mapping[str, Iterable[str]]) -> str
     configured = configurations(manifest, splits)
     parts = [
         _header(configured),
-        f"# {manifest.dataset}",
-        f"Built by eqforge {manifest.versions.get('eqforge', '')} in {manifest.mode} mode.",
+        f"# {in_markdown(manifest.dataset)}",
+        f"Built by eqforge {visible(manifest.versions.get('eqforge', ''))} in "
+        f"{in_markdown(manifest.mode)} mode.",
         _table_of_tables(manifest),
         _meaning(manifest),
         _books(manifest),
@@ -78,7 +79,9 @@ def dataset_card(manifest: Manifest, splits: Mapping[str, Iterable[str]]) -> str
         "before you pass the files on.",
     ]
     if manifest.warnings:
-        parts.append("## Warnings\n\n" + "\n".join(f"- {text}" for text in manifest.warnings))
+        parts.append(
+            "## Warnings\n\n" + "\n".join(f"- {in_markdown(text)}" for text in manifest.warnings)
+        )
     return "\n\n".join(parts) + "\n"
 
 
@@ -93,19 +96,14 @@ def _header(configured: Iterable[Configuration]) -> str:
         lines += ["configs:"] if number == 0 else []
         lines += [f"- config_name: {one.name}"]
         lines += ["  default: true"] if number == 0 else []
-        lines += ["  data_files:", f"  - split: {_quoted(one.split)}", f"    path: {one.path}"]
-        lines += [f'  filters: [["split", "==", {_quoted(one.only)}]]'] if one.only else []
+        lines += ["  data_files:", f"  - split: {quoted(one.split)}", f"    path: {one.path}"]
+        lines += [f'  filters: [["split", "==", {quoted(one.only)}]]'] if one.only else []
     return "\n".join([*lines, "---"])
 
 
 def in_folder(card: str, folder: str) -> str:
     """Returns the card of a dataset of which the files lie in a folder below its own."""
     return re.sub(r"^(    path: )(?=data/)", rf"\1{folder}/", card, flags=re.MULTILINE)
-
-
-def _quoted(text: str) -> str:
-    """Returns a text as YAML has it, to which `no` and `1` are none where they stand alone."""
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _meaning(manifest: Manifest) -> str:
@@ -123,7 +121,7 @@ def _meaning(manifest: Manifest) -> str:
 def _table_of_tables(manifest: Manifest) -> str:
     lines = ["| table | rows | files |", "|---|---|---|"]
     lines += (
-        f"| {name} | {manifest.num_rows(name)} | {len(files)} |"
+        f"| {in_markdown(name)} | {manifest.num_rows(name)} | {len(files)} |"
         for name, files in manifest.tables.items()
     )
     return "\n".join(lines)
@@ -132,12 +130,12 @@ def _table_of_tables(manifest: Manifest) -> str:
 def _books(manifest: Manifest) -> str:
     lines = ["## Books", "", "| stage | candidates | kept | rejected |", "|---|---|---|---|"]
     lines += (
-        f"| {stage} | {books.candidates} | {books.kept} | {books.rejected} |"
+        f"| {in_markdown(stage)} | {books.candidates} | {books.kept} | {books.rejected} |"
         for stage, books in manifest.stages.items()
     )
     lines += ["", "| stage | reason | rejected |", "|---|---|---|"]
     lines += (
-        f"| {stage} | {reason} | {count} |"
+        f"| {in_markdown(stage)} | {in_markdown(reason)} | {count} |"
         for stage, books in manifest.stages.items()
         for reason, count in books.reasons.items()
     )
@@ -145,17 +143,21 @@ def _books(manifest: Manifest) -> str:
 
 
 def _inputs(manifest: Manifest) -> str:
-    files = (f"- `{file.name}`, SHA-256 `{file.sha256}`" for file in manifest.inputs)
+    files = (
+        f"- {code_span(file.name)}, SHA-256 {code_span(file.sha256)}" for file in manifest.inputs
+    )
     return "## Made from\n\n" + "\n".join(files)
 
 
 def _loading(manifest: Manifest, configured: Iterable[Configuration]) -> str:
     lines = (
-        f'{one.name.replace("-", "_")} = load_dataset(folder, "{one.name}", split="{one.split}")'
+        f"{one.name.replace('-', '_')} = "
+        f"load_dataset(folder, {quoted(one.name)}, split={quoted(one.split)})"
         for one in configured
     )
-    folder = f'folder = "path/to/{manifest.dataset}"  # or a repository of the hub'
+    path = quoted(f"path/to/{manifest.dataset}")
+    folder = f"folder = {path}  # or a repository of the hub"
     code = "\n".join(["from datasets import load_dataset", "", folder, *lines])
     text = f"## Loading\n\n```python\n{code}\n```\n\n{_OF_SPLITS}"
-    empty = ", ".join(f"`{name}`" for name in _tables(manifest) if not manifest.num_rows(name))
+    empty = ", ".join(code_span(name) for name in _tables(manifest) if not manifest.num_rows(name))
     return f"{text}\n\n{_OF_EMPTY.format(empty)}" if empty else text

@@ -18,6 +18,10 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from eqforge.schemas import signals
+from eqforge.schemas.visible import shortened
+
+MAX_MESSAGE_CHARS = 4_000
+"""Of a message on a terminal; what comes after them is cut."""
 
 
 class EqforgeError(Exception):
@@ -165,8 +169,13 @@ def has_room(folder: str) -> bool:
 def _leave(message: str, status: int) -> NoReturn:
     if os.environ.get(TRACEBACK):
         traceback.print_exc()
-    print(f"eqforge: {message}", file=sys.stderr, flush=True)
+    tell("eqforge", message)
     raise SystemExit(status)
+
+
+def tell(program: str, error: object) -> None:
+    """Says on standard error what is wrong: one line of bounded length that no terminal obeys."""
+    print(f"{program}: {shortened(str(error), MAX_MESSAGE_CHARS)}", file=sys.stderr)
 
 
 def _is_reader_gone() -> bool:

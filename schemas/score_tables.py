@@ -11,18 +11,21 @@ A folder of scores holds `scores.json`, written last, and below `data/` some of 
 Rows are joined with those of the dataset by key, never by place.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 import pyarrow as pa
 
 from eqforge.schemas import storage
+from eqforge.schemas.checked import shown
 from eqforge.schemas.dataset import read_file_batches
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.manifest import DataFile
 from eqforge.schemas.tables import list_of, required
+from eqforge.schemas.typed_json import decode
 
 FILE_NAME = "scores.json"
 FORMAT = "eqforge scores"
@@ -192,11 +195,67 @@ class ScoresFolder:
         Raises:
           InputError: a file is missing or damaged.
         """
+        advice = f"delete {self.folder} and score the dataset again"
         for file in self.manifest.tables.get(table, []):
-            url = storage.join(self.folder, file.path)
-            yield from read_file_batches(
-                url, columns, rows, f"delete {self.folder} and score the dataset again"
+            url = _url(self.folder, file.path)
+            for batch in read_file_batches(url, columns, rows, advice):
+                yield _checked(batch, columns, url, advice)
+
+
+def _url(folder: str, path: str) -> str:
+    """Returns where a file of a folder is.
+
+    Raises:
+      InputError: it would be outside, or is no plain file.
+    """
+    url = storage.join(folder, path)
+    parts = path.split("/")
+    is_below = path.isprintable() and not {"", ".", ".."} & set(parts) and "\\" not in path
+    if not is_below or (storage.is_local(url) and not Path(storage.locate(url)[1]).is_file()):
+        raise InputError(f"{folder}: its {FILE_NAME} names {shown(path)}, which is no file in it")
+    return url
+
+
+_KINDS: dict[str, Callable[[pa.DataType], bool]] = {
+    "values": lambda kind: pa.types.is_list(kind) and pa.types.is_floating(kind.value_type),
+    "captions": lambda kind: pa.types.is_list(kind) and pa.types.is_string(kind.value_type),
+    "images": lambda kind: pa.types.is_list(kind) and pa.types.is_string(kind.value_type),
+    "vector": lambda kind: (
+        pa.types.is_fixed_size_list(kind) and pa.types.is_floating(kind.value_type)
+    ),
+}
+"""What the types of columns have to be that are not text."""
+
+
+def _checked(
+    batch: pa.RecordBatch, columns: Sequence[str] | None, url: str, advice: str
+) -> pa.RecordBatch:
+    """Returns a batch as it is.
+
+    Raises:
+      InputError: a column is missing, of another type, or lacks a value.
+    """
+    for name in batch.schema.names if columns is None else columns:
+        if batch.schema.names.count(name) != 1:
+            raise InputError(f"{url}: expected one column {name!r}; {advice}")
+        column = batch.column(name)
+        if not _KINDS.get(name, _is_text)(column.type) or _lacks_value(column):
+            raise InputError(
+                f"{url}: the column {name!r} is of the type {shown(str(column.type))} or lacks a "
+                f"value; {advice}"
             )
+    return batch
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or (
+        pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type)
+    )
+
+
+def _lacks_value(column: pa.Array) -> bool:
+    parts = column.flatten() if pa.types.is_nested(column.type) else column
+    return bool(column.null_count or parts.null_count)
 
 
 def open_scores(folder: str) -> ScoresFolder:
@@ -211,10 +270,7 @@ def open_scores(folder: str) -> ScoresFolder:
             f"{folder} holds no {FILE_NAME}: it holds no scores, or eqforge score has not finished "
             "(run the same command again to finish it)"
         )
-    try:
-        manifest = msgspec.json.decode(storage.read_bytes(url), type=ScoresManifest)
-    except msgspec.DecodeError as error:
-        raise InputError(f"{url}: not a manifest of scores: {error}") from error
+    manifest = decode(storage.read_bytes(url), ScoresManifest, url)
     if (manifest.format, manifest.format_version) != (FORMAT, FORMAT_VERSION):
         raise InputError(f"{url}: expected format {FORMAT} {FORMAT_VERSION}")
     return ScoresFolder(folder=folder.rstrip("/"), manifest=manifest)

@@ -70,4 +70,4 @@ def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
             f"{prefix}{': ' + place.lstrip('.') if place else ''}: {clipped(what)}"
         ) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{prefix}: not valid JSON: {error}") from error
+        raise InputError(f"{prefix}: not valid JSON: {clipped(str(error))}") from error

@@ -16,7 +16,7 @@ from eqforge.evaluation.tables.report import Report, Rules
 from eqforge.evaluation.tables.sample_tasks import model_names
 from eqforge.evaluation.tables.samples import Samples, read_samples
 from eqforge.schemas.dataset import open_dataset
-from eqforge.schemas.errors import EqforgeError
+from eqforge.schemas.errors import EqforgeError, tell
 
 CLUSTER = "source_id"
 
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = tyro.cli(ConverseSettings, args=argv, prog="eqforge converse")
         report = converse_command(settings)
     except EqforgeError as error:
-        print(f"eqforge converse: {error}", file=sys.stderr)
+        tell("eqforge converse", error)
         return 2
     print(FORMATS[settings.show](report), end="" if settings.show != "text" else "\n")
     return 0

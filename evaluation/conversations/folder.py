@@ -14,6 +14,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.manifest import DataFile
 from eqforge.schemas.score_tables import FAILURE_REASONS, Counts, ScoringModel
 from eqforge.schemas.tables import required
+from eqforge.schemas.typed_json import decode
 
 FILE_NAME = "answers.json"
 FORMAT = "eqforge answers"
@@ -159,10 +160,7 @@ def open_answers(folder: str) -> AnswersManifest | None:
     url = storage.join(folder, FILE_NAME)
     if not storage.exists(url):
         return None
-    try:
-        found = msgspec.json.decode(storage.read_bytes(url), type=AnswersManifest)
-    except msgspec.DecodeError as error:
-        raise InputError(f"{url}: not a manifest of answers: {error}") from error
+    found = decode(storage.read_bytes(url), AnswersManifest, url)
     if (found.format, found.format_version) != (FORMAT, FORMAT_VERSION):
         raise InputError(f"{url}: expected format {FORMAT} {FORMAT_VERSION}")
     return found

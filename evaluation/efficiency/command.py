@@ -20,10 +20,11 @@ from eqforge.models.own import device_of, load_model
 from eqforge.models.scorer import Scorer
 from eqforge.schemas import pictures, storage
 from eqforge.schemas.dataset import open_dataset
-from eqforge.schemas.errors import EqforgeError, InputError
+from eqforge.schemas.errors import EqforgeError, InputError, tell
 from eqforge.schemas.manifest import FILE_NAME
 from eqforge.schemas.pictures import MAX_PIXELS
 from eqforge.schemas.score_tables import ScoringModel
+from eqforge.schemas.visible import in_lines
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = tyro.cli(EfficiencySettings, args=argv, prog="eqforge efficiency")
         found = measure_efficiency(settings)
     except EqforgeError as error:
-        print(f"eqforge efficiency: {error}", file=sys.stderr)
+        tell("eqforge efficiency", error)
         return 2
     print(summary(found))
     return 0
@@ -213,7 +214,7 @@ def summary(found: Efficiency) -> str:
         lines.append(f"  {speed.batch:<20} {speed.per_second:,.1f} a second{best}")
     lines += [f"  {found.stopped}"] if found.stopped else []
     lines += [f"not used: {count} images: {name}" for name, count in found.failures.items()]
-    return "\n".join([*lines, *(f"warning: {warning}" for warning in found.warnings)])
+    return in_lines([*lines, *(f"warning: {warning}" for warning in found.warnings)])
 
 
 def _in_ms(times: Spread) -> str:

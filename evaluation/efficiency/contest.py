@@ -1,7 +1,5 @@
 """Models with their scores and times, and draws of both, from measurements or from a table."""
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +19,10 @@ from eqforge.evaluation.tables.sample_judges import SampleTask
 from eqforge.evaluation.tables.sample_scores import places_of, read_folder
 from eqforge.evaluation.tables.sample_tasks import model_names, task_of
 from eqforge.evaluation.tables.samples import read_samples
+from eqforge.schemas.checked import clipped, name_of
 from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.typed_json import read_bytes
+from eqforge.schemas.foreign_tables import csv_rows
 
 _SIGMAS = 1.959963984540054
 """Half the width of a 95 % interval of a normal distribution, in standard deviations."""
@@ -177,23 +176,18 @@ class _Row:
 
 
 def _read_rows(path: Path) -> list[_Row]:
-    try:
-        reader = csv.DictReader(io.StringIO(read_bytes(path).decode("utf-8-sig")))
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8: {error}") from error
-    names = set(reader.fieldnames or ())
-    if not {"model", "score", "seconds"} <= names or not names <= _COLUMNS:
-        raise InputError(
-            f"{path}: expected the columns model, score, seconds and, where there are intervals, "
-            f"{', '.join(sorted(_COLUMNS - {'model', 'score', 'seconds'}))}; found "
-            f"{', '.join(reader.fieldnames or ()) or 'none'}"
-        )
     rows = []
-    for line, row in enumerate(reader, start=2):
+    for line, row in enumerate(csv_rows(path), start=2):
+        if not {"model", "score", "seconds"} <= row.keys() or not row.keys() <= _COLUMNS:
+            raise InputError(
+                f"{path}: expected the columns model, score, seconds and, where there are "
+                f"intervals, {', '.join(sorted(_COLUMNS - {'model', 'score', 'seconds'}))}; found "
+                f"{', '.join(name_of(name) for name in row)}"
+            )
         try:
             rows.append(_row(row))
         except (TypeError, ValueError) as error:
-            raise InputError(f"{path}: line {line}: {error}") from error
+            raise InputError(f"{path}: line {line}: {clipped(str(error))}") from error
     if not rows:
         raise InputError(f"{path}: holds no model")
     return rows

@@ -17,7 +17,9 @@ from eqforge.evaluation.statistics.bootstrap import RESAMPLES, percentile_interv
 from eqforge.evaluation.tables.report import Rules
 from eqforge.schemas import storage
 from eqforge.schemas.dataset import open_dataset
-from eqforge.schemas.errors import EqforgeError, InputError
+from eqforge.schemas.errors import EqforgeError, InputError, tell
+from eqforge.schemas.typed_json import decode, read_bytes
+from eqforge.schemas.visible import in_lines, visible
 
 FORMAT = "eqforge pareto"
 
@@ -102,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = tyro.cli(ParetoSettings, args=argv, prog="eqforge pareto")
         front = pareto_command(settings)
     except EqforgeError as error:
-        print(f"eqforge pareto: {error}", file=sys.stderr)
+        tell("eqforge pareto", error)
         return 2
     print(as_text(front))
     return 0
@@ -171,12 +173,7 @@ def read_front(path: Path) -> Front:
     Raises:
       InputError: the file is none of it.
     """
-    try:
-        found = msgspec.json.decode(path.read_bytes(), type=Front)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except msgspec.DecodeError as error:
-        raise InputError(f"{path}: is no file of eqforge pareto: {error}") from error
+    found = decode(read_bytes(path), Front, str(path))
     if found.format != FORMAT:
         raise InputError(f"{path}: expected format {FORMAT}")
     return found
@@ -184,11 +181,11 @@ def read_front(path: Path) -> Front:
 
 def as_text(front: Front) -> str:
     """Returns the front as a table, the fastest model first."""
-    rows = [["model", front.what, "ms", "on the front", "probability"]]
+    rows = [["model", visible(front.what), "ms", "on the front", "probability"]]
     for model in front.models:
         rows.append(
             [
-                model.model,
+                visible(model.model),
                 f"{model.score:.4f} [{model.score_low:.4f}, {model.score_high:.4f}]",
                 f"{1000 * model.seconds:.2f} [{1000 * model.seconds_low:.2f}, "
                 f"{1000 * model.seconds_high:.2f}]",
@@ -199,7 +196,7 @@ def as_text(front: Front) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
     rule = "better in both" if front.strict else "as good in both and better in one"
-    return "\n".join(
+    return in_lines(
         [
             *(line.rstrip() for line in lines),
             f"On the front is who has no other that is {rule}; intervals hold 95 %, and the",

@@ -10,6 +10,7 @@ from eqforge.evaluation.efficiency.clock import Spread
 from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.score_tables import ScoringModel
+from eqforge.schemas.typed_json import decode, read_bytes
 
 FORMAT = "eqforge efficiency"
 FORMAT_VERSION = 1
@@ -89,12 +90,7 @@ def read_efficiency(path: Path) -> Efficiency:
     Raises:
       InputError: the file is none.
     """
-    try:
-        found = msgspec.json.decode(path.read_bytes(), type=Efficiency)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except msgspec.DecodeError as error:
-        raise InputError(f"{path}: is no file of eqforge efficiency: {error}") from error
+    found = decode(read_bytes(path), Efficiency, str(path))
     if (found.format, found.format_version) != (FORMAT, FORMAT_VERSION) or not found.seconds:
         raise InputError(f"{path}: expected format {FORMAT} {FORMAT_VERSION}")
     return found

@@ -8,10 +8,12 @@ from typing import Any
 
 from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.visible import shortened
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 """Told apart by colour-blind readers too; Source: Okabe and Ito 2008."""
 LINES = ("-", "--", "-.", ":")
+MAX_WORDS_CHARS = 120
 _FORMATS: dict[str, dict[str, None]] = {
     ".svg": {"Date": None, "Creator": None},
     ".png": {"Software": None},
@@ -21,6 +23,7 @@ _FORMATS: dict[str, dict[str, None]] = {
 _STYLE = {
     "font.family": "DejaVu Sans",  # comes with matplotlib
     "font.size": 9.0,
+    "text.parse_math": False,  # a name with two dollars is no formula
     "svg.hashsalt": "eqforge",
     "svg.fonttype": "path",
     "axes.spines.top": False,
@@ -68,6 +71,12 @@ def drawing(path: Path, width_in: float = 5.5, height_in: float = 3.5) -> Iterat
         with storage.open_atomic(str(path)) as stream:
             metadata = _FORMATS[path.suffix]
             figure.savefig(stream, format=path.suffix[1:], metadata=metadata)
+
+
+def words(text: str) -> str:
+    """Returns a title or a name as a plot shows it: visible, and of bounded length."""
+    shown = shortened(text, MAX_WORDS_CHARS)
+    return f" {shown}" if shown.startswith("_") else shown  # such labels would stand in no legend
 
 
 def colour(place: int) -> dict[str, str]:

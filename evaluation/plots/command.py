@@ -26,7 +26,7 @@ from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.evaluation.tables.report import Rules
 from eqforge.evaluation.tables.settings import refuse_unread
 from eqforge.schemas.dataset import open_dataset
-from eqforge.schemas.errors import EqforgeError, InputError
+from eqforge.schemas.errors import EqforgeError, InputError, tell
 
 Kind = Literal["equivariance", "minimality", "drops", "lambdas", "pareto"]
 _ALWAYS = ("kind", "inputs", "output", "labels", "title")
@@ -103,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = tyro.cli(PlotSettings, args=argv, prog="eqforge plot")
         plot_command(settings)
     except EqforgeError as error:
-        print(f"eqforge plot: {error}", file=sys.stderr)
+        tell("eqforge plot", error)
         return 2
     print(settings.output)
     return 0

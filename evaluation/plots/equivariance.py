@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eqforge.evaluation.metrics.pairs import judge_pairs
 from eqforge.evaluation.metrics.ties import Scores
-from eqforge.evaluation.plots.canvas import colour, drawing
+from eqforge.evaluation.plots.canvas import colour, drawing, words
 from eqforge.evaluation.plots.pair_scores import PairScores
 from eqforge.schemas.errors import InputError
 
@@ -112,16 +112,16 @@ def draw_equivariance(curves: Sequence[Curve], title: str, path: Path) -> None:
     """
     with drawing(path) as axes:
         for place, curve in enumerate(curves):
-            label = f"{curve.model} (group {100 * curve.group:.2f})"
+            label = f"{words(curve.model)} (group {100 * curve.group:.2f})"
             axes.plot(curve.at, curve.density, label=label, linewidth=1.5, **colour(place))
         finish(axes, title, "deviation from equal change of the scores", "density")
 
 
 def finish(axes: Any, title: str, x: str, y: str) -> None:
     """Sets title, names of the axes, and the legend below the plot."""
-    axes.set_title(title, fontsize=9)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set_title(words(title), fontsize=9)
+    axes.set_xlabel(words(x))
+    axes.set_ylabel(words(y))
     handles, labels = axes.get_legend_handles_labels()
     if handles:
         axes.figure.legend(handles, labels, loc="outside lower center", fontsize=7)

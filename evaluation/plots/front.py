@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from eqforge.evaluation.efficiency.pareto_command import Front
-from eqforge.evaluation.plots.canvas import COLOURS, drawing
+from eqforge.evaluation.plots.canvas import COLOURS, drawing, words
 from eqforge.evaluation.plots.equivariance import finish
 
 
@@ -46,7 +46,7 @@ def draw_front(front: Front, title: str, path: Path) -> None:
                 linestyle="none",
             )
             axes.annotate(
-                f"{model.model} ({model.probability:.2f})",
+                f"{words(model.model)} ({model.probability:.2f})",
                 (x, y),
                 textcoords="offset points",
                 xytext=(5, -9 if place % 2 else 4),  # neighbours in time on two levels

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.evaluation.metrics.pairs import CHANCE, judge_pairs
-from eqforge.evaluation.plots.canvas import colour, drawing
+from eqforge.evaluation.plots.canvas import colour, drawing, words
 from eqforge.evaluation.plots.equivariance import finish
 from eqforge.evaluation.plots.pair_scores import PairScores
 from eqforge.evaluation.statistics.bootstrap import resample_means
@@ -105,7 +105,7 @@ def draw_minimality(
                 at,
                 100 * scores,
                 yerr=100 * np.clip(around, 0, None),
-                label=name,
+                label=words(name),
                 marker="o",
                 markersize=3,
                 capsize=2,

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from eqforge.evaluation.plots.canvas import colour, drawing
+from eqforge.evaluation.plots.canvas import colour, drawing, words
 from eqforge.evaluation.plots.equivariance import finish
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.typed_json import decode, read_bytes
@@ -131,9 +131,9 @@ def draw_drops(numbers: Sequence[Number], title: str, path: Path) -> None:
                 xerr=100 * _around([one for _, one in have]),
                 error_kw={"elinewidth": 0.8},
                 color=colour(place)["color"],
-                label=model,
+                label=words(model),
             )
-        axes.set_yticks(range(len(subsets)), subsets)
+        axes.set_yticks(range(len(subsets)), list(map(words, subsets)))
         axes.invert_yaxis()
         axes.axvline(0, color="black", linewidth=0.8)
         finish(axes, title, f"{numbers[0].metric}, per cent", "")
@@ -172,7 +172,7 @@ def draw_strengths(numbers: Sequence[Number], title: str, path: Path) -> None:
                 [strength for strength, _ in rows],
                 [100 * one.value for one in values],
                 yerr=100 * _around(values),
-                label=f"{model}, {method}",
+                label=f"{words(model)}, {words(method)}",
                 marker="o",
                 markersize=3,
                 capsize=2,

@@ -7,8 +7,9 @@ import tyro
 
 from eqforge.evaluation.scoring.run import score_dataset
 from eqforge.evaluation.scoring.settings import ScoreSettings
-from eqforge.schemas.errors import BuildError, EqforgeError
+from eqforge.schemas.errors import BuildError, EqforgeError, tell
 from eqforge.schemas.score_tables import ScoresManifest
+from eqforge.schemas.visible import in_lines
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -21,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = tyro.cli(ScoreSettings, args=argv, prog="eqforge score")
         print(summary(str(settings.output), score_dataset(settings)))
     except EqforgeError as error:
-        print(f"eqforge score: {error}", file=sys.stderr)
+        tell("eqforge score", error)
         return 1 if isinstance(error, BuildError) else 2
     return 0
 
@@ -37,7 +38,7 @@ def summary(output: str, manifest: ScoresManifest) -> str:
     lines += [f"  warning: {warning}" for warning in manifest.warnings]
     if any(counts.failed for counts in manifest.counts.values()):
         lines.append("  data/failures-00000-of-00001.parquet says why")
-    return "\n".join(lines)
+    return in_lines(lines)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import tyro
 from eqforge.evaluation.shortcuts.audit import audit_pairs, probe_judges
 from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
 from eqforge.evaluation.shortcuts.report import as_json, as_text
-from eqforge.schemas.errors import EqforgeError, InputError
+from eqforge.schemas.errors import EqforgeError, InputError, tell
 from eqforge.schemas.labelled_captions import is_training, read_labelled_captions
 from eqforge.schemas.text_pairs import TextPair, read_text_pairs, with_hard_positives
 
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return audit_command(settings)
     except EqforgeError as error:
-        print(f"eqforge audit: {error}", file=sys.stderr)
+        tell("eqforge audit", error)
         return 2
 
 

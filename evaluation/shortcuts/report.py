@@ -1,9 +1,9 @@
 """The audit in words and as JSON."""
 
 import dataclasses
-import json
 
 from eqforge.evaluation.shortcuts.audit import CHANCE, CONTRASTS, Audit
+from eqforge.schemas import visible
 
 
 def as_text(name: str, audit: Audit) -> str:
@@ -32,7 +32,7 @@ def as_text(name: str, audit: Audit) -> str:
         ]
     if audit.results:
         lines += ["", *_method(audit)]
-    return "\n".join(lines)
+    return visible.in_lines(lines)
 
 
 def as_json(name: str, audit: Audit) -> str:
@@ -46,7 +46,7 @@ def as_json(name: str, audit: Audit) -> str:
         {**dataclasses.asdict(result), "is_shortcut": result.is_shortcut}
         for result in audit.results
     ]
-    return json.dumps(
+    return visible.json_text(
         {"name": name, "chance": CHANCE, **dataclasses.asdict(audit), "results": results}
     )
 

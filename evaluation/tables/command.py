@@ -34,7 +34,7 @@ from eqforge.evaluation.tables.simat_data import is_simat
 from eqforge.evaluation.tables.simat_task import SimatRules, simat_report
 from eqforge.schemas import storage
 from eqforge.schemas.dataset import open_dataset
-from eqforge.schemas.errors import EqforgeError, InputError
+from eqforge.schemas.errors import EqforgeError, InputError, tell
 
 FILES = {
     "metrics.json": as_json,
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = tyro.cli(MetricsSettings, args=argv, prog="eqforge metrics")
         return metrics_command(settings)
     except EqforgeError as error:
-        print(f"eqforge metrics: {error}", file=sys.stderr)
+        tell("eqforge metrics", error)
         return 2
 
 

@@ -1,7 +1,5 @@
 """Reads files of scores that any program wrote, a row a sample."""
 
-import csv
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -9,12 +7,12 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from eqforge.evaluation.tables.sample_scores import SampleScores, checked, rectangle
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.typed_json import decode, read_bytes, read_lines
+from eqforge.schemas.foreign_tables import column_names, csv_rows, read_parquet
+from eqforge.schemas.typed_json import decode, read_lines
 
 FILE_SUFFIXES = (".parquet", ".csv", ".jsonl")
 
@@ -66,10 +64,14 @@ def read_labels(path: Path, name: Literal["cluster", "subset"]) -> list[str] | N
     """
     found: list[Any]
     if path.suffix == ".parquet":
-        table = _table(path)
-        found = table[name].to_pylist() if name in table.column_names else []
+        known = name in column_names(path)
+        found = (
+            read_parquet(path, {name: pa.string()}, f"the column {name}, a text")[name].to_list()
+            if known
+            else []
+        )
     elif path.suffix == ".csv":
-        found = [row.get(name) for row in _csv_rows(path)]
+        found = [row.get(name) for row in csv_rows(path)]
     else:
         found = [getattr(line, name) for _, line in _parsed_lines(path)]
     if all(value is None for value in found):
@@ -79,31 +81,19 @@ def read_labels(path: Path, name: Literal["cluster", "subset"]) -> list[str] | N
     return found
 
 
-def _table(path: Path) -> pa.Table:
-    try:
-        return pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path}: cannot be read as Parquet: {error}") from error
-
-
 def _from_parquet(path: Path, width: int) -> tuple[list[str], NDArray[np.floating[Any]]]:
-    table = _table(path)
-    try:
-        keys = table["sample_id"].cast(pa.string())
-        lists = table["values"].cast(pa.list_(pa.float64()))
-    except (pa.ArrowException, KeyError) as error:
-        raise InputError(
-            f"{path}: expected the columns sample_id, a text, and values, a list of numbers: "
-            f"{error}"
-        ) from error
-    if keys.null_count or lists.null_count:
+    kinds = {"sample_id": pa.string(), "values": pa.list_(pa.float64())}
+    expected = "the columns sample_id, a text, and values, a list of numbers"
+    found = read_parquet(path, kinds, expected)
+    keys, lists = found["sample_id"].to_list(), found["values"]
+    if None in keys or lists.null_count:
         raise InputError(f"{path}: a row has no sample_id or no values")
-    return keys.to_pylist(), rectangle(str(path), lists.chunks, width)
+    return keys, rectangle(str(path), [lists], width)
 
 
 def _from_csv(path: Path, width: int) -> tuple[list[str], NDArray[np.float64]]:
     columns = [f"value_{number}" for number in range(width)]
-    rows = list(_csv_rows(path))
+    rows = list(csv_rows(path))
     wrong = {"sample_id", *columns} - set(rows[0] if rows else [])
     if wrong:
         raise InputError(
@@ -122,13 +112,6 @@ def _from_csv(path: Path, width: int) -> tuple[list[str], NDArray[np.float64]]:
     return keys, np.array(values).reshape(-1, width)
 
 
-def _csv_rows(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        yield from csv.DictReader(io.StringIO(_text(path)))
-    except csv.Error as error:
-        raise InputError(f"{path}: is no CSV: {error}") from error
-
-
 def _from_lines(path: Path, width: int) -> tuple[list[str], NDArray[np.float64]]:
     keys, values = [], []
     for number, line in _parsed_lines(path):
@@ -144,10 +127,3 @@ def _from_lines(path: Path, width: int) -> tuple[list[str], NDArray[np.float64]]
 def _parsed_lines(path: Path) -> Iterator[tuple[int, _Line]]:
     for number, data in read_lines(path):
         yield number, decode(data, _Line, str(path), f"line {number}")
-
-
-def _text(path: Path) -> str:
-    try:
-        return read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8: {error}") from error

@@ -3,7 +3,6 @@
 import csv
 import dataclasses
 import io
-import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -12,12 +11,9 @@ from eqforge.evaluation.metrics.ties import TIE_RULES
 from eqforge.evaluation.statistics.bootstrap import ENOUGH_CLUSTERS
 from eqforge.evaluation.statistics.comparison import Comparison
 from eqforge.evaluation.tables.report import DROP, Measure, ModelComparison, Report, models_of
+from eqforge.schemas.visible import in_csv, in_latex, in_lines, json_text, visible
 
 WIDTH = 120
-_LATEX = str.maketrans(
-    {c: f"\\{c}" for c in "&%$#_{}"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-)
 
 
 def as_text(report: Report) -> str:
@@ -25,16 +21,17 @@ def as_text(report: Report) -> str:
     lines = [report.title, ""]
     for model in models_of(report):
         lines.append(model)
-        for part in _narrow(_grid(report, model)):
+        grid = [[visible(cell) for cell in row] for row in _grid(report, model)]
+        for part in _narrow(grid):
             lines += [*_aligned(part), ""]
     lines += [_in_words(found) for found in report.comparisons]
     lines += [""] if report.comparisons else []
-    return "\n".join([*lines, *_method(report), *report.notes])
+    return in_lines([*lines, *_method(report), *report.notes])
 
 
 def as_json(report: Report) -> str:
     """Returns everything as one JSON object; what is not a number becomes null."""
-    return json.dumps(_plain(dataclasses.asdict(report)), indent=2, ensure_ascii=False) + "\n"
+    return json_text(_plain(dataclasses.asdict(report)), indent=2) + "\n"
 
 
 def as_csv(report: Report) -> str:
@@ -46,7 +43,7 @@ def as_csv(report: Report) -> str:
     rule = "" if report.rules is None else report.rules.ties
     for measure in report.measures:
         values = [_plain(getattr(measure, name)) for name in names]
-        writer.writerow([*("" if v is None else v for v in values), rule])
+        writer.writerow([*("" if v is None else in_csv(v) for v in values), rule])
     return stream.getvalue()
 
 
@@ -59,7 +56,7 @@ def as_comparisons(report: Report) -> str:
     writer.writerow([*names, *found])
     for one in report.comparisons:
         values = [getattr(one, name) for name in names] + [getattr(one.found, n) for n in found]
-        writer.writerow(["" if _plain(value) is None else value for value in values])
+        writer.writerow(["" if _plain(value) is None else in_csv(value) for value in values])
     return stream.getvalue()
 
 
@@ -69,11 +66,12 @@ def as_latex(report: Report) -> str:
     Comparisons stand above it as comments.
     """
     rows = _paper_rows(report) if report.paper_columns else _subset_rows(report)
-    head, *body = ([cell.translate(_LATEX) for cell in row] for row in rows)
+    head, *body = ([in_latex(cell) for cell in row] for row in rows)
     labels = 1 if report.paper_columns else 2
     compared = map(_in_words, report.comparisons)
+    comments = [report.title, *_method(report), *report.notes, *compared]
     lines = [
-        *(f"% {line}" for line in [report.title, *_method(report), *report.notes, *compared]),
+        *(f"% {visible(line)}" for line in comments),
         rf"\begin{{tabular}}{{{'l' * labels}{'r' * (len(head) - labels)}}}",
         r"\toprule",
         _latex_row(head),
@@ -251,7 +249,9 @@ def _subset_rows(report: Report) -> list[list[str]]:
 
 
 def _latex_row(cells: Sequence[str]) -> str:
-    return " & ".join(cells) + r" \\"
+    row = " & ".join(cells) + r" \\"
+    # Behind the end of a row, a bracket or a star would be its argument.
+    return f"{{}}{row}" if row.startswith(("[", "*")) else row
 
 
 def _plain(value: Any) -> Any:

@@ -4,13 +4,13 @@ import random
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from eqforge.models.pretrained import import_torch
+from eqforge.models.arrays import TENSORS, read_array
+from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.typed_json import read_bytes
+from eqforge.schemas.typed_json import decode, read_bytes
 
 SUFFIXES = (".npy", ".pt", ".pth", ".json", ".txt", ".csv")
 
@@ -33,14 +33,8 @@ def read_vector(path: Path) -> NDArray[np.floating[Any]]:
         raise InputError(f"{path}: expected one of {', '.join(SUFFIXES)}")
     try:
         found = _read(path)
-    except (OSError, ValueError, TypeError, AttributeError, RuntimeError, EOFError) as error:
-        raise InputError(f"{path}: expected numbers alone: {error}") from error
-    except Exception as error:
-        if type(error).__name__ != "UnpicklingError":
-            raise
-        raise InputError(f"{path}: expected one tensor, nothing else: {error}") from error
-    if found.dtype.kind not in "fiu":
-        raise InputError(f"{path}: expected numbers, found {found.dtype}")
+    except ValueError as error:
+        raise InputError(f"{path}: expected numbers alone: {shown(str(error))}") from error
     vector: NDArray[Any] = found.ravel()
     exact = vector if vector.dtype.kind == "f" else vector.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(exact))
@@ -52,20 +46,10 @@ def read_vector(path: Path) -> NDArray[np.floating[Any]]:
 
 
 def _read(path: Path) -> NDArray[Any]:
-    if path.suffix == ".npy":
-        loaded: NDArray[Any] = np.load(path, allow_pickle=False)
-        return loaded
-    if path.suffix in (".pt", ".pth"):
-        torch = import_torch()
-        tensor = torch.load(path, map_location="cpu", weights_only=True)
-        # NumPy has no bfloat16; float32 holds each of its numbers.
-        known = tensor.float() if tensor.dtype == torch.bfloat16 else tensor
-        return np.asarray(known.numpy())
+    if path.suffix in (".npy", *TENSORS):
+        return read_array(path)
     if path.suffix == ".json":
-        try:
-            return np.array(msgspec.json.decode(read_bytes(path), type=list[float]))
-        except msgspec.MsgspecError as error:
-            raise ValueError(f"not a JSON list of numbers: {error}") from error
+        return np.array(decode(read_bytes(path), list[float], str(path)), dtype=np.float64)
     text = read_bytes(path).decode("utf-8").replace(",", " ")
     return np.array(text.split(), dtype=np.float64)
 

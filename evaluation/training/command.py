@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from eqforge.evaluation.training.finetune import finetune
 from eqforge.evaluation.training.settings import parse_settings
-from eqforge.schemas.errors import BuildError, EqforgeError
+from eqforge.schemas.errors import BuildError, EqforgeError, tell
 
 _DESCRIPTION = """Train a CLIP or SigLIP, or linear layers behind a CLIP, on a dataset with images.
 
@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         done = finetune(settings)
     except EqforgeError as error:
-        print(f"eqforge finetune: {error}", file=sys.stderr)
+        tell("eqforge finetune", error)
         return 1 if isinstance(error, BuildError) else 2
     if done is not None:
         print(done)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from eqforge.schemas import storage
+from eqforge.schemas.checked import clipped, load_json
 from eqforge.schemas.errors import InputError
 
 MANIFEST = "training.json"
@@ -55,11 +56,12 @@ class RunFolder:
         if self.folder.is_file():
             raise InputError(f"{self.folder}: expected a folder, found a file")
         if self.is_finished:
-            there = json.loads((self.folder / MANIFEST).read_bytes())
-            self._compare("holds a finished training", there.get("run", {}))
+            there = load_json(self.folder / MANIFEST).get("run")
+            self._compare("holds a finished training", {} if there is None else there.mapping())
         elif (self.work / "run.json").exists():
-            there = json.loads((self.work / "run.json").read_bytes())
-            self._compare("holds an unfinished training", there)
+            self._compare(
+                "holds an unfinished training", load_json(self.work / "run.json").mapping()
+            )
         # A full disk may have left the folder of work empty.
         elif self.folder.exists() and any(path != self.work for path in self.folder.iterdir()):
             raise InputError(f"{self.folder} is not empty and holds no training; name another one")
@@ -93,8 +95,18 @@ class RunFolder:
 
         if not self.checkpoint.exists():
             return None
-        loaded: dict[str, Any] = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
-        return loaded
+        try:
+            loaded = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
+            return {name: loaded[name] for name in ("step", "network", "optimizer")}
+        except Exception as error:  # readers raise whatever a damaged file brings about
+            raise self.damaged(error) from error
+
+    def damaged(self, error: Exception) -> InputError:
+        """Returns what to say of a checkpoint that cannot be used."""
+        return InputError(
+            f"{self.checkpoint}: is no checkpoint of this training: {type(error).__name__}: "
+            f"{clipped(' '.join(str(error).split()))}; delete it to begin anew"
+        )
 
     def open_log(self, step: int) -> Any:
         """Opens the log to be written on from a step; what was logged after it is dropped."""
@@ -102,7 +114,8 @@ class RunFolder:
         kept = []
         if path.exists():
             for line in path.read_bytes().splitlines(keepends=True):
-                with contextlib.suppress(ValueError):  # the last line may have been cut off
+                # The last line may have been cut off.
+                with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
                     if json.loads(line)["step"] <= step:
                         kept.append(line)
         storage.write_bytes(str(path), b"".join(kept))

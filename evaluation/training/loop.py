@@ -241,9 +241,12 @@ def _restore(job: Job, optimizer: Any) -> int:
     state = job.folder.load_checkpoint()
     if state is None:
         return 0
-    job.network.load_state_dict(state["network"])
-    optimizer.load_state_dict(state["optimizer"])
-    return int(state["step"])
+    try:
+        job.network.load_state_dict(state["network"])
+        optimizer.load_state_dict(state["optimizer"])
+        return int(state["step"])
+    except Exception as error:  # what of it does not fit is said in many ways
+        raise job.folder.damaged(error) from error
 
 
 def _checkpoint(job: Job, optimizer: Any, done: int) -> None:

@@ -11,12 +11,12 @@ separated by tabs, with this header:
 where the entry comes from. Within a group the order counts: the published rule takes the first.
 """
 
-import csv
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal, cast, get_args
 
+from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.sources import open_text
 
@@ -80,15 +80,16 @@ def select(lexicon: Lexicon, kind: Kind, group: str | None = None) -> Lexicon:
 
 
 def _parse(text: str, file: str) -> Lexicon:
-    rows = list(csv.reader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
+    # Fields of such a file are never quoted, so that nothing of CSV is left to read.
+    rows = [line.split("\t") for line in text.splitlines()]
     if not rows or tuple(rows[0]) != COLUMNS:
-        found = "an empty file" if not rows else " ".join(rows[0])
+        found = "an empty file" if not rows else shown(" ".join(rows[0]))
         raise InputError(f"{file}: line 1: expected the columns {' '.join(COLUMNS)}, found {found}")
     entries = tuple(_entry(row, f"{file}: line {line}") for line, row in enumerate(rows[1:], 2))
     keys = [(entry.kind, entry.group, entry.word) for entry in entries]
     for line, key in enumerate(keys, start=2):
         if keys.index(key) != line - 2:
-            raise InputError(f"{file}: line {line}: {' '.join(key)!r} stands twice")
+            raise InputError(f"{file}: line {line}: {shown(' '.join(key))} stands twice")
     return entries
 
 
@@ -97,16 +98,16 @@ def _entry(row: list[str], where: str) -> LexiconEntry:
         raise InputError(f"{where}: expected {len(COLUMNS)} columns, found {len(row)}")
     kind, group, word, replacement, synonymy, source = row
     if kind not in get_args(Kind):
-        raise InputError(f"{where}: kind: expected relation or attribute, found {kind!r}")
+        raise InputError(f"{where}: kind: expected relation or attribute, found {shown(kind)}")
     if synonymy not in get_args(Synonymy):
-        raise InputError(f"{where}: synonymy: expected full or weak, found {synonymy!r}")
+        raise InputError(f"{where}: synonymy: expected full or weak, found {shown(synonymy)}")
     for column, value in (("word", word), ("replacement", replacement)):
         if not value or value != " ".join(value.lower().split()):
             raise InputError(
-                f"{where}: {column}: expected lower case with single spaces, found {value!r}"
+                f"{where}: {column}: expected lower case with single spaces, found {shown(value)}"
             )
     if word == replacement:
-        raise InputError(f"{where}: replacement: expected another word than {word!r}")
+        raise InputError(f"{where}: replacement: expected another word than {shown(word)}")
     return LexiconEntry(
         kind=cast(Kind, kind),
         group=group,

@@ -20,6 +20,7 @@ from eqforge.generators.scenes.copies import (
 from eqforge.generators.scenes.manifest import Asset, read_manifest, write_manifest
 from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError, reported_errors
+from eqforge.schemas.visible import in_lines, visible
 
 MANIFEST = "manifest.json"
 AT_ONCE = 4
@@ -154,7 +155,7 @@ def _list(assets: list[Asset]) -> int:
     for asset in assets:
         called = asset.words.noun if asset.words else "(no words)"
         pinned = "pinned" if asset.sha256 else "not pinned"
-        print(f"{asset.asset_id:<{width}}  {asset.category:<12} {pinned:<11} {called}")
+        print(visible(f"{asset.asset_id:<{width}}  {asset.category:<12} {pinned:<11} {called}"))
     print(f"{len(assets)} assets")
     return 0
 
@@ -164,7 +165,7 @@ def _check(assets: list[Asset]) -> int:
     for asset in assets:
         found = list(problems_of(asset))
         bad += bool(found)
-        print(*found, sep="\n", end="\n" if found else "")
+        print(in_lines(found), end="\n" if found else "")
     print(f"{len(assets) - bad} of {len(assets)} assets are sound")
     return 1 if bad else 0
 
@@ -172,9 +173,9 @@ def _check(assets: list[Asset]) -> int:
 def _fetch(arguments: Fetch, assets: list[Asset]) -> int:
     words = load_words(GSO_WORDS) | (load_words(arguments.words) if arguments.words else {})
     failures = fetch_assets(
-        assets, arguments.output, words, lambda line: print(line, file=sys.stderr)
+        assets, arguments.output, words, lambda line: print(visible(line), file=sys.stderr)
     )
-    print(*failures.values(), sep="\n", end="\n" if failures else "")
+    print(in_lines(failures.values()), end="\n" if failures else "")
     there = read_manifest(storage.join(arguments.output, MANIFEST)).assets
     mute = sum(asset.words is None and asset.kind == "object" for asset in there.values())
     print(f"{storage.join(arguments.output, MANIFEST)}: {len(there)} assets, {mute} without words")

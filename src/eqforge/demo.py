@@ -27,6 +27,7 @@ from eqforge.pipelines import (
     vlue,
 )
 from eqforge.schemas.errors import EqforgeError, reported_errors
+from eqforge.schemas.visible import visible
 from eqforge.schemas.vlue import TASKS
 
 SMALL_SCENES = ("--pairs", "3", "--resolution", "128")
@@ -132,7 +133,7 @@ def main(argv: list[str]) -> int:
         last = shlex.quote(str(arguments.output / built[-1]))
         print(f"  eqforge inspect {last} --sheet pairs.png")
         for name, text in missing.items():
-            print(f"{name} was left out: {text}")
+            print(visible(f"{name} was left out: {text}"))
         return status
     return 2
 

@@ -1,7 +1,6 @@
 """`eqforge inspect`: shows what a finished dataset holds."""
 
 import dataclasses
-import json
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Annotated
 
 import tyro
 from rich.console import Console
+from rich.highlighter import JSONHighlighter
 from rich.table import Table
 
 from eqforge.contact_sheet import draw_sheet
@@ -16,6 +16,7 @@ from eqforge.generators.text.granularity import Granularity
 from eqforge.generators.text.granularity_table import summarise_granularity
 from eqforge.schemas.dataset import Dataset, open_dataset
 from eqforge.schemas.errors import reported_errors
+from eqforge.schemas.visible import json_text, visible
 from eqforge.transforms.reasons import STAGE_REASONS
 from eqforge.transforms.vlue_lints import RULES
 
@@ -51,8 +52,9 @@ def main(argv: list[str]) -> int:
             drawn = draw_sheet(dataset, arguments.rows, arguments.boxes, arguments.sheet)
             print(f"{arguments.sheet}: {drawn} samples")
             return 0
-        console = Console(highlight=False)
-        console.print(f"{dataset.manifest.dataset}, {dataset.manifest.mode} mode", style="bold")
+        console = Console(highlight=False, markup=False, emoji=False)
+        title = f"{dataset.manifest.dataset}, {dataset.manifest.mode} mode"
+        console.print(visible(title), style="bold")
         shown = [tables(dataset), books(dataset), reasons(dataset)]
         if dataset.manifest.findings:
             shown.append(findings(dataset))
@@ -63,7 +65,7 @@ def main(argv: list[str]) -> int:
             console.print()
         for row in islice(dataset.rows("samples"), arguments.rows):
             short = row if arguments.full else {k: v for k, v in row.items() if _is_short(v)}
-            console.print_json(json.dumps(short), indent=2, ensure_ascii=False)
+            console.print(JSONHighlighter()(json_text(short, indent=2)), soft_wrap=True)
         return 0
     return 2
 
@@ -73,7 +75,7 @@ def tables(dataset: Dataset) -> Table:
     shown = _table("table", "rows", "files", "MB")
     for name, files in dataset.manifest.tables.items():
         size = sum(file.num_bytes for file in files) / 1e6
-        shown.add_row(name, f"{dataset.manifest.num_rows(name):,}", str(len(files)), f"{size:,.1f}")
+        _add(shown, name, f"{dataset.manifest.num_rows(name):,}", str(len(files)), f"{size:,.1f}")
     return shown
 
 
@@ -81,7 +83,7 @@ def books(dataset: Dataset) -> Table:
     """Returns the books by stage."""
     shown = _table("stage", "candidates", "kept", "rejected")
     for stage, entry in dataset.manifest.stages.items():
-        shown.add_row(stage, f"{entry.candidates:,}", f"{entry.kept:,}", f"{entry.rejected:,}")
+        _add(shown, stage, f"{entry.candidates:,}", f"{entry.kept:,}", f"{entry.rejected:,}")
     return shown
 
 
@@ -91,7 +93,7 @@ def reasons(dataset: Dataset) -> Table:
     for stage, entry in dataset.manifest.stages.items():
         for reason, count in entry.reasons.items():
             meaning = STAGE_REASONS.get(stage, {}).get(reason, "an exception on this record")
-            shown.add_row(stage, reason, f"{count:,}", meaning)
+            _add(shown, stage, reason, f"{count:,}", meaning)
     return shown
 
 
@@ -100,7 +102,7 @@ def findings(dataset: Dataset) -> Table:
     shown = _table("task", "rule", "findings", "meaning")
     for task, counts in dataset.manifest.findings.items():
         for rule, count in counts.items():
-            shown.add_row(task, rule, f"{count:,}", RULES.get(rule, ""))
+            _add(shown, task, rule, f"{count:,}", RULES.get(rule, ""))
     return shown
 
 
@@ -114,7 +116,7 @@ def granularity(dataset: Dataset) -> Table:
     shown = _table("feature", "captions", "mean", "from", "to")
     for summary in summarise_granularity(measured, seed=0):
         bounds = (summary.mean, summary.low, summary.high)
-        shown.add_row(summary.feature, f"{summary.captions:,}", *map(_rounded, bounds))
+        _add(shown, summary.feature, f"{summary.captions:,}", *map(_rounded, bounds))
     return shown
 
 
@@ -134,7 +136,7 @@ def columns(dataset: Dataset) -> Table:
     for name in dataset.manifest.tables:
         batch = next(dataset.batches(name, rows=1), None)
         for field in batch.schema if batch is not None else ():
-            shown.add_row(name, field.name, _short(str(field.type)))
+            _add(shown, name, field.name, _short(str(field.type)))
     return shown
 
 
@@ -143,6 +145,10 @@ def _table(*headings: str) -> Table:
     for heading in headings:
         table.add_column(heading, justify="right" if heading in _NUMBERS else "left")
     return table
+
+
+def _add(table: Table, *cells: str) -> None:
+    table.add_row(*map(visible, cells))
 
 
 _NUMBERS = (

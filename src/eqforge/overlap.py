@@ -268,7 +268,7 @@ def _print(rows: list[dict[str, Any]], unreadable: int) -> None:
     number = sum(images.values()) - images[None]
     table.add_row("seen", f"{number:,}", f"{len(seen):,}", "")
     table.add_row("unseen", f"{images[None]:,}", f"{len(unseen):,}", "No image of it was seen.")
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     console.print(table)
     if unreadable:
         console.print(f"{unreadable:,} training images could not be read and were not compared")

@@ -9,6 +9,7 @@ import tyro
 
 from eqforge.generators.text.wordnet import setup_wordnet
 from eqforge.schemas.errors import reported_errors
+from eqforge.schemas.visible import visible
 from eqforge.transforms.engines.flink_parts import setup_flink
 from eqforge.transforms.engines.prism_parts import setup_prism
 
@@ -43,6 +44,6 @@ def main(argv: list[str]) -> int:
     """Fetches one thing and says where it lies."""
     arguments = tyro.cli(Arguments, args=argv, prog="eqforge setup")
     with reported_errors():
-        print(_SETUPS[arguments.what](lambda line: print(line, file=sys.stderr)))
+        print(_SETUPS[arguments.what](lambda line: print(visible(line), file=sys.stderr)))
         return 0
     return 2

@@ -22,11 +22,12 @@ from eqforge.generators.text.lints.lint import lint_records
 from eqforge.pipelines import eq_kubric
 from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset, open_dataset
-from eqforge.schemas.errors import EqforgeError, MissingExtra, reported_errors
+from eqforge.schemas.errors import MAX_MESSAGE_CHARS, EqforgeError, MissingExtra, reported_errors
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.labelled_captions import dataset_captions
 from eqforge.schemas.pictures import BadImage, TooManyPixels, open_rgb
 from eqforge.schemas.tables import SCHEMA_VERSION
+from eqforge.schemas.visible import shortened, visible
 from eqforge.transforms.reasons import is_known
 from eqforge.transforms.records import is_as_written, table_type
 from eqforge.transforms.render import scene_pair_of
@@ -95,7 +96,7 @@ def main(argv: list[str]) -> int:
         for name in CHECKS:
             outcomes.append(_outcome(name, dataset))
             _print(name, outcomes[-1])
-        print(f"{dataset.folder}: {_verdict(outcomes)}")
+        print(visible(f"{dataset.folder}: {_verdict(outcomes)}"))
         dataset.check_unreplaced()
         states = {outcome.state for outcome in outcomes}
         return 1 if "FAILED" in states else NOT_CHECKED if "not checked" in states else 0
@@ -126,7 +127,7 @@ def _outcome(name: str, dataset: Dataset) -> Outcome:
 def _print(name: str, outcome: Outcome) -> None:
     print(f"{outcome.state:<11} {name}")
     for line in outcome.lines[:SHOWN]:
-        print(f"        {line}")
+        print(f"        {shortened(line, MAX_MESSAGE_CHARS)}")
     if len(outcome.lines) > SHOWN:
         print(f"        and {len(outcome.lines) - SHOWN} more")
 

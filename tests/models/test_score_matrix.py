@@ -158,7 +158,7 @@ class Harmful:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"image": "7", "caption": "a"}], "expected the columns image, caption, probability"),
+        ([{"image": "7", "caption": "a"}], "the columns image, caption, probability"),
         ([{"image": "7", "caption": "a", "probability": 0.5}] * 2, "two scores of one image"),
         ([{"image": "7", "caption": "a", "probability": None}], "a score is no probability"),
     ],

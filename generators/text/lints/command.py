@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,13 +11,14 @@ import tyro
 
 from eqforge.generators.text.lints.findings import KINDS, Finding, Severity
 from eqforge.generators.text.lints.lint import lint_records
-from eqforge.schemas.errors import EqforgeError, InputError
+from eqforge.schemas.errors import EqforgeError, InputError, tell
 from eqforge.schemas.labelled_captions import (
     LabelledCaptions,
     label_pair,
     read_labelled_captions,
 )
 from eqforge.schemas.text_pairs import read_text_pairs, with_hard_positives
+from eqforge.schemas.visible import in_lines, json_text
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return lint_command(settings)
     except EqforgeError as error:
-        print(f"eqforge lint: {error}", file=sys.stderr)
+        tell("eqforge lint", error)
         return 2
 
 
@@ -104,7 +104,7 @@ def _records(path: Path, settings: LintSettings) -> Iterator[LabelledCaptions]:
 
 def _as_json(path: Path, finding: Finding) -> str:
     row = {"file": str(path), "severity": finding.severity, **dataclasses.asdict(finding)}
-    return json.dumps(row, ensure_ascii=False)
+    return json_text(row)
 
 
 def _summary(
@@ -116,7 +116,7 @@ def _summary(
         if counts[kind]:
             lines.append(f"  {severity:<8} {kind} {counts[kind]:,}: {meaning}")
             lines += (f"           {f.record_id} {f.field}: {f.detail}" for f in shown[kind])
-    return "\n".join(lines)
+    return in_lines(lines)
 
 
 if __name__ == "__main__":

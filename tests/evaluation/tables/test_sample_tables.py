@@ -283,7 +283,7 @@ def test_scores_that_do_not_fit_are_one_clear_error(
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"sample_id": ["x"]}, "expected the columns"),
+        ({"sample_id": ["x"]}, "the columns sample_id"),
         ({"sample_id": ["x"], "values": [["a", "b", "c", "d"]]}, "a list of numbers"),
         ({"sample_id": ["x"], "values": [3.5]}, "a list of numbers"),
         ({"sample_id": ["x"], "values": [[1.0, 2.0]]}, "expected 4 scores a sample; found 2"),

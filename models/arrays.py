@@ -1,0 +1,79 @@
+"""Reads one array or tensor of a foreign file; what it takes in memory is bounded by the file.
+
+A file announces the shape of what it holds, and may announce more than it has: an `.npy` of 10^13
+numbers, a tensor whose one stored number stands for 3 billion, an archive that unpacks to more.
+"""
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.models.pretrained import import_torch
+from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.visible import shortened
+
+TENSORS = (".pt", ".pth")
+_NPY, _ZIP = b"\x93NUMPY", b"PK"
+MAX_REASON_CHARS = 300
+
+
+def read_array(path: Path) -> NDArray[Any]:
+    """Reads an array of numbers (.npy) or a tensor (.pt, .pth); nothing in the file is executed.
+
+    Returns:
+      What the file holds, in its own precision and shape; of bfloat16, which NumPy has not,
+      float32.
+
+    Raises:
+      InputError: the file is missing, holds something else, or announces more than it has.
+      MissingExtra: a tensor is named and torch is not installed.
+    """
+    is_tensor = path.suffix in TENSORS
+    try:
+        found = _tensor(path) if is_tensor else _npy(path)
+    except (InputError, MissingExtra):
+        raise
+    except Exception as error:  # readers raise whatever a damaged file brings about
+        said = shortened(" ".join(str(error).split()), MAX_REASON_CHARS)
+        raise InputError(
+            f"{path}: expected one tensor or array, nothing else: {type(error).__name__}: {said}"
+        ) from error
+    if found.dtype.kind not in "fiu":
+        raise InputError(f"{path}: expected numbers, found {shortened(str(found.dtype), 80)}")
+    return np.array(found)
+
+
+def _npy(path: Path) -> NDArray[Any]:
+    with open(path, "rb") as stream:
+        begins = stream.read(len(_NPY))
+    if begins != _NPY:
+        is_archive = begins.startswith(_ZIP)
+        what = "an archive of several (.npz); save the one array with numpy.save"
+        raise ValueError(what if is_archive else "it does not begin as such a file")
+    # A map is never larger than its file, whatever the header says.
+    with np.errstate(over="ignore"):
+        found: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        return found
+
+
+def _tensor(path: Path) -> NDArray[Any]:
+    torch = import_torch()
+    is_zip = zipfile.is_zipfile(path)
+    if is_zip:
+        with zipfile.ZipFile(path) as archive:
+            if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
+                raise ValueError("it is compressed, as torch saves none")
+    # Mapped, the storages of an archive are parts of the file, and nothing is unpacked.
+    tensor = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip or None)
+    if not isinstance(tensor, torch.Tensor):
+        raise ValueError(f"it holds a {type(tensor).__name__}")
+    if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
+        raise ValueError("it is sparse, quantized or without numbers")
+    stored = tensor.untyped_storage().nbytes()
+    if tensor.numel() * tensor.element_size() > stored:
+        raise ValueError(f"{tensor.numel():,} numbers stand for {stored:,} stored bytes")
+    known = tensor.float() if tensor.dtype == torch.bfloat16 else tensor
+    return np.asarray(known.detach().numpy())

@@ -1,0 +1,118 @@
+"""Makes text of others visible wherever it meets a terminal, a page, LaTeX or a spreadsheet.
+
+Names, captions and messages that come from data may hold what a terminal obeys (escape sequences),
+what turns the direction of the text around them, line breaks that end a comment, or the marks of
+the language they are put into. Data files keep their true text; what is displayed goes through one
+of these functions:
+
+* `visible`, `in_lines`: a terminal, and any other plain text;
+* `json_text`: JSON, which stays the same data;
+* `in_latex`, `in_csv`, `in_markdown`, `code_span`: a cell, a field, words of a page;
+* `quoted`: a string of YAML or Python.
+
+Letters of all scripts stay as they are. So do the two joiners inside a word or an emoji, and marks
+of format that are themselves seen, as the Arabic number sign is.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+# Controls, surrogates, breaks of lines, marks of direction, no width, noncharacters.
+_OBEYED = (
+    "\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ufffe\uffff\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
+)
+# The flags of England, Scotland and Wales are spelt in characters that are not seen elsewhere.
+_FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f"
+_HIDDEN = re.compile(f"{_FLAG}|[{_OBEYED}]")
+_JOINERS = "\u200c\u200d"
+
+_LATEX = str.maketrans(
+    {c: f"\\{c}" for c in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
+_FORMULA = re.compile(r"[=+\-@\uff0b\uff0d\uff1d\uff20]")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+# A word in backticks, as our own warnings have some, stays; so does a line inside a word.
+_MARKDOWN = re.compile(r"(`[\w.-]+`)|[\\`*\[\]<>#|~$]|(?<!\w)_|_(?!\w)|&(?=\w|#)")
+
+
+def visible(text: str) -> str:
+    r"""Returns a text whose hidden characters are written out, such as `\x1b`, `\n` or `\u202e`.
+
+    What is visible already stays as it is, so that twice does no more than once.
+    """
+    return text if text.isprintable() else _HIDDEN.sub(_written_out, text)
+
+
+def _written_out(match: re.Match[str]) -> str:
+    return match[0] if _is_seen(match) else ascii(match[0])[1:-1]
+
+
+def _is_seen(match: re.Match[str]) -> bool:
+    found = match[0]
+    return len(found) > 1 or (found in _JOINERS and _joins(match.string, match.start()))
+
+
+def _joins(text: str, place: int) -> bool:
+    """Tells whether a joiner stands between letters, marks or symbols of a script that has any."""
+    around = text[max(0, place - 1) : place], text[place + 1 : place + 2]
+    return all(c > "\x7f" and unicodedata.category(c)[0] in "LMS" for c in around)
+
+
+def in_lines(lines: Iterable[str]) -> str:
+    """Returns visible lines, each of one line."""
+    return "\n".join(map(visible, lines))
+
+
+def shortened(text: str, most: int) -> str:
+    """Returns a visible text of at most `most` characters, which ends in dots where it was cut."""
+    beginning = visible(text[: most + 1])
+    return beginning if len(beginning) <= most else beginning[: most - 3] + "..."
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """Returns JSON whose hidden characters are escaped: the same data, and no terminal obeys it."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return _HIDDEN.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    is_layout = match[0] == "\n"  # inside a string it is escaped already
+    return match[0] if is_layout or _is_seen(match) else json.dumps(match[0])[1:-1]
+
+
+def in_latex(text: str) -> str:
+    """Returns a text as LaTeX sets it, in a paragraph or a cell."""
+    return visible(text).translate(_LATEX)
+
+
+def in_csv(value: Any) -> Any:
+    """Returns a field of CSV that no spreadsheet takes for a formula; numbers stay as they are."""
+    if not isinstance(value, str):
+        return value
+    text = visible(value)
+    is_formula = _FORMULA.match(text.lstrip()) and not _NUMBER.fullmatch(text)
+    return f"'{text}" if is_formula else text
+
+
+def in_markdown(text: str) -> str:
+    """Returns a text as Markdown shows it, in a paragraph, an item or a cell: no HTML, no link."""
+    return _MARKDOWN.sub(lambda match: match[1] or f"\\{match[0]}", visible(text))
+
+
+def code_span(text: str) -> str:
+    """Returns a text in the backticks of Markdown, more of them than stand in it in a row."""
+    plain = visible(text)
+    ticks = "`" * (1 + max(map(len, re.findall("`+", plain)), default=0))
+    pad = " " if plain.startswith("`") or plain.endswith("`") else ""
+    return f"{ticks}{pad}{plain}{pad}{ticks}"
+
+
+def quoted(text: str) -> str:
+    """Returns a string in double quotes that YAML and Python read back as it is."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{_HIDDEN.sub(_written_out, escaped)}"'
