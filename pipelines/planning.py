@@ -13,6 +13,7 @@ from eqforge.pipelines.filters import filter_lines
 from eqforge.pipelines.header import check_output
 from eqforge.pipelines.settings import DatasetConfig
 from eqforge.schemas.errors import InputError, reported_errors
+from eqforge.transforms.engines.run_folder import run_folder
 
 Configured = TypeVar("Configured", bound=DatasetConfig)
 
