@@ -56,7 +56,7 @@ class Watch(threading.Thread):
         self.files: dict[str, int] = {}
 
     def run(self) -> None:
-        while not self.over.wait(0.05):
+        while not self.over.wait(0.2):
             for process in (*self.tree(), *self.others()):
                 for address in set(listening(process)) - self.found:
                     self.found.add(address)
