@@ -64,6 +64,7 @@ def refuse(
         (["--workers", "two"], "two"),
         (["stray"], "stray"),
         (["--workers", "0"], "--workers 0: expected 1 or more"),
+        (["--workers", "100000"], "--workers 100000: expected at most"),
         (["--samples-per-file", "0"], "--samples-per-file 0: expected 1 or more"),
         (["--images-per-file", "-5"], "--images-per-file -5: expected 1 or more"),
         (["--max-error-rate", "7"], "--max-error-rate 7.0: expected a share from 0 to 1"),
@@ -284,7 +285,15 @@ def test_an_engine_that_does_not_start_leaves_a_finished_dataset_as_it_is(
     settings = [*command, "--mode", "paper", "--limit", "1", "--overwrite"]
 
     with pytest.raises(SystemExit) as left:
-        eq_video.main([*settings, "--", *engine, "--job_server_java_launcher=/bin/false"])
+        eq_video.main(
+            [
+                *settings,
+                "--",
+                *engine,
+                "--job_server_java_launcher=/bin/false",
+                "--allow_open_ports",
+            ]
+        )
 
     assert left.value.code == 1
     assert "the job server ended with exit status 1" in capsys.readouterr().err

@@ -50,6 +50,8 @@ def test_up_and_down_in_any_order(tmp_path: Path) -> None:
         assert set(cluster.processes("jobmanager")).isdisjoint(first[0])
     finally:
         assert cluster.run("down").stdout == "down\n"
+    # What was written for a while is gone, that of killed processes too.
+    assert sorted(file.name for file in (tmp_path / "cluster").iterdir()) == ["conf", "log"]
     assert cluster.processes("jobmanager") == cluster.processes("taskmanager") == []
 
 

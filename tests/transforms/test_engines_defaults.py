@@ -191,6 +191,36 @@ def test_what_is_no_working_cluster_is_refused(
         flink_cluster.overview(master)
 
 
+@pytest.mark.parametrize("where", ["host", "ftp://host:1", "host:1/path", "host:1?x", "a@host:1"])
+def test_a_cluster_is_named_by_host_and_port(where: str) -> None:
+    with pytest.raises(InputError, match="expected a host and a port, such as HOST:8081"):
+        flink_cluster.overview(where)
+
+
+def test_a_cluster_leads_nowhere_else_and_its_answer_has_an_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    statuses = [302, 200]
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(statuses.pop(0))
+            self.send_header("Location", "/elsewhere")
+            self.end_headers()
+            self.wfile.write(b"7" * 1000)
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    monkeypatch.setattr(flink_cluster, "MAX_ANSWER_BYTES", 10)
+    with http.server.ThreadingHTTPServer(("localhost", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for why in ("302", "its answer has no end"):
+            with pytest.raises(InputError, match=why):
+                flink_cluster.overview(f"localhost:{server.server_port}")
+        server.shutdown()
+
+
 def test_no_cluster_at_all_is_refused_with_the_command_that_starts_one() -> None:
     with pytest.raises(InputError, match=r"Connection refused.*`deploy/flink/cluster up`"):
         flink_cluster.overview("localhost:1")

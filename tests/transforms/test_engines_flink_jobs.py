@@ -146,12 +146,41 @@ def test_a_local_run_is_refused_before_it_begins_where_the_cluster_cannot_be_ask
     assert note(tmp_path).exists()
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"flink_master": "x"}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "[]", '{"flink_master": "x"}', "[" * 100_000),
+        *(
+            json.dumps({"flink_master": master, "job_name": NAME, "host": "here"})
+            for master in (
+                "http://host:1",
+                "host:1/path?x=",
+                "user@host:1",
+                "file:///etc/passwd",
+                "host",
+                "host:1\n",
+                "host:port",
+                "h\u202eost:1",
+                7,
+                None,
+            )
+        ),
+        json.dumps({"flink_master": NOBODY, "job_name": "a\u001b[2J", "host": "here"}),
+        json.dumps({"flink_master": NOBODY, "job_name": 7, "host": "here"}),
+    ],
+)
 def test_a_damaged_note_is_one_clear_error(tmp_path: Path, content: str) -> None:
     leave(tmp_path, NOBODY)
     note(tmp_path).write_text(content)
     with pytest.raises(InputError, match=r"the note of it is damaged; .* delete .*flink-job\.json"):
         end_left_job(str(tmp_path))
+
+
+def test_the_note_holds_a_host_and_port_however_the_cluster_was_named(
+    cluster: FakeCluster, tmp_path: Path
+) -> None:
+    with alone(on(f"http://{cluster.master}/"), str(tmp_path)):
+        assert json.loads(note(tmp_path).read_text())["flink_master"] == cluster.master
 
 
 def test_a_job_has_one_name_for_a_folder_however_it_is_named(tmp_path: Path) -> None:

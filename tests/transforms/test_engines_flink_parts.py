@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import struct
 import subprocess
 import zipfile
 from pathlib import Path
@@ -93,11 +94,49 @@ def test_the_project_handed_to_maven_pins_every_jar_and_nothing_else() -> None:
     assert pom.count("<exclusion>") == pom.count("<dependency>") == len(locked_jars())
 
 
+def server_factory() -> bytes:
+    """Beam's class that opens ports in Java, in as much as it matters here: constants and a call.
+
+    The tests of runners have the real one.
+    """
+    netty = f"L{flink_parts._NETTY};"
+    texts = ["java/net/InetSocketAddress", "getPort", "()I", netty[1:-1], "forPort", f"(I){netty}"]
+    pool = [struct.pack(">BH", 1, len(text)) + text.encode() for text in texts]
+    for owner, name in ((1, 2), (4, 5)):  # constants 7 to 12: a class, a name and type, a method
+        first = len(pool) + 1
+        pool.append(struct.pack(">BH", 7, owner))
+        pool.append(struct.pack(">BHH", 12, name, name + 1))
+        pool.append(struct.pack(">BHH", 10, first, first + 1))
+    head = struct.pack(">IHHH", 0xCAFEBABE, 0, 52, len(pool) + 1)
+    return head + b"".join(pool) + b"\xb6\x00\x09\xb8\x00\x0c"
+
+
+def core_alone(folder: Path) -> Path:
+    """A folder of the job server with the one jar that its main jar mends."""
+    (core,) = (jar for jar in locked_jars() if jar.name == flink_parts._CORE)
+    (folder / "lib").mkdir(parents=True)
+    with zipfile.ZipFile(folder / "lib" / core.file_name, "w") as archive:
+        archive.writestr(flink_parts._SERVER_FACTORY, server_factory())
+    return folder
+
+
+def test_java_s_servers_are_given_the_whole_address_and_not_its_port_alone() -> None:
+    before = server_factory()
+    mended = flink_parts.at_the_named_address(before)
+    assert mended.endswith(b"\x00\x00\x00\xb8\x00\x0c")
+    assert struct.unpack_from(">H", mended, 8) == (16,)
+    assert b"forAddress" in mended
+    assert b"(Ljava/net/SocketAddress;)L" in mended
+    for other in (before[:-6], before + before[-6:], before.replace(b"forPort", b"ForPort")):
+        with pytest.raises(InputError):
+            flink_parts.at_the_named_address(other)
+
+
 def test_the_main_jar_names_all_the_others_in_lines_that_java_can_read(tmp_path: Path) -> None:
     names = [f"lib/{jar.file_name}" for jar in locked_jars()]
-    flink_parts._write_main_jar(tmp_path / "main.jar", names)
+    flink_parts._write_main_jar(core_alone(tmp_path))
 
-    with zipfile.ZipFile(tmp_path / "main.jar") as archive:
+    with zipfile.ZipFile(tmp_path / "job-server-loopback.jar") as archive:
         manifest = archive.read("META-INF/MANIFEST.MF")
     assert max(map(len, manifest.split(b"\r\n"))) <= 72
     unfolded = manifest.decode().replace("\r\n ", "")
@@ -109,9 +148,8 @@ def test_a_cluster_that_is_there_is_not_fetched_again(
 ) -> None:
     (cluster_folder() / "bin").mkdir(parents=True)
     (cluster_folder() / "bin" / "jobmanager.sh").touch()
-    monkeypatch.setattr(flink_parts, "locked_jars", tuple)
-    job_server_folder().mkdir(parents=True)
-    (job_server_folder() / "job-server.jar").touch()
+    core_alone(job_server_folder())
+    monkeypatch.setattr(flink_parts, "_has_whole_jars", lambda: True)
     monkeypatch.setattr(subprocess, "run", None)
 
     found = setup_flink(lambda line: pytest.fail(line))

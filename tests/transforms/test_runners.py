@@ -44,7 +44,14 @@ def test_workers_are_processes_of_the_local_engine() -> None:
 
 
 def test_other_runners_keep_their_options() -> None:
-    arguments = ["--runner", "SparkRunner", "--spark_version", "3", "--max_bundle_size=5"]
+    arguments = [
+        "--runner",
+        "SparkRunner",
+        "--spark_version",
+        "3",
+        "--max_bundle_size=5",
+        "--allow_open_ports",
+    ]
     options = pipeline_options(arguments, workers=1)
 
     assert runner_of(options) == "SparkRunner"
@@ -63,6 +70,9 @@ def test_other_runners_keep_their_options() -> None:
         (["--direct_num_workers", "x"], "invalid int value: 'x'"),
         (["--runner", "no.such.Runner"], "--runner no.such.Runner: No module named"),
         (["--runner", "eqforge.transforms.runners.Nothing"], "has no attribute 'Nothing'"),
+        (["--runner", "os.system"], "--runner os.system: is no runner of Beam's"),
+        (["--runner", "builtins.object"], "--runner builtins.object: is no runner of Beam's"),
+        (["--runner", "SparkRunner"], "--runner SparkRunner: may listen at all addresses, so that"),
     ],
 )
 def test_what_beam_would_ignore_is_refused(beam_args: list[str], message: str) -> None:

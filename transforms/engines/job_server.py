@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import grpc
 from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
     JobServerOptions,
@@ -21,6 +20,7 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 from apache_beam.runners.portability.job_server import ExternalJobServer
+from apache_beam.runners.worker.channel_factory import GRPCChannelFactory
 
 from eqforge.schemas.errors import BuildError, InputError
 from eqforge.transforms.engines import tied
@@ -79,14 +79,15 @@ def check_endpoint(options: PipelineOptions) -> None:
     endpoint = options.view_as(PortableOptions).job_endpoint
     if not endpoint or endpoint == "embed":
         return
-    with grpc.insecure_channel(endpoint) as channel:
+    with GRPCChannelFactory.insecure_channel(endpoint) as channel:
         service = beam_job_api_pb2_grpc.JobServiceStub(channel)
         request = beam_job_api_pb2.DescribePipelineOptionsRequest()
         try:
             service.DescribePipelineOptions(request, timeout=ANSWER_TIMEOUT_S)
-        except grpc.RpcError as error:
+        except Exception as error:
+            why = error.details() if hasattr(error, "details") else error
             raise InputError(
-                f"--job_endpoint {endpoint}: no job server answers there: {error.details()}"
+                f"--job_endpoint {endpoint}: no job server answers there: {why}"
             ) from error
 
 

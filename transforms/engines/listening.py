@@ -12,9 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
-
-import grpc
+from typing import Any
 
 from eqforge.transforms.engines.run_folder import private_folder
 
@@ -55,16 +53,16 @@ def at_loopback() -> Iterator[None]:
 class _Grpc:
     """The library as one of Beam's modules sees it: its servers listen where `bind` says."""
 
-    def __init__(self, bind: Bind) -> None:
-        self._bind = bind
+    def __init__(self, grpc: Any, bind: Bind) -> None:
+        self._grpc, self._bind = grpc, bind
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(grpc, name)
+        return getattr(self._grpc, name)
 
     def server(self, *arguments: Any, **options: Any) -> Any:
-        server = grpc.server(*arguments, **options)
+        server = self._grpc.server(*arguments, **options)
         listen = server.add_insecure_port
-        cast(Any, server).add_insecure_port = lambda address: self._bind(listen, address)
+        server.add_insecure_port = lambda address: self._bind(listen, address)
         return server
 
 
@@ -78,7 +76,7 @@ def _bound(bind: Bind) -> Iterator[None]:
     handlers, *others = _modules()
     with contextlib.ExitStack() as held:
         for module in (handlers, *others):
-            held.enter_context(_replaced(module, "grpc", _Grpc(bind)))
+            held.enter_context(_replaced(module, "grpc", _Grpc(vars(module)["grpc"], bind)))
         held.enter_context(_replaced(handlers.GrpcWorkerHandler, "port_from_worker", _address))
         yield
 

@@ -1,0 +1,69 @@
+"""What may open ports to other hosts is refused; what does not answer is not waited for."""
+
+import socket
+import time
+
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from eqforge.schemas.errors import InputError
+from eqforge.transforms.engines import job_server
+from eqforge.transforms.engines.flink_parts import _MAIN_JAR, job_server_folder
+from eqforge.transforms.engines.job_server import check_endpoint
+from eqforge.transforms.engines.open_ports import check_ports
+from eqforge.transforms.engines.prism_parts import _binary
+
+JAR = f"--flink_job_server_jar={job_server_folder() / _MAIN_JAR}"
+POOL = ["--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=EXTERNAL"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--runner=FnApiRunner"],
+        ["--runner=DataflowRunner"],
+        ["--runner=PrismRunner", f"--prism_location={_binary()}"],
+        ["--runner=FlinkRunner", JAR],
+        ["--runner=FlinkRunner", "--job_endpoint=host:1"],
+        ["--runner=PortableRunner", "--job_endpoint=embed"],
+        [*POOL, "--environment_config=localhost:50"],
+        [*POOL, "--environment_config=[::1]:50"],
+    ],
+)
+def test_what_listens_at_the_loopback_is_taken(arguments: list[str]) -> None:
+    check_ports(PipelineOptions(arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["--runner=PrismRunner", "--prism_location=/own/prism"], "--prism_location /own/prism"),
+        (["--runner=FlinkRunner", "--flink_job_server_jar=/own.jar"], "--flink_job_server_jar"),
+        (["--runner=SparkRunner"], "--runner SparkRunner: may listen"),
+        ([*POOL, "--environment_config=example.org:50"], "--environment_config example.org:50"),
+        ([*POOL, "--environment_config=localhost.example.org:50"], "--environment_config local"),
+    ],
+)
+def test_what_may_listen_to_other_hosts_needs_the_user_s_word(
+    arguments: list[str], what: str
+) -> None:
+    with pytest.raises(InputError) as refused:
+        check_ports(PipelineOptions(arguments))
+    assert str(refused.value).startswith(what)
+    assert "add --allow_open_ports" in str(refused.value)
+    check_ports(PipelineOptions([*arguments, "--allow_open_ports"]))
+
+
+def test_a_job_server_that_is_not_there_is_one_sentence_at_once() -> None:
+    started = time.monotonic()
+    with pytest.raises(InputError, match=r"--job_endpoint localhost:1: no job server answers ther"):
+        check_endpoint(PipelineOptions(["--job_endpoint=localhost:1"]))
+    assert time.monotonic() - started < 10
+
+
+def test_a_job_server_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_server, "ANSWER_TIMEOUT_S", 0.5)
+    with socket.create_server(("localhost", 0)) as silent:
+        endpoint = f"localhost:{silent.getsockname()[1]}"
+        with pytest.raises(InputError, match=f"--job_endpoint {endpoint}: no job server answers"):
+            check_endpoint(PipelineOptions([f"--job_endpoint={endpoint}"]))
