@@ -11,7 +11,7 @@ import apache_beam as beam
 from eqforge.schemas.clips import Clip
 from eqforge.schemas.frames import FrameSettings, MissedFrame, MissedVideo, StoredFrame
 from eqforge.schemas.scores import Rejection
-from eqforge.schemas.sources import SourceChanged, SourceFile, open_source
+from eqforge.schemas.sources import SourceFile, open_source
 from eqforge.schemas.tables import Reject
 from eqforge.transforms import progress
 from eqforge.transforms.clip_work import FRAMES, ClipWork, KeptFrame, Source, error_rejection
@@ -89,11 +89,11 @@ def _extract_once(clip: Clip, path: str, extractor: FrameExtractor, ledger: Ledg
         if known is not None and _is_all_there(known, extractor.store):
             return known
         extraction = _extract(clip, path, source, extractor)
-        # What was seen of a file that is still being written says nothing of the whole one.
-        try:
-            source.check_unchanged()
-        except SourceChanged as error:
-            raise _SourceLost("source_changed", str(error)) from error
+        # What was seen of a file that is still being written says nothing of the whole one; and the
+        # decoder, which opens it by its name, may have come upon another.
+        was_other = any(missed.reason == "source_changed" for missed in extraction.missed)
+        if was_other or source.is_changed():
+            raise _SourceLost("source_changed", "the file changed while it was read")
     # A crash may be the machine's fault, not the video's: another run has to try again.
     if not any(missed.reason in TRANSIENT for missed in extraction.missed):
         extractor.store.sync((frame.image_id, frame.suffix) for frame in extraction.stored)

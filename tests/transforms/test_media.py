@@ -103,3 +103,14 @@ def test_a_store_can_be_sent_to_a_worker(tmp_path: Path) -> None:
     copy = pickle.loads(pickle.dumps(store))
     assert copy == store
     assert copy.get(DIGEST, ".jpg") == DATA
+
+
+def test_bytes_that_a_power_cut_falsified_are_stored_again(tmp_path: Path) -> None:
+    """The file has its final name and its right length, and holds zeros."""
+    store = MediaStore(str(tmp_path))
+    image_id = store.put(b"data", ".png")
+    Path(store.path(image_id, ".png")).write_bytes(bytes(4))
+
+    assert store.put(b"data", ".png") == image_id
+    assert store.get(image_id, ".png") == b"data"
+    store.sync([(image_id, ".png")])
