@@ -24,7 +24,7 @@ from eqforge.pipelines.header import (
 )
 from eqforge.pipelines.lock import locked
 from eqforge.pipelines.settings import DatasetConfig, Mode
-from eqforge.schemas import storage
+from eqforge.schemas import signals, storage
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.manifest import FILE_NAME, Manifest, load_manifest
@@ -213,8 +213,22 @@ def _run_pipeline(
                     storage.delete(storage.join(run.output, FILE_NAME))
                 pipeline.build(root, target)
 
-            with progress.watch(target.notes, dict.fromkeys(pipeline.steps, plan.records)):
+            shown = progress.watch(target.notes, dict.fromkeys(pipeline.steps, plan.records))
+            with _stopped_unless_complete(run.output), shown:
                 runners.run(wire, options, _worker_log(run.output), run.output)
+
+
+@contextlib.contextmanager
+def _stopped_unless_complete(output: str) -> Iterator[None]:
+    """Lets a signal that ends the body be where it came too late: the manifest is written last."""
+    manifest = storage.join(output, FILE_NAME)
+    before = storage.info(manifest)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if storage.info(manifest) in (None, before):
+            raise
+        signals.forget()
 
 
 def header_of(pipeline: Pipeline[Configured], config: Configured) -> Manifest:
