@@ -25,7 +25,7 @@ from eqforge.pipelines.header import (
 )
 from eqforge.pipelines.lock import locked
 from eqforge.pipelines.settings import DatasetConfig, Mode
-from eqforge.schemas import storage
+from eqforge.schemas import signals, storage
 from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.identity import fingerprint
@@ -243,7 +243,8 @@ def _run_pipeline(
                     note_census(run.output, census)
                 pipeline.build(root, target)
 
-            with progress.watch(target.notes, dict.fromkeys(pipeline.steps, plan.records)):
+            shown = progress.watch(target.notes, dict.fromkeys(pipeline.steps, plan.records))
+            with _stopped_unless_complete(run.output), shown:
                 runners.run(wire, options, _worker_log(run.output), run.output)
             return True
 
@@ -276,6 +277,19 @@ def _settle(output: str) -> None:
         if manifest != settled(manifest):
             with locked(output):
                 settle(output)
+
+
+@contextlib.contextmanager
+def _stopped_unless_complete(output: str) -> Iterator[None]:
+    """Lets a signal that ends the body be where it came too late: the manifest is written last."""
+    manifest = storage.join(output, FILE_NAME)
+    before = storage.info(manifest)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if storage.info(manifest) in (None, before):
+            raise
+        signals.forget()
 
 
 def header_of(pipeline: Pipeline[Configured], config: Configured) -> Manifest:

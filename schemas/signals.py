@@ -90,11 +90,16 @@ class Listener:
             time.sleep(_LOOK_S)
             if not self._is_raised and main is not None:
                 signal.pthread_kill(main, self.number or signal.SIGINT)
-        while not self.is_said and self._has_time(GRACE_S):
+        while self.number is not None and not self.is_said and self._has_time(GRACE_S):
             time.sleep(_LOOK_S)
         if self.is_said:
             time.sleep(LAST_S)
-        self._end_at_once()
+        if self.number is not None:
+            self._end_at_once()
+
+    def forget(self) -> None:
+        """Forgets the signal."""
+        self.number, self._is_raised = None, False
 
     def _has_time(self, seconds: float) -> bool:
         return time.monotonic() - self._came_s < seconds
@@ -161,6 +166,11 @@ def idle() -> Iterator[None]:
         yield
     finally:
         _listener.is_idle = False
+
+
+def forget() -> None:
+    """Forgets the signal that was raised: what it was to end is finished."""
+    _listener.forget()
 
 
 def end_within(seconds: float, status: int) -> None:

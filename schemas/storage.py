@@ -18,7 +18,7 @@ from typing import IO, Any
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from eqforge.schemas.errors import InputError
+from eqforge.schemas.errors import InputError, room_named
 
 TEMPORARY_PREFIX = ".tmp-"
 REACH_S = 20.0
@@ -109,6 +109,15 @@ def exists(url: str) -> bool:
     return system.exists(path)
 
 
+def info(url: str) -> dict[str, Any] | None:
+    """Returns what a store knows of a file, which tells its versions apart; None for no file."""
+    system, path = locate(url)
+    system.invalidate_cache()
+    with contextlib.suppress(FileNotFoundError):
+        return system.info(path)
+    return None
+
+
 def read_bytes(url: str) -> bytes:
     """Returns a whole file.
 
@@ -156,15 +165,16 @@ def open_atomic(url: str) -> Iterator[IO[bytes]]:
     system, path = locate(url)
     if not isinstance(system, LocalFileSystem):
         with tempfile.NamedTemporaryFile(prefix="eqforge-") as stream:
-            yield stream
-            stream.flush()
+            with room_named(stream.name):
+                yield stream
+                stream.flush()
             system.put_file(stream.name, path)
         return
     folder = Path(path).parent
     make_folder(folder)
     temporary = folder / f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
     try:
-        with open(temporary, "wb") as stream:
+        with room_named(path), open(temporary, "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
