@@ -1,6 +1,6 @@
 """Makes the datasets that later versions have to read; run once for each release.
 
-    python -m tests.old.make        # writes tests/old/VERSION, some 700 kB
+    python -m tests.old.make        # writes tests/old/VERSION, less than 1 MB
 
 They are made of the demo's own inputs, at the smallest size that has every table and column.
 """
@@ -30,7 +30,10 @@ def main() -> None:
             if dataset in OF_CAPTIONS:
                 arguments += ["--limit", "4"]
             if "--videos" in arguments:
-                arguments += ["--max-side", "48", "--max-pairs-per-video", "1"]
+                arguments += ["--max-side", "32", "--max-pairs-per-video", "1"]
+            arguments += ["--samples-per-file", "10000"]
+            if "--images-per-file" in arguments:
+                arguments += ["--images-per-file", "10000"]
             output = scratch / dataset
             assert cli.main(["build", *arguments, "--output", str(output)]) == 0
             keep = version / dataset
