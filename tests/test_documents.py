@@ -45,6 +45,7 @@ NOT_HERE = {
     "SIMAT's files",
     "Visual Genome's images",
     "VL-CheckList",
+    "minisign",
 }
 """What no test can bring; the commands that are so marked are read by people."""
 

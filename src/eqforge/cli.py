@@ -64,6 +64,7 @@ COMMANDS = {
         "eqforge.assets",
         "List, check and fetch the 3D objects that scenes are made of.",
     ),
+    "doctor": ("eqforge.doctor", "Tell what this machine has and lacks, and what that costs."),
     "setup": (
         "eqforge.provision",
         "Fetch what a step needs and no package brings: wordnet, flink, prism.",

@@ -22,12 +22,19 @@ from eqforge.generators.text.lints.lint import lint_records
 from eqforge.pipelines import eq_kubric
 from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset, open_dataset
-from eqforge.schemas.errors import MAX_MESSAGE_CHARS, EqforgeError, MissingExtra, reported_errors
+from eqforge.schemas.errors import (
+    MAX_MESSAGE_CHARS,
+    EqforgeError,
+    InputError,
+    MissingExtra,
+    reported_errors,
+)
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.labelled_captions import dataset_captions
 from eqforge.schemas.pictures import BadImage, TooManyPixels, open_rgb
 from eqforge.schemas.tables import SCHEMA_VERSION
 from eqforge.schemas.visible import shortened, visible
+from eqforge.signature import check_signature
 from eqforge.transforms.reasons import is_known
 from eqforge.transforms.records import is_as_written, table_type
 from eqforge.transforms.render import scene_pair_of
@@ -68,6 +75,10 @@ class Arguments:
 
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""
+    key: str | None = None
+    """Public key of minisign, or its file: the manifest has to be signed by it."""
+    signature: str | None = None
+    """The signature; DATASET/dataset.json.minisig unless named. It needs --key."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,7 +103,7 @@ def main(argv: list[str]) -> int:
     arguments = tyro.cli(Arguments, args=argv, prog="eqforge verify")
     with reported_errors():
         dataset = open_dataset(arguments.dataset)
-        outcomes = []
+        outcomes = [] if (signed := _signed(arguments)) is None else [signed]
         for name in CHECKS:
             outcomes.append(_outcome(name, dataset))
             _print(name, outcomes[-1])
@@ -101,6 +112,18 @@ def main(argv: list[str]) -> int:
         states = {outcome.state for outcome in outcomes}
         return 1 if "FAILED" in states else NOT_CHECKED if "not checked" in states else 0
     return 2
+
+
+def _signed(arguments: Arguments) -> Outcome | None:
+    """Checks who signed the manifest, where that was asked for."""
+    if arguments.key is None:
+        if arguments.signature is not None:
+            raise InputError("--signature needs --key: the public key of whom you trust")
+        return None
+    found = check_signature(arguments.dataset, arguments.key, arguments.signature)
+    outcome = Outcome(state="FAILED" if found else "ok", lines=found)
+    _print("signature", outcome)
+    return outcome
 
 
 def _outcome(name: str, dataset: Dataset) -> Outcome:

@@ -72,7 +72,7 @@ def caged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Child]:
     (tmp_path / "modules").mkdir()
     (tmp_path / "modules" / "caged.py").write_text(CAGED)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "modules"), prepend=":")
-    child = Child("caged:answer", timeout_s=20, cage=Cage(memory_gb=8, cpu_s=1))
+    child = Child("caged:answer", timeout_s=60, cage=Cage(memory_gb=8, cpu_s=1))
     yield child
     child.close()
 
@@ -156,7 +156,7 @@ def test_modules_in_the_current_folder_are_not_imported(
 ) -> None:
     (tmp_path / "base64.py").write_text("import os; os._exit(9)")
     monkeypatch.chdir(tmp_path)
-    child = Child("base64:b64encode", timeout_s=20)
+    child = Child("base64:b64encode", timeout_s=60)
     list(zip((), child.ask({}), strict=False))
     child.close()
 
@@ -302,7 +302,7 @@ def test_what_is_no_message_is_an_error(
         "    yield 1\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
-    child = Child("rude:answer", timeout_s=20)
+    child = Child("rude:answer", timeout_s=60)
     with pytest.raises(ChildFailed, match="no message"):
         list(child.ask(0))
     child.close()

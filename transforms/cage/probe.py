@@ -35,7 +35,7 @@ def outcomes(path: str) -> dict[str, str]:
     Returns:
       of each of TRIES what the system said, empty where it let it pass.
     """
-    child = Child(f"{__name__}:probe", timeout_s=20, cage=Cage(memory_gb=_MEMORY_GB))
+    child = Child(f"{__name__}:probe", timeout_s=60, cage=Cage(memory_gb=_MEMORY_GB))
     try:
         return dict(zip(TRIES, child.ask({"tries": TRIES, "path": path}), strict=True))
     except EqforgeError as error:

@@ -1,0 +1,62 @@
+"""Datasets of earlier versions are read by this one, or refused by one clear sentence.
+
+`python -m tests.old.make` makes those of a release; they are never changed afterwards.
+"""
+
+import importlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from eqforge.cli import COMMANDS, DATASETS
+
+FOLDER = Path(__file__).parent
+OLD = sorted(path.parent for path in FOLDER.glob("*/*/dataset.json"))
+
+
+def run(command: str, *arguments: object) -> int:
+    """Runs a command as `eqforge` does; returns its status."""
+    try:
+        status: int = importlib.import_module(COMMANDS[command][0]).main([*map(str, arguments)])
+    except SystemExit as left:
+        return int(left.code or 0)
+    return status
+
+
+def test_there_is_one_of_every_dataset() -> None:
+    assert {path.name for path in OLD if path.parent.name == "0.1.0"} == DATASETS.keys()
+    assert sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file()) < 1_000_000
+
+
+@pytest.mark.parametrize("old", OLD, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_it_is_verified_and_shown(
+    old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("verify", old) in (0, 3), capsys.readouterr().out  # 3: without an extra
+    assert run("inspect", old) == 0
+    assert run("inspect", old, "--sheet", tmp_path / "sheet.png") in (0, 2)
+    said = capsys.readouterr()
+    assert "Traceback" not in said.out + said.err
+
+
+def test_it_is_linted_and_exported(tmp_path: Path) -> None:
+    for old in FOLDER.glob("*/hard-positives"):
+        output = tmp_path / old.parent.name
+        assert run("lint", old) in (0, 1)
+        assert run("export", old, "--format", "vl-checklist", "--output", output) == 0
+        assert any(path.is_file() for path in output.rglob("*"))
+
+
+def test_a_manifest_of_an_unknown_form_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = shutil.copytree(FOLDER / "0.1.0" / "vlue", tmp_path / "vlue")
+    manifest = json.loads((old / "dataset.json").read_text())
+    for change in ({"tables": None}, {"dataset": 3}):
+        (old / "dataset.json").write_text(json.dumps(manifest | change))
+        assert run("inspect", old) == 2
+        said = capsys.readouterr().err
+        assert said.startswith("eqforge: ")
+        assert len(said.splitlines()) == 1
