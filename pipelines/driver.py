@@ -216,17 +216,18 @@ def _run_pipeline(
             raise InputError(
                 "the inputs and the settings leave nothing to build: see --limit, --sample, --only"
             )
-        if _is_finished(pipeline, config, header, plan):
+        is_dry = placement.is_dry(options)
+        if not is_dry and _is_finished(pipeline, config, header, plan):
             _settle(run.output)
             return False
         pipeline.confirm(config, plan)
         print(describe(pipeline.name, plan), file=sys.stderr)
         with locked(run.output):
             # Another run may have finished in the meantime.
-            if _is_finished(pipeline, config, header, plan):
+            if not is_dry and _is_finished(pipeline, config, header, plan):
                 return False
             replaces = storage.exists(storage.join(run.output, FILE_NAME))
-            if replaces:
+            if replaces and not is_dry:
                 settle(run.output)
             census = take_census(pipeline.media(config, plan))
             folder = storage.join(run.output, WORK, "plan", fingerprint(identity(header))[:16])
@@ -238,7 +239,7 @@ def _run_pipeline(
             )
 
             def wire(root: beam.Pipeline) -> None:
-                if not placement.is_dry(options):
+                if not is_dry:
                     claim_output(run.output, header)
                     note_census(run.output, census)
                 pipeline.build(root, target)

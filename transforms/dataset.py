@@ -180,8 +180,10 @@ def finish_dataset(
 
 def _is_in_place(manifest: Manifest, output: str) -> bool:
     """Tells whether a dataset has taken the place of another, and is not waiting beside it."""
-    is_left = is_complete(manifest, storage.join(output, NEXT))
-    return not is_left and load_manifest(output) == manifest and is_complete(manifest, output)
+    if is_complete(manifest, storage.join(output, NEXT)):
+        return False
+    is_there = storage.exists(storage.join(output, FILE_NAME))
+    return is_there and load_manifest(output) == manifest and is_complete(manifest, output)
 
 
 def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str]]:

@@ -3,6 +3,7 @@
 import math
 import re
 import sys
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +11,7 @@ from typing import Any, Final
 from PIL import Image, ImageDraw
 
 from eqforge.fonts import Lettering, advice
+from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.pictures import BadImage, TooManyPixels, open_rgb
@@ -51,10 +53,15 @@ def draw_sheet(dataset: Dataset, rows: int, boxes: bool, file: Path) -> int:
     cells = [_cell(entry, images, below, lettering) for entry in entries]
     if lettering.missing:
         print(advice(lettering.missing), file=sys.stderr)
+    # A sheet that is there stays until this one is whole; its name's ending says the format.
+    temporary = file.with_name(f"{storage.TEMPORARY_PREFIX}{uuid.uuid4().hex}{file.suffix}")
     try:
-        _grid(cells).save(file)
+        _grid(cells).save(temporary)
+        temporary.replace(file)
     except (OSError, ValueError) as error:
         raise InputError(f"{file}: cannot be written: {error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
     return len(cells)
 
 

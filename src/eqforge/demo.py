@@ -56,6 +56,10 @@ class Arguments:
     workers: int = 1
     """Processes of the local runner."""
 
+    overwrite: bool = False
+    """Build again over datasets of an earlier demo that would become others, as of another version
+    of eqforge; without it they are refused."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Build:
@@ -149,4 +153,5 @@ def _missing(build: Build) -> str | None:
 def _build(name: str, build: Build, arguments: Arguments) -> int:
     output = str(arguments.output / name)
     common = ["--output", output, "--workers", str(arguments.workers)]
+    common += ["--overwrite"] * arguments.overwrite
     return max(build.main([*build.arguments, *common]), verify.main([output]))

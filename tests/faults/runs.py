@@ -27,6 +27,8 @@ from tests.clips import Clip, write_clip
 
 SETTINGS = ["--mode", "paper", "--face-policy", "off"]
 LARGE_BYTES = 16 << 10
+# What changes a folder; opening a file for writing does too, and is told apart by its mode.
+CHANGES = ("os.link", "os.rename", "os.remove", "os.rmdir", "os.mkdir")
 MOMENTS = 3
 """Of every video; they make three pairs."""
 
@@ -109,6 +111,38 @@ class Fault:
                     armed.append((threading.get_ident(), source, target))
 
         sys.addaudithook(hook)
+
+
+def publish(output: Path, killed_at: int) -> int:
+    """Lets the dataset below `_next` take its place; returns the exit status.
+
+    Args:
+      output: the folder.
+      killed_at: of the changes of the folder, counted from 1, the one before which it is killed.
+    """
+    process = _server.Process(target=_publish, args=(output, killed_at))
+    process.start()
+    process.join(60)
+    assert process.exitcode is not None
+    return process.exitcode
+
+
+def _publish(output: Path, killed_at: int) -> None:
+    from eqforge.transforms import replace
+
+    numbers = itertools.count(1)
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        is_write = event == "open" and arguments[1] not in (None, "r", "rb")
+        # A folder is cleared by the names in it, beside a descriptor of its own.
+        is_below = str(output) in str(arguments[0]) if arguments else False
+        is_cleared = event in ("os.remove", "os.rmdir") and arguments[1] != -1
+        is_change = is_cleared or (is_below and (is_write or event in CHANGES))
+        if is_change and next(numbers) == killed_at:
+            kill(output, output)
+
+    sys.addaudithook(hook)
+    replace.publish(str(output))
 
 
 def kill(_source: Path, _target: Path) -> None:

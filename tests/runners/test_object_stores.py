@@ -174,6 +174,24 @@ def test_a_killed_run_is_waited_for_and_loses_nothing(
     assert {path: after[path] for path in before} == before, "what was finished was done again"
 
 
+def test_a_finished_dataset_is_left_alone_refused_or_replaced(
+    store: Store, inputs: Inputs, expected: dict[str, bytes]
+) -> None:
+    """The store renames nothing: the manifest is replaced when all else is there."""
+    command = build(inputs, store.output)
+    assert eqforge(*command, "--limit", "5", **store.variables) == (0, "")
+    few = store.dataset_bytes()
+    times = store.written("")
+
+    assert eqforge(*command, "--limit", "5", **store.variables) == (0, "")
+    assert store.written("") == times
+    status, said = eqforge(*command, **store.variables)
+    assert (status, "--limit 5 there, None here" in said) == (2, True)
+    assert store.dataset_bytes() == few
+    assert eqforge(*command, "--overwrite", **store.variables) == (0, "")
+    assert store.dataset_bytes() == expected
+
+
 def test_a_bucket_that_is_not_there_is_one_clear_error(store: Store, inputs: Inputs) -> None:
     status, said = eqforge(
         *build(inputs, f"{store.scheme}://no-such-bucket/out"), **store.variables

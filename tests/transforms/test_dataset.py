@@ -1,5 +1,6 @@
 import json
 import uuid
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ from eqforge.schemas.manifest import Manifest, load_manifest
 from eqforge.schemas.tables import PairSample, Reject
 from eqforge.transforms import sorted_runs
 from eqforge.transforms.dataset import DatasetTarget, WriteDataset, finish_dataset
+from eqforge.transforms.replace import is_complete
+from eqforge.transforms.sorted_runs import carry
 from eqforge.transforms.tables import rejects_table, samples_table
-from eqforge.transforms.write import write_shard
+from eqforge.transforms.write import write_runs, write_shard
 from tests.builds import books, ids, rows
 from tests.samples import SAMPLE
 
@@ -34,6 +37,32 @@ def target(folder: Path, samples: int = 1, max_error_rate: float = 0.0) -> Datas
         tables=(samples_table(samples), rejects_table(1)),
         max_error_rate=max_error_rate,
     )
+
+
+@pytest.mark.parametrize("store", ["disk", "memory"])
+def test_a_finished_dataset_stays_until_another_takes_its_place(tmp_path: Path, store: str) -> None:
+    """In a store that renames nothing too; and an engine may repeat the last step."""
+    output = str(tmp_path / "out") if store == "disk" else f"memory://{uuid.uuid4().hex}"
+    old = replace(target(tmp_path), output=output)
+    new = replace(old, header=replace(HEADER, config={"x": 1}), replaces=True)
+
+    def write(found: DatasetTarget, samples: int) -> Callable[[], Manifest]:
+        records = [replace(SAMPLE, sample_id=f"d/v/{number}") for number in range(samples)]
+        shards = [
+            write_runs(table, 0, carry(table.key, rows), found.output, found.place)
+            for table, rows in zip(found.tables, (records, []), strict=True)
+        ]
+        entered = {"frames": (0, 0), "pairs": (samples, samples)}
+        return lambda: load_manifest(finish_dataset(found, shards, entered).rpartition("/")[0])
+
+    first = write(old, 1)()
+    finish = write(new, 2)
+    assert load_manifest(output) == first
+
+    for _ in range(2):
+        assert finish().num_rows("samples") == 2
+        assert is_complete(load_manifest(output), output)
+        assert storage.list_names(output) == ["README.md", "_work", "data", "dataset.json"]
 
 
 def reject(name: str, reason: str = "face_found", stage: str = "frames") -> Reject:
