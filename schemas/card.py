@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from eqforge.schemas.hugging_face import WHOLE, Configuration, configurations
 from eqforge.schemas.manifest import Manifest
-from eqforge.schemas.visible import code_span, in_markdown, quoted, visible
+from eqforge.schemas.visible import code_span, in_markdown, quoted
 
 _PAIRS = (
     "In `samples`, `caption_0` describes the image `image_0_id` and `caption_1` the image "
@@ -68,7 +68,7 @@ def dataset_card(manifest: Manifest, splits: Mapping[str, Iterable[str]]) -> str
     parts = [
         _header(configured),
         f"# {in_markdown(manifest.dataset)}",
-        f"Built by eqforge {visible(manifest.versions.get('eqforge', ''))} in "
+        f"Built by eqforge {in_markdown(manifest.versions.get('eqforge', ''))} in "
         f"{in_markdown(manifest.mode)} mode.",
         _table_of_tables(manifest),
         _meaning(manifest),

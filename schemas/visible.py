@@ -37,7 +37,7 @@ _LATEX = str.maketrans(
 _FORMULA = re.compile(r"[=+\-@\uff0b\uff0d\uff1d\uff20]")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 # A word in backticks, as our own warnings have some, stays; so does a line inside a word.
-_MARKDOWN = re.compile(r"(`[\w.-]+`)|[\\`*\[\]<>#|~$]|(?<!\w)_|_(?!\w)|&(?=\w|#)")
+_MARKDOWN = re.compile(r"(`[\w.-]+`)|[\\`*\[\]<>#|~$]|(?<![^\W_])_|_(?![^\W_])|&(?=\w|#)")
 
 
 def visible(text: str) -> str:

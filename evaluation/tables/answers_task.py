@@ -15,6 +15,7 @@ from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, mea
 from eqforge.evaluation.tables.sample_tasks import model_names
 from eqforge.evaluation.tables.samples import read_columns
 from eqforge.evaluation.tables.several import compare_judged
+from eqforge.schemas.checked import shown
 from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.typed_json import decode, read_lines
@@ -139,7 +140,7 @@ def _read_answers(path: Path) -> dict[str, Any]:
     for number, data in read_lines(path):
         line = decode(data, _Line, str(path), f"line {number}")
         if line.sample_id in found:
-            raise InputError(f"{path}: line {number}: a second answer to {line.sample_id!r}")
+            raise InputError(f"{path}: line {number}: a second answer to {shown(line.sample_id)}")
         found[line.sample_id] = line.answer
     return found
 
@@ -155,7 +156,7 @@ def _judge(
     if strange:
         raise InputError(
             f"{path}: {len(strange):,} answers are of samples that the dataset does not have, such "
-            f"as {strange[0]!r}"
+            f"as {shown(strange[0])}"
         )
     for task, columns in questions.items():
         order = sorted(range(len(columns["sample_id"])), key=columns["sample_id"].__getitem__)
@@ -200,9 +201,9 @@ def _judge_task(
 def _read(task: AnswerTask, answer: Any, key: str, path: Path) -> Any:
     try:
         return task.read(answer)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InputError(
-            f"{path}: the answer to {key!r} is {answer!r}; expected {task.form}"
+            f"{path}: the answer to {shown(key)} is {shown(answer)}; expected {task.form}"
         ) from error
 
 

@@ -14,6 +14,9 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.manifest import FILE_NAME
 from eqforge.schemas.score_tables import ScoresFolder, open_scores
 
+LARGEST_SCORE = 1e100
+"""Squares of larger numbers, and sums of those, are beyond all floats."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class SampleScores:
@@ -101,9 +104,12 @@ def checked(where: str, scores: SampleScores) -> SampleScores:
     unique, counts = np.unique(scores.keys, return_counts=True)
     if len(unique) < len(scores.keys):
         raise InputError(f"{where}: the sample {str(unique[counts > 1][0])!r} stands twice")
-    bad = np.flatnonzero(~np.isfinite(scores.values).all(axis=1))
+    bad = np.flatnonzero(~(np.abs(scores.values.astype(np.float64)) <= LARGEST_SCORE).all(axis=1))
     if len(bad):
-        raise InputError(f"{where}: a score of {str(scores.keys[bad[0]])!r} is not a finite number")
+        raise InputError(
+            f"{where}: a score of {str(scores.keys[bad[0]])!r} is not a finite number, or is "
+            f"beyond {LARGEST_SCORE:g}"
+        )
     return scores
 
 

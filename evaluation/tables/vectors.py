@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.evaluation.tables.sample_scores import LARGEST_SCORE
 from eqforge.models.arrays import TENSORS, read_array
 from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
@@ -37,10 +38,11 @@ def read_vector(path: Path) -> NDArray[np.floating[Any]]:
         raise InputError(f"{path}: expected numbers alone: {shown(str(error))}") from error
     vector: NDArray[Any] = found.ravel()
     exact = vector if vector.dtype.kind == "f" else vector.astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(exact))
+    bad = np.flatnonzero(~(np.abs(exact.astype(np.float64)) <= LARGEST_SCORE))
     if len(bad):
         raise InputError(
-            f"{path}: number {bad[0] + 1} is {exact[bad[0]]}; scores have to be finite"
+            f"{path}: number {bad[0] + 1} is {exact[bad[0]]}; scores have to be "
+            f"finite and within {LARGEST_SCORE:g}"
         )
     return exact
 

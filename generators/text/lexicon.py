@@ -86,10 +86,12 @@ def _parse(text: str, file: str) -> Lexicon:
         found = "an empty file" if not rows else shown(" ".join(rows[0]))
         raise InputError(f"{file}: line 1: expected the columns {' '.join(COLUMNS)}, found {found}")
     entries = tuple(_entry(row, f"{file}: line {line}") for line, row in enumerate(rows[1:], 2))
-    keys = [(entry.kind, entry.group, entry.word) for entry in entries]
-    for line, key in enumerate(keys, start=2):
-        if keys.index(key) != line - 2:
+    seen: set[tuple[str, str, str]] = set()
+    for line, entry in enumerate(entries, start=2):
+        key = (entry.kind, entry.group, entry.word)
+        if key in seen:
             raise InputError(f"{file}: line {line}: {shown(' '.join(key))} stands twice")
+        seen.add(key)
     return entries
 
 

@@ -31,6 +31,7 @@ from eqforge.schemas.gebplus import read_gebplus
 from eqforge.schemas.tables import ImageRow
 from eqforge.schemas.text_pairs import read_text_pairs
 from eqforge.schemas.video_captions import read_captioned_videos
+from eqforge.schemas.visible import visible
 from eqforge.schemas.vl_checklist import read_vl_checklist
 from eqforge.schemas.youcook2 import read_youcook2
 from eqforge.transforms.caption_edits import EditRules
@@ -43,6 +44,7 @@ from eqforge.transforms.propose.scene_graphs import SceneGraphRules, propose_sce
 from eqforge.transforms.propose.segments import propose_segment_pairs
 from eqforge.transforms.text_work import CaptionBatch, TextWork, guarded
 from tests.fuzz import mutate
+from tests.fuzz.score_targets import SCORE_TARGETS
 
 Outcome = Literal["records", "rejects", "refused"]
 LONGEST_MESSAGE = 1_000
@@ -70,8 +72,8 @@ def outcome_of(target: Target, data: bytes, folder: Path) -> Outcome:
     try:
         return target.take(data, folder)
     except InputError as error:
-        text = str(error).replace(str(folder), "")
-        is_one_sentence = text.isprintable() and len(text) <= LONGEST_MESSAGE
+        text = visible(str(error).replace(str(folder), ""))  # as the command line says it
+        is_one_sentence = len(text) <= LONGEST_MESSAGE
         assert is_one_sentence, f"not one sentence: {text[:LONGEST_MESSAGE]!r}"
         return "refused"
 
@@ -472,3 +474,7 @@ def _tensors() -> Target:
 
 
 TARGETS["scores-pt"] = _tensors
+TARGETS |= {
+    name: functools.cache(lambda t=take, s=seeds, m=way: Target(take=t, seeds=s(), mutate=m))
+    for name, (take, seeds, way) in SCORE_TARGETS.items()
+}

@@ -13,15 +13,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.fuzz import mutate
+from tests.fuzz.score_targets import SCORE_TARGETS
 from tests.fuzz.targets import TARGETS, Target, outcome_of
 
 INPUTS = 150
-FEWER = {"captions-perturbed": 40, "captions-reworded": 40, "images": 300}
+FEWER = dict.fromkeys(SCORE_TARGETS, 25)
+FEWER |= {"captions-perturbed": 40, "captions-reworded": 40, "images": 300}
+TENSORS = ("scores-pt", "vector-pt", "training-checkpoint")
 
 
 @pytest.fixture
 def target(request: pytest.FixtureRequest) -> Target:
-    if request.param == "scores-pt":
+    if request.param in TENSORS:
         pytest.importorskip("torch")
     if request.param == "captions-reworded":
         request.getfixturevalue("wordnet")
@@ -57,6 +60,12 @@ def _table(**columns: Any) -> bytes:
     return stream.getvalue()
 
 
+def _header(shape: tuple[int, ...], descr: str = "<f8") -> bytes:
+    """An .npy file that announces more than it has."""
+    text = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode().ljust(117)
+    return b"\x93NUMPY\x01\x00\x76\x00" + text + b"\n" + bytes(8)
+
+
 FOUND = [
     ("captioned-videos", b'{"video": "a.mp4", "timestamp_s": 1e308, "caption": "x"}'),
     ("captioned-videos", b'{"video": "a", "%s": 1, "caption": "x"}' % (b"0" * 3_000)),
@@ -78,6 +87,19 @@ FOUND = [
     ("scores-parquet", _table(image=["a"], caption=[None], probability=[0.5])),
     ("scores-parquet", _table(image=[["a"]], caption=["b"], probability=[0.5])),
     ("scores-parquet", _table(image=["a"], caption=["b"], probability=["x"])),
+    ("vector-npy", _header((10**13,))),
+    ("vector-npy", _header((2**32, 2**32))),
+    ("vector-npy", _header((10**13,), "|S0")),
+    ("vector-npy", b"PK\x03\x04"),
+    ("own-scores-csv", b"sample_id,value_0\n%s,1\n" % (b"a" * 200_000)),
+    ("own-scores-lines", b'{"sample_id": "a", "values": [1e300, 0, 0, 1]}'),
+    ("own-scores-parquet", _table(sample_id=[["a"]], values=[1])),
+    ("scores-manifest", b'{"format": "eqforge scores", "tables": {}}'),
+    ("scores-manifest", b'{"a": ' * 100_000),
+    ("pareto-front", b"[" * 100_000),
+    ("pareto-table", b"model,score,seconds\n%s,1,1\n" % (b"a" * 200_000)),
+    ("lexicon", b"kind\t" + b"a" * 200_000),
+    ("training-run", b"[" * 100_000),
 ]
 
 
@@ -93,7 +115,7 @@ def test_what_was_found_is_refused(tmp_path: Path, name: str, data: bytes) -> No
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_same_seed_gives_the_same_inputs(name: str) -> None:
-    if name == "scores-pt":
+    if name in TENSORS:
         pytest.importorskip("torch")
     target = TARGETS[name]()
     first, second = (

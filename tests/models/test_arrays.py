@@ -1,0 +1,64 @@
+"""A file announces more than it has; what it takes in memory is bounded all the same."""
+
+import io
+import resource
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eqforge.models.arrays import read_array
+from eqforge.schemas.errors import InputError
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("as_zip", [True, False])
+def test_one_number_that_stands_for_three_billion_takes_no_memory(
+    tmp_path: Path, as_zip: bool
+) -> None:
+    path = tmp_path / "bomb.pt"
+    bomb = torch.zeros(1).expand(3_000_000_000)
+    torch.save(bomb, path, _use_new_zipfile_serialization=as_zip)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InputError, match="3,000,000,000 numbers stand for 4 stored bytes"):
+        read_array(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kB
+
+
+def test_a_compressed_tensor_is_not_unpacked(tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    torch.save(torch.zeros(10**6), stream)
+    path = tmp_path / "small.pt"
+    with zipfile.ZipFile(stream) as archive, zipfile.ZipFile(path, "w") as packed:
+        for name in archive.namelist():
+            packed.writestr(name, archive.read(name), zipfile.ZIP_DEFLATED)
+    with pytest.raises(InputError, match="it is compressed"):
+        read_array(path)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (torch.zeros(3, device="meta"), "without numbers"),
+        (torch.eye(3).to_sparse(), "sparse"),
+        (torch.ones(3, dtype=torch.complex64), "expected numbers, found complex64"),
+        ([1.0], "it holds a list"),
+    ],
+)
+def test_what_is_no_tensor_of_numbers_is_refused(
+    tmp_path: Path, value: object, message: str
+) -> None:
+    torch.save(value, tmp_path / "v.pt")
+    with pytest.raises(InputError, match=message):
+        read_array(tmp_path / "v.pt")
+
+
+@pytest.mark.parametrize("as_zip", [True, False])
+def test_tensors_are_read_as_they_are(tmp_path: Path, as_zip: bool) -> None:
+    for value in (torch.arange(6).reshape(2, 3).t(), torch.nn.Parameter(torch.ones(2))):
+        torch.save(value, tmp_path / "v.pt", _use_new_zipfile_serialization=as_zip)
+        np.testing.assert_array_equal(read_array(tmp_path / "v.pt"), value.detach().numpy())
+    torch.save(torch.ones(2).bfloat16(), tmp_path / "v.pt")
+    assert read_array(tmp_path / "v.pt").dtype == np.float32

@@ -1,0 +1,166 @@
+"""Every text of a dataset, of scores and of annotations is hostile; what is shown of it is not."""
+
+import contextlib
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from markdown_it import MarkdownIt
+
+from eqforge.cli import main
+from eqforge.schemas.card import dataset_card
+from eqforge.schemas.errors import MAX_MESSAGE_CHARS
+from eqforge.schemas.manifest import InputFile, StageBooks, load_manifest
+from eqforge.schemas.visible import visible
+from tests.evaluation.tables.made import score_rows, table, write_dataset, write_scores
+
+EVIL = (
+    "=1+1 \x1b]0;owned\x07\x1b[2J\x9b31m\u202e\u2066\u200b\x7f\r\n\\input{/etc/passwd}\n\n"
+    "## Licence: CC0\n<script>alert(1)</script>[bold]|[link=http://x]y[/link] $z$ :smile: \u2028"
+)
+IMAGES, CAPTIONS = ["image_0_id", "image_1_id"], ["caption_0", "caption_1"]
+COUNT = 6
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset of pairs whose every text is hostile, and two models' scores of it."""
+    place = tmp_path_factory.mktemp("hostile")
+    rows = [
+        {
+            "sample_id": f"{n}{EVIL}",
+            "source_id": f"{n // 2}{EVIL}",
+            "kind": f"{n % 2}{EVIL}",
+            "split": EVIL,
+            "ssim": n / 10,
+            **{name: f"{EVIL}{name}{n}" for name in (*IMAGES, *CAPTIONS)},
+        }
+        for n in range(COUNT)
+    ]
+    dataset = write_dataset(
+        place / "d",
+        f"d{EVIL}",
+        {"samples": table(rows), f"t{EVIL.replace('/', '')}": table([])},
+        warnings=[EVIL],
+        mode=EVIL,
+        inputs=[InputFile(name=f"captions{EVIL}.json", sha256="0" * 64)],
+        stages={EVIL: StageBooks(candidates=2, kept=1, rejected=1, reasons={EVIL: 1})},
+        findings={EVIL: {EVIL: 1}},
+        versions={"eqforge": EVIL},
+    )
+    for model in ("a", "b"):
+        values = np.random.default_rng(ord(model)).random((COUNT, 4))
+        scores = {"scores": score_rows([row["sample_id"] for row in rows], values, [], [])}
+        named: dict[str, Any] = {"images": IMAGES, "captions": CAPTIONS, "warnings": [EVIL]}
+        write_scores(place / model, dataset, "pairs", scores, model=f"{model}{EVIL}", **named)
+    return place
+
+
+def _shown(arguments: list[object], capfd: pytest.CaptureFixture[str]) -> str:
+    """Returns what a command prints, which has to be visible."""
+    with contextlib.suppress(SystemExit):
+        main([*map(str, arguments)])
+    printed = "".join(capfd.readouterr())
+    hidden = [line for line in printed.split("\n") if visible(line) != line]
+    assert not hidden, hidden[:3]
+    assert "\n## Licence" not in printed
+    assert "\n\\input" not in printed
+    return printed
+
+
+def test_what_commands_print_of_a_hostile_dataset_is_visible(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    dataset = folder / "d"
+    commands: list[list[object]] = [
+        ["verify", dataset],
+        ["inspect", dataset],
+        ["inspect", dataset, "--full"],
+        ["lint", dataset],
+        ["lint", folder / "evil.jsonl"],
+        ["metrics", dataset],
+        ["converse", dataset, "--answers", tmp_path / "none.jsonl", "--by", "kind"],
+    ]
+    (folder / "evil.jsonl").write_text(json.dumps({"video": EVIL, EVIL: EVIL}))
+    printed = [_shown(command, capfd) for command in commands]
+    assert all(printed)
+    assert "\\x1b]0;owned" in printed[1]
+    assert "[bold]" in printed[1]
+    assert ":smile:" in printed[1]
+
+
+@pytest.mark.parametrize("form", ["text", "json", "csv", "latex"])
+def test_metrics_of_hostile_names_are_visible_in_every_form(
+    folder: Path, capfd: pytest.CaptureFixture[str], form: str
+) -> None:
+    paths = [folder / "d", folder / "a", folder / "b"]
+    options = ["--by", "kind", "--resamples", "10", "--show", form]
+    assert "owned" in _shown(["metrics", *paths, *options], capfd)
+
+
+def test_tables_of_hostile_names_parse_back(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    paths = [str(folder / name) for name in ("d", "a", "b")]
+    options = ["--by", "kind", "--resamples", "10", "--output", str(tmp_path)]
+    assert main(["metrics", *paths, *options]) == 0
+    found = json.loads((tmp_path / "metrics.json").read_text())
+    assert {f"0{EVIL}", f"1{EVIL}"} <= {one["subset"] for one in found["measures"]}
+    for name in ("metrics.csv", "comparisons.csv"):
+        rows = list(csv.reader((tmp_path / name).read_text().splitlines()))
+        assert len({len(row) for row in rows}) == 1
+        assert not any(re.match(r"[=+@]|-[^\d]", cell) for row in rows for cell in row)
+        assert any(f"0{visible(EVIL)}" in row for row in rows)
+    tex = (tmp_path / "metrics.tex").read_text()
+    body = [line for line in tex.splitlines() if not line.startswith("%")]
+    commands = set(re.findall(r"\\[a-z]+", "\n".join(body)))
+    assert commands == {
+        *("\\begin", "\\end", "\\toprule", "\\midrule", "\\bottomrule"),
+        *("\\textbackslash", "\\textasciicircum", "\\textasciitilde"),
+    } - {"\\textasciicircum", "\\textasciitilde"}
+    assert all(visible(line) == line for line in tex.splitlines())
+
+
+def test_the_card_of_a_hostile_dataset_has_its_own_headings_alone(folder: Path) -> None:
+    card = dataset_card(load_manifest(str(folder / "d")), {"samples": ["a", EVIL]})
+    head, _, page = card.removeprefix("---\n").partition("\n---\n")
+    import yaml
+
+    configs = yaml.safe_load(head)["configs"]
+    assert configs[0]["config_name"] == "samples"
+    tokens = MarkdownIt("commonmark").enable("table").parse(page)
+    headings = [tokens[n + 1].content for n, one in enumerate(tokens) if one.type == "heading_open"]
+    assert headings[1:] == ["Books", "Made from", "Loading", "Licence", "Warnings"]
+    inline = [child for token in tokens for child in token.children or ()]
+    kinds = {token.type for token in (*tokens, *inline)}
+    assert not kinds & {"html_block", "html_inline", "link_open", "image"}
+    assert all(visible(line) == line for line in card.splitlines())
+
+
+def test_a_plot_of_hostile_names_is_an_image_that_runs_nothing(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    paths = [folder / "d", folder / "a", folder / "b"]
+    _shown(["plot", "equivariance", *paths, "--output", tmp_path / "p.svg"], capfd)
+    tags = {
+        element.tag.rpartition("}")[2] for element in ElementTree.parse(tmp_path / "p.svg").iter()
+    }
+    assert not tags & {"script", "a", "foreignObject"}
+
+
+def test_a_message_of_a_hundred_thousand_characters_is_cut(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    columns = {f"{'x' * 100_000}\x1b[2J": ["a"]}
+    pq.write_table(pa.table(columns), tmp_path / "m.parquet")
+    (tmp_path / "m.csv").write_text(f"model,score,{'x' * 100_000}\na,1,1\n")
+    printed = _shown(["pareto", tmp_path / "m.csv"], capfd)
+    printed += _shown(["metrics", "--format", "pairs", tmp_path / "m.parquet"], capfd)
+    assert len(printed) < 2 * MAX_MESSAGE_CHARS + 100
