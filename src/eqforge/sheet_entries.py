@@ -61,18 +61,13 @@ def read_entries(dataset: Dataset, rows: int, boxes: bool) -> list[Entry]:
     Raises:
       InputError: there is nothing to draw, and why.
     """
-    columns = _columns(dataset)
+    columns = dataset.columns("samples")
     make = _maker(dataset, columns, boxes)
     samples = list(_spread(dataset, rows, columns))
     entries = [make(sample) for sample in samples if _pictures(sample)]
     if not entries:
         raise InputError(f"{dataset.folder}: {_why_nothing(dataset, columns)}")
     return entries
-
-
-def _columns(dataset: Dataset) -> tuple[str, ...]:
-    first = next(dataset.batches("samples", rows=1), None)
-    return () if first is None else tuple(first.schema.names)
 
 
 def _maker(dataset: Dataset, columns: Sequence[str], boxes: bool) -> Callable[[Row], Entry]:
@@ -143,7 +138,7 @@ def _of_query(row: Row, captions: dict[str, str]) -> Entry:
 
 def _of_tasks(dataset: Dataset) -> Iterator[tuple[str, tuple[str, ...]]]:
     for table in ("retrieval", "nlvr2", "vqa", "captioning", "grounding"):
-        for row in dataset.rows(table) if table in dataset.manifest.tables else ():
+        for row in dataset.rows(table):
             yield row["sample_id"], tuple(_texts_of_task(row))
 
 
