@@ -63,7 +63,7 @@ def main(argv: list[str]) -> int:
             console.print()
         for row in islice(dataset.rows("samples"), arguments.rows):
             short = row if arguments.full else {k: v for k, v in row.items() if _is_short(v)}
-            console.print_json(json.dumps(short), indent=2, ensure_ascii=False)
+            console.print_json(json.dumps(short, default=repr), indent=2, ensure_ascii=False)
         return 0
     return 2
 
