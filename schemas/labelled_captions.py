@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eqforge.schemas.dataset import Dataset, sample_files
+from eqforge.schemas.dataset import Dataset, open_samples
 from eqforge.schemas.text_pairs import TextPair, read_text_pairs
 from eqforge.schemas.visual_genome import Box
 
@@ -64,10 +64,11 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
       InputError: the file has no known format; the message names file, record and field.
     """
     path = Path(path)
-    if is_training(path):
-        return _training(_rows(sample_files(path), _TRAINING))
-    if _columns(path) >= set(_PERTURBED):
-        return _perturbed(_rows(sample_files(path), _PERTURBED))
+    if path.is_dir():
+        names = set(open_samples(str(path)).columns("samples"))
+        for name, columns, read in _OF_ROWS:
+            if names.issuperset(columns):
+                return read(open_samples(str(path), name).rows("samples", columns))
     return map(label_pair, read_text_pairs(path))
 
 
@@ -78,31 +79,14 @@ def dataset_captions(dataset: Dataset) -> Iterator[LabelledCaptions]:
       InputError: a file of the dataset is missing or damaged.
     """
     for columns, read in ((_TRAINING, _training), (_PERTURBED, _perturbed), (_PAIRS, _pairs)):
-        first = next(dataset.batches("samples", rows=1), None)
-        if first is not None and set(first.schema.names) >= set(columns):
+        if set(dataset.columns("samples")).issuperset(columns):
             return read(dataset.rows("samples", columns))
     return iter(())
 
 
 def is_training(path: Path) -> bool:
     """Tells whether a path is a dataset of training captions: a row a text, joined by caption."""
-    return _columns(path) >= set(_TRAINING)
-
-
-def _columns(folder: Path) -> frozenset[str]:
-    """Returns the columns of a dataset's samples; none where there is no dataset."""
-    import pyarrow.parquet as pq
-
-    files = sample_files(folder)
-    return frozenset(pq.read_schema(files[0]).names) if files else frozenset()
-
-
-def _rows(files: list[Path], columns: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    import pyarrow.parquet as pq
-
-    for file in files:
-        for batch in pq.ParquetFile(file).iter_batches(columns=list(columns)):
-            yield from batch.to_pylist()
+    return path.is_dir() and set(open_samples(str(path)).columns("samples")).issuperset(_TRAINING)
 
 
 def _pairs(rows: Iterable[dict[str, Any]]) -> Iterator[LabelledCaptions]:
@@ -142,3 +126,9 @@ def _perturbed(rows: Iterable[dict[str, Any]]) -> Iterator[LabelledCaptions]:
                 positive=row["caption"],
                 perturbed=row["perturbed_caption"],
             )
+
+
+_OF_ROWS = (
+    ("training-captions", _TRAINING, _training),
+    ("retrieval-perturbations", _PERTURBED, _perturbed),
+)

@@ -4,13 +4,15 @@
 machine it was made on and no time, so the same inputs give the same manifest.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from eqforge.schemas import storage
+from eqforge.schemas.checked import clipped, shown
 from eqforge.schemas.errors import InputError
 
 FILE_NAME = "dataset.json"
@@ -18,16 +20,28 @@ NEXT = "_next"
 """The folder in which a dataset is built that is to replace a finished one."""
 FORMAT = "eqforge dataset"
 FORMAT_VERSION = 1
+MAX_BYTES: Final = 16 << 20
+"""Of a manifest; ten thousand files take two million."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""How many there are of something; every reader of JSON holds it exactly."""
+
+Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+"""A SHA-256 in hexadecimal digits."""
+
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
+FilePath = Annotated[str, msgspec.Meta(pattern=rf"\A({_NAME}/)*{_NAME}\Z", max_length=300)]
+"""A path below the dataset's folder, of names that mean the same on every disk and in every URL."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StageBooks:
     """The books of one stage: candidates = kept + rejected, rejected = the sum of its reasons."""
 
-    candidates: int
-    kept: int
-    rejected: int
-    reasons: dict[str, int] = field(default_factory=dict)
+    candidates: Count
+    kept: Count
+    rejected: Count
+    reasons: dict[str, Count] = field(default_factory=dict)
 
     def is_balanced(self) -> bool:
         """Tells whether every candidate is accounted for exactly once."""
@@ -39,10 +53,10 @@ class StageBooks:
 class DataFile:
     """One Parquet file: its path below the dataset's folder, rows, length and SHA-256."""
 
-    path: str
-    rows: int
-    num_bytes: int
-    sha256: str
+    path: FilePath
+    rows: Count
+    num_bytes: Count
+    sha256: Sha256
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,11 +93,11 @@ class Manifest:
     stages: dict[str, StageBooks]
     tables: dict[str, list[DataFile]]
     warnings: list[str] = field(default_factory=list)
-    findings: dict[str, dict[str, int]] = field(default_factory=dict)
+    findings: dict[str, dict[str, Count]] = field(default_factory=dict)
 
     def num_rows(self, table: str) -> int:
-        """Returns the number of rows of a table."""
-        return sum(file.rows for file in self.tables[table])
+        """Returns the number of rows of a table; 0 where it is not there."""
+        return sum(file.rows for file in self.tables.get(table, []))
 
 
 def to_json(manifest: Manifest) -> bytes:
@@ -99,17 +113,26 @@ def load_manifest(folder: str) -> Manifest:
     """
     url = storage.join(folder, FILE_NAME)
     storage.check_reachable(url)
-    if not storage.exists(url):
+    try:
+        with storage.open_below(folder, FILE_NAME) as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise InputError(
             f"{folder} holds no {FILE_NAME}: it is no dataset, or its build has not finished "
             "(run the same build again to finish it)"
-        )
+        ) from error
+    except OSError as error:
+        raise InputError(f"{url}: cannot be read: {error.strerror or error}") from error
+    if len(data) > MAX_BYTES:
+        raise InputError(f"{url}: not a dataset manifest: it has more than {MAX_BYTES:,} bytes")
     try:
-        manifest = msgspec.json.decode(storage.read_bytes(url), type=Manifest)
-    except msgspec.DecodeError as error:
-        raise InputError(f"{url}: not a dataset manifest: {error}") from error
+        manifest = msgspec.json.decode(data, type=Manifest)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        said = clipped(" ".join(str(error).split()))
+        raise InputError(f"{url}: not a dataset manifest: {said}") from error
     if (manifest.format, manifest.format_version) != (FORMAT, FORMAT_VERSION):
         raise InputError(f"{url}: expected format {FORMAT} {FORMAT_VERSION}")
+    _check(manifest, url)
     return manifest
 
 
@@ -129,6 +152,29 @@ def _with_paths(manifest: Manifest, path: Callable[[str], str]) -> Manifest:
         for name, files in manifest.tables.items()
     }
     return replace(manifest, tables=tables)
+
+
+def _check(manifest: Manifest, url: str) -> None:
+    """Checks what the types of the fields do not say.
+
+    Raises:
+      InputError: a name is none, or a file stands in two places.
+    """
+    for name in _names(manifest):
+        if not name or clipped(name) != name:
+            raise InputError(f"{url}: not a dataset manifest: expected a name, found {shown(name)}")
+    paths = Counter(file.path for files in manifest.tables.values() for file in files)
+    for path, count in paths.items():
+        if count > 1:
+            raise InputError(f"{url}: not a dataset manifest: the file {path} stands twice in it")
+
+
+def _names(manifest: Manifest) -> Iterator[str]:
+    yield from (manifest.dataset, manifest.mode, *manifest.tables)
+    for stage, books in manifest.stages.items():
+        yield from (stage, *books.reasons)
+    for task, rules in manifest.findings.items():
+        yield from (task, *rules)
 
 
 def close_books(

@@ -1,11 +1,13 @@
 """Files of a dataset on a local disk or an object store, written whole or not at all."""
 
 import contextlib
+import errno
 import hashlib
 import io
 import logging
 import os
 import queue
+import stat
 import tempfile
 import threading
 import uuid
@@ -128,6 +130,54 @@ def read_bytes(url: str) -> bytes:
     return system.cat_file(path)
 
 
+@contextlib.contextmanager
+def open_below(folder: str, path: str) -> Iterator[IO[bytes]]:
+    """Opens a plain file below a folder that may be another's, for reading.
+
+    On a disk of this machine nothing else is opened, whatever takes the file's place meanwhile: no
+    link, no folder that is a link, no pipe and no device.
+
+    Args:
+      folder: its path or URL, which may be a link.
+      path: of the file below it, its names separated by `/`.
+
+    Raises:
+      InputError: it is no plain file, or the path leads elsewhere.
+      OSError: it is not there, or may not be read.
+    """
+    names = path.split("/")
+    if not {"", ".", ".."}.isdisjoint(names) or "\0" in path or "::" in path:
+        raise InputError(f"{folder}: the path {path!r} leads out of the folder")
+    system, root = locate(folder)
+    if not isinstance(system, LocalFileSystem):
+        with system.open(join(root, path), "rb") as stream:
+            yield stream
+        return
+    with open(_plain_file(root, names, join(folder, path)), "rb") as stream:
+        yield stream
+
+
+def _plain_file(root: str, names: list[str], url: str) -> int:
+    """Returns the descriptor of a plain file below a folder."""
+    place = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for number, name in enumerate(names, start=1):
+            kind = os.O_NONBLOCK if number == len(names) else os.O_DIRECTORY
+            above, place = place, os.open(name, os.O_RDONLY | os.O_NOFOLLOW | kind, dir_fd=place)
+            os.close(above)
+        if not stat.S_ISREG(os.fstat(place).st_mode):
+            raise InputError(f"{url}: is no plain file")
+    except OSError as error:
+        os.close(place)
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise InputError(f"{url}: is no plain file, or a link leads to it") from error
+        raise OSError(error.errno, error.strerror, url) from error
+    except InputError:
+        os.close(place)
+        raise
+    return place
+
+
 def read_range(url: str, start: int, stop: int) -> bytes:
     """Returns the bytes [start, stop) of a file.
 
@@ -142,9 +192,14 @@ def digest(url: str) -> tuple[int, str]:
     """Returns the length of a file and its SHA-256, read in small pieces."""
     system, path = locate(url)
     with system.open(path, "rb") as stream:
-        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-        stream.seek(0, os.SEEK_END)  # files in memory are digested without being read through
-        return stream.tell(), sha256
+        return digest_stream(stream)
+
+
+def digest_stream(stream: Any) -> tuple[int, str]:
+    """Returns the length of an open file and its SHA-256, read in small pieces."""
+    sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+    stream.seek(0, os.SEEK_END)  # files in memory are digested without being read through
+    return stream.tell(), sha256
 
 
 def write_bytes(url: str, data: bytes) -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from eqforge.schemas.checked import Node, load_json, name_of, parse_json, shown
-from eqforge.schemas.dataset import sample_files
+from eqforge.schemas.dataset import open_samples
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import Namer, short_digest
 from eqforge.schemas.typed_json import read_lines
@@ -146,17 +146,13 @@ def _json_line_records(path: Path) -> Iterator[tuple[None, Node]]:
 
 
 def _dataset_records(folder: Path) -> Iterator[tuple[None, Node]]:
-    import pyarrow.parquet as pq
-
-    files = sample_files(folder)
-    if not files:
-        raise InputError(f"{folder}: expected a dataset: data/samples-*.parquet is missing")
-    for file in files:
-        table = pq.ParquetFile(file)
-        columns = [name for name in table.schema_arrow.names if name in _DATASET_COLUMNS]
-        rows = (row for batch in table.iter_batches(columns=columns) for row in batch.to_pylist())
+    dataset = open_samples(str(folder))
+    columns = [name for name in dataset.columns("samples") if name in _DATASET_COLUMNS]
+    for file in dataset.files("samples") if columns else ():
+        batches = dataset.file_batches(file.path, columns)
+        rows = (row for batch in batches for row in batch.to_pylist())
         for position, row in enumerate(rows):
-            yield None, Node(file.name, f"row {position}", row)
+            yield None, Node(file.path.removeprefix("data/"), f"row {position}", row)
 
 
 def _pairs(records: Iterable[tuple[str | None, Node]]) -> Iterator[TextPair]:

@@ -10,6 +10,7 @@ from PIL import Image
 
 from eqforge import overlap
 from eqforge.pipelines import vlue
+from eqforge.schemas import storage
 from eqforge.schemas.dataset import open_dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.manifest import DataFile, Manifest, to_json
@@ -241,13 +242,15 @@ def test_simats_queries_are_known_by_visual_genomes_ids(tmp_path: Path) -> None:
     """Of a dataset only the manifest and the samples are looked at."""
     names = ("sample_id", "source_id", "image_id")
     rows = [dict(zip(names, (f"simat/{n}", str(n), None), strict=True)) for n in (7, 8)]
-    file = DataFile(path="data/samples.parquet", rows=2, num_bytes=0, sha256="")
+    (tmp_path / "data").mkdir()
+    path = "data/samples.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / path)
+    size, digest = storage.digest(str(tmp_path / path))
+    file = DataFile(path=path, rows=2, num_bytes=size, sha256=digest)
     manifest = Manifest(
         dataset="simat", mode="paper", config={}, inputs=[], versions={}, stages={},
         tables={"samples": [file]},
     )  # fmt: skip
-    (tmp_path / "data").mkdir()
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / file.path)
     (tmp_path / "dataset.json").write_bytes(to_json(manifest))
 
     found = run(tmp_path, "--training-ids", f"vg={write(tmp_path, [8, 9])}")

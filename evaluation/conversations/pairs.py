@@ -97,10 +97,10 @@ def make_shelf(dataset: Dataset) -> Shelf:
     Raises:
       InputError: there is no table of images, or a file is missing or damaged.
     """
-    if not dataset.manifest.tables.get("images"):
+    if not dataset.files("images"):
         raise InputError(f"{dataset.folder}: has no images; build it with --images FOLDER")
     files: dict[str, str] = {}
-    for file in dataset.manifest.tables["images"]:
+    for file in dataset.files("images"):
         for batch in dataset.file_batches(file.path, ["image_id"], 20_000):
             ids = pc.unique(batch.column("image_id")).to_pylist()
             files |= dict.fromkeys(ids, file.path)

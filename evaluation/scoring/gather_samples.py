@@ -60,7 +60,7 @@ def gather_samples(
 ) -> Gathered:
     """Writes a row a sample, in as many files as the dataset has."""
     failed = folder.image_failures()
-    files = dataset.manifest.tables["samples"]
+    files = dataset.files("samples")
     names = [[column.name for column in columns] for columns in (task.images, task.captions)]
     model = header.model
     about = [header.quantity, model.name, model.revision, model.precision, model.preprocessing]

@@ -7,11 +7,8 @@ import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import InputError
 
@@ -21,13 +18,13 @@ class Piece:
     """Some images of one row group.
 
     Attributes:
-      url: the Parquet file.
+      path: the Parquet file, below the dataset's folder.
       group: its row group.
       rows: int64, rows of the row group.
       images: int64, the images' numbers, one a row.
     """
 
-    url: str
+    path: str
     group: int
     rows: NDArray[np.int64]
     images: NDArray[np.int64]
@@ -75,14 +72,14 @@ def cut_batches(
         pieces.clear()
         room = batch_images
 
-    for url, group, rows, found in _wanted(dataset, numbers):
+    for path, group, rows, found in _wanted(dataset, numbers):
         if seen[found].any() or len(np.unique(found)) < len(found):
-            raise InputError(f"{url}: an image stands twice in the table of images")
+            raise InputError(f"{dataset.url(path)}: an image stands twice in the table of images")
         seen[found] = True
         start = 0
         while start < len(rows):
             part = slice(start, start + room)
-            pieces.append(Piece(url=url, group=group, rows=rows[part], images=found[part]))
+            pieces.append(Piece(path=path, group=group, rows=rows[part], images=found[part]))
             start += len(pieces[-1].rows)
             room -= len(pieces[-1].rows)
             if room == 0:
@@ -96,24 +93,9 @@ def _wanted(
     dataset: Dataset, numbers: dict[str | None, int]
 ) -> Iterator[tuple[str, int, NDArray[np.int64], NDArray[np.int64]]]:
     """Yields of each row group the rows that are asked for, and the numbers of their images."""
-    for file in dataset.manifest.tables["images"]:
-        url = dataset.url(file.path)
-        for group, ids in enumerate(_ids(url)):
+    for file in dataset.files("images"):
+        for group, table in enumerate(dataset.groups(file.path, ["image_id"])):
+            ids = table.column("image_id").to_pylist()
             found = np.array([numbers.get(image, -1) for image in ids], dtype=np.int64)
             rows = np.flatnonzero(found >= 0)
-            yield url, group, rows, found[rows]
-
-
-def _ids(url: str) -> Iterator[list[str]]:
-    system, place = storage.locate(url)
-    try:
-        with system.open(place, "rb") as stream, pq.ParquetFile(stream) as parquet:
-            for group in range(parquet.num_row_groups):
-                yield parquet.read_row_group(group, ["image_id"]).column(0).to_pylist()
-    except (OSError, pa.ArrowException) as error:
-        raise damaged(url, error) from error
-
-
-def damaged(url: str, error: Exception) -> InputError:
-    """Returns the error of a file that cannot be read."""
-    return InputError(f"{url}: cannot be read: {error}; eqforge verify looks for all damage")
+            yield file.path, group, rows, found[rows]

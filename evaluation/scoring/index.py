@@ -182,7 +182,7 @@ def numbered(
     """Yields the samples of a task, some at a time; of some files alone where these are named."""
     images, captions = index.image_numbers(), index.caption_numbers()
     columns = [column.name for column in (*task.images, *task.captions)]
-    table = dataset.manifest.tables["samples"]
+    table = dataset.files("samples")
     for number in range(len(table)) if files is None else files:
         file = table[number]
         for batch in dataset.file_batches(file.path, ["sample_id", *columns], ROWS):

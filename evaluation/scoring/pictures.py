@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from eqforge.evaluation.scoring.image_batches import Batch, damaged
+from eqforge.evaluation.scoring.image_batches import Batch
 from eqforge.models.scorer import Picture
-from eqforge.schemas import storage
+from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import BuildError, InputError
 from eqforge.schemas.pictures import BadImage, TooManyPixels, read_pixels
 
@@ -58,12 +57,14 @@ class Preparation:
     """Makes batches ready for a model, wherever it is sent.
 
     Attributes:
+      dataset: whose images they are.
       batches: the batches; this object is a map-style dataset of torch over them.
       prepare: turns one picture into what the model takes.
       reads_pixels: whether it looks at the pixels.
       max_pixels: images of more pixels are refused undecoded.
     """
 
+    dataset: Dataset
     batches: Sequence[Batch]
     prepare: Callable[[Picture], Any]
     reads_pixels: bool
@@ -94,7 +95,7 @@ class Preparation:
     def _rows(self, batch: Batch) -> Iterator[tuple[int, str, bytes | None]]:
         columns = ["image_id", "image"] if self.reads_pixels else ["image_id"]
         for piece in batch.pieces:
-            table = _GROUPS.read(piece.url, piece.group, columns)
+            table = _GROUPS.read(self.dataset, piece.path, piece.group, columns)
             rows = table.take(pa.array(piece.rows)).to_pylist()
             for image, row in zip(piece.images.tolist(), rows, strict=True):
                 yield image, row["image_id"], (row.get("image") or {}).get("bytes")
@@ -136,16 +137,11 @@ class _Groups:
         self._key: Any = None
         self._table: pa.Table | None = None
 
-    def read(self, url: str, group: int, columns: list[str]) -> pa.Table:
-        key = (url, group, tuple(columns))
+    def read(self, dataset: Dataset, path: str, group: int, columns: list[str]) -> pa.Table:
+        key = (dataset.folder, path, group, tuple(columns))
         if self._table is None or self._key != key:
             self._table = None
-            system, place = storage.locate(url)
-            try:
-                with system.open(place, "rb") as stream, pq.ParquetFile(stream) as parquet:
-                    self._table = parquet.read_row_group(group, columns)
-            except (OSError, pa.ArrowException) as error:
-                raise damaged(url, error) from error
+            (self._table,) = dataset.groups(path, columns, [group])
             self._key = key
         return self._table
 

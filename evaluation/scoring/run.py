@@ -82,7 +82,7 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
         make_map(work, "values", (pairs.count,))
     units = 1 if task.crossed and pairs is not None else _UNIT_BATCHES
     batches, missing = cut_batches(dataset, index.image_numbers(), settings.image_batch, units)
-    _do(work, batches, index, settings, scorer, devices)
+    _do(work, dataset, batches, index, settings, scorer, devices)
     numbers = index.image_numbers()
     failures = {one.image: one for one in read_failures(work)} | {
         numbers[image]: Failure(
@@ -159,6 +159,7 @@ def _pairs(
 
 def _do(
     work: Path,
+    dataset: Dataset,
     batches: Sequence[Batch],
     index: Index,
     settings: ScoreSettings,
@@ -174,6 +175,7 @@ def _do(
     progress = Progress(total, len(before), "parts")
     job = Job(
         folder=work,
+        dataset=dataset,
         batches=left,
         caption_units=captions,
         captions=index.captions,

@@ -1,13 +1,9 @@
 """What is scored of a dataset: which images with which captions, by the columns of its tables."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-import pyarrow.parquet as pq
-from pyarrow import ArrowException
-
-from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import InputError
 
@@ -106,7 +102,7 @@ def task_of(dataset: Dataset, name: str | None = None) -> Task:
     if name is not None and name not in TASKS:
         raise InputError(f"--task {name}: expected one of {', '.join(TASKS)}")
     wanted = TASKS.values() if name is None else [TASKS[name]]
-    found = {table: set(_columns(dataset, table)) for table in dataset.manifest.tables}
+    found = {table: set(dataset.columns(table)) for table in dataset.manifest.tables}
     for task in wanted:
         tables = task.tables()
         if all(found.get(table, set()).issuperset(names) for table, names in tables.items()):
@@ -124,13 +120,3 @@ def _check_images(dataset: Dataset) -> None:
         raise InputError(
             f"{dataset.folder}: the dataset holds no images; build it with --images FOLDER"
         )
-
-
-def _columns(dataset: Dataset, table: str) -> Iterator[str]:
-    for file in dataset.manifest.tables[table][:1]:
-        system, place = storage.locate(dataset.url(file.path))
-        try:
-            with system.open(place, "rb") as stream:
-                yield from pq.read_schema(stream).names
-        except (OSError, ArrowException) as error:
-            raise InputError(f"{dataset.url(file.path)}: cannot be read: {error}") from error

@@ -28,6 +28,7 @@ from eqforge.evaluation.scoring.pictures import (
 )
 from eqforge.models.scorer import DualEncoder, Scorer, SendsPreparer
 from eqforge.schemas import storage
+from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import BuildError
 
 
@@ -57,6 +58,7 @@ class Job:
 
     Attributes:
       folder: where the mapped files and the notes are.
+      dataset: what is scored.
       batches: of images, whole units.
       caption_units: numbers of the units of captions.
       captions: all texts by number.
@@ -70,6 +72,7 @@ class Job:
     """
 
     folder: Path
+    dataset: Dataset
     batches: Sequence[Batch]
     caption_units: Sequence[int]
     captions: Sequence[str]
@@ -171,6 +174,7 @@ def _go_through_images(job: Job, scorer: Scorer) -> Iterator[str]:
         return
     sends = isinstance(scorer, SendsPreparer)
     preparation = Preparation(
+        dataset=job.dataset,
         batches=job.batches,
         prepare=scorer.preparer if isinstance(scorer, SendsPreparer) else scorer.prepare,
         reads_pixels=scorer.reads_pixels,

@@ -49,15 +49,7 @@ def column_names(dataset: Dataset, table: str) -> list[str]:
     Raises:
       InputError: a file is missing or damaged.
     """
-    schema = _schema(dataset, table)
-    return [] if schema is None else list(schema.names)
-
-
-def _schema(dataset: Dataset, table: str) -> pa.Schema | None:
-    if table not in dataset.manifest.tables:
-        return None
-    first = next(iter(dataset.batches(table, rows=1)), None)
-    return None if first is None else first.schema
+    return dataset.columns(table)
 
 
 def read_samples(dataset: Dataset, cluster: str, by: str | None) -> Samples:
@@ -71,8 +63,8 @@ def read_samples(dataset: Dataset, cluster: str, by: str | None) -> Samples:
     Raises:
       InputError: there is no sample, or no such column of texts or whole numbers.
     """
-    schema = _schema(dataset, "samples")
-    if schema is None:
+    schema = dataset.schema("samples")
+    if not schema.names:
         raise InputError(f"{dataset.folder}: has no samples to measure")
     for name in (cluster, by):
         if name is not None:

@@ -88,14 +88,14 @@ def read_examples(dataset: Dataset, split: str | None = None) -> Examples:
 
 
 def _read(dataset: Dataset, split: str | None, left_out: Counter[str]) -> Iterator[Unit]:
-    columns = _columns(dataset, "samples")
+    columns = set(dataset.columns("samples"))
     if columns.issuperset(PAIRS):
         records = _pairs(dataset)
     elif columns.issuperset(TRIPLES):
         records = _triples(dataset)
     elif columns.issuperset(TEXTS):
         records = _texts(dataset, left_out)
-    elif _columns(dataset, "captions").issuperset(CAPTIONS):
+    elif set(dataset.columns("captions")).issuperset(CAPTIONS):
         records = _captions(dataset)
     else:
         raise InputError(
@@ -152,13 +152,6 @@ def _texts(dataset: Dataset, left_out: Counter[str]) -> Iterator[_Record]:
             hard_negative=known.get("hard_negative"),
         )
         yield known["split"], caption_id, (match,)
-
-
-def _columns(dataset: Dataset, table: str) -> set[str]:
-    if not dataset.manifest.tables.get(table):
-        return set()
-    first = next(dataset.batches(table, rows=1), None)
-    return set() if first is None else set(first.schema.names)
 
 
 def _nothing(dataset: Dataset, split: str | None, left_out: Counter[str]) -> str:

@@ -1,22 +1,76 @@
 """Unpacks archives that may be hostile: nothing is written outside the folder, nothing is huge."""
 
+import contextlib
 import gzip
 import io
+import shutil
 import tarfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import IO, Any
 
 MAX_FILES = 1_000
+MAX_NAME_BYTES = 255
 MAX_UNPACKED_BYTES = 2 * 1024**3
+MAX_HEADER_BYTES = 8 * 1024**2
+"""Of all that is no file's content: tarfile holds long names and extended headers in memory."""
 
 
 class BadArchive(ValueError):
     """An archive is damaged, or holds what an asset's archive never does."""
 
 
-def archive_files(data: bytes, folder_name: str) -> Iterator[tuple[str, bytes]]:
-    """Yields the files of a gzipped tar archive, by their names without folders.
+_DAMAGE = (
+    tarfile.TarError,
+    gzip.BadGzipFile,
+    zlib.error,
+    EOFError,
+    ValueError,
+    RecursionError,
+)
+
+
+class _Unzipped:
+    """What a gzipped archive unpacks to, read once from its beginning to its end.
+
+    Attributes:
+      in_content: whether a file's content is read, and no header.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._stream = gzip.GzipFile(fileobj=io.BytesIO(data))
+        self._room, self._header_room = MAX_UNPACKED_BYTES, MAX_HEADER_BYTES
+        self.in_content = False
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def seek(self, place: int) -> None:
+        """Goes ahead; a header that leads back would be read again for ever."""
+        if place < self.tell():
+            raise BadArchive("a header that leads back")
+        self._take(place - self.tell())
+        self._stream.seek(place)
+
+    def read(self, size: int) -> bytes:
+        if not self.in_content:
+            self._header_room -= size
+        self._take(size if self._header_room < 0 else 0)
+        found = self._stream.read(size)
+        self._take(len(found))
+        return found
+
+    def _take(self, count: int) -> None:
+        self._room -= count
+        if min(self._room, self._header_room) < 0:
+            raise BadArchive("the archive is too large")
+
+
+def archive_files(data: bytes, folder_name: str) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yields the files of a gzipped tar archive: names without folders, and their contents.
+
+    To read a content raises any of the errors that damage brings about; see one_error.
 
     Args:
       data: the archive.
@@ -27,32 +81,42 @@ def archive_files(data: bytes, folder_name: str) -> Iterator[tuple[str, bytes]]:
         below the allowed one, the same name twice, or more than the limits allow. Damage may show
         only after the last file: gzip's sum is over all of them.
     """
+    unzipped: Any = _Unzipped(data)  # of a file, tarfile needs no more than this has
     names: set[str] = set()
-    total = 0
+    with one_error(), tarfile.open(fileobj=unzipped, mode="r:") as archive:
+        for number, member in enumerate(archive):
+            if number > MAX_FILES:
+                raise BadArchive("the archive is too large")
+            name = _below(member.name, folder_name)
+            if member.isdir() and name in ("", "."):
+                continue
+            if not member.isreg() or member.issparse():
+                raise BadArchive(f"{member.name!r} is not a plain file")
+            if not name or "/" in name or "\\" in name or "\0" in name or name == "..":
+                raise BadArchive(f"{member.name!r} leads out of the asset's folder")
+            if len(name.encode(errors="surrogateescape")) > MAX_NAME_BYTES:
+                raise BadArchive("a name is longer than disks take")
+            if name in names or len(names) == MAX_FILES:
+                raise BadArchive(f"{member.name!r} is there twice, or the archive is too large")
+            names.add(name)
+            stream = archive.extractfile(member)
+            assert stream is not None
+            unzipped.in_content = True
+            yield name, stream
+            unzipped.in_content = False
+        unzipped.in_content = True
+        while unzipped.read(2**20):  # only at its end does gzip check sum and length
+            pass
+
+
+@contextlib.contextmanager
+def one_error() -> Iterator[None]:
+    """Makes one error of all that damaged archives bring about."""
     try:
-        with (
-            gzip.GzipFile(fileobj=io.BytesIO(data)) as unzipped,
-            tarfile.open(fileobj=unzipped, mode="r:") as archive,
-        ):
-            for member in archive:
-                if member.isdir() and _below(member.name, folder_name) in ("", "."):
-                    continue
-                name = _below(member.name, folder_name)
-                total += member.size
-                if not member.isreg():
-                    raise BadArchive(f"{member.name!r} is not a plain file")
-                if not name or "/" in name or "\\" in name or name == "..":
-                    raise BadArchive(f"{member.name!r} leads out of the asset's folder")
-                if name in names or len(names) == MAX_FILES or total > MAX_UNPACKED_BYTES:
-                    raise BadArchive(f"{member.name!r} is there twice, or the archive is too large")
-                names.add(name)
-                stream = archive.extractfile(member)
-                assert stream is not None
-                yield name, stream.read()
-            _read_to_end(unzipped, MAX_UNPACKED_BYTES - total)
-    except (tarfile.TarError, zlib.error, OSError, EOFError, ValueError) as error:
-        if isinstance(error, BadArchive):
-            raise
+        yield
+    except BadArchive:
+        raise
+    except _DAMAGE as error:
         raise BadArchive(f"not a gzipped tar archive: {error}") from error
 
 
@@ -61,20 +125,14 @@ def unpack_archive(data: bytes, folder: Path, folder_name: str) -> dict[str, int
 
     Raises:
       BadArchive: see archive_files; some files may have been written.
+      OSError: the disk is full.
     """
     lengths = {}
     for name, content in archive_files(data, folder_name):
-        (folder / name).write_bytes(content)
-        lengths[name] = len(content)
+        with (folder / name).open("xb") as file, one_error():
+            shutil.copyfileobj(content, file)
+            lengths[name] = file.tell()
     return lengths
-
-
-def _read_to_end(unzipped: gzip.GzipFile, limit: int) -> None:
-    """Reads what follows the tar's end mark: only at its end does gzip check sum and length."""
-    while chunk := unzipped.read(2**20):
-        limit -= len(chunk)
-        if limit < 0:
-            raise BadArchive("the archive is too large")
 
 
 def _below(name: str, folder_name: str) -> str:

@@ -24,6 +24,9 @@ LINE_PX = TEXT_PX + 4
 LINES = 5
 """Lines of text below two pictures: the id and what differs, and the captions, wrapped."""
 
+MAX_CHARACTERS = 2_000
+"""Of a text; no cell has room for more."""
+
 COLUMNS = 3
 BACKGROUND, INK, FAINT, BOX = (255, 255, 255), (20, 20, 20), (120, 120, 120), (255, 220, 0)
 # A line may end behind a space, and around every character of Chinese, Japanese and Thai.
@@ -124,7 +127,8 @@ def _write(
 def _with_boxes(picture: Image.Image, objects: Sequence[dict[str, Any]]) -> Image.Image:
     drawn = picture.copy()
     for shown in objects:
-        if (box := shown["box"]) is not None:
+        box = shown["box"]
+        if box is not None and min(box["width"], box["height"]) > 0:
             right, bottom = box["x"] + box["width"] - 1, box["y"] + box["height"] - 1
             ImageDraw.Draw(drawn).rectangle((box["x"], box["y"], right, bottom), outline=BOX)
     return drawn
@@ -139,7 +143,8 @@ def _fitted(picture: Image.Image) -> Image.Image:
 
 def _wrapped(texts: Sequence[str], width_px: int, lines: int, lettering: Lettering) -> list[str]:
     """Returns texts as lines that fit a width; where some do not, the last ends in an ellipsis."""
-    found = [line for text in texts for line in ("", *_lines(text, width_px, lettering))][1:]
+    beginnings = [text[:MAX_CHARACTERS] for text in texts[: lines + 1]]
+    found = [line for text in beginnings for line in ("", *_lines(text, width_px, lettering))][1:]
     if len(found) <= lines:
         return found
     last = found[lines - 1]

@@ -58,7 +58,7 @@ def main(argv: list[str]) -> int:
         shown = [tables(dataset), books(dataset), reasons(dataset)]
         if dataset.manifest.findings:
             shown.append(findings(dataset))
-        if "nouns" in _column_names(dataset, "captions"):
+        if "nouns" in dataset.columns("captions"):
             shown.append(granularity(dataset))
         for table in (*shown, columns(dataset)) if arguments.full else shown:
             console.print(table)
@@ -124,18 +124,11 @@ def _rounded(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
 
 
-def _column_names(dataset: Dataset, table: str) -> list[str]:
-    there = table in dataset.manifest.tables
-    batch = next(dataset.batches(table, rows=1), None) if there else None
-    return [] if batch is None else batch.schema.names
-
-
 def columns(dataset: Dataset) -> Table:
     """Returns the columns of every table."""
     shown = _table("table", "column", "type")
     for name in dataset.manifest.tables:
-        batch = next(dataset.batches(name, rows=1), None)
-        for field in batch.schema if batch is not None else ():
+        for field in dataset.schema(name):
             _add(shown, name, field.name, _short(str(field.type)))
     return shown
 

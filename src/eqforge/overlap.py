@@ -137,8 +137,7 @@ def _check(arguments: Arguments) -> None:
 
 def shown_images(dataset: Dataset) -> Iterator[Shown]:
     """Yields every image of every sample, in the order of the rows."""
-    first = next(dataset.batches("samples", rows=1), None)
-    columns = set(first.schema.names) if first is not None else set()
+    columns = set(dataset.columns("samples"))
     named_by, _ = NAMED_BY.get(dataset.manifest.dataset, ("image", None))
     pairs = [
         (name, key)

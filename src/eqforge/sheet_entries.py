@@ -50,6 +50,20 @@ _OF_TASKS: Final = {
 }
 
 
+# Columns of samples that are needed where there is one of them.
+_NEEDED: Final = (
+    ("caption_0", ("sample_id", "caption_0", "caption_1", "image_0_id", "image_1_id")),
+    (
+        "target_triplet_id",
+        (
+            *("sample_id", "source_triplet_id", "target_triplet_id"),
+            *("source_word", "target_word"),
+        ),
+    ),
+    ("task", ("sample_id", "task")),
+)
+
+
 def read_entries(dataset: Dataset, rows: int, boxes: bool) -> list[Entry]:
     """Returns entries of rows from all over a dataset, in the order of their ids.
 
@@ -61,31 +75,27 @@ def read_entries(dataset: Dataset, rows: int, boxes: bool) -> list[Entry]:
     Raises:
       InputError: there is nothing to draw, and why.
     """
-    columns = _columns(dataset)
+    columns = dataset.columns("samples")
     make = _maker(dataset, columns, boxes)
-    samples = list(_spread(dataset, rows, columns))
+    samples = list(_spread(dataset, rows, columns)) if columns else []
     entries = [make(sample) for sample in samples if _pictures(sample)]
     if not entries:
         raise InputError(f"{dataset.folder}: {_why_nothing(dataset, columns)}")
     return entries
 
 
-def _columns(dataset: Dataset) -> tuple[str, ...]:
-    first = next(dataset.batches("samples", rows=1), None)
-    return () if first is None else tuple(first.schema.names)
-
-
 def _maker(dataset: Dataset, columns: Sequence[str], boxes: bool) -> Callable[[Row], Entry]:
-    if boxes and columns and "objects_0" not in columns:
+    if boxes and columns and not {"objects_0", "objects_1"}.issubset(columns):
         raise InputError(f"{dataset.folder}: its samples have no boxes")
     if "caption_0" in columns:
         return lambda row: _of_pair(row, boxes)
     if "target_triplet_id" in columns:
-        captions = {row["caption_id"]: row["caption"] for row in dataset.rows("captions")}
+        found = dataset.rows("captions", ["caption_id", "caption"])
+        captions = {row["caption_id"]: row["caption"] for row in found}
         return lambda row: _of_query(row, captions)
     if "task" in columns:
         tasks = dict(_of_tasks(dataset))
-        return lambda row: _of_task(row, tasks[row["sample_id"]])
+        return lambda row: _of_task(row, tasks.get(row["sample_id"], ()))
     return _of_text
 
 
@@ -94,8 +104,9 @@ def _spread(dataset: Dataset, rows: int, columns: Sequence[str]) -> Iterator[Row
     total = dataset.manifest.num_rows("samples")
     chosen = {place * total // rows for place in range(min(rows, total))} if rows < total else None
     heavy = ("annotation", "scores", "origin_0", "origin_1", "spec_0", "spec_1", "generation")
-    names = [name for name in columns if name not in heavy]
-    for place, sample in enumerate(dataset.rows("samples", names)):
+    needed = next((names for name, names in _NEEDED if name in columns), ("sample_id",))
+    names = dict.fromkeys([*needed, *(name for name in columns if name not in heavy)])
+    for place, sample in enumerate(dataset.rows("samples", list(names))):
         if chosen is None or place in chosen:
             yield sample
 
@@ -134,16 +145,16 @@ def _of_text(row: Row) -> Entry:
 
 def _of_query(row: Row, captions: dict[str, str]) -> Entry:
     texts = (
-        captions[row["source_triplet_id"]],
+        captions.get(row["source_triplet_id"], "?"),
         f"{row['source_word']} → {row['target_word']}",
-        captions[row["target_triplet_id"]],
+        captions.get(row["target_triplet_id"], "?"),
     )
     return Entry(title=_title(row), pictures=_pictures(row), texts=(texts,))
 
 
 def _of_tasks(dataset: Dataset) -> Iterator[tuple[str, tuple[str, ...]]]:
     for table in ("retrieval", "nlvr2", "vqa", "captioning", "grounding"):
-        for row in dataset.rows(table) if table in dataset.manifest.tables else ():
+        for row in dataset.rows(table):
             yield row["sample_id"], tuple(_texts_of_task(row))
 
 

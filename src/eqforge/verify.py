@@ -6,14 +6,13 @@ mode they are `noted`, for that mode keeps the defects of the published sets.
 """
 
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import tyro
 
 from eqforge.generators.scenes.claims import differs_as_declared
@@ -31,16 +30,19 @@ from eqforge.schemas.errors import (
 )
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.labelled_captions import dataset_captions
+from eqforge.schemas.manifest import DataFile
 from eqforge.schemas.pictures import BadImage, TooManyPixels, open_rgb
+from eqforge.schemas.table_types import table_type
 from eqforge.schemas.tables import SCHEMA_VERSION
 from eqforge.schemas.visible import shortened, visible
 from eqforge.signature import check_signature
 from eqforge.transforms.reasons import is_known
-from eqforge.transforms.records import is_as_written, table_type
+from eqforge.transforms.records import is_as_written
 from eqforge.transforms.render import scene_pair_of
 
 SHOWN = 20
 NOT_CHECKED = 3
+NEEDED = ("samples", "rejects")
 KEYS = {
     "samples": "sample_id",
     "images": "image_id",
@@ -102,7 +104,8 @@ def main(argv: list[str]) -> int:
     """
     arguments = tyro.cli(Arguments, args=argv, prog="eqforge verify")
     with reported_errors():
-        dataset = open_dataset(arguments.dataset)
+        opened = open_dataset(arguments.dataset)
+        dataset = replace(opened, changed=changed_files(opened))
         outcomes = [] if (signed := _signed(arguments)) is None else [signed]
         for name in CHECKS:
             outcomes.append(_outcome(name, dataset))
@@ -174,12 +177,31 @@ def check_files(dataset: Dataset) -> Iterator[str]:
     folders = {path.rpartition("/")[0] for path in listed}
     there = {f"{at}/{name}" for at in folders for name in storage.list_files(dataset.url(at))}
     yield from (f"{path}: not in the manifest" for path in sorted(there - listed))
-    for files in dataset.manifest.tables.values():
-        for file in files:
-            if not storage.exists(dataset.url(file.path)):
-                yield f"{file.path}: missing"
-            elif storage.digest(dataset.url(file.path)) != (file.num_bytes, file.sha256):
-                yield f"{file.path}: its bytes are not those the manifest describes"
+    yield from (f"{table}: no such table" for table in NEEDED if not dataset.files(table))
+    yield from (f"{path}: {fault}" for path, fault in dataset.changed.items())
+
+
+def changed_files(dataset: Dataset) -> dict[str, str]:
+    """Returns what is wrong with the files whose bytes are not the manifest's, by their paths."""
+    files = (file for files in dataset.manifest.tables.values() for file in files)
+    faults = ((file.path, _fault_of_file(dataset, file)) for file in files)
+    return {path: fault for path, fault in faults if fault is not None}
+
+
+def _fault_of_file(dataset: Dataset, file: DataFile) -> str | None:
+    try:
+        with storage.open_below(dataset.folder, file.path) as stream:
+            is_as_long = stream.seek(0, os.SEEK_END) == file.num_bytes
+            stream.seek(0)
+            if is_as_long and storage.digest_stream(stream)[1] == file.sha256:
+                return None
+    except FileNotFoundError:
+        return "missing"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    except InputError as error:
+        return str(error)
+    return "its bytes are not those the manifest describes"
 
 
 def check_schemas(dataset: Dataset) -> Iterator[str]:
@@ -189,20 +211,16 @@ def check_schemas(dataset: Dataset) -> Iterator[str]:
             yield f"{table}: no table of a {dataset.manifest.dataset} dataset"
             continue
         for file in files:
-            system, path = storage.locate(dataset.url(file.path))
             try:
-                with system.open(path, "rb") as stream:
-                    metadata = pq.read_metadata(stream)
-            except (OSError, pa.ArrowInvalid) as error:
+                with dataset.open_file(file.path) as opened:
+                    schema = opened.schema
+            except InputError as error:
                 yield f"{file.path}: not readable: {error}"
                 continue
-            schema = metadata.schema.to_arrow_schema()
             if not schema.equals(kind.schema):
                 yield f"{file.path}: its columns are not those of {table}"
             if (schema.metadata or {}).get(b"schema_version") != SCHEMA_VERSION.encode():
                 yield f"{file.path}: schema version is not {SCHEMA_VERSION}"
-            if metadata.num_rows != file.rows:
-                yield f"{file.path}: {metadata.num_rows} rows, the manifest says {file.rows}"
 
 
 def check_rows(dataset: Dataset) -> Iterator[str]:
@@ -299,16 +317,11 @@ def _strange_keys(dataset: Dataset, ids: Mapping[str, Counter[str]]) -> Iterator
 def _references(dataset: Dataset, what: str) -> Iterator[tuple[str, str]]:
     """Yields (row id, media id) for every reference to an image or mask."""
     for table in ("samples", "captions", "gallery"):
-        key, names = KEYS[table], _columns(dataset, table)
+        key, names = KEYS[table], dataset.columns(table)
         references = [name for name in names if re.fullmatch(rf"{what}_(\d_)?id", name)]
         if references:
             for row in dataset.rows(table, [key, *references]):
                 yield from ((row[key], row[name]) for name in references if row[name] is not None)
-
-
-def _columns(dataset: Dataset, table: str) -> list[str]:
-    first = next(dataset.batches(table, rows=1), None) if table in dataset.manifest.tables else None
-    return [] if first is None else first.schema.names
 
 
 def check_images(dataset: Dataset) -> Iterator[str]:
@@ -344,7 +357,7 @@ def check_captions(dataset: Dataset) -> Iterator[str]:
     if settings is None:
         return
     limits = settings.get("captions")  # captions that a generator made are not linted
-    texts = [name for name in _columns(dataset, "samples") if name in JSON_COLUMNS]
+    texts = [name for name in dataset.columns("samples") if name in JSON_COLUMNS]
     for row in dataset.rows("samples", ["sample_id", "caption_0", "caption_1", *texts]):
         for name in ("caption_0", "caption_1") if limits is not None else ():
             rejection = lint_caption(row[name], CaptionSettings(**limits))

@@ -1,5 +1,6 @@
 """Gives many inputs to a target, and notes what came of them."""
 
+import contextlib
 import os
 import random
 import resource
@@ -12,6 +13,7 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
+from tests.fuzz.limits import address_space
 from tests.fuzz.targets import TARGETS, Target, outcome_of
 
 SLOW_S = 2.0
@@ -37,6 +39,8 @@ class Session:
         self._outcomes: Counter[str] = Counter()
         for good in self.target.seeds:  # what is loaded once is nothing that an input takes
             outcome_of(self.target, good, folder)
+        self._limit = contextlib.ExitStack()
+        self._limit.enter_context(address_space())
 
     @property
     def inputs(self) -> int:

@@ -1,5 +1,6 @@
 """Makes damaged and hostile inputs from good ones; the same input and seed give the same bytes."""
 
+import gzip
 import io
 import json
 import math
@@ -193,6 +194,38 @@ def zipped(data: bytes, rng: random.Random) -> bytes:
         for name, content in files.items():
             archive.writestr(zipfile.ZipInfo(name), content)
     return stream.getvalue()
+
+
+def archived(data: bytes, rng: random.Random) -> bytes:
+    """Damages a gzipped tar archive, or blocks in it, whose sums are made right again."""
+    if rng.random() < 0.2:
+        return damage(data, rng)
+    try:
+        blocks = bytearray(gzip.decompress(data))
+    except Exception:
+        return damage(data, rng)
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        start = 512 * rng.randrange(max(1, len(blocks) // 512))
+        place, length, values = rng.choice(_TAR_FIELDS)
+        value = rng.choice(values)
+        blocks[start + place : start + place + length] = value.ljust(length, b"\0")[:length]
+        if rng.random() < 0.2:
+            blocks[start:start] = blocks[start : start + 512] * rng.choice((1, 3, 2_000))
+        header = blocks[start : start + 512]
+        total = sum(header[:148]) + 8 * 32 + sum(header[156:])
+        blocks[start + 148 : start + 156] = b"%06o\0 " % total
+    return gzip.compress(bytes(blocks), 1, mtime=0)
+
+
+_TAR_FIELDS: tuple[tuple[int, int, tuple[bytes, ...]], ...] = (
+    (0, 100, (b"../x", b"/x", b"a\x1b[2J", b"thing/", b".", b"\xff", b"a" * 100)),
+    (124, 12, (b"77777777777", b"-1", b"00000000000", b"\xff" * 12, b"\x80" + b"\xff" * 11)),
+    (156, 1, tuple(bytes([kind]) for kind in b"01234567LKxgSDMV")),
+    (157, 100, (b"/etc/passwd", b"a")),
+    (257, 8, (b"ustar\x0000", b"ustar  \0", b"")),
+    (345, 155, (b"..", b"a" * 155)),
+    (512, 30, (b"9999999999 a=b\n", b"0 a=b\n", b"30 GNU.sparse.map=0,1,2,3\n", b"24 size=-512\n")),
+)
 
 
 _WORDS = (

@@ -6,10 +6,14 @@ one short printable sentence; every other exception is a finding.
 """
 
 import functools
+import gzip
 import io
 import itertools
 import json
 import pickle
+import shutil
+import tarfile
+import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +23,14 @@ import msgspec
 import numpy as np
 from PIL import Image
 
+from eqforge.generators.scenes.archives import BadArchive, unpack_archive
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.models.score_matrix import MatrixFiles, read_table
 from eqforge.schemas.action_genome import read_action_genome
 from eqforge.schemas.caption_sources import CaptionRecord, Source, read_captions
+from eqforge.schemas.checked import clipped
 from eqforge.schemas.clips import Clip
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.gebplus import read_gebplus
@@ -44,6 +50,7 @@ from eqforge.transforms.propose.scene_graphs import SceneGraphRules, propose_sce
 from eqforge.transforms.propose.segments import propose_segment_pairs
 from eqforge.transforms.text_work import CaptionBatch, TextWork, guarded
 from tests.fuzz import mutate
+from tests.fuzz.limits import refuse_without_memory
 from tests.fuzz.score_targets import SCORE_TARGETS
 
 Outcome = Literal["records", "rejects", "refused"]
@@ -72,6 +79,7 @@ def outcome_of(target: Target, data: bytes, folder: Path) -> Outcome:
     try:
         return target.take(data, folder)
     except InputError as error:
+        refuse_without_memory(error)
         text = visible(str(error).replace(str(folder), ""))  # as the command line says it
         is_one_sentence = len(text) <= LONGEST_MESSAGE
         assert is_one_sentence, f"not one sentence: {text[:LONGEST_MESSAGE]!r}"
@@ -473,6 +481,50 @@ def _tensors() -> Target:
     return Target(take=functools.partial(_scores, "m.pt"), seeds=_pt(), mutate=mutate.zipped)
 
 
+@functools.cache
+def _datasets(mutator: mutate.Mutator) -> Target:
+    from tests.fuzz import datasets
+
+    return Target(take=datasets.read, seeds=datasets.seeds(), mutate=mutator)
+
+
+def _of_datasets(name: str) -> Target:
+    from tests.fuzz import datasets
+
+    return _datasets(getattr(datasets, name))
+
+
+def _archive(data: bytes, folder: Path) -> Outcome:
+    there = Path(tempfile.mkdtemp(dir=folder))
+    try:
+        return "records" if unpack_archive(data, there, "thing") else "rejects"
+    except BadArchive as error:
+        raise InputError(clipped(str(error))) from error
+    finally:
+        shutil.rmtree(there)
+
+
+def _archives() -> tuple[bytes, ...]:
+    found = []
+    for form in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT):
+        stream = io.BytesIO()
+        with tarfile.open(fileobj=stream, mode="w", format=form) as archive:
+            for name in ("thing/a.obj", "thing/b.mtl", f"thing/{'c' * 120}"[:95]):
+                member = tarfile.TarInfo(name)
+                member.size = len(_MESH)
+                member.pax_headers = {"comment": "é" * 40}
+                archive.addfile(member, io.BytesIO(_MESH))
+        found.append(gzip.compress(stream.getvalue(), mtime=0))
+    return tuple(found)
+
+
+_MESH = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n" * 20
+
+TARGETS["assets"] = functools.cache(
+    lambda: Target(take=_archive, seeds=_archives(), mutate=mutate.archived)
+)
+TARGETS["dataset-manifests"] = functools.partial(_of_datasets, "spoil_manifest")
+TARGETS["dataset-tables"] = functools.partial(_of_datasets, "spoil_tables")
 TARGETS["scores-pt"] = _tensors
 TARGETS |= {
     name: functools.cache(lambda t=take, s=seeds, m=way: Target(take=t, seeds=s(), mutate=m))

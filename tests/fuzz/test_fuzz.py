@@ -13,12 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.fuzz import mutate
+from tests.fuzz.limits import address_space
 from tests.fuzz.score_targets import SCORE_TARGETS
 from tests.fuzz.targets import TARGETS, Target, outcome_of
 
 INPUTS = 150
 FEWER = dict.fromkeys(SCORE_TARGETS, 25)
 FEWER |= {"captions-perturbed": 40, "captions-reworded": 40, "images": 300}
+FEWER |= {"dataset-manifests": 30, "dataset-tables": 60}
 TENSORS = ("scores-pt", "vector-pt", "training-checkpoint")
 
 
@@ -48,9 +50,10 @@ def test_hostile_inputs_give_records_rejects_or_one_clear_error(
 ) -> None:
     for good in target.seeds:
         assert outcome_of(target, good, tmp_path) in ("records", "rejects")
-    for number in range(FEWER.get(name, INPUTS)):
-        rng = random.Random(f"{name} {number}")
-        outcome_of(target, target.mutate(rng.choice(target.seeds), rng), tmp_path)
+    with address_space():
+        for number in range(FEWER.get(name, INPUTS)):
+            rng = random.Random(f"{name} {number}")
+            outcome_of(target, target.mutate(rng.choice(target.seeds), rng), tmp_path)
 
 
 def _table(**columns: Any) -> bytes:

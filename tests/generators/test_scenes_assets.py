@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import tarfile
+import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -28,6 +29,11 @@ CUBE = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
 
 def tar(files: dict[str, bytes]) -> bytes:
     return tar_of([(tarfile.TarInfo(name), content) for name, content in files.items()])
+
+
+def contents(data: bytes) -> list[tuple[str, bytes]]:
+    with archives.one_error():
+        return [(name, stream.read()) for name, stream in archive_files(data, "thing")]
 
 
 def tar_of(members: list[tuple[tarfile.TarInfo, bytes]]) -> bytes:
@@ -170,6 +176,8 @@ HOSTILE = {
     "device": [special("a.obj", tarfile.CHRTYPE)],
     "pipe": [special("a.obj", tarfile.FIFOTYPE)],
     "other folder": [special("sub", tarfile.DIRTYPE)],
+    "sparse": [special("a.obj", tarfile.GNUTYPE_SPARSE)],
+    "long name": [(tarfile.TarInfo("a" * 300), CUBE)],
     "twice": [(tarfile.TarInfo("a.obj"), CUBE), (tarfile.TarInfo("thing/a.obj"), b"x")],
 }
 
@@ -203,17 +211,17 @@ def test_a_damaged_archive_is_refused(
 
 def test_no_flipped_bit_and_no_cut_changes_what_is_read() -> None:
     whole = tar({"a.obj": random.Random(5).randbytes(300), "b.mtl": CUBE})
-    files, trailer = list(archive_files(whole, "thing")), 8 * (len(whole) - 8)
+    files, trailer = contents(whole), 8 * (len(whole) - 8)
     for bit in [*range(80, trailer, 5), *range(trailer, 8 * len(whole))]:
         damaged = bytearray(whole)
         damaged[bit // 8] ^= 1 << bit % 8
         with contextlib.suppress(BadArchive):
             # Deflate can say the same in several ways: a few flips change nothing.
-            assert list(archive_files(bytes(damaged), "thing")) == files
+            assert contents(bytes(damaged)) == files
             assert bit < trailer
     for length in range(0, len(whole), 3):
         with pytest.raises(BadArchive):
-            list(archive_files(whole[:length], "thing"))
+            contents(whole[:length])
 
 
 def test_what_follows_the_end_of_the_tar_counts_for_the_limit(
@@ -222,7 +230,30 @@ def test_what_follows_the_end_of_the_tar_counts_for_the_limit(
     monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 10**6)
     bomb = tar({"a.obj": CUBE}) + gzip.compress(bytes(10**6))
     with pytest.raises(BadArchive, match="too large"):
-        list(archive_files(bomb, "thing"))
+        contents(bomb)
+
+
+def headers(kind: bytes, size: int, count: int) -> bytes:
+    """Headers in front of a file whose own size is nothing beside theirs."""
+    member = tarfile.TarInfo("././@LongLink")
+    member.type, member.size = kind, size
+    record = b"%d comment=" % size
+    content = record + b"a" * (size - len(record) - 1) + b"\n"
+    plain = tarfile.TarInfo("a.obj").tobuf() + bytes(1024)
+    return gzip.compress((member.tobuf(tarfile.GNU_FORMAT) + content) * count + plain, 1)
+
+
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE])
+@pytest.mark.parametrize(("size", "count"), [(16 << 20, 1), (1 << 20, 20), (512, 20_000)])
+def test_headers_do_not_pass_the_limit(kind: bytes, size: int, count: int) -> None:
+    """tarfile holds all of a long name or of an extended header in memory, and each behind it."""
+    bomb = headers(kind, size, count)
+    tracemalloc.start()
+    with pytest.raises(BadArchive):
+        contents(bomb)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 * archives.MAX_HEADER_BYTES
 
 
 def test_a_damaged_block_is_a_problem_of_its_asset_alone(tmp_path: Path) -> None:
@@ -243,10 +274,10 @@ def test_what_unpacks_to_more_than_the_limits_is_refused(
     bomb = tar({"a.obj": bytes(10**6)})
     monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 10**6 - 1)
     with pytest.raises(BadArchive, match="too large"):
-        list(archive_files(bomb, "thing"))
+        contents(bomb)
     monkeypatch.setattr(archives, "MAX_FILES", 3)
     with pytest.raises(BadArchive, match="too large"):
-        list(archive_files(tar({f"{n}.obj": b"" for n in range(4)}), "thing"))
+        contents(tar({f"{n}.obj": b"" for n in range(4)}))
 
 
 def test_an_archive_over_the_limit_is_not_read(

@@ -22,7 +22,10 @@ MANIFEST = Manifest(
     versions={"eqforge": "1"},
     stages={"s": StageBooks(candidates=3, kept=1, rejected=2, reasons={"r": 2})},
     tables={
-        name: [DataFile(path=f"data/{name}", rows=rows, num_bytes=1, sha256="1" * 64)] * 2
+        name: [
+            DataFile(path=f"data/{name}-{n}", rows=rows, num_bytes=1, sha256="1" * 64)
+            for n in range(2)
+        ]
         for name, rows in (("samples", 1), ("rejects", 2))
     },
     warnings=["careful"],

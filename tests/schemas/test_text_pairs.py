@@ -142,7 +142,7 @@ def test_bad_records_are_one_error_that_names_record_and_field(
 
 
 def test_an_empty_folder_is_no_dataset(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"samples-\*\.parquet is missing"):
+    with pytest.raises(InputError, match=r"holds no dataset\.json"):
         list(read_text_pairs(tmp_path))
 
 

@@ -15,6 +15,7 @@ from eqforge.evaluation.scoring.pictures import Preparation, prepared_batches
 from eqforge.evaluation.scoring.run import score_dataset
 from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.models.own import load_model
+from eqforge.schemas.dataset import open_dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.score_tables import ScoresManifest, open_scores
 from tests.evaluation.scoring.made import (
@@ -410,12 +411,15 @@ def test_a_worker_that_is_killed_is_one_clear_error(
 
 def test_damage_that_a_worker_finds_is_one_clear_error(tmp_path: Path) -> None:
     """Without the worker's traceback."""
-    batch = Batch(
-        unit=0,
-        pieces=(Piece(url=str(tmp_path / "no.parquet"), group=0, rows=np.arange(1), images=ONE),),
+    folder = write_dataset(tmp_path / "d", pair_tables(1))
+    dataset = open_dataset(str(folder))
+    path = dataset.files("images")[0].path
+    (folder / path).unlink()
+    batch = Batch(unit=0, pieces=(Piece(path=path, group=0, rows=np.arange(1), images=ONE),))
+    preparation = Preparation(
+        dataset=dataset, batches=[batch], prepare=str, reads_pixels=True, max_pixels=9
     )
-    preparation = Preparation(batches=[batch], prepare=str, reads_pixels=True, max_pixels=9)
-    with pytest.raises(InputError, match=r"no\.parquet: cannot be read") as raised:
+    with pytest.raises(InputError, match=r"images-00000.*: cannot be read") as raised:
         next(prepared_batches(preparation, workers=1, prefetch=1, device="cpu"))
     assert "\n" not in str(raised.value)
 

@@ -1,6 +1,7 @@
 """Small datasets of coloured squares with captions, written without any pipeline."""
 
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,14 @@ def write_dataset(folder: Path, name: str, tables: dict[str, tuple[pa.Schema, li
     )
     (folder / "dataset.json").write_bytes(to_json(manifest))
     return folder
+
+
+def describe(folder: Path) -> None:
+    """Brings a manifest to what its files are, after one of them was written anew."""
+    manifest = json.loads((folder / "dataset.json").read_text())
+    for file in (file for files in manifest["tables"].values() for file in files):
+        file["num_bytes"], file["sha256"] = storage.digest(str(folder / file["path"]))
+    (folder / "dataset.json").write_text(json.dumps(manifest))
 
 
 def image_rows(pictures: list[bytes]) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ from eqforge.models.scorer import DualEncoder, Picture
 from eqforge.models.spec import load_scorer, parse_specs
 from eqforge.schemas.dataset import open_dataset
 from eqforge.schemas.storage import digest
-from tests.evaluation.training.made import write_captions, write_pairs
+from tests.evaluation.training.made import describe, write_captions, write_pairs
 from tests.tiny_models import save_clip, save_siglip
 
 pytest.importorskip("transformers")
@@ -331,6 +331,7 @@ def test_a_picture_that_cannot_be_used_is_one_clear_error(
     rows[0]["image"] = image
     nullable = pa.schema([field.with_nullable(True) for field in table.schema])
     pq.write_table(pa.Table.from_pylist(rows, nullable), path)
+    describe(tmp_path / "pairs")
     line = arguments(folder, tmp_path / "out", "--steps", "9", "--workers", workers)
     assert main([str(tmp_path / "pairs"), *line[1:]]) == 2
     said = capsys.readouterr().err

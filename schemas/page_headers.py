@@ -1,0 +1,157 @@
+"""Reads the headers of a Parquet column's pages, which say what decoding them takes.
+
+The sizes in a file's footer may be lies; a decoder goes by the headers of the pages. They are
+structs of Thrift's compact protocol, of which this reads what such a header can hold.
+
+Source: apache/parquet-format, `parquet.thrift` (PageHeader); apache/thrift,
+`doc/specs/thrift-compact-protocol.md`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Any, Final
+
+MAX_HEADER_BYTES: Final = 1 << 16
+MAX_PAGES: Final = 4_096
+"""Of a column in a row group; writers start a new page after a megabyte."""
+
+ENCODINGS: Final = frozenset((0, 2, 3, 4, 8))
+"""PLAIN, PLAIN_DICTIONARY, RLE, BIT_PACKED, RLE_DICTIONARY: what datasets are written in.
+
+In the others, such as DELTA_BYTE_ARRAY, a value may be longer than all bytes of its page.
+"""
+
+_TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY = range(1, 9)
+_STRUCT: Final = 12
+_MAX_DEPTH: Final = 4
+# Numbers of PageHeader's fields, of its kinds of pages, and where these have their numbers.
+_TYPE, _UNCOMPRESSED, _COMPRESSED = 1, 2, 3
+_HEADERS: Final = {0: 5, 2: 7, 3: 8}
+_VALUES: Final = 1
+_ENCODINGS: Final = {0: (2, 3, 4), 2: (2,), 3: (4,)}
+_DICTIONARY: Final = 2
+
+
+class BadPages(ValueError):
+    """Pages are damaged, or of a kind that no dataset is written with."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pages:
+    """What the pages of one column in one row group hold together.
+
+    Attributes:
+      num_bytes: of the data pages, uncompressed.
+      dictionary_bytes: of the dictionary, uncompressed; no entry of it is longer.
+      values: how many there are, nulls among them.
+    """
+
+    num_bytes: int
+    dictionary_bytes: int
+    values: int
+
+
+def read_pages(stream: IO[bytes], start: int, stop: int) -> Pages:
+    """Walks over the pages that stand at [start, stop) of a file; nothing is decompressed.
+
+    Raises:
+      BadPages: they are not what they have to be.
+    """
+    size = {True: 0, False: 0}
+    values = 0
+    for number, (kind, num_bytes, count) in enumerate(_pages(stream, start, stop)):
+        if number == MAX_PAGES or (kind == _DICTIONARY and number > 0):
+            raise BadPages("more pages than a column has")
+        size[kind == _DICTIONARY] += num_bytes
+        values += 0 if kind == _DICTIONARY else count
+    return Pages(num_bytes=size[False], dictionary_bytes=size[True], values=values)
+
+
+def _pages(stream: IO[bytes], start: int, stop: int) -> Iterator[tuple[int, int, int]]:
+    """Yields kind, bytes uncompressed and values of each page."""
+    while start < stop:
+        stream.seek(start)
+        header = _Header(stream.read(min(MAX_HEADER_BYTES, stop - start)))
+        fields = header.struct()
+        kind = _number(fields, _TYPE)
+        if kind not in _HEADERS:
+            raise BadPages(f"a page of the kind {kind}")
+        page = fields.get(_HEADERS[kind])
+        if not isinstance(page, dict):
+            raise BadPages("a damaged header of a page")
+        if any(_number(page, place) not in ENCODINGS for place in _ENCODINGS[kind]):
+            raise BadPages("an encoding that no dataset is written in")
+        start += header.place + _number(fields, _COMPRESSED)
+        yield kind, _number(fields, _UNCOMPRESSED), _number(page, _VALUES)
+    if start != stop:
+        raise BadPages("a page that ends behind its column")
+
+
+def _number(fields: dict[int, Any], place: int) -> int:
+    found = fields.get(place)
+    if type(found) is not int or found < 0:
+        raise BadPages("a damaged header of a page")
+    return found
+
+
+class _Header:
+    """A struct of the compact protocol at the beginning of some bytes.
+
+    Attributes:
+      place: how far it was read.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self.place = data, 0
+
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        """Returns the fields by their numbers; those of types that no header has are refused."""
+        fields: dict[int, Any] = {}
+        number = 0
+        while (byte := self._byte()) != 0:
+            number = number + (byte >> 4) if byte >> 4 else self._integer()
+            if number in fields or not 0 < number < 2**15 or depth == _MAX_DEPTH:
+                raise BadPages("a damaged header of a page")
+            fields[number] = self._value(byte & 15, depth)
+        return fields
+
+    def _value(self, kind: int, depth: int) -> Any:
+        if kind in (_TRUE, _FALSE):
+            return kind == _TRUE
+        if kind in (_I16, _I32):
+            return self._integer()
+        if kind == _STRUCT:
+            return self.struct(depth + 1)
+        # The rest only statistics have, which are not looked at.
+        if kind == _I64:
+            self._varint(10)
+        elif kind in (_BYTE, _DOUBLE, _BINARY):
+            self._skip({_BYTE: 1, _DOUBLE: 8}.get(kind) or self._varint(5))
+        else:
+            raise BadPages("a damaged header of a page")
+        return None
+
+    def _skip(self, count: int) -> None:
+        self.place += count
+        if self.place > len(self._data):
+            raise BadPages("a header of a page that is cut short or too long")
+
+    def _byte(self) -> int:
+        self._skip(1)
+        return self._data[self.place - 1]
+
+    def _varint(self, most: int) -> int:
+        found = 0
+        for shift in range(0, 7 * most, 7):
+            byte = self._byte()
+            found |= (byte & 127) << shift
+            if byte < 128:
+                return found
+        raise BadPages("a damaged header of a page")
+
+    def _integer(self) -> int:
+        """Reads a number of 32 bits; a decoder would drop the bits above."""
+        found = self._varint(5)
+        if found >= 2**32:
+            raise BadPages("a damaged header of a page")
+        return (found >> 1) ^ -(found & 1)

@@ -1,0 +1,31 @@
+"""Runs what hostile inputs are given to under a limit on memory."""
+
+import contextlib
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+FREE_BYTES = 2 << 30
+"""Address space beside what is taken already; allocators reserve some of it for nothing."""
+
+
+@contextlib.contextmanager
+def address_space(free: int = FREE_BYTES) -> Iterator[None]:
+    """Lets this process take so much more address space; past it an allocation fails."""
+    taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = taken + free
+    resource.setrlimit(resource.RLIMIT_AS, (most if hard < 0 else min(most, hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def refuse_without_memory(error: BaseException | None) -> None:
+    """Raises an error anew, if it came of there being no memory."""
+    while error is not None:
+        if isinstance(error, MemoryError):
+            raise AssertionError("no memory") from error
+        error = error.__cause__ or error.__context__
