@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import psutil
 
@@ -45,30 +45,28 @@ def refuses_strangers(port: int) -> bool:
 class Watch(threading.Thread):
     """Notes what listens in the processes that a command starts, and in others, until it ends."""
 
-    def __init__(
-        self, run: "subprocess.Popen[str]", others: Callable[[], Iterable[int]] = list
-    ) -> None:
-        """Names the command, and what tells the other processes."""
+    def __init__(self, run: "subprocess.Popen[str]", others: Iterable[int] = ()) -> None:
+        """Names the command, and other processes that work for it."""
         super().__init__(daemon=True)
-        self.root, self.others, self.over = run.pid, others, threading.Event()
+        self.roots, self.over = (run.pid, *others), threading.Event()
         self.found: set[Address] = set()
         self.reached: set[Address] = set()
         self.files: dict[str, int] = {}
 
     def run(self) -> None:
         while not self.over.wait(0.2):
-            for process in (*self.tree(), *self.others()):
+            for process in self.tree():
                 for address in set(listening(process)) - self.found:
                     self.found.add(address)
                     if not refuses_strangers(address[1]):
                         self.reached.add(address)
                 self.look_at_files(process)
 
-    def tree(self) -> list[int]:
-        with contextlib.suppress(psutil.Error):
-            root = psutil.Process(self.root)
-            return [self.root, *(child.pid for child in root.children(recursive=True))]
-        return []
+    def tree(self) -> Iterator[int]:
+        for root in self.roots:
+            with contextlib.suppress(psutil.Error):
+                yield root
+                yield from (child.pid for child in psutil.Process(root).children(recursive=True))
 
     def look_at_files(self, process: int) -> None:
         """Notes the sockets that are files, with the rights of their folders."""

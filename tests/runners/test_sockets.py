@@ -3,7 +3,6 @@
 The engines of this process are in tests/pipelines/test_sockets.py.
 """
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -11,15 +10,15 @@ import pytest
 from eqforge.generators.demo.workspace import Workspace
 from tests.builds import start
 from tests.runners.test_parity import TIERS
-from tests.runners.tiers import marked_processes
 from tests.sockets import Watch, is_loopback
 
 pytestmark = pytest.mark.timeout(900)
 
 
-def of_clusters() -> Iterable[int]:
-    """Flink's processes and their workers."""
-    return [process for process, _ in marked_processes()]
+def of_cluster(request: pytest.FixtureRequest) -> list[int]:
+    """The processes that the script of the cluster started."""
+    cluster = request.getfixturevalue("flink_cluster")
+    return [*cluster.processes("jobmanager"), *cluster.processes("taskmanager")]
 
 
 @pytest.mark.parametrize("tier", ["portable", "prism", "flink-embedded", "flink-cluster"])
@@ -32,7 +31,7 @@ def test_what_an_engine_opens_only_this_machine_reaches(
         TIERS[tier](request, tmp_path) as arguments,
         start(*command, "--output", tmp_path / "out", *arguments) as run,
     ):
-        watch = Watch(run, of_clusters if tier == "flink-cluster" else list)
+        watch = Watch(run, of_cluster(request) if tier == "flink-cluster" else ())
         watch.start()
         _, err = run.communicate(timeout=600)
         open_to_others = watch.end()
