@@ -68,7 +68,8 @@ def settle(output: str) -> None:
     storage.write_bytes(card, in_folder(text, NEXT).encode())
     for file in _files(manifest):
         copy_file(storage.join(output, NEXT, file.path), storage.join(output, file.path))
-    _sync(storage.join(output, "data"))
+    if storage.is_local(output):
+        storage.sync(storage.locate(storage.join(output, "data"))[1])
     remove_strays(output, _files(manifest))
     check_files(manifest, output)
     storage.write_bytes(card, text.encode())
@@ -144,13 +145,3 @@ def _link(source: Path, target: Path) -> None:
             shutil.copyfileobj(old, new)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _sync(folder: str) -> None:
-    """Returns when the names in a folder of this machine are on its disk."""
-    if storage.is_local(folder):
-        place = os.open(storage.locate(folder)[1], os.O_RDONLY)
-        try:
-            os.fsync(place)
-        finally:
-            os.close(place)
