@@ -61,6 +61,8 @@ NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 _MISTAKES = frozenset(
     (errno.EBADF, errno.ECHILD, errno.EFAULT, errno.EINVAL, errno.ENOTSOCK, errno.ENOTTY)
 )
+LEAST_MEMORY = 3 * 10**9
+"""Bytes of addresses: with less, a build of video pairs crashed, on two cores."""
 TRACEBACK = "EQFORGE_TRACEBACK"
 
 
@@ -122,6 +124,21 @@ def _is_the_system_s(error: OSError) -> bool:
     return error.errno is not None and (error.filename is not None or error.errno not in _MISTAKES)
 
 
+def check_memory() -> None:
+    """Checks that libraries can be loaded: where they cannot, OpenBLAS hangs and OpenCV crashes.
+
+    Raises:
+      InputError: the address space of a process is limited to less than LEAST_MEMORY.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < LEAST_MEMORY:
+        raise InputError(
+            f"a process may have {limit / 1e9:.1f} GB of addresses (ulimit -v), and eqforge's "
+            f"libraries take {LEAST_MEMORY / 1e9:.0f} GB; limit memory by a container or a cgroup, "
+            "which counts what is used"
+        )
+
+
 def is_want_of_memory(error: BaseException) -> bool:
     """Tells whether an exception says that memory, or threads, cannot be had."""
     return isinstance(error, MemoryError) or "can't start new thread" in str(error)
@@ -155,9 +172,11 @@ def _full_disk(error: OSError) -> str:
     """Returns what is added to an error for want of room that names no file."""
     if error.errno not in NO_ROOM or error.filename is not None:
         return ""
-    folders = (tempfile.gettempdir(), os.getcwd())
-    full = sorted({mount_point(folder) for folder in folders if not has_room(folder)})
-    return f" on the disk mounted at {' or '.join(full)}" if full else ""
+    with contextlib.suppress(OSError):
+        folder = tempfile.gettempdir()
+        if not has_room(folder):
+            return f" on the disk mounted at {mount_point(folder)}"
+    return ""
 
 
 def has_room(folder: str) -> bool:

@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 ENDING = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
@@ -76,7 +76,7 @@ class Listener:
             self.number, self._came_s = number, time.monotonic()
             if self.is_idle:
                 self._end_at_once()
-            threading.Thread(target=self._see_to_the_end, daemon=True).start()
+            _start(self._see_to_the_end)
         elif self._is_raised and time.monotonic() - self._came_s > SAME_S:
             self._end_at_once()
         # An extension that is half imported may abort the process.
@@ -114,6 +114,11 @@ class Listener:
 
 
 _listener = Listener()
+
+
+def _start(watch: Callable[[], None]) -> None:
+    with contextlib.suppress(RuntimeError):  # no memory for a thread: then without
+        threading.Thread(target=watch, daemon=True).start()
 
 
 def _is_importing(frame: FrameType | None) -> bool:
@@ -182,7 +187,7 @@ def end_within(seconds: float, status: int) -> None:
         time.sleep(seconds)
         os._exit(status)
 
-    threading.Thread(target=end, daemon=True).start()
+    _start(end)
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ from typing import IO, Any
 
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
+from fsspec.registry import known_implementations
 
 from eqforge.schemas.errors import InputError, room_named
 
@@ -28,6 +29,11 @@ REACH_S = 20.0
 # What they log of an error is in the exception too; without a handler Python prints it.
 for _library in ("fsspec", "gcsfs", "s3fs", "aiobotocore", "botocore", "adlfs"):
     logging.getLogger(_library).addHandler(logging.NullHandler())
+
+# Others that fsspec knows are archives, copies of something else, or parts of another program.
+_STORES = frozenset(
+    (*LocalFileSystem.protocol, "memory", "s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl")
+) | {"hdfs", "webhdfs", "oci", "oss", "hf", "http", "https"}
 
 # Stores without folders; asked to make one they make a bucket, also of a name with a slip in it.
 _WITHOUT_FOLDERS = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs"})
@@ -42,8 +48,14 @@ def locate(url: str) -> tuple[Any, str]:
     """Returns the file system of a path or URL, and the path on it.
 
     Raises:
-      InputError: nothing is installed for URLs of that kind.
+      InputError: nothing is installed for URLs of that kind, or they name no store.
     """
+    scheme = fsspec.core.split_protocol(url)[0]
+    if "::" in url or (scheme in known_implementations and scheme not in _STORES):
+        raise InputError(
+            f"{url}: is no store that datasets lie in; they lie on a disk of this machine, or "
+            "behind gs://, s3://, abfs://, hdfs://, hf:// or https://"
+        )
     try:
         return fsspec.core.url_to_fs(url)
     except (ValueError, ImportError, OSError) as error:

@@ -10,7 +10,7 @@ from typing import Any
 
 from eqforge import __version__
 from eqforge.schemas import signals
-from eqforge.schemas.errors import reported_errors
+from eqforge.schemas.errors import check_memory, reported_errors
 
 # One line each: the command, the module with its main(argv), and what it does.
 COMMANDS = {
@@ -141,6 +141,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _reported(arguments: list[str]) -> int:
     with reported_errors(goes_on=not GO_ON.isdisjoint(arguments[:1])):
         try:
+            check_memory()
             return _run(arguments)
         finally:
             sys.stdout.flush()  # while a full disk or a closed pipe can still be reported
@@ -182,7 +183,8 @@ def _run(arguments: list[str]) -> int:
     if name in ("plan", "build"):
         return _on_dataset(name, rest)
     run: Callable[[list[str]], int] = _import(COMMANDS[name][0]).main
-    return run(rest)
+    with _import("eqforge.local_paths").local_paths():
+        return run(rest)
 
 
 def _on_dataset(command: str, arguments: list[str]) -> int:
@@ -196,7 +198,8 @@ def _on_dataset(command: str, arguments: list[str]) -> int:
     run = _import(COMMANDS[command][0])
     pipeline = _import(DATASETS[name][0]).PIPELINE
     on_pipeline: Callable[..., int] = getattr(run, f"{command}_command")
-    return on_pipeline(pipeline, rest)
+    with _import("eqforge.local_paths").local_paths():
+        return on_pipeline(pipeline, rest)
 
 
 def _import(module: str) -> Any:
