@@ -75,4 +75,6 @@ def test_the_names_of_the_extras_are_the_tasks_of_users(wheel: Path, tmp_path: P
     found = subprocess.run(
         [programs / "python", "-c", code], capture_output=True, text=True, check=True
     )
-    assert {*filter(None, COMMANDS), "all", "dataflow", "s3", "sign", "dev"} == {*found.stdout.split()}
+    assert {*filter(None, COMMANDS), "all", "dataflow", "s3", "sign", "dev"} == {
+        *found.stdout.split()
+    }

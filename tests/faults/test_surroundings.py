@@ -120,9 +120,12 @@ def test_a_url_that_is_no_store_is_one_sentence_and_nothing_is_fetched(url: str)
 
 
 def test_an_error_for_want_of_room_names_the_file_and_its_disk() -> None:
-    with pytest.raises(OSError, match="on the disk mounted at /dev.*: '/dev/full'") as caught:
-        with errors.room_named("/dev/full"), open("/dev/full", "wb", buffering=0) as full:
-            full.write(b"x")
+    with (
+        pytest.raises(OSError, match=r"on the disk mounted at /dev.*: '/dev/full'") as caught,
+        errors.room_named("/dev/full"),
+        open("/dev/full", "wb", buffering=0) as full,
+    ):
+        full.write(b"x")
     assert caught.value.errno == errno.ENOSPC
 
 
