@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.manifest import FILE_NAME, DataFile, Manifest, load_manifest, settled
+from eqforge.schemas.manifest import FILE_NAME, DataFile, Manifest, read_manifest, settled
 from eqforge.schemas.table_file import ADVICE, TableFile, check_columns, open_table_file
 from eqforge.schemas.table_types import is_of_type, known_columns, lacks_values
 
@@ -30,12 +30,14 @@ class Dataset:
     Attributes:
       folder: where it is.
       manifest: what it says of itself.
+      sha256: of the manifest's file; empty where there is none.
       changed: what is wrong with files whose bytes are known to be others than the manifest's, by
         their paths; they are not read.
     """
 
     folder: str
     manifest: Manifest
+    sha256: str = ""
     changed: Mapping[str, str] = dataclass_field(default_factory=dict)
 
     def url(self, path: str) -> str:
@@ -204,7 +206,8 @@ def open_dataset(folder: str) -> Dataset:
     Raises:
       InputError: the folder holds none.
     """
-    return Dataset(folder=folder.rstrip("/") or "/", manifest=load_manifest(folder))
+    manifest, sha256 = read_manifest(folder)
+    return Dataset(folder=folder.rstrip("/") or "/", manifest=manifest, sha256=sha256)
 
 
 def open_samples(folder: str, name: str = "") -> Dataset:

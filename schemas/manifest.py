@@ -14,6 +14,7 @@ import msgspec
 from eqforge.schemas import storage
 from eqforge.schemas.checked import clipped, shown
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import sha256_hex
 
 FILE_NAME = "dataset.json"
 NEXT = "_next"
@@ -106,7 +107,14 @@ def to_json(manifest: Manifest) -> bytes:
 
 
 def load_manifest(folder: str) -> Manifest:
-    """Reads the manifest of a finished dataset.
+    """Reads the manifest of a finished dataset; see read_manifest."""
+    return read_manifest(folder)[0]
+
+
+def read_manifest(folder: str) -> tuple[Manifest, str]:
+    """Reads the manifest of a finished dataset; returns it and the SHA-256 of its file.
+
+    While a dataset is put into its place, it is that of the file which it will have there.
 
     Raises:
       InputError: there is none, or it is not one of this version.
@@ -133,7 +141,8 @@ def load_manifest(folder: str) -> Manifest:
     if (manifest.format, manifest.format_version) != (FORMAT, FORMAT_VERSION):
         raise InputError(f"{url}: expected format {FORMAT} {FORMAT_VERSION}")
     _check(manifest, url)
-    return manifest
+    in_place = settled(manifest)
+    return manifest, sha256_hex(data if manifest == in_place else to_json(in_place))
 
 
 def moving(manifest: Manifest) -> Manifest:

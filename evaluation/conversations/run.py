@@ -38,7 +38,6 @@ from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset, open_dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.manifest import FILE_NAME as DATASET_FILE
 from eqforge.schemas.pictures import BadImage, TooManyPixels, read_pixels
 from eqforge.schemas.score_tables import Counts
 
@@ -201,7 +200,7 @@ def _header(
 ) -> AnswersManifest:
     return AnswersManifest(
         dataset=dataset.manifest.dataset,
-        dataset_sha256=storage.digest(dataset.url(DATASET_FILE))[1],
+        dataset_sha256=dataset.sha256,
         model=model.identity,
         settings=settings.described()
         | {

@@ -18,10 +18,9 @@ from eqforge.evaluation.scoring.tasks import task_of
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.models.own import device_of, load_model
 from eqforge.models.scorer import Scorer
-from eqforge.schemas import pictures, storage
+from eqforge.schemas import pictures
 from eqforge.schemas.dataset import open_dataset
 from eqforge.schemas.errors import EqforgeError, InputError, tell
-from eqforge.schemas.manifest import FILE_NAME
 from eqforge.schemas.pictures import MAX_PIXELS
 from eqforge.schemas.score_tables import ScoringModel
 from eqforge.schemas.visible import in_lines
@@ -140,7 +139,7 @@ def measure_efficiency(settings: EfficiencySettings) -> Efficiency:
     found = Efficiency(
         model=ScoringModel(**dataclasses.asdict(scorer.identity)),
         dataset=dataset.manifest.dataset,
-        dataset_sha256=storage.digest(dataset.url(FILE_NAME))[1],
+        dataset_sha256=dataset.sha256,
         machine=described,
         clocks={"before": before, "after": after},
         settings={"task": task.name, "items": len(items)} | _described(protocol),

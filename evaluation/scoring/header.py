@@ -13,8 +13,7 @@ from eqforge.evaluation.scoring.tasks import Task
 from eqforge.models.scorer import DualEncoder, GivesLogOdds, Identity, Scorer
 from eqforge.schemas import pictures, storage
 from eqforge.schemas.dataset import Dataset
-from eqforge.schemas.identity import fingerprint, sha256_hex
-from eqforge.schemas.manifest import FILE_NAME as DATASET_FILE
+from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.score_tables import (
     FILE_NAME,
     Quantity,
@@ -37,7 +36,7 @@ def make_header(
     identity = scorer.identity
     return ScoresManifest(
         dataset=dataset.manifest.dataset,
-        dataset_sha256=sha256_hex(storage.read_bytes(dataset.url(DATASET_FILE))),
+        dataset_sha256=dataset.sha256,
         task=task.name,
         quantity=quantity_of(scorer),
         images=[] if task.crossed else [column.name for column in task.images],

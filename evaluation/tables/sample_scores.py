@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.manifest import FILE_NAME
 from eqforge.schemas.score_tables import ScoresFolder, open_scores
 
 LARGEST_SCORE = 1e100
@@ -45,7 +43,7 @@ def check_dataset(scores: ScoresFolder, dataset: Dataset) -> None:
     Raises:
       InputError: they were made of another, or of another build of it.
     """
-    found = storage.digest(dataset.url(FILE_NAME))[1]
+    found = dataset.sha256
     if scores.manifest.dataset_sha256 != found:
         raise InputError(
             f"{scores.folder}: these are scores of {scores.manifest.dataset} whose manifest is "

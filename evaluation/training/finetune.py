@@ -13,11 +13,9 @@ from eqforge.evaluation.training.objective import Objective
 from eqforge.evaluation.training.pictures import Pictures, copy_pictures
 from eqforge.evaluation.training.settings import FinetuneSettings, check_ranges
 from eqforge.evaluation.training.start import Start, load_start, save_trained
-from eqforge.schemas import storage
 from eqforge.schemas.dataset import Dataset, open_dataset
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import derive_seed
-from eqforge.schemas.manifest import FILE_NAME
 from eqforge.schemas.pictures import VERSION as DECODER_VERSION
 
 FORMAT = "eqforge training"
@@ -172,7 +170,7 @@ def _identity(
         **settings.identity(),
         "loss": [f"{name}={weight:g}" for name, weight in objective.weights.items()],
         "dataset": dataset.manifest.dataset,
-        "dataset_sha256": storage.digest(dataset.url(FILE_NAME))[1],
+        "dataset_sha256": dataset.sha256,
         "kind": start.kind,
         "model": start.weights.name,
         "revision": start.weights.digest(),
