@@ -77,7 +77,7 @@ def _images(dataset: Dataset, wanted: set[str]) -> dict[str, Image.Image]:
 
 def _opened(dataset: Dataset, row: dict[str, Any]) -> Image.Image:
     try:
-        return open_rgb(row["image"]["bytes"])
+        return open_rgb((row["image"] or {}).get("bytes") or b"")
     except (BadImage, TooManyPixels) as error:
         raise InputError(f"{dataset.folder}: image {name_of(row['image_id'])}: {error}") from error
 
