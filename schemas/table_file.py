@@ -204,6 +204,10 @@ def _footer_bytes(stream: IO[bytes], num_bytes: int) -> int:
     return length + _TAIL_BYTES
 
 
+_FAULTS = (ValueError, OverflowError, OSError, pa.ArrowException, MemoryError)
+# BadPages and what names that are no UTF-8 bring about are ValueErrors.
+
+
 @contextlib.contextmanager
 def open_table_file(folder: str, path: str, advice: str = ADVICE) -> Iterator[TableFile]:
     """Opens a Parquet file below a folder; what is wrong with it is one sentence.
@@ -222,7 +226,7 @@ def open_table_file(folder: str, path: str, advice: str = ADVICE) -> Iterator[Ta
             yield TableFile(stream)
     except InputError:
         raise
-    except (BadPages, OSError, pa.ArrowException, MemoryError) as error:
+    except _FAULTS as error:
         raise _unreadable(storage.join(folder, path), error, advice) from error
 
 
