@@ -270,7 +270,7 @@ def open_scores(folder: str) -> ScoresFolder:
             f"{folder} holds no {FILE_NAME}: it holds no scores, or eqforge score has not finished "
             "(run the same command again to finish it)"
         )
-    manifest = decode(storage.read_bytes(url), ScoresManifest, url)
+    manifest = decode(storage.read_bytes(url), ScoresManifest, f"{url}: not a manifest of scores")
     if (manifest.format, manifest.format_version) != (FORMAT, FORMAT_VERSION):
         raise InputError(f"{url}: expected format {FORMAT} {FORMAT_VERSION}")
     return ScoresFolder(folder=folder.rstrip("/"), manifest=manifest)
