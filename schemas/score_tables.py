@@ -198,8 +198,11 @@ class ScoresFolder:
         advice = f"delete {self.folder} and score the dataset again"
         for file in self.manifest.tables.get(table, []):
             url = _url(self.folder, file.path)
-            for batch in read_file_batches(url, columns, rows, advice):
-                yield _checked(batch, columns, url, advice)
+            try:
+                for batch in read_file_batches(url, columns, rows, advice):
+                    yield _checked(batch, columns, url, advice)
+            except UnicodeDecodeError as error:  # of the name of a column
+                raise InputError(f"{url}: cannot be read: {error}; {advice}") from error
 
 
 def _url(folder: str, path: str) -> str:
