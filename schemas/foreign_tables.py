@@ -1,8 +1,8 @@
 """Reads tables that any program wrote, Parquet and CSV; memory is bounded by the size of the file.
 
 Parquet holds a text once where many rows have it, and a number that repeats in a few bytes, so a
-small file can stand for any amount of memory. Texts stay codes here, and the file says how many
-values it has before any is read.
+small file can stand for any amount of memory. Texts stay codes here, and reading ends where far
+more comes than the file has bytes.
 """
 
 import csv
@@ -22,13 +22,13 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.visible import shortened
 
 PER_BYTE: Final = 100
-"""Most values, and bytes without compression, that a byte of a Parquet file may stand for. Scores
-that are all alike, beside ids that count up, are some ten."""
-MIN_VALUES: Final = 1_000_000
+"""Most bytes that may come of a byte of a Parquet file. Scores that are all alike, beside ids that
+count up, are some forty."""
 MIN_BYTES: Final = 100_000_000
 """So many are always read."""
+BATCH_ROWS: Final = 100_000
 MAX_REASON_CHARS: Final = 300
-_TEXT = pa.dictionary(pa.int32(), pa.string())
+_NO_CODES = np.empty(0, dtype=np.int32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,15 +58,34 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
       expected: what the file has to have, for messages.
 
     Raises:
-      InputError: the file cannot be read, has not these columns, or more values than a file of its
-        size should have.
+      InputError: the file cannot be read, has not these columns, or far more comes of it than it
+        has bytes.
     """
     texts = [name for name, kind in columns.items() if pa.types.is_string(kind)]
+    known: dict[str, dict[str, int]] = {name: {} for name in texts}
+    parts: dict[str, list[Any]] = {name: [] for name in columns}
+    most = max(MIN_BYTES, PER_BYTE * os.path.getsize(path)) if path.is_file() else MIN_BYTES
+    taken = 0
     try:
         with pq.ParquetFile(path, read_dictionary=texts) as parquet:
-            _check_size(path, parquet)
-            table = parquet.read(list(columns), use_threads=False)
-            found = {name: _cast(table.column(name), kind) for name, kind in columns.items()}
+            for batch in parquet.iter_batches(BATCH_ROWS, columns=list(columns), use_threads=False):
+                for name, kind in columns.items():
+                    column = batch.column(name)
+                    is_text = name in known
+                    part = _codes(column, known[name]) if is_text else column.cast(kind)
+                    parts[name].append(part)
+                    taken += part.nbytes
+                if taken > most:
+                    raise InputError(
+                        f"{path}: more than {PER_BYTE} bytes come of each of its bytes; no scores "
+                        "have so many that are alike"
+                    )
+            found = {
+                name: Texts(list(known[name]), np.concatenate([*parts[name], _NO_CODES]))
+                if name in known
+                else pa.chunked_array(parts[name], kind).combine_chunks()
+                for name, kind in columns.items()
+            }
     except InputError:
         raise
     except Exception as error:  # readers raise whatever a damaged file brings about
@@ -89,36 +108,16 @@ def column_names(path: Path) -> list[str]:
         raise InputError(f"{path}: cannot be read as Parquet: {shown(str(error))}") from error
 
 
-def _check_size(path: Path, parquet: pq.ParquetFile) -> None:
-    meta = parquet.metadata
-    chunks = (
-        meta.row_group(group).column(place)
-        for group in range(meta.num_row_groups)
-        for place in range(meta.num_columns)
-    )
-    counts = [(chunk.num_values, chunk.total_uncompressed_size) for chunk in chunks]
-    values, unpacked = (sum(part) for part in zip(*counts, strict=True)) if counts else (0, 0)
-    size = os.path.getsize(path)
-    if values > max(MIN_VALUES, PER_BYTE * size) or unpacked > max(MIN_BYTES, PER_BYTE * size):
-        raise InputError(
-            f"{path}: announces {values:,} values and {unpacked:,} bytes in {size:,}: more than "
-            "any scores have"
-        )
-
-
-def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> Texts | pa.Array:
-    if not pa.types.is_string(kind):
-        return column.cast(kind).combine_chunks()
+def _codes(column: pa.Array, known: dict[str, int]) -> NDArray[np.int32]:
+    """Returns the place of each row's text among those that are known, and adds new ones."""
     if not pa.types.is_dictionary(column.type):
-        column = column.cast(kind).dictionary_encode()
-    whole = column.cast(_TEXT).unify_dictionaries().combine_chunks()
-    places: dict[str, int] = {}  # a crafted dictionary may have a text twice, or none
+        column = column.cast(pa.string()).dictionary_encode()
     code_of = [
-        -1 if text is None else places.setdefault(text, len(places))
-        for text in whole.dictionary.to_pylist()
+        -1 if text is None else known.setdefault(text, len(known))
+        for text in column.dictionary.cast(pa.string()).to_pylist()
     ]
-    codes = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return Texts(list(places), np.array([*code_of, -1], dtype=np.int32)[codes])
+    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return np.array([*code_of, -1], dtype=np.int32)[codes]
 
 
 def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
