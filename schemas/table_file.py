@@ -7,6 +7,7 @@ dictionary, the lengths of what they refer to; past the limits nothing is decode
 """
 
 import contextlib
+import functools
 import struct
 from collections.abc import Iterator, Sequence
 from typing import IO, Final
@@ -18,7 +19,7 @@ import pyarrow.parquet as pq
 from eqforge.schemas import storage
 from eqforge.schemas.checked import MAX_NAME_CHARS, clipped, name_of
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.page_headers import BadPages, Pages, read_pages
+from eqforge.schemas.parquet_layout import BadPages, Chunk, Pages, read_chunks, read_pages
 
 FREE_BYTES: Final = 128 << 20
 MAX_EXPANSION: Final = 100
@@ -152,15 +153,21 @@ class TableFile:
         self._check_total(fixed + pages.dictionary_bytes)
         return fixed + self._referred_bytes(group, leaf.path)
 
+    @functools.cached_property
+    def _chunks(self) -> list[list[Chunk]]:
+        """The columns of each row group."""
+        self._stream.seek(self.num_bytes - self._footer_bytes)
+        found = read_chunks(self._stream.read(self._footer_bytes - _TAIL_BYTES))
+        if [len(chunks) for chunks in found] != [self._metadata.num_columns] * self.num_groups:
+            raise BadPages("a row group with other columns than the file has")
+        return found
+
     def _pages(self, group: int, number: int) -> Pages:
-        chunk = self._metadata.row_group(group).column(number)
-        starts = [chunk.data_page_offset, chunk.dictionary_page_offset]
-        start = min(offset for offset in starts if offset)
-        stop = start + chunk.total_compressed_size
-        if not len(_MAGIC) <= start <= stop <= self.num_bytes - self._footer_bytes:
+        chunk = self._chunks[group][number]
+        if not len(_MAGIC) <= chunk.start <= chunk.stop <= self.num_bytes - self._footer_bytes:
             raise BadPages("a column that stands outside of the file")
-        pages = read_pages(self._stream, start, stop)
-        if pages.values != chunk.num_values:
+        pages = read_pages(self._stream, chunk.start, chunk.stop)
+        if pages.values != chunk.values:
             raise BadPages("a column whose pages have other values than the footer says")
         return pages
 

@@ -3,6 +3,7 @@
 import io
 import struct
 import tracemalloc
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ import pytest
 from eqforge.schemas import table_file
 from eqforge.schemas.dataset import read_file_batches
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.page_headers import BadPages, read_pages
+from eqforge.schemas.parquet_layout import BadPages, read_pages
+from eqforge.schemas.table_file import open_table_file
 from tests.fuzz.limits import address_space, refuse_without_memory
 
 LONG = "x" * 20_000_000
@@ -178,3 +180,26 @@ def test_a_file_is_counted_as_a_whole(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_damaged_headers_of_pages_are_one_error(header: bytes) -> None:
     with pytest.raises(BadPages):
         read_pages(io.BytesIO(header), 0, max(1, len(header)))
+
+
+def test_a_footer_with_any_byte_changed_is_read_or_refused(tmp_path: Path) -> None:
+    """pyarrow ends the process over some of them where it is asked about a column."""
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"a": [[1, 2], [3]]}), stream)
+    good = stream.getvalue()
+    start = len(good) - 8 - int.from_bytes(good[-8:-4], "little")
+    outcomes: Counter[str] = Counter()
+    for place in range(start, len(good) - 8):
+        bad = bytearray(good)
+        bad[place] ^= 0x10
+        (tmp_path / "a.parquet").write_bytes(bad)
+        try:
+            with open_table_file(str(tmp_path), "a.parquet") as opened:
+                outcomes["read"] += sum(
+                    opened.group(n, None).num_rows for n in range(opened.num_groups)
+                )
+        except InputError:
+            outcomes["refused"] += 1
+
+    assert outcomes["read"] > 0
+    assert outcomes["refused"] > 0

@@ -1,9 +1,11 @@
-"""Reads the headers of a Parquet column's pages, which say what decoding them takes.
+"""Reads where a Parquet file's columns stand, and what decoding their pages takes.
 
-The sizes in a file's footer may be lies; a decoder goes by the headers of the pages. They are
-structs of Thrift's compact protocol, of which this reads what such a header can hold.
+The sizes in a file's footer may be lies; a decoder goes by the headers of the pages. Both are
+structs of Thrift's compact protocol, of which this reads what they can hold. pyarrow reads the
+footer too, but its description of a column ends the process where the column's statistics are
+damaged.
 
-Source: apache/parquet-format, `parquet.thrift` (PageHeader); apache/thrift,
+Source: apache/parquet-format, `parquet.thrift` (FileMetaData, PageHeader); apache/thrift,
 `doc/specs/thrift-compact-protocol.md`.
 """
 
@@ -21,15 +23,21 @@ ENCODINGS: Final = frozenset((0, 2, 3, 4, 8))
 In the others, such as DELTA_BYTE_ARRAY, a value may be longer than all bytes of its page.
 """
 
-_TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY = range(1, 9)
+_TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST = range(1, 10)
 _STRUCT: Final = 12
-_MAX_DEPTH: Final = 4
+_MAX_DEPTH: Final = 8
+# Numbers of the fields of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData.
+_GROUPS, _COLUMNS, _META = 4, 1, 3
+_NUM_VALUES, _CHUNK_BYTES, _DATA, _DICTIONARY_AT = 5, 7, 9, 11
 # Numbers of PageHeader's fields, of its kinds of pages, and where these have their numbers.
 _TYPE, _UNCOMPRESSED, _COMPRESSED = 1, 2, 3
 _HEADERS: Final = {0: 5, 2: 7, 3: 8}
 _VALUES: Final = 1
 _ENCODINGS: Final = {0: (2, 3, 4), 2: (2,), 3: (4,)}
 _DICTIONARY: Final = 2
+
+
+DAMAGED: Final = "a damaged footer or header of a page"
 
 
 class BadPages(ValueError):
@@ -49,6 +57,58 @@ class Pages:
     num_bytes: int
     dictionary_bytes: int
     values: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chunk:
+    """Where one column of one row group stands, and how many values it has, as the footer says.
+
+    Attributes:
+      start, stop: its bytes in the file.
+      values: how many there are, nulls among them.
+    """
+
+    start: int
+    stop: int
+    values: int
+
+
+def read_chunks(footer: bytes) -> list[list[Chunk]]:
+    """Returns the columns of each row group.
+
+    Args:
+      footer: the bytes of a file's FileMetaData.
+
+    Raises:
+      BadPages: it is damaged.
+    """
+    groups = _Struct(footer).struct().get(_GROUPS)
+    return [
+        [_chunk(_fields(column, _META)) for column in _list(_fields(group).get(_COLUMNS))]
+        for group in _list(groups)
+    ]
+
+
+def _chunk(fields: dict[int, Any]) -> Chunk:
+    starts = [_number(fields, _DATA), _number({_DICTIONARY_AT: 0} | fields, _DICTIONARY_AT)]
+    start = min((place for place in starts if place), default=0)
+    stop = start + _number(fields, _CHUNK_BYTES)
+    return Chunk(start=start, stop=stop, values=_number(fields, _NUM_VALUES))
+
+
+def _list(found: Any) -> list[Any]:
+    if not isinstance(found, list):
+        raise BadPages(DAMAGED)
+    return found
+
+
+def _fields(found: Any, *places: int) -> dict[int, Any]:
+    """Returns the fields of a struct, or of one at some place in it."""
+    for place in places:
+        found = _fields(found).get(place)
+    if not isinstance(found, dict):
+        raise BadPages(DAMAGED)
+    return found
 
 
 def read_pages(stream: IO[bytes], start: int, stop: int) -> Pages:
@@ -71,14 +131,12 @@ def _pages(stream: IO[bytes], start: int, stop: int) -> Iterator[tuple[int, int,
     """Yields kind, bytes uncompressed and values of each page."""
     while start < stop:
         stream.seek(start)
-        header = _Header(stream.read(min(MAX_HEADER_BYTES, stop - start)))
+        header = _Struct(stream.read(min(MAX_HEADER_BYTES, stop - start)))
         fields = header.struct()
         kind = _number(fields, _TYPE)
         if kind not in _HEADERS:
             raise BadPages(f"a page of the kind {kind}")
-        page = fields.get(_HEADERS[kind])
-        if not isinstance(page, dict):
-            raise BadPages("a damaged header of a page")
+        page = _fields(fields, _HEADERS[kind])
         if any(_number(page, place) not in ENCODINGS for place in _ENCODINGS[kind]):
             raise BadPages("an encoding that no dataset is written in")
         start += header.place + _number(fields, _COMPRESSED)
@@ -90,11 +148,11 @@ def _pages(stream: IO[bytes], start: int, stop: int) -> Iterator[tuple[int, int,
 def _number(fields: dict[int, Any], place: int) -> int:
     found = fields.get(place)
     if type(found) is not int or found < 0:
-        raise BadPages("a damaged header of a page")
+        raise BadPages(DAMAGED)
     return found
 
 
-class _Header:
+class _Struct:
     """A struct of the compact protocol at the beginning of some bytes.
 
     Attributes:
@@ -105,13 +163,13 @@ class _Header:
         self._data, self.place = data, 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Returns the fields by their numbers; those of types that no header has are refused."""
+        """Returns the fields by their numbers; those of types that none has are refused."""
         fields: dict[int, Any] = {}
         number = 0
         while (byte := self._byte()) != 0:
             number = number + (byte >> 4) if byte >> 4 else self._integer()
             if number in fields or not 0 < number < 2**15 or depth == _MAX_DEPTH:
-                raise BadPages("a damaged header of a page")
+                raise BadPages(DAMAGED)
             fields[number] = self._value(byte & 15, depth)
         return fields
 
@@ -120,21 +178,33 @@ class _Header:
             return kind == _TRUE
         if kind in (_I16, _I32):
             return self._integer()
+        if kind == _I64:
+            return self._integer(64)
         if kind == _STRUCT:
             return self.struct(depth + 1)
-        # The rest only statistics have, which are not looked at.
-        if kind == _I64:
-            self._varint(10)
-        elif kind in (_BYTE, _DOUBLE, _BINARY):
+        if kind == _LIST:
+            return self._list(depth + 1)
+        # The rest are names and statistics, which are not looked at.
+        if kind in (_BYTE, _DOUBLE, _BINARY):
             self._skip({_BYTE: 1, _DOUBLE: 8}.get(kind) or self._varint(5))
         else:
-            raise BadPages("a damaged header of a page")
+            raise BadPages(DAMAGED)
         return None
+
+    def _list(self, depth: int) -> list[Any]:
+        byte = self._byte()
+        count, kind = byte >> 4, byte & 15
+        count = self._varint(5) if count == 15 else count
+        if depth == _MAX_DEPTH or count > len(self._data) - self.place:
+            raise BadPages(DAMAGED)
+        # A truth in a list takes a byte of its own, as a byte does.
+        kind = _BYTE if kind in (_TRUE, _FALSE) else kind
+        return [self._value(kind, depth) for _ in range(count)]
 
     def _skip(self, count: int) -> None:
         self.place += count
         if self.place > len(self._data):
-            raise BadPages("a header of a page that is cut short or too long")
+            raise BadPages("a header that is cut short or too long")
 
     def _byte(self) -> int:
         self._skip(1)
@@ -147,11 +217,11 @@ class _Header:
             found |= (byte & 127) << shift
             if byte < 128:
                 return found
-        raise BadPages("a damaged header of a page")
+        raise BadPages(DAMAGED)
 
-    def _integer(self) -> int:
-        """Reads a number of 32 bits; a decoder would drop the bits above."""
-        found = self._varint(5)
-        if found >= 2**32:
-            raise BadPages("a damaged header of a page")
+    def _integer(self, bits: int = 32) -> int:
+        """Reads a number; a decoder would drop the bits above."""
+        found = self._varint(bits // 7 + 1)
+        if found >= 2**bits:
+            raise BadPages(DAMAGED)
         return (found >> 1) ^ -(found & 1)
