@@ -22,6 +22,7 @@ from eqforge.pipelines.header import (
     identity,
     manifest_header,
     refuse,
+    remove_half_written,
 )
 from eqforge.pipelines.lock import locked
 from eqforge.pipelines.settings import DatasetConfig, Mode
@@ -29,7 +30,7 @@ from eqforge.schemas import signals, storage
 from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.manifest import FILE_NAME, Manifest, load_manifest, settled
+from eqforge.schemas.manifest import FILE_NAME, NEXT, Manifest, load_manifest
 from eqforge.schemas.sources import one_content
 from eqforge.schemas.visible import visible
 from eqforge.transforms import placement, progress, runners
@@ -271,13 +272,17 @@ def _is_finished(
 
 
 def _settle(output: str) -> None:
-    """Puts the files of a finished dataset into their places, where a kill left them on the way."""
-    manifest = load_manifest(output)
+    """Puts a finished dataset in order: a kill may have left its files on the way to their places.
+
+    It may also have left another dataset half-built beside it, which nobody asks for any more.
+    """
     # It is as good as it is, where the folder is read-only, or another run does the same.
     with contextlib.suppress(InputError):
-        if manifest != settled(manifest):
+        if storage.exists(storage.join(output, NEXT)):
             with locked(output):
                 settle(output)
+                remove_half_written(output)
+                storage.delete_folder(storage.join(output, NEXT))
 
 
 @contextlib.contextmanager

@@ -255,8 +255,13 @@ def is_half_written(name: str) -> bool:
 
 def claim_output(output: str, header: Manifest) -> None:
     """Writes down whose the output folder is, and removes what a killed run left half-done."""
+    remove_half_written(output)
+    storage.write_bytes(storage.join(output, WORK, IDENTITY), msgspec.json.encode(identity(header)))
+
+
+def remove_half_written(output: str) -> None:
+    """Removes what a killed run left half-done; nothing that is finished is among it."""
     for folder in (output, *(storage.join(output, name) for name in _WRITTEN)):
         for name in filter(is_half_written, storage.list_files(folder)):
             storage.delete(storage.join(folder, name))
     delete_parts(output)
-    storage.write_bytes(storage.join(output, WORK, IDENTITY), msgspec.json.encode(identity(header)))

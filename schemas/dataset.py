@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.manifest import FILE_NAME, DataFile, Manifest, read_manifest, settled
+from eqforge.schemas.manifest import FILE_NAME, DataFile, Manifest, read_manifest
 from eqforge.schemas.table_file import ADVICE, TableFile, check_columns, open_table_file
 from eqforge.schemas.table_types import is_of_type, known_columns, lacks_values
 
@@ -117,7 +117,8 @@ class Dataset:
     def check_unreplaced(self) -> None:
         """Checks that what was read is of the dataset that was opened.
 
-        A dataset that is built again first gets its new manifest, and then its new files.
+        A dataset that is built again first gets its new manifest, then its new files, and last
+        the manifest that names these in their places.
 
         Raises:
           InputError: another dataset has taken its place.
@@ -127,7 +128,7 @@ class Dataset:
             now = msgspec.json.decode(storage.read_bytes(url), type=Manifest)
         except (FileNotFoundError, msgspec.DecodeError):
             return  # whoever deleted or changed it did not build it again
-        if settled(now) != settled(self.manifest):
+        if now != self.manifest:
             raise InputError(f"{self.folder}: was built again while it was read; read it again")
 
     def fingerprint(self, path: str) -> str:

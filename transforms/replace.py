@@ -68,8 +68,6 @@ def settle(output: str) -> None:
     storage.write_bytes(card, in_folder(text, NEXT).encode())
     for file in _files(manifest):
         copy_file(storage.join(output, NEXT, file.path), storage.join(output, file.path))
-    if storage.is_local(output):
-        storage.sync(storage.locate(storage.join(output, "data"))[1])
     remove_strays(output, _files(manifest))
     check_files(manifest, output)
     storage.write_bytes(card, text.encode())
@@ -110,12 +108,17 @@ def _missing(manifest: Manifest, output: str) -> Iterator[str]:
 
 
 def remove_strays(output: str, files: Iterable[DataFile]) -> None:
-    """Deletes what older runs left in the data folder: other shard counts, half-written files."""
-    ours = {file.path.removeprefix("data/") for file in files}
-    for name in storage.list_files(storage.join(output, "data")):
+    """Deletes what older runs left in the data folder: other shard counts, half-written files.
+
+    Returns when a power cut changes no name in it any more: what was deleted could come back.
+    """
+    ours, data = {file.path.removeprefix("data/") for file in files}, storage.join(output, "data")
+    for name in storage.list_files(data):
         is_half = name.startswith(storage.TEMPORARY_PREFIX)
         if name not in ours and (is_half or _SHARD.fullmatch(name)):
-            storage.delete(storage.join(output, "data", name))
+            storage.delete(storage.join(data, name))
+    if storage.is_local(data) and storage.exists(data):
+        storage.sync(storage.locate(data)[1])
 
 
 def copy_file(source: str, target: str) -> None:

@@ -3,6 +3,7 @@
     python -m tests.crashes all                          # every call, killed, failing and replayed
     python -m tests.crashes video --harms kill,EIO       # one dataset, two kinds of harm
     python -m tests.crashes text --harms power --most 200
+    python -m tests.crashes text --replaces              # each build replaces a finished dataset
 
 Each run that was harmed is run again, and has to end with the same bytes and books; a run that ends
 with status 0 has to have them at once. Prints counts; status 1 where there was a finding.
@@ -26,6 +27,7 @@ def main() -> int:
     parser.add_argument("dataset", choices=(*DATASETS, "all"))
     parser.add_argument("--harms", default=",".join([*HARMS, POWER]))
     parser.add_argument("--most", type=int, help="calls of each kind, spread over the build")
+    parser.add_argument("--replaces", action="store_true", help="a finished dataset is there")
     parser.add_argument("--log", type=Path, help="JSON lines, one for each call")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -41,7 +43,7 @@ def _harm(dataset: str, harms: list[str], options: argparse.Namespace) -> int:
     """Returns the number of findings in one dataset."""
     findings = 0
     with server_of(dataset) as server, tempfile.TemporaryDirectory() as folder:
-        sweep = Sweep(server, Path(folder).resolve())
+        sweep = Sweep(server, Path(folder).resolve(), replaces=options.replaces)
         for harm in harms:
             counts: collections.Counter[str] = collections.Counter()
             if harm == POWER:

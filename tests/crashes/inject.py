@@ -7,8 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from eqforge import verify
+from eqforge.schemas.dataset import open_dataset
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.manifest import FILE_NAME, NEXT, load_manifest, settled
 from tests.builds import books, dataset_bytes
-from tests.crashes.runs import HARMS, Server, differences
+from tests.crashes.runs import HARMS, SMALLER_FILES, Server, differences
 
 # What differs between two runs in the names of files that are being written.
 _RANDOM = re.compile(r"\.tmp-[0-9a-f]{32}|\.[0-9a-f]{16}\.tmp$|\d+-[0-9a-f]{32}\.jsonl$")
@@ -41,17 +45,64 @@ class Sweep:
     Args:
       server: runs the builds.
       folder: where they go.
+      replaces: whether each build replaces a finished dataset, one with more and smaller files.
+
+    Attributes:
+      calls: how many calls of a build change files.
+      whole: the bytes with which each has to end.
+      before: the finished dataset that each replaces; None for none.
+      more: what the command says beside the settings.
     """
 
-    def __init__(self, server: Server, folder: Path) -> None:
+    def __init__(self, server: Server, folder: Path, *, replaces: bool = False) -> None:
         self._server, self._folder = server, folder
-        ended = server.run(folder / "whole")
+        self.before: Path | None = None
+        self.more: tuple[str, ...] = ()
+        self.whole = self._build("whole")
+        self._books = books(folder / "whole" / "out")
+        self._old: dict[str, bytes] = {}
+        if replaces:
+            self._old = self._build("before", SMALLER_FILES)
+            self.before, self.more = folder / "before" / "out", ("--overwrite",)
+        self.prepare(folder / "counted")
+        self.calls = server.run(folder / "counted", more=self.more).calls
+        self._finished: set[str] = set()
+
+    def _build(self, name: str, more: tuple[str, ...] = ()) -> dict[str, bytes]:
+        """Returns the bytes of a build that nothing happens to."""
+        ended = self._server.run(self._folder / name, more=more)
         if ended.status != 0:
             raise RuntimeError(ended.said)
-        self.calls = ended.calls
-        self.whole = dataset_bytes(folder / "whole" / "out")
-        self._books = books(folder / "whole" / "out")
-        self._finished: set[str] = set()
+        return dataset_bytes(self._folder / name / "out")
+
+    def prepare(self, root: Path) -> None:
+        """Makes the folder of a run, with the dataset that the run replaces."""
+        root.mkdir()
+        if self.before is not None:
+            shutil.copytree(self.before, root / "out")
+
+    def harmed(self, output: Path) -> str:
+        """Returns what is wrong where neither the finished dataset nor the new one is there."""
+        if self.before is None:
+            return ""
+        try:
+            dataset = open_dataset(str(output))
+            wrong = list(verify.check_files(dataset))
+            files = [file.path for table in dataset.manifest.tables.values() for file in table]
+        except InputError as error:
+            return f"the finished dataset is gone: {error}"
+        if wrong:
+            return f"the finished dataset is damaged: {wrong[0]}"
+        found = {name.removeprefix(f"{NEXT}/"): (output / name).read_bytes() for name in files}
+        is_one = any(found == _tables(whole) for whole in (self._old, self.whole))
+        return "" if is_one else "the finished dataset is neither the old one nor the new one"
+
+    def _more(self, output: Path) -> tuple[str, ...]:
+        """Returns what the next command says: where the new dataset is, it need not ask."""
+        if self.before is None or not (output / FILE_NAME).exists():
+            return self.more
+        there, new = load_manifest(str(output)), self._folder / "whole" / "out"
+        return () if settled(there) == load_manifest(str(new)) else self.more
 
     def inject(self, harm: str, calls: Iterable[int]) -> Iterator[Injected]:
         """Yields what comes of each call's going wrong."""
@@ -61,7 +112,8 @@ class Sweep:
             shutil.rmtree(root)
 
     def _inject(self, harm: str, call: int, root: Path) -> Injected:
-        ended = self._server.run(root, HARMS[harm], call)
+        self.prepare(root)
+        ended = self._server.run(root, HARMS[harm], call, more=self.more)
         finding = self._wrong_now(harm, ended.status, ended.said, root / "out")
         state = state_of(root / "out")
         is_rerun = state not in self._finished
@@ -84,11 +136,13 @@ class Sweep:
         if status == 0 and (found := differences(output, self.whole)):
             return f"status 0, and {found}"
         allowed = {0, 1, 2} if HARMS[harm].error else {0, 1, -9}
-        return "" if status in allowed else f"status {status}: {said[-500:]}"
+        if status not in allowed:
+            return f"status {status}: {said[-500:]}"
+        return self.harmed(output)
 
     def finish(self, root: Path) -> str:
         """Runs a build again; returns what is wrong with what it ends with, if anything is."""
-        ended = self._server.run(root)
+        ended = self._server.run(root, more=self._more(root / "out"))
         if ended.status != 0:
             return f"run again: status {ended.status}: {ended.said[-500:]}"
         if found := differences(root / "out", self.whole):
@@ -97,7 +151,12 @@ class Sweep:
             return "run again: other books"
         left = [path.name for path in (root / "out").glob(".tmp-*")]
         left += [path.name for path in (root / "out" / "data").glob(".tmp-*")]
+        left += [path.name for path in (root / "out").glob(NEXT)]
         return f"run again: left behind {left[0]}" if left else ""
+
+
+def _tables(files: dict[str, bytes]) -> dict[str, bytes]:
+    return {name: data for name, data in files.items() if name.startswith("data/")}
 
 
 def state_of(output: Path) -> str:

@@ -113,6 +113,9 @@ class Disk:
                 target, new = self._find(call.other)
                 folder.entries.append((number, name, target.names().get(new)))
                 target.entries.append((number, new, node))
+            case "link":
+                target, new = self._find(call.other)
+                target.entries.append((number, new, node))
             case "write" if node is not None:
                 node.changes.append((number, call.at, call.data))
             case "cut" if node is not None:
@@ -214,11 +217,12 @@ class Replay:
     def __init__(self, server: Server, sweep: Sweep, folder: Path) -> None:
         self._sweep, self._folder = sweep, folder
         root, log = folder / "logged", folder / "log"
-        ended = server.run(root, log=log)
+        sweep.prepare(root)
+        ended = server.run(root, log=log, more=sweep.more)
         if ended.status != 0:
             raise RuntimeError(ended.said)
         self.calls = list(read_log(log.read_bytes(), str(root)))
-        self._disk = Disk(self.calls)
+        self._disk = Disk(self.calls, sweep.before)
 
     def run(self, seed: int = 0, most: int | None = None) -> Iterator[Injected]:
         """Yields what comes of each folder that a power cut may leave, and that is like no other.
@@ -233,9 +237,9 @@ class Replay:
             self._disk.write(cut, fates, root)
             is_over = cut == len(self.calls) - 1
             state = state_of(root / "out")
-            finding = differences(root / "out", self._sweep.whole) if is_over else ""
-            if finding:
-                finding = f"the run had ended with status 0: {finding}"
+            finding = self._sweep.harmed(root / "out")
+            if is_over and (found := differences(root / "out", self._sweep.whole)):
+                finding = f"the run had ended with status 0: {found}"
             if state not in seen or finding:
                 seen.add(state)
                 finding = finding or self._sweep.finish(root)

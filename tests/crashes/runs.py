@@ -34,6 +34,7 @@ HERE = Path(__file__).parent
 STATE = struct.Struct("6q4096s4096s4096s")
 KILL_ALL, KILL_SELF, KILL_HALF_WAY, FAIL = range(1, 5)
 SMALL_FILES = ["--samples-per-file", "2", "--images-per-file", "2", "--max-error-rate", "1"]
+SMALLER_FILES = ("--samples-per-file", "1", "--images-per-file", "1")
 
 
 @dataclass(frozen=True, kw_only=True)

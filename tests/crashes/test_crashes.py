@@ -45,6 +45,19 @@ def test_after_a_power_cut_the_next_run_ends_with_the_same_bytes(
     assert not any(result.finding for result in results), results
 
 
+@needs_compiler
+def test_a_finished_dataset_is_never_harmed_by_its_replacement(
+    server: Server, tmp_path: Path
+) -> None:
+    folder = tmp_path.resolve()
+    sweep = Sweep(server, folder, replaces=True)
+
+    results = [*sweep.inject("kill", [sweep.calls * 4 // 5])]
+    results += Replay(server, sweep, folder).run(most=2)
+
+    assert [result.finding for result in results] == [""] * 3
+
+
 CALLS = [
     Call("mkdir", "out", "", 0, b""),
     Call("fsync", "", "", 0, b""),

@@ -13,7 +13,7 @@ import pytest
 from eqforge import verify
 from eqforge.schemas.dataset import open_dataset
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.manifest import NEXT, load_manifest, settled
+from eqforge.schemas.manifest import NEXT, load_manifest, moving, settled, to_json
 from eqforge.transforms.replace import publish, settle
 from tests.builds import dataset_bytes, finished_work, rows
 from tests.faults import runs
@@ -206,6 +206,42 @@ def test_a_killed_rebuild_ends_with_the_next_run(
     assert runs.build(next_run, output)[0] == 0
     assert dataset_bytes(output) == ready.new
     assert settled(load_manifest(str(output))) == load_manifest(str(output))
+    assert left_over(output) == []
+
+
+def left_over(output: Path) -> list[str]:
+    """What no finished dataset has beside it."""
+    return [
+        *(path.name for path in output.rglob(".tmp-*")),
+        *(path.name for path in output.glob(NEXT)),
+    ]
+
+
+def test_what_a_killed_rebuild_left_goes_where_the_old_dataset_is_asked_for(
+    whole: Whole, ready: Ready, tmp_path: Path
+) -> None:
+    output = Path(shutil.copytree(ready.output, tmp_path / "out"))
+    (output / ".tmp-0").touch()
+
+    status, said = runs.build(whole.inputs, output)
+
+    assert status == 0, said
+    assert "was finished already, and is left as it is" in said
+    assert dataset_bytes(output) == ready.old
+    assert left_over(output) == []
+
+
+def test_a_reader_that_began_on_the_way_is_told(ready: Ready, tmp_path: Path) -> None:
+    """The files it knows have gone to their places."""
+    output = Path(shutil.copytree(ready.output, tmp_path / "out"))
+    manifest = moving(load_manifest(str(output / NEXT)))
+    (output / "dataset.json").write_bytes(to_json(manifest))
+    dataset = open_dataset(str(output))
+
+    settle(str(output))
+
+    with pytest.raises(InputError, match="was built again while it was read; read it again"):
+        list(dataset.rows("samples"))
 
 
 def test_a_reader_never_takes_files_of_two_datasets_for_one(ready: Ready, tmp_path: Path) -> None:
