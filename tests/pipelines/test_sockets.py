@@ -1,12 +1,32 @@
 """What listens while a build runs here: nothing in one process, files of this user in several."""
 
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import grpc
 import pytest
+from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
 from eqforge.generators.demo.workspace import Workspace
+from eqforge.transforms.engines import listening
 from tests.builds import start
 from tests.sockets import Watch
+
+
+@pytest.mark.parametrize("name", ["plain and spaced", "é" * 30, "a,b", "a#b", "a%41", "x" * 90])
+def test_a_worker_finds_a_server_whatever_the_folder_for_temporary_files_is_called(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / name))
+    with listening.at_files():
+        server = worker_handlers.grpc.server(ThreadPoolExecutor(1))
+        address = server.add_insecure_port("[::]:0")
+        server.start()
+        with grpc.insecure_channel(address) as channel:
+            grpc.channel_ready_future(channel).result(timeout=20)
+        server.stop(None).wait()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
