@@ -1,6 +1,8 @@
 """Signatures that the program minisign 0.11 made of `tests/signatures/dataset.json`."""
 
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,22 @@ def test_what_is_no_key_or_signature_is_one_sentence(dataset: Path, name: str, d
     with pytest.raises(InputError, match=name) as caught:
         check_signature(str(dataset), str(dataset / "minisign.pub"))
     assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_a_signature_in_a_dataset_that_is_no_file_is_refused(
+    dataset: Path, make: Callable[[Path], None]
+) -> None:
+    (dataset / "dataset.json.minisig").unlink()
+    make(dataset / "dataset.json.minisig")
+    with pytest.raises(InputError, match=r"dataset\.json\.minisig: is no plain file"):
+        check_signature(str(dataset), KEY)
+
+
+@pytest.mark.parametrize("key", ["\udcff", "a\0b", ""])
+def test_a_key_of_any_characters_is_one_sentence(dataset: Path, key: str) -> None:
+    with pytest.raises(InputError, match="no public key of minisign"):
+        check_signature(str(dataset), key)
 
 
 def test_a_missing_signature_key_or_package_is_told(

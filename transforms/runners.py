@@ -27,7 +27,11 @@ from eqforge.transforms import watchdog
 from eqforge.transforms.engines.defaults import BOOT, with_defaults
 from eqforge.transforms.engines.flink_jobs import alone, capacity, cluster_of
 from eqforge.transforms.engines.job_server import check_endpoint, served
-from eqforge.transforms.engines.open_ports import check_ports, kept_to_this_machine
+from eqforge.transforms.engines.open_ports import (
+    check_ports,
+    kept_to_this_machine,
+    reach_this_machine_directly,
+)
 from eqforge.transforms.placement import is_dry, is_waited_for, plain_name
 
 # The names under which people ask for the local engine, in Beam's any spelling. Beam's own
@@ -55,6 +59,7 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
         `workers` is asked of another runner, a part of the runner is not on this machine, no
         cluster or job server answers, or the runner opens ports to other hosts.
     """
+    reach_this_machine_directly()
     unknown = _unknown(beam_args)
     options = PipelineOptions(list(beam_args))
     runner = options.view_as(StandardOptions).runner or "DirectRunner"

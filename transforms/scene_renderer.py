@@ -5,17 +5,23 @@ import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from eqforge.generators.scenes.assets import is_remote
 from eqforge.generators.scenes.kubric_import import check_installed
+from eqforge.schemas import storage
 from eqforge.schemas.errors import BuildError, EqforgeError, InputError
 from eqforge.schemas.scenes import Overlap, RenderedObject, RenderSettings, SceneSpec
 from eqforge.transforms.cage import Cage
-from eqforge.transforms.child import Child, ChildDied, ChildTimeout
+from eqforge.transforms.child import (
+    MOST_MESSAGE_BYTES,
+    Child,
+    ChildDied,
+    ChildFailed,
+    ChildTimeout,
+)
 
 FUNCTION = "eqforge.generators.scenes.render_child:render"
 MEMORY_GB = 64.0
@@ -158,16 +164,35 @@ class SceneRenderer:
                 "output": folder,
             }
             for answer in self._child.ask(request):
-                renders.append(_read(answer))
+                renders.append(_read(answer, folder))
 
 
-def _read(answer: dict[str, Any]) -> Render:
-    if "input_error" in answer:
-        raise InputError(answer["input_error"])
-    found = msgspec.convert(answer, _Answer)
+def _read(answer: Any, folder: str) -> Render:
+    """Reads what the renderer wrote; assets that took it over may have it name anything.
+
+    Raises:
+      InputError: the renderer says so.
+      ChildFailed: it is no answer, or names something else than a file it could have written.
+    """
+    if isinstance(answer, dict) and "input_error" in answer:
+        raise InputError(str(answer["input_error"]))
+    try:
+        found = msgspec.convert(answer, _Answer)
+        image, mask = _written(found.image, folder), _written(found.mask, folder)
+    except (msgspec.ValidationError, InputError, OSError) as error:
+        raise ChildFailed(f"no answer: {error}") from error
     return Render(
-        image_png=Path(found.image).read_bytes(),
-        mask_png=Path(found.mask).read_bytes(),
+        image_png=image,
+        mask_png=mask,
         objects=found.objects,
         overlaps=found.overlaps,
     )
+
+
+def _written(path: str, folder: str) -> bytes:
+    """Returns a plain file of a folder, of whose path only the last name counts."""
+    with storage.open_below(folder, os.path.basename(path)) as file:
+        content = file.read(MOST_MESSAGE_BYTES + 1)
+    if len(content) > MOST_MESSAGE_BYTES:
+        raise ChildFailed(f"a picture of more than {MOST_MESSAGE_BYTES:,} bytes")
+    return content

@@ -33,6 +33,8 @@ from apache_beam.portability.api import (
 from apache_beam.runners.job.utils import struct_to_dict
 from apache_beam.runners.worker.channel_factory import GRPCChannelFactory
 
+from eqforge.transforms.engines.open_ports import reach_this_machine_directly
+
 FOLDER, LOG, VERSIONS = "EQFORGE_FOLDER", "EQFORGE_WORKER_LOG", "EQFORGE_VERSIONS"
 TIMEOUT_S, FILE_TIMEOUT_S = 120, 1800
 # Files that a job brings along to be installed, by Beam's names for them.
@@ -51,6 +53,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = _parse(sys.argv[1:] if argv is None else argv)
     _send_output_to(os.environ.get(LOG))
     _enter(os.environ.get(FOLDER))
+    reach_this_machine_directly()
     check_versions(msgspec.json.decode(os.environ.get(VERSIONS, "{}")))
     info = _provision(arguments.provision_endpoint, arguments.id)
     files = _fetch(info, arguments)

@@ -47,9 +47,9 @@ _COSTS: Final = {
 }
 _REFUSED_BY: Final = {
     "files": ("landlock", ("read", "list", "write", "delete")),
-    "network": ("seccomp", ("tcp", "udp", "ipv6", "unix")),
+    "network": ("seccomp", ("tcp", "udp", "ipv6", "unix", "pair")),
     "programs": ("seccomp", ("exec", "fork")),
-    "other processes": ("seccomp", ("signal",)),
+    "other processes": ("seccomp", ("signal", "owner")),
     "memory": ("limits", ("memory",)),
 }
 _CAGE_REMEDY: Final = {

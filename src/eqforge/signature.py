@@ -4,6 +4,7 @@ A manifest names the SHA-256 of every table, and a table those of its pictures, 
 of `dataset.json` is one of the whole dataset. Nothing is fetched.
 """
 
+import contextlib
 import os
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -39,9 +40,9 @@ def check_signature(dataset: str, key: str, signature: str | None = None) -> lis
     import minisign
 
     manifest = storage.join(dataset, FILE_NAME)
-    place = signature or manifest + SUFFIX
-    public = _parse(_public_key, _read(key) if os.path.exists(key) else key.encode(), key)
-    signed = _parse(minisign.Signature.from_bytes, _read(place), place)
+    public = _parse(_public_key, _read(key) if _is_file(key) else os.fsencode(key), key)
+    content, place = _signature(dataset, signature)
+    signed = _parse(minisign.Signature.from_bytes, content, place)
     try:
         public.verify(storage.read_bytes(manifest), signed)
     except minisign.VerifyError as error:
@@ -51,6 +52,25 @@ def check_signature(dataset: str, key: str, signature: str | None = None) -> lis
             f"{place}: no signature of this {FILE_NAME}, which was changed since, or is another"
         ]
     return []
+
+
+def _is_file(key: str) -> bool:
+    """Tells whether there is something of that name."""
+    with contextlib.suppress(ValueError):
+        return os.path.exists(key)
+    return False
+
+
+def _signature(dataset: str, place: str | None) -> tuple[bytes, str]:
+    """Returns a signature and its place; one in a dataset, which may be another's, is a file."""
+    if place is not None:
+        return _read(place), place
+    place = storage.join(dataset, FILE_NAME + SUFFIX)
+    try:
+        with storage.open_below(dataset, FILE_NAME + SUFFIX) as file:
+            return _short(file.read(MOST_BYTES + 1), place), place
+    except (OSError, ValueError) as error:
+        raise InputError(f"{place}: cannot be read: {error}") from error
 
 
 def _public_key(data: bytes) -> Any:
@@ -72,9 +92,12 @@ def _parse(parse: Callable[[bytes], _Parsed], data: bytes, place: str) -> _Parse
 
 def _read(place: str) -> bytes:
     try:
-        data = storage.read_range(place, 0, MOST_BYTES + 1)
+        return _short(storage.read_range(place, 0, MOST_BYTES + 1), place)
     except (OSError, ValueError) as error:
         raise InputError(f"{place}: cannot be read: {error}") from error
+
+
+def _short(data: bytes, place: str) -> bytes:
     if len(data) > MOST_BYTES:
         raise InputError(f"{place}: more than {MOST_BYTES:,} bytes, so no key or signature")
     return data

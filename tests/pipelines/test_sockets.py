@@ -1,12 +1,56 @@
 """What listens while a build runs here: nothing in one process, files of this user in several."""
 
+import os
+import tempfile
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import grpc
 import pytest
+from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
 from eqforge.generators.demo.workspace import Workspace
+from eqforge.transforms.engines import listening, open_ports
 from tests.builds import start
 from tests.sockets import Watch
+
+
+@pytest.mark.parametrize("name", ["plain and spaced", "é" * 30, "a,b", "a#b", "a%41", "x" * 90])
+def test_a_worker_finds_a_server_whatever_the_folder_for_temporary_files_is_called(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / name))
+    with listening.at_files():
+        server = worker_handlers.grpc.server(ThreadPoolExecutor(1))
+        address = server.add_insecure_port("[::]:0")
+        server.start()
+        with grpc.insecure_channel(address) as channel:
+            grpc.channel_ready_future(channel).result(timeout=20)
+        server.stop(None).wait()
+
+
+@pytest.mark.parametrize("hosts", ["", "example.org"])
+def test_no_proxy_stands_between_the_processes_of_this_machine(
+    hosts: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "https_proxy", "grpc_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY", "no_grpc_proxy"):
+        monkeypatch.setenv(name, hosts)
+    open_ports.reach_this_machine_directly()
+    open_ports.reach_this_machine_directly()
+    server = grpc.server(ThreadPoolExecutor(1))
+    port = server.add_insecure_port("localhost:0")
+    server.start()
+    with grpc.insecure_channel(f"localhost:{port}") as channel:
+        grpc.channel_ready_future(channel).result(timeout=20)
+    server.stop(None).wait()
+    expected = [*filter(None, [hosts]), "localhost", "127.0.0.1", "::1"]
+    for name in ("no_proxy", "no_grpc_proxy"):
+        assert os.environ[name] == ",".join(expected)
+    assert urllib.request.proxy_bypass("localhost:8081")
 
 
 @pytest.mark.parametrize("workers", [1, 2])

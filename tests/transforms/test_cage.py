@@ -23,7 +23,7 @@ from eqforge.transforms.media import MediaStore
 from tests import clips
 
 BY_LANDLOCK = {"read", "list", "write", "delete", "tcp", "ipv6", "exec"}
-BY_SECCOMP = {"tcp", "udp", "ipv6", "unix", "exec", "fork", "mode", "signal"}
+BY_SECCOMP = {"tcp", "udp", "ipv6", "unix", "exec", "fork", "mode", "signal", "pair", "owner"}
 HAS_LANDLOCK = landlock.version() >= 4
 CAGED = """
 import json, os, sys, threading
@@ -96,6 +96,30 @@ def test_without_a_cage_all_of_it_passes(tmp_path: Path, monkeypatch: pytest.Mon
 
     assert {name for name, text in said.items() if text} <= {"ipv6"}, said
     assert not (tmp_path / "secret").exists()
+
+
+@pytest.mark.skipif(not HAS_LANDLOCK, reason="the kernel has no Landlock")
+def test_with_a_network_and_a_folder_there_are_still_no_socket_files_and_no_devices(
+    tmp_path: Path,
+) -> None:
+    """Workers are commanded through the former; the latter would be the disk itself."""
+    script = """
+import asyncio, contextlib, os, socket, stat, sys
+from eqforge.transforms.cage import Cage, enter
+enter(Cage(read=("/",), write=(sys.argv[1],), network=True))
+asyncio.run(asyncio.sleep(0))
+socket.socket().close()
+for kind in (stat.S_IFBLK, stat.S_IFCHR):
+    with contextlib.suppress(PermissionError):
+        os.mknod(sys.argv[1] + "/device", kind | 0o600, os.makedev(1, 3))
+        print("a device")
+with contextlib.suppress(PermissionError):
+    socket.socket(socket.AF_UNIX)
+    print("a socket")
+"""
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ended.stdout == ("" if has_seccomp() else "a socket\n")
 
 
 @pytest.mark.skipif(not HAS_LANDLOCK, reason="the kernel has no Landlock")

@@ -18,7 +18,8 @@ import pytest
 from eqforge.generators.scenes import kubric_import
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.scenes import Box, RenderedObject, RenderSettings
-from eqforge.transforms.child import ChildDied, ChildTimeout
+from eqforge.transforms import scene_renderer
+from eqforge.transforms.child import ChildDied, ChildFailed, ChildTimeout
 from eqforge.transforms.scene_renderer import Render, SceneKillsRenderer, SceneRenderer
 from tests.renders import BALL, BRICK, SETTINGS, needs_blender, open_renderer, scene
 
@@ -210,6 +211,24 @@ def test_settings_outside_their_range_are_refused(wrong: dict[str, int]) -> None
     (name,) = wrong
     with pytest.raises(InputError, match=name):
         RenderSettings(**wrong)
+
+
+@pytest.mark.parametrize("name", ["outside", "link", "pipe", "..", "nul\0", None])
+def test_a_renderer_that_was_taken_over_has_no_other_file_read(
+    name: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / "outside").write_text("secret")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "good.png").write_bytes(b"picture")
+    (folder / "link").symlink_to(tmp_path / "outside")
+    os.mkfifo(folder / "pipe")
+    good = {"image": str(folder / "good.png"), "objects": [], "overlaps": []}
+    mask = name and str((tmp_path if name == "outside" else folder) / name)
+
+    assert scene_renderer._read(good | {"mask": good["image"]}, str(folder)).mask_png == b"picture"
+    with pytest.raises(ChildFailed, match="no answer"):
+        scene_renderer._read(good | {"mask": mask}, str(folder))
 
 
 def test_a_result_may_be_compared_and_pickled() -> None:

@@ -20,11 +20,14 @@ _ASK_VERSION, _PATH_BENEATH = 1, 1
 _SET_NO_NEW_PRIVS = 38
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_MAKE_CHARACTER_DEVICE, _MAKE_BLOCK_DEVICE = 1 << 6, 1 << 11
 _REFER, _TRUNCATE, _IOCTL_DEVICE = 1 << 13, 1 << 14, 1 << 15
 _KNOWN_FROM: Final = {2: _REFER, 3: _TRUNCATE, 5: _IOCTL_DEVICE}
 _ALL_OF_1 = (1 << 13) - 1
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
 _READ = _READ_FILE | _READ_DIR
+# Whoever could make a device, as root can, would have the disk behind it.
+_NOWHERE = _EXECUTE | _MAKE_CHARACTER_DEVICE | _MAKE_BLOCK_DEVICE
 _TCP, _ABSTRACT_SOCKETS_AND_SIGNALS = 0b11, 0b11
 
 
@@ -65,7 +68,7 @@ def restrict(read: Iterable[str], write: Iterable[str], *, network: bool) -> Non
         for path in read:
             _allow(ruleset, path, files & _READ)
         for path in write:
-            _allow(ruleset, path, files & ~_EXECUTE)
+            _allow(ruleset, path, files & ~_NOWHERE)
         no_new_privileges()
         _call(_RESTRICT_SELF, ruleset, 0)
     finally:

@@ -3,6 +3,8 @@
 Each try is harmless where it is let through.
 """
 
+import contextlib
+import fcntl
 import mmap
 import os
 import socket
@@ -21,7 +23,7 @@ _MEMORY_GB: Final = 8.0
 
 TRIES: Final = (
     *("tcp", "udp", "ipv6", "unix", "exec", "fork", "read", "list", "write", "delete", "mode"),
-    *("signal", "memory"),
+    *("signal", "memory", "pair", "owner"),
 )
 
 
@@ -67,6 +69,23 @@ def _connect(family: int, kind: int, address: object) -> None:
             return  # it was let through; nobody listens
 
 
+def _pair(path: str) -> None:
+    """Connects one of a pair of sockets to somebody else's instead of the other."""
+    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with one, other, contextlib.suppress(FileNotFoundError):  # nobody listens
+        one.connect(path + ".socket")
+
+
+def _owner(_: str) -> None:
+    """Has the kernel tell another process of what comes into a pipe."""
+    reading, writing = os.pipe()
+    try:
+        fcntl.fcntl(reading, fcntl.F_SETOWN, os.getppid())
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
 def _fork(_: str) -> None:
     if not (pid := os.fork()):
         os._exit(0)
@@ -102,4 +121,6 @@ _TRY: Final[dict[str, Callable[[str], object]]] = {
     "mode": lambda path: os.chmod(os.path.dirname(path), 0o700),
     "signal": lambda _: os.kill(os.getppid(), 0),
     "memory": _memory,
+    "pair": _pair,
+    "owner": _owner,
 }

@@ -20,7 +20,8 @@ from eqforge.transforms.cage.landlock import no_new_privileges
 _ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 _PROGRAMS: Final = {"execve": (59, 221), "execveat": (322, 281), "fork": (57,), "vfork": (58,)}
-_NETWORK: Final = {"socket": (41, 198), "io_uring_setup": (425, 425)}  # which opens sockets, too
+# One of a pair of datagram sockets can be connected to somebody else's.
+_NETWORK: Final = {"socket": (41, 198), "socketpair": (53, 199)}
 _PROCESSES: Final = {
     "tkill": (200, 130),
     "rt_sigqueueinfo": (129, 138),
@@ -47,6 +48,7 @@ _PROCESSES: Final = {
     "mq_open": (240, 180),
 }
 _KERNEL: Final = {
+    "io_uring_setup": (425, 425),  # whose work no filter sees
     "bpf": (321, 280),
     "perf_event_open": (298, 241),
     "userfaultfd": (323, 282),
@@ -74,6 +76,19 @@ _KERNEL: Final = {
     "swapon": (167, 224),
     "swapoff": (168, 225),
     "acct": (163, 89),
+    "fanotify_init": (300, 262),
+    "syslog": (103, 116),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "sethostname": (170, 161),
+    "setdomainname": (171, 162),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "adjtimex": (159, 171),
+    "clock_adjtime": (305, 266),
+    "vhangup": (153, 58),
+    "iopl": (172,),
+    "ioperm": (173,),
 }
 _OWNERS_AND_MODES: Final = {  # which Landlock leaves to everybody
     "chmod": (90,),
@@ -102,9 +117,12 @@ _CLONE: Final = (56, 220)
 _CLONE3: Final = (435, 435)
 _ON_OWN_PROCESS: Final = {"kill": (62, 129), "tgkill": (234, 131)}
 _LIMITS: Final = (302, 261)  # prlimit64, which calls this process 0
+_UNIX: Final = 1  # the family of sockets at which workers of this host are commanded
+_ON_OPEN_FILE: Final = (72, 25)  # fcntl
+_OWNER_AND_SIGNAL: Final = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: who is sent which signal
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # classic BPF
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24  # in struct seccomp_data
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _X32 = 0x40000000  # calls of x86-64's other interface begin here
 _CLONE_THREAD = 0x00010000
@@ -120,7 +138,7 @@ def restrict(*, network: bool, modes: bool) -> None:
     Threads may still be started, and signals sent to this process.
 
     Args:
-      network: whether sockets are left.
+      network: whether sockets are left, but for those that are files of this host.
       modes: whether owners, modes, times and attributes of files may be changed.
 
     Raises:
@@ -170,6 +188,17 @@ def _program(machine: str, *, network: bool, modes: bool) -> Iterator[_Step]:
     for numbers in _ON_OWN_PROCESS.values():
         yield from _only_on(os.getpid(), numbers[column])
     yield from _only_on(0, _LIMITS[column])
+    yield _EQUAL, 0, 4, _NETWORK["socket"][column]  # still there: network
+    yield _LOAD, 0, 0, _FIRST_ARGUMENT
+    yield _EQUAL, 0, 1, _UNIX
+    yield _refusal(errno.EPERM)
+    yield _RETURN, 0, 0, _ALLOW
+    yield _EQUAL, 0, 2 + 2 * len(_OWNER_AND_SIGNAL), _ON_OPEN_FILE[column]
+    yield _LOAD, 0, 0, _SECOND_ARGUMENT
+    for command in _OWNER_AND_SIGNAL:
+        yield _EQUAL, 0, 1, command
+        yield _refusal(errno.EPERM)
+    yield _RETURN, 0, 0, _ALLOW
     yield _RETURN, 0, 0, _ALLOW
 
 

@@ -8,6 +8,7 @@ and `GrpcWorkerHandler.port_from_worker`; tests look at the sockets of whole run
 
 import contextlib
 import itertools
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,8 +18,9 @@ from typing import Any
 from eqforge.transforms.engines.run_folder import private_folder
 
 EVERYWHERE = "[::]"
-# An address has 108 bytes on Linux and 104 elsewhere, for the names of a folder and a file too.
-MAX_PARENT = 72
+# An address has 108 bytes on Linux and 104 elsewhere, for the names of a folder and a file too; and
+# gRPC reads it as a URI, whose parts `%`, `?`, `#` and `,` would end.
+_FIT_PARENT = re.compile(r"[\w ./+=@~-]{1,72}", re.ASCII)
 
 Bind = Callable[[Callable[[str], int], str], int | str]
 
@@ -27,7 +29,7 @@ Bind = Callable[[Callable[[str], int], str], int | str]
 def at_files() -> Iterator[None]:
     """Has the servers for local workers listen at files that only this user can open."""
     parent = tempfile.gettempdir()
-    with private_folder(parent if len(parent) <= MAX_PARENT else "/tmp") as folder:
+    with private_folder(parent if _FIT_PARENT.fullmatch(parent) else "/tmp") as folder:
         names = (Path(folder) / str(number) for number in itertools.count())
 
         def bind(listen: Callable[[str], int], _address: str) -> str:

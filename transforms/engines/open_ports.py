@@ -6,6 +6,7 @@ the user says that others are kept out by other means.
 """
 
 import contextlib
+import os
 import urllib.parse
 
 from apache_beam.options.pipeline_options import (
@@ -25,6 +26,20 @@ from eqforge.transforms.placement import PlacementOptions, plain_name
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _EXTERNAL = ("EXTERNAL", common_urns.environments.EXTERNAL.urn)
+
+
+def reach_this_machine_directly() -> None:
+    """Has nothing that is asked of this machine go through a proxy, which could answer it.
+
+    gRPC and urllib send what is for the loopback, too, to the proxy that `http_proxy` names.
+    """
+    everybody = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
+    own = os.environ.get("no_grpc_proxy")  # noqa: SIM112 - the name that gRPC reads
+    given = {"no_proxy": everybody, "no_grpc_proxy": own or everybody}
+    for name, hosts in given.items():
+        if hosts != "*":
+            missing = [host for host in LOOPBACK if host not in hosts.split(",")]
+            os.environ[name] = ",".join(filter(None, [hosts, *missing]))
 
 
 def kept_to_this_machine(options: PipelineOptions) -> contextlib.AbstractContextManager[None]:
