@@ -1,12 +1,11 @@
 """Reads tables that any program wrote, Parquet and CSV; memory is bounded by the size of the file.
 
 Parquet holds a text once where many rows have it, and a number that repeats in a few bytes, so a
-small file can stand for any amount of memory. Texts stay codes here, and the file says how many
-values it has before any is read.
+small file can stand for any amount of memory. Texts stay codes here, and the pages say how many
+values they have before any is read.
 """
 
 import csv
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.page_headers import ANY_WRITERS
+from eqforge.schemas.parquet_footer import Footer
 from eqforge.schemas.visible import shortened
 
 PER_BYTE: Final = 100
@@ -63,9 +63,10 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
     """
     texts = [name for name, kind in columns.items() if pa.types.is_string(kind)]
     try:
-        with pq.ParquetFile(path, read_dictionary=texts) as parquet:
-            _check_size(path, parquet)
-            table = parquet.read(list(columns), use_threads=False)
+        with open(path, "rb") as stream:
+            footer = Footer(stream, ANY_WRITERS)
+            _check_size(path, footer, list(columns))
+            table = footer.open(texts).read(list(columns), use_threads=False)
             found = {name: _cast(table.column(name), kind) for name, kind in columns.items()}
     except InputError:
         raise
@@ -84,21 +85,18 @@ def column_names(path: Path) -> list[str]:
       InputError: the file cannot be read.
     """
     try:
-        return list(pq.read_schema(path).names)
+        with open(path, "rb") as stream:
+            return list(Footer(stream).schema.names)
     except Exception as error:  # as above
         raise InputError(f"{path}: cannot be read as Parquet: {shown(str(error))}") from error
 
 
-def _check_size(path: Path, parquet: pq.ParquetFile) -> None:
-    meta = parquet.metadata
-    chunks = (
-        meta.row_group(group).column(place)
-        for group in range(meta.num_row_groups)
-        for place in range(meta.num_columns)
-    )
-    counts = [(chunk.num_values, chunk.total_uncompressed_size) for chunk in chunks]
-    values, unpacked = (sum(part) for part in zip(*counts, strict=True)) if counts else (0, 0)
-    size = os.path.getsize(path)
+def _check_size(path: Path, footer: Footer, columns: list[str]) -> None:
+    groups, leaves = range(footer.metadata.num_row_groups), list(footer.leaves(columns))
+    pages = [footer.pages(group, number) for group in groups for number in leaves]
+    values = sum(each.values for each in pages)
+    unpacked = sum(each.num_bytes + each.dictionary_bytes for each in pages)
+    size = footer.num_bytes
     if values > max(MIN_VALUES, PER_BYTE * size) or unpacked > max(MIN_BYTES, PER_BYTE * size):
         raise InputError(
             f"{path}: announces {values:,} values and {unpacked:,} bytes in {size:,}: more than "
