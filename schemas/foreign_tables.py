@@ -1,8 +1,8 @@
 """Reads tables that any program wrote, Parquet and CSV; memory is bounded by the size of the file.
 
 Parquet holds a text once where many rows have it, and a number that repeats in a few bytes, so a
-small file can stand for any amount of memory. Texts stay codes here, and the pages say how many
-values they have before any is read.
+small file can stand for any amount of memory. Texts stay codes here, and the headers of the pages
+say what the rest takes before any is read.
 """
 
 import csv
@@ -22,13 +22,13 @@ from eqforge.schemas.parquet_footer import Footer
 from eqforge.schemas.visible import shortened
 
 PER_BYTE: Final = 100
-"""Most values, and bytes without compression, that a byte of a Parquet file may stand for. Scores
-that are all alike, beside ids that count up, are some ten."""
-MIN_VALUES: Final = 1_000_000
+"""Most bytes that may come of a byte of a Parquet file. Scores that are all alike, beside ids that
+count up, are some forty."""
 MIN_BYTES: Final = 100_000_000
 """So many are always read."""
+BATCH_ROWS: Final = 100_000
 MAX_REASON_CHARS: Final = 300
-_TEXT = pa.dictionary(pa.int32(), pa.string())
+_NO_CODES = np.empty(0, dtype=np.int32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,16 +58,29 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
       expected: what the file has to have, for messages.
 
     Raises:
-      InputError: the file cannot be read, has not these columns, or more values than a file of its
-        size should have.
+      InputError: the file cannot be read, has not these columns, or far more comes of it than it
+        has bytes.
     """
     texts = [name for name, kind in columns.items() if pa.types.is_string(kind)]
+    known: dict[str, dict[str, int]] = {name: {} for name in texts}
+    parts: dict[str, list[Any]] = {name: [] for name in columns}
     try:
         with open(path, "rb") as stream:
             footer = Footer(stream, ANY_WRITERS)
             _check_size(path, footer, list(columns))
-            table = footer.open(texts).read(list(columns), use_threads=False)
-            found = {name: _cast(table.column(name), kind) for name, kind in columns.items()}
+            parquet = footer.open(texts)
+            for batch in parquet.iter_batches(BATCH_ROWS, columns=list(columns), use_threads=False):
+                for name, kind in columns.items():
+                    column = batch.column(name)
+                    is_text = name in known
+                    part = _codes(column, known[name]) if is_text else column.cast(kind)
+                    parts[name].append(part)
+            found = {
+                name: Texts(list(known[name]), np.concatenate([*parts[name], _NO_CODES]))
+                if name in known
+                else pa.chunked_array(parts[name], kind).combine_chunks()
+                for name, kind in columns.items()
+            }
     except InputError:
         raise
     except Exception as error:  # readers raise whatever a damaged file brings about
@@ -92,31 +105,30 @@ def column_names(path: Path) -> list[str]:
 
 
 def _check_size(path: Path, footer: Footer, columns: list[str]) -> None:
-    groups, leaves = range(footer.metadata.num_row_groups), list(footer.leaves(columns))
-    pages = [footer.pages(group, number) for group in groups for number in leaves]
-    values = sum(each.values for each in pages)
-    unpacked = sum(each.num_bytes + each.dictionary_bytes for each in pages)
-    size = footer.num_bytes
-    if values > max(MIN_VALUES, PER_BYTE * size) or unpacked > max(MIN_BYTES, PER_BYTE * size):
+    unpacked = taken = 0
+    for number in footer.leaves(columns):
+        is_text = footer.metadata.schema.column(number).physical_type == "BYTE_ARRAY"
+        for group in range(footer.metadata.num_row_groups):
+            pages = footer.pages(group, number)
+            unpacked += pages.num_bytes + pages.dictionary_bytes
+            taken += pages.values * (4 if is_text else 8)
+    if max(unpacked, taken) > max(MIN_BYTES, PER_BYTE * footer.num_bytes):
         raise InputError(
-            f"{path}: announces {values:,} values and {unpacked:,} bytes in {size:,}: more than "
-            "any scores have"
+            f"{path}: more than {PER_BYTE} bytes come of each of its bytes; no scores have so many "
+            "that are alike"
         )
 
 
-def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> Texts | pa.Array:
-    if not pa.types.is_string(kind):
-        return column.cast(kind).combine_chunks()
+def _codes(column: pa.Array, known: dict[str, int]) -> NDArray[np.int32]:
+    """Returns the place of each row's text among those that are known, and adds new ones."""
     if not pa.types.is_dictionary(column.type):
-        column = column.cast(kind).dictionary_encode()
-    whole = column.cast(_TEXT).unify_dictionaries().combine_chunks()
-    places: dict[str, int] = {}  # a crafted dictionary may have a text twice, or none
+        column = column.cast(pa.string()).dictionary_encode()
     code_of = [
-        -1 if text is None else places.setdefault(text, len(places))
-        for text in whole.dictionary.to_pylist()
+        -1 if text is None else known.setdefault(text, len(known))
+        for text in column.dictionary.cast(pa.string()).to_pylist()
     ]
-    codes = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return Texts(list(places), np.array([*code_of, -1], dtype=np.int32)[codes])
+    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return np.array([*code_of, -1], dtype=np.int32)[codes]
 
 
 def csv_rows(path: Path) -> Iterator[dict[str, Any]]:

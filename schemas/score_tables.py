@@ -198,8 +198,11 @@ class ScoresFolder:
         advice = f"delete {self.folder} and score the dataset again"
         for file in self.manifest.tables.get(table, []):
             url = _url(self.folder, file.path)
-            for batch in read_file_batches(url, columns, rows, advice):
-                yield _checked(batch, columns, url, advice)
+            try:
+                for batch in read_file_batches(url, columns, rows, advice):
+                    yield _checked(batch, columns, url, advice)
+            except UnicodeDecodeError as error:  # of the name of a column
+                raise InputError(f"{url}: cannot be read: {error}; {advice}") from error
 
 
 def _url(folder: str, path: str) -> str:
@@ -270,7 +273,7 @@ def open_scores(folder: str) -> ScoresFolder:
             f"{folder} holds no {FILE_NAME}: it holds no scores, or eqforge score has not finished "
             "(run the same command again to finish it)"
         )
-    manifest = decode(storage.read_bytes(url), ScoresManifest, url)
+    manifest = decode(storage.read_bytes(url), ScoresManifest, f"{url}: not a manifest of scores")
     if (manifest.format, manifest.format_version) != (FORMAT, FORMAT_VERSION):
         raise InputError(f"{url}: expected format {FORMAT} {FORMAT_VERSION}")
     return ScoresFolder(folder=folder.rstrip("/"), manifest=manifest)

@@ -27,7 +27,8 @@ TEMPORARY_PREFIX = ".tmp-"
 REACH_S = 20.0
 
 # What they log of an error is in the exception too; without a handler Python prints it.
-for _library in ("fsspec", "gcsfs", "s3fs", "aiobotocore", "botocore", "adlfs"):
+LIBRARIES = ("fsspec", "gcsfs", "s3fs", "aiobotocore", "botocore", "adlfs")
+for _library in LIBRARIES:
     logging.getLogger(_library).addHandler(logging.NullHandler())
 
 # Others that fsspec knows are archives, copies of something else, or parts of another program.

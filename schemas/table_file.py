@@ -151,6 +151,10 @@ def _text_bytes(array: pa.Array) -> int:
     return pc.sum(lengths.take(array.indices)).as_py() or 0
 
 
+_FAULTS = (ValueError, OverflowError, OSError, pa.ArrowException, MemoryError)
+# BadPages and what names that are no UTF-8 bring about are ValueErrors.
+
+
 @contextlib.contextmanager
 def open_table_file(folder: str, path: str, advice: str = ADVICE) -> Iterator[TableFile]:
     """Opens a Parquet file below a folder; what is wrong with it is one sentence.
@@ -169,7 +173,7 @@ def open_table_file(folder: str, path: str, advice: str = ADVICE) -> Iterator[Ta
             yield TableFile(stream)
     except InputError:
         raise
-    except (BadPages, OSError, pa.ArrowException, MemoryError) as error:
+    except _FAULTS as error:
         raise _unreadable(storage.join(folder, path), error, advice) from error
 
 

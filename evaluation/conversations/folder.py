@@ -160,7 +160,7 @@ def open_answers(folder: str) -> AnswersManifest | None:
     url = storage.join(folder, FILE_NAME)
     if not storage.exists(url):
         return None
-    found = decode(storage.read_bytes(url), AnswersManifest, url)
+    found = decode(storage.read_bytes(url), AnswersManifest, f"{url}: not a manifest of answers")
     if (found.format, found.format_version) != (FORMAT, FORMAT_VERSION):
         raise InputError(f"{url}: expected format {FORMAT} {FORMAT_VERSION}")
     return found

@@ -173,7 +173,7 @@ def read_front(path: Path) -> Front:
     Raises:
       InputError: the file is none of it.
     """
-    found = decode(read_bytes(path), Front, str(path))
+    found = decode(read_bytes(path), Front, f"{path}: is no file of eqforge pareto")
     if found.format != FORMAT:
         raise InputError(f"{path}: expected format {FORMAT}")
     return found

@@ -90,7 +90,7 @@ def read_efficiency(path: Path) -> Efficiency:
     Raises:
       InputError: the file is none.
     """
-    found = decode(read_bytes(path), Efficiency, str(path))
+    found = decode(read_bytes(path), Efficiency, f"{path}: is no file of eqforge efficiency")
     if (found.format, found.format_version) != (FORMAT, FORMAT_VERSION) or not found.seconds:
         raise InputError(f"{path}: expected format {FORMAT} {FORMAT_VERSION}")
     return found

@@ -13,7 +13,7 @@ from eqforge.evaluation.tables.own_scores import read_file
 from eqforge.evaluation.tables.sample_judges import TASKS
 from eqforge.evaluation.tables.sample_scores import SampleScores, places_of, read_folder
 from eqforge.evaluation.tables.sample_tasks import model_names
-from eqforge.evaluation.tables.samples import column_names, read_columns
+from eqforge.evaluation.tables.samples import column_names, read_columns, text_array
 from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import InputError
 
@@ -64,7 +64,7 @@ def read_pair_scores(
     if not paths:
         raise InputError(f"name scores of {dataset.folder} after it; eqforge score makes them")
     rows = read_columns(dataset, "samples", wanted)
-    keys = np.array(rows["sample_id"])
+    keys = text_array(rows["sample_id"])
     measured = np.full(len(keys), np.nan) if column is None else _numbers(column, rows[column])
     found = [_read(path, dataset) for path in paths]
     models = model_names([scores.model for scores in found], list(paths))
@@ -76,7 +76,7 @@ def read_pair_scores(
             PairScores(
                 model=name,
                 scores=scores.values[places[has]].reshape(-1, 2, 2),
-                clusters=np.array(rows[PAIRS.cluster])[has],
+                clusters=text_array(rows[PAIRS.cluster])[has],
                 measured=measured[has],
                 quantity=scores.quantity,
             )

@@ -13,7 +13,7 @@ from eqforge.evaluation.metrics.answers import CHANCE, grounded, vqa_accuracy
 from eqforge.evaluation.metrics.captioning import Tokenizer, score_captions
 from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, measure
 from eqforge.evaluation.tables.sample_tasks import model_names
-from eqforge.evaluation.tables.samples import read_columns
+from eqforge.evaluation.tables.samples import read_columns, text_array
 from eqforge.evaluation.tables.several import compare_judged
 from eqforge.schemas.checked import shown
 from eqforge.schemas.dataset import Dataset
@@ -189,9 +189,9 @@ def _judge_task(
             credits=credits,
             chance={"accuracy": CHANCE[name]} if name in CHANCE else {},
             tied=None,
-            clusters=np.array([columns[task.cluster][row] for row in rows]),
+            clusters=text_array([columns[task.cluster][row] for row in rows]),
             expected=len(columns["sample_id"]),
-            keys=np.array(keys),
+            keys=text_array(keys),
             units={CIDER: "number"},
         ),
         bleu,

@@ -16,7 +16,7 @@ from eqforge.evaluation.metrics.boundaries import (
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.tables.report import Judged, Report, Rules, measure
 from eqforge.evaluation.tables.sample_tasks import model_names
-from eqforge.evaluation.tables.samples import EVERYTHING
+from eqforge.evaluation.tables.samples import EVERYTHING, text_array
 from eqforge.evaluation.tables.several import compare_judged
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.typed_json import decode, read_lines
@@ -91,9 +91,9 @@ def _judge(boundaries: Sequence[_Boundary], expected: int, ties: TieRule) -> Jud
         credits=dict(zip(METRICS, found.T, strict=True)) | {"mean": found.mean(axis=1)},
         chance=dict(zip(METRICS, chance.tolist(), strict=True)) | {"mean": float(chance.mean())},
         tied=np.array(tied),
-        clusters=np.array([boundary.video for boundary in boundaries]),
+        clusters=text_array([boundary.video for boundary in boundaries]),
         expected=expected,
-        keys=np.array([boundary.boundary_id for boundary in boundaries]),
+        keys=text_array([boundary.boundary_id for boundary in boundaries]),
     )
 
 

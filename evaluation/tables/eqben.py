@@ -28,6 +28,7 @@ from eqforge.evaluation.tables.eqben_averages import (
     weights_of,
 )
 from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, measure
+from eqforge.evaluation.tables.samples import text_array
 from eqforge.evaluation.tables.several import compare_judged
 from eqforge.evaluation.tables.vectors import read_vector, unshuffle
 from eqforge.schemas.errors import InputError
@@ -144,7 +145,7 @@ def _read_clusters(path: Path, samples: int) -> NDArray[Any]:
         raise InputError(f"{path}: cannot be read: {error}") from error
     if len(lines) != samples:
         raise InputError(f"{path}: expected {samples:,} lines, one a sample; found {len(lines):,}")
-    return np.array(lines)
+    return text_array(lines)
 
 
 def _judge(

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from eqforge.evaluation.tables.sample_scores import SampleScores, checked, rectangle
+from eqforge.evaluation.tables.samples import text_array
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.foreign_tables import column_names, csv_rows, read_parquet
 from eqforge.schemas.typed_json import decode, read_lines
@@ -51,7 +52,7 @@ def read_file(path: Path, width: int, quantity: str | None = None) -> SampleScor
     return checked(
         str(path),
         SampleScores(
-            model=path.stem, keys=np.array(keys), values=values, quantity=quantity, failures={}
+            model=path.stem, keys=text_array(keys), values=values, quantity=quantity, failures={}
         ),
     )
 

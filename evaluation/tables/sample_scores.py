@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.evaluation.tables.samples import text_array
 from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.score_tables import ScoresFolder, open_scores
@@ -84,7 +85,7 @@ def read_folder(
         folder,
         SampleScores(
             model=manifest.model.name,
-            keys=np.array([key for batch in batches for key in batch.column(0).to_pylist()]),
+            keys=text_array([key for batch in batches for key in batch.column(0).to_pylist()]),
             values=rectangle(folder, [batch.column(1) for batch in batches], width),
             quantity=manifest.quantity,
             failures=dict(sorted(reasons.items())),

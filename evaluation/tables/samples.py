@@ -15,6 +15,18 @@ EVERYTHING = "all"
 _LABELS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_boolean)
 
 
+LONG_CHARS = 256
+
+
+def text_array(texts: Sequence[str]) -> NDArray[Any]:
+    """Returns texts as an array [n]: as Python objects where one is long.
+
+    Texts of a fixed width would all take as much as the longest.
+    """
+    longest = max(map(len, texts), default=0)
+    return np.array(texts, dtype=object if longest > LONG_CHARS else str)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Samples:
     """The samples of a dataset, each in its place.
@@ -106,12 +118,12 @@ def make_samples(
       InputError: a subset has the name of everything.
     """
     subsets = {EVERYTHING: np.ones(len(keys), dtype=bool)}
-    named = np.array(["(none)" if name is None else str(name) for name in groups or []])
+    named = text_array(["(none)" if name is None else str(name) for name in groups or []])
     if len(set(named)) > 1:
         if EVERYTHING in named:
             raise InputError(f"a subset is called {EVERYTHING!r}, which is what all samples are")
         subsets |= {str(name): named == name for name in np.unique(named)}
-    return Samples(keys=np.array(keys), clusters=_numbered(clusters), subsets=subsets)
+    return Samples(keys=text_array(keys), clusters=_numbered(clusters), subsets=subsets)
 
 
 def _numbered(clusters: Sequence[object]) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from eqforge.schemas import storage
-from eqforge.schemas.checked import clipped, load_json
+from eqforge.schemas.checked import clipped, load_json, name_of, shown
 from eqforge.schemas.errors import InputError
 
 MANIFEST = "training.json"
@@ -75,8 +75,9 @@ class RunFolder:
         if differing:
             name = differing[0]
             raise InputError(
-                f"{self.folder} {what} with other settings: {name} is {there.get(name)!r} there "
-                f"and {self._identity.get(name)!r} here; name another folder, or delete this one"
+                f"{self.folder} {what} with other settings: {name_of(name)} is "
+                f"{shown(there.get(name))} there and {shown(self._identity.get(name))} here; "
+                "name another folder, or delete this one"
             )
 
     def save_checkpoint(self, state: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from eqforge.schemas import storage
+from eqforge.schemas.checked import name_of
 from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.pictures import BadImage, TooManyPixels, read_pixels
@@ -40,7 +41,7 @@ def copy_pictures(dataset: Dataset, image_ids: Iterable[str], path: Path) -> Non
         if missing:
             raise InputError(
                 f"{dataset.folder}: {len(missing)} images of its samples are not in it, such as "
-                f"{min(missing)}; eqforge verify looks for all damage"
+                f"{name_of(min(missing))}; eqforge verify looks for all damage"
             )
 
 
@@ -88,7 +89,7 @@ class Pictures:
         try:
             return read_pixels(self.read(image_id))
         except (BadImage, TooManyPixels) as error:
-            raise InputError(f"image {image_id} cannot be decoded: {error}") from error
+            raise InputError(f"image {name_of(image_id)} cannot be decoded: {error}") from error
 
 
 def prepare(processor: Any, pictures: Pictures, image_ids: Sequence[str]) -> NDArray[np.float32]:

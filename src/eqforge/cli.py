@@ -127,6 +127,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is not None:
         return _reported(list(argv))
     _prepare_streams()
+    _prepare_logging()
     status: int | str | None = 1
     try:
         status = _reported(sys.argv[1:])
@@ -205,6 +206,19 @@ def _on_dataset(command: str, arguments: list[str]) -> int:
 def _import(module: str) -> Any:
     with signals.idle():  # a library that is half loaded takes no exception well
         return importlib.import_module(module)
+
+
+def _prepare_logging() -> None:
+    """Has the program's log, which Beam would set up, leave out what stores say of an error."""
+    logging.basicConfig()
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(_is_not_of_a_store)
+
+
+def _is_not_of_a_store(record: logging.LogRecord) -> bool:
+    from eqforge.schemas.storage import LIBRARIES  # loaded when a store has something to say
+
+    return record.name.partition(".")[0] not in LIBRARIES
 
 
 def _help(table: dict[str, tuple[str, str]], usage: str, what: str) -> str:

@@ -12,6 +12,7 @@ from PIL import Image, ImageDraw
 
 from eqforge.fonts import Lettering, advice
 from eqforge.schemas import storage
+from eqforge.schemas.checked import name_of
 from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.pictures import BadImage, TooManyPixels, open_rgb
@@ -75,15 +76,17 @@ def _images(dataset: Dataset, wanted: set[str]) -> dict[str, Image.Image]:
         if row["image_id"] in wanted
     }
     if lost := wanted - found.keys():
-        raise InputError(f"{dataset.folder}: no image {min(lost)}; eqforge verify finds all damage")
+        raise InputError(
+            f"{dataset.folder}: no image {name_of(min(lost))}; eqforge verify finds all damage"
+        )
     return found
 
 
 def _opened(dataset: Dataset, row: dict[str, Any]) -> Image.Image:
     try:
-        return open_rgb(row["image"]["bytes"])
+        return open_rgb((row["image"] or {}).get("bytes") or b"")
     except (BadImage, TooManyPixels) as error:
-        raise InputError(f"{dataset.folder}: image {row['image_id']}: {error}") from error
+        raise InputError(f"{dataset.folder}: image {name_of(row['image_id'])}: {error}") from error
 
 
 def _cell(

@@ -337,7 +337,7 @@ def check_images(dataset: Dataset) -> Iterator[str]:
 
 def _fault(row: dict[str, Any], media_id: str) -> str | None:
     """Tells what is wrong with the picture of a row."""
-    data = row["image"]["bytes"]
+    data = (row["image"] or {}).get("bytes") or b""
     if sha256_hex(data) != media_id or len(data) != row["num_bytes"]:
         return "its bytes are others"
     try:

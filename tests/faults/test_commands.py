@@ -199,4 +199,15 @@ def test_what_a_store_logs_of_an_error_is_not_printed_beside_it() -> None:
         [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
     )
     assert done.stderr == ""
+    code = (
+        "import sys, types, logging; from eqforge import cli; "
+        "part = types.SimpleNamespace(main=lambda _: logging.getLogger('gcsfs.retry').error('x')); "
+        "cli._import = lambda name: part if 'verify' in name else __import__('importlib')"
+        ".import_module(name); sys.argv = ['eqforge', 'verify']; logging.warning('seen'); "
+        "cli.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stderr == "WARNING:root:seen\n"
     assert logging.getLogger("gcsfs").propagate, "whoever configures logging still sees it"

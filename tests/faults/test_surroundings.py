@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from eqforge import cli
 from eqforge.schemas import errors, storage
 from eqforge.schemas.errors import InputError, reported_errors
 from tests.builds import ENTRY, dataset_bytes, environment
 from tests.faults.conftest import Whole
+from tests.faults.test_commands import run
 
 
 def shell(command: str, **changes: str) -> "subprocess.CompletedProcess[str]":
@@ -99,9 +99,7 @@ def test_python_without_assertions_builds_the_same_bytes(whole: Whole, tmp_path:
 def test_a_url_where_a_path_is_wanted_is_one_sentence(
     capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
-    with pytest.raises(SystemExit) as left:
-        cli.main(arguments)
-    assert left.value.code == 2
+    assert run(arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "is a URL, where a file or folder of this machine is wanted" in line
     assert any(argument in line for argument in arguments if ":" in argument)  # not one slash less

@@ -243,11 +243,14 @@ def read(data: bytes, folder: Path) -> Any:
         path.write_bytes(content)
     (folder / "ids").write_text("1\n")
     first = zlib.crc32(data)
-    outcomes = {_outcome(READERS[(first + 3 * n) % len(READERS)], folder) for n in range(3)}
+    outcomes = {
+        outcome_of_reader(READERS[(first + 3 * n) % len(READERS)], folder) for n in range(3)
+    }
     return "records" if "records" in outcomes else "refused"
 
 
-def _outcome(reader: Callable[[Path], object], folder: Path) -> str:
+def outcome_of_reader(reader: Callable[[Path], object], folder: Path) -> str:
+    """Tells whether a command took a dataset or refused it, in one sentence."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):

@@ -65,9 +65,7 @@ def test_a_footer_that_lies_of_sizes_is_not_believed(
     lie = data[:footer] + b"\x82\x80\x80\x00" + data[footer + 4 :]
     path.write_bytes(lie)
     assert pq.read_metadata(path).row_group(0).column(0).total_uncompressed_size == 1
-    with pytest.raises(
-        InputError, match=r"announces 4 values and 2,097,\d{3} bytes in \d,?\d{2,3}"
-    ):
+    with pytest.raises(InputError, match=r"more than 100 bytes come of each of its bytes"):
         read(path)
 
 

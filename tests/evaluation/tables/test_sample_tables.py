@@ -1,5 +1,6 @@
 import csv
 import json
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from scipy.stats import beta, binomtest
 
 from eqforge.evaluation.tables.command import main
+from eqforge.evaluation.tables.own_scores import read_file
+from eqforge.schemas.errors import InputError
 from tests.evaluation.tables.made import score_rows, table, write_dataset, write_scores
 
 IMAGES = ["image_0_id", "image_1_id"]
@@ -492,3 +495,25 @@ def test_nothing_right_of_22_leaves_room_and_so_does_a_model_against_its_equal(
     assert "again against none: +0.00 [-15.44, +15.44]" in out
     assert "all against none: +100.00 [+78.17, +100.00]" in out
     assert json.loads((tmp_path / "o" / "metrics.json").read_text())["version"] == 2
+
+
+def test_a_text_that_stands_in_a_thousand_rows_takes_its_memory_once(tmp_path: Path) -> None:
+    path = tmp_path / "m.parquet"
+    content = {"sample_id": ["x" * 20_000_000] * 1_000, "values": [[0.0] * 4] * 1_000}
+    ids = pa.array(np.zeros(1_000, np.int32))
+    texts = pa.DictionaryArray.from_arrays(ids, [content["sample_id"][0]])
+    pq.write_table(pa.table({"sample_id": texts, "values": content["values"]}), path)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InputError, match="stands twice"):
+        read_file(path, 4)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kB
+
+
+def test_numbers_that_repeat_a_hundred_million_times_are_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "m.parquet"
+    rows = 2_000_000
+    values = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(rows * 10)), 10)
+    columns = {"sample_id": pa.array(["x"] * rows), "values": values.cast(pa.list_(pa.float64()))}
+    pq.write_table(pa.table(columns), path, compression="zstd")
+    with pytest.raises(InputError, match="more than 100 bytes come of each"):
+        read_file(path, 10)
