@@ -13,7 +13,7 @@ import pytest
 from eqforge import verify
 from eqforge.schemas.dataset import open_dataset
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.manifest import NEXT, load_manifest, settled
+from eqforge.schemas.manifest import NEXT, load_manifest, moving, settled, to_json
 from eqforge.transforms.replace import publish, settle
 from tests.builds import dataset_bytes, finished_work, rows
 from tests.faults import runs
@@ -86,6 +86,17 @@ def test_a_dataset_whose_media_changed_is_not_built_again_unasked(
     assert len(rows(copied.output, "samples")) == 6
     assert verify.main([str(copied.output)]) == 0
     assert runs.build(copied.inputs, copied.output)[0] == 0
+
+
+def test_a_dataset_that_was_lost_on_the_way_to_its_place_is_made_again(copied: Whole) -> None:
+    """Somebody deleted `_next` where a kill had left the dataset."""
+    manifest = load_manifest(str(copied.output))
+    (copied.output / "dataset.json").write_bytes(to_json(moving(manifest)))
+
+    status, said = runs.build(replace(copied.inputs, more=("--overwrite",)), copied.output)
+
+    assert status == 0, said
+    assert dataset_bytes(copied.output) == copied.files
 
 
 def test_a_dataset_of_other_versions_is_not_built_again_unasked(copied: Whole) -> None:
