@@ -228,7 +228,7 @@ def _run_pipeline(
             if not is_dry and _is_finished(pipeline, config, header, plan):
                 return False
             replaces = storage.exists(storage.join(run.output, FILE_NAME))
-            if replaces and not is_dry:
+            if replaces and not is_dry and is_complete(load_manifest(run.output), run.output):
                 settle(run.output)
             census = take_census(pipeline.media(config, plan))
             folder = storage.join(run.output, WORK, "plan", fingerprint(identity(header))[:16])

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.manifest import FILE_NAME, DataFile, Manifest, read_manifest
+from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.manifest import FILE_NAME, DataFile, Manifest, read_manifest, settled
 from eqforge.schemas.table_file import ADVICE, TableFile, check_columns, open_table_file
 from eqforge.schemas.table_types import is_of_type, known_columns, lacks_values
 
@@ -125,7 +126,10 @@ class Dataset:
         """
         url = self.url(FILE_NAME)
         try:
-            now = msgspec.json.decode(storage.read_bytes(url), type=Manifest)
+            data = storage.read_bytes(url)
+            if sha256_hex(data) == self.sha256 and self.manifest == settled(self.manifest):
+                return
+            now = msgspec.json.decode(data, type=Manifest)
         except (FileNotFoundError, msgspec.DecodeError):
             return  # whoever deleted or changed it did not build it again
         if now != self.manifest:

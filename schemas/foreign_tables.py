@@ -1,12 +1,11 @@
 """Reads tables that any program wrote, Parquet and CSV; memory is bounded by the size of the file.
 
 Parquet holds a text once where many rows have it, and a number that repeats in a few bytes, so a
-small file can stand for any amount of memory. Texts stay codes here, and reading ends where far
-more comes than the file has bytes.
+small file can stand for any amount of memory. Texts stay codes here, and the headers of the pages
+say what the rest takes before any is read.
 """
 
 import csv
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.parquet_footer import Footer
+from eqforge.schemas.parquet_layout import ANY_WRITERS
 from eqforge.schemas.visible import shortened
 
 PER_BYTE: Final = 100
@@ -64,22 +64,17 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
     texts = [name for name, kind in columns.items() if pa.types.is_string(kind)]
     known: dict[str, dict[str, int]] = {name: {} for name in texts}
     parts: dict[str, list[Any]] = {name: [] for name in columns}
-    most = max(MIN_BYTES, PER_BYTE * os.path.getsize(path)) if path.is_file() else MIN_BYTES
-    taken = 0
     try:
-        with pq.ParquetFile(path, read_dictionary=texts) as parquet:
+        with open(path, "rb") as stream:
+            footer = Footer(stream, ANY_WRITERS)
+            _check_size(path, footer, list(columns))
+            parquet = footer.open(texts)
             for batch in parquet.iter_batches(BATCH_ROWS, columns=list(columns), use_threads=False):
                 for name, kind in columns.items():
                     column = batch.column(name)
                     is_text = name in known
                     part = _codes(column, known[name]) if is_text else column.cast(kind)
                     parts[name].append(part)
-                    taken += part.nbytes
-                if taken > most:
-                    raise InputError(
-                        f"{path}: more than {PER_BYTE} bytes come of each of its bytes; no scores "
-                        "have so many that are alike"
-                    )
             found = {
                 name: Texts(list(known[name]), np.concatenate([*parts[name], _NO_CODES]))
                 if name in known
@@ -103,9 +98,25 @@ def column_names(path: Path) -> list[str]:
       InputError: the file cannot be read.
     """
     try:
-        return list(pq.read_schema(path).names)
+        with open(path, "rb") as stream:
+            return list(Footer(stream).schema.names)
     except Exception as error:  # as above
         raise InputError(f"{path}: cannot be read as Parquet: {shown(str(error))}") from error
+
+
+def _check_size(path: Path, footer: Footer, columns: list[str]) -> None:
+    unpacked = taken = 0
+    for number in footer.leaves(columns):
+        is_text = footer.metadata.schema.column(number).physical_type == "BYTE_ARRAY"
+        for group in range(footer.metadata.num_row_groups):
+            pages = footer.pages(group, number)
+            unpacked += pages.num_bytes + pages.dictionary_bytes
+            taken += pages.values * (4 if is_text else 8)
+    if max(unpacked, taken) > max(MIN_BYTES, PER_BYTE * footer.num_bytes):
+        raise InputError(
+            f"{path}: more than {PER_BYTE} bytes come of each of its bytes; no scores have so many "
+            "that are alike"
+        )
 
 
 def _codes(column: pa.Array, known: dict[str, int]) -> NDArray[np.int32]:

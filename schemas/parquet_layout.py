@@ -23,6 +23,9 @@ ENCODINGS: Final = frozenset((0, 2, 3, 4, 8))
 In the others, such as DELTA_BYTE_ARRAY, a value may be longer than all bytes of its page.
 """
 
+ANY_WRITERS: Final = ENCODINGS | {5, 9}
+"""Those, and of numbers DELTA_BINARY_PACKED and BYTE_STREAM_SPLIT."""
+
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST = range(1, 10)
 _STRUCT: Final = 12
 _MAX_DEPTH: Final = 8
@@ -111,7 +114,9 @@ def _fields(found: Any, *places: int) -> dict[int, Any]:
     return found
 
 
-def read_pages(stream: IO[bytes], start: int, stop: int) -> Pages:
+def read_pages(
+    stream: IO[bytes], start: int, stop: int, encodings: frozenset[int] = ENCODINGS
+) -> Pages:
     """Walks over the pages that stand at [start, stop) of a file; nothing is decompressed.
 
     Raises:
@@ -119,7 +124,7 @@ def read_pages(stream: IO[bytes], start: int, stop: int) -> Pages:
     """
     size = {True: 0, False: 0}
     values = 0
-    for number, (kind, num_bytes, count) in enumerate(_pages(stream, start, stop)):
+    for number, (kind, num_bytes, count) in enumerate(_pages(stream, start, stop, encodings)):
         if number == MAX_PAGES or (kind == _DICTIONARY and number > 0):
             raise BadPages("more pages than a column has")
         size[kind == _DICTIONARY] += num_bytes
@@ -127,7 +132,9 @@ def read_pages(stream: IO[bytes], start: int, stop: int) -> Pages:
     return Pages(num_bytes=size[False], dictionary_bytes=size[True], values=values)
 
 
-def _pages(stream: IO[bytes], start: int, stop: int) -> Iterator[tuple[int, int, int]]:
+def _pages(
+    stream: IO[bytes], start: int, stop: int, encodings: frozenset[int]
+) -> Iterator[tuple[int, int, int]]:
     """Yields kind, bytes uncompressed and values of each page."""
     while start < stop:
         stream.seek(start)
@@ -137,8 +144,8 @@ def _pages(stream: IO[bytes], start: int, stop: int) -> Iterator[tuple[int, int,
         if kind not in _HEADERS:
             raise BadPages(f"a page of the kind {kind}")
         page = _fields(fields, _HEADERS[kind])
-        if any(_number(page, place) not in ENCODINGS for place in _ENCODINGS[kind]):
-            raise BadPages("an encoding that no dataset is written in")
+        if any(_number(page, place) not in encodings for place in _ENCODINGS[kind]):
+            raise BadPages("an encoding that is not read")
         start += header.place + _number(fields, _COMPRESSED)
         yield kind, _number(fields, _UNCOMPRESSED), _number(page, _VALUES)
     if start != stop:

@@ -7,33 +7,21 @@ dictionary, the lengths of what they refer to; past the limits nothing is decode
 """
 
 import contextlib
-import functools
-import struct
 from collections.abc import Iterator, Sequence
 from typing import IO, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from eqforge.schemas import storage
 from eqforge.schemas.checked import MAX_NAME_CHARS, clipped, name_of
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.parquet_layout import BadPages, Chunk, Pages, read_chunks, read_pages
+from eqforge.schemas.parquet_footer import Footer
+from eqforge.schemas.parquet_layout import BadPages
 
 FREE_BYTES: Final = 128 << 20
 MAX_EXPANSION: Final = 100
 """Decoded, a file may take so many times its length, and FREE_BYTES beside it."""
-
-FOOTER_BYTES: Final = 512 << 10
-FOOTER_SHARE: Final = 64
-"""A footer may have FOOTER_BYTES and, of a large file, one part in so many."""
-
-MAX_ELEMENTS: Final = 2_000
-"""Of any list in the footer: columns, one below the other too, and row groups.
-
-Arrow follows columns below columns by recursion; some thousand of them end the process.
-"""
 
 MAX_DEPTH: Final = 8
 """Of structs and lists in each other."""
@@ -42,7 +30,6 @@ ADVICE: Final = "eqforge verify looks for all damage"
 _COUNTED_BYTES: Final = 16 << 20
 """Texts that may take more than this are counted before they are decoded."""
 
-_MAGIC, _TAIL_BYTES = b"PAR1", 8
 _TYPES: Final = (
     pa.types.is_string,
     pa.types.is_binary,
@@ -70,12 +57,11 @@ class TableFile:
         Raises:
           BadPages, OSError, pa.ArrowException: it is damaged or beyond the limits.
         """
-        self._stream = stream
-        self.num_bytes = stream.seek(0, 2)
-        self._footer_bytes = _footer_bytes(stream, self.num_bytes)
-        self._file = self._opened([])
-        self._metadata = self._file.metadata
-        self.schema: pa.Schema = self._file.schema_arrow
+        self._footer = Footer(stream)
+        self.num_bytes = self._footer.num_bytes
+        self._file = self._footer.open()
+        self._metadata = self._footer.metadata
+        self.schema = self._footer.schema
         if len(set(self.schema.names)) < len(self.schema.names):
             raise BadPages("two columns of one name")
         for field in self.schema:
@@ -113,17 +99,9 @@ class TableFile:
             batch.validate(full=True)  # of texts, that they are UTF-8
             yield batch
 
-    def _opened(self, dictionaries: list[str]) -> pq.ParquetFile:
-        return pq.ParquetFile(
-            self._stream,
-            read_dictionary=dictionaries,
-            thrift_string_size_limit=self._footer_bytes,
-            thrift_container_size_limit=MAX_ELEMENTS,
-        )
-
     def _check(self, number: int, columns: Sequence[str] | None) -> None:
         """Adds up what decoding columns of a row group takes, and refuses too much of it."""
-        self._decoded += sum(self._leaf_bytes(number, n) for n in self._leaves(columns))
+        self._decoded += sum(self._leaf_bytes(number, n) for n in self._footer.leaves(columns))
         self._check_total(self._decoded)
 
     def _check_total(self, decoded: int) -> None:
@@ -133,16 +111,9 @@ class TableFile:
                 f"{MAX_EXPANSION} times as much and {FREE_BYTES:,} at the most"
             )
 
-    def _leaves(self, columns: Sequence[str] | None) -> Iterator[int]:
-        """Yields the columns of the file that belong to those that are asked for."""
-        for number in range(self._metadata.num_columns):
-            path = self._metadata.schema.column(number).path
-            if columns is None or any(f"{path}.".startswith(f"{name}.") for name in columns):
-                yield number
-
     def _leaf_bytes(self, group: int, number: int) -> int:
         leaf = self._metadata.schema.column(number)
-        pages = self._pages(group, number)
+        pages = self._footer.pages(group, number)
         levels = 4 if leaf.max_repetition_level else 0
         if leaf.physical_type != "BYTE_ARRAY":
             width = _WIDTHS.get(leaf.physical_type, leaf.length)
@@ -153,27 +124,9 @@ class TableFile:
         self._check_total(fixed + pages.dictionary_bytes)
         return fixed + self._referred_bytes(group, leaf.path)
 
-    @functools.cached_property
-    def _chunks(self) -> list[list[Chunk]]:
-        """The columns of each row group."""
-        self._stream.seek(self.num_bytes - self._footer_bytes)
-        found = read_chunks(self._stream.read(self._footer_bytes - _TAIL_BYTES))
-        if [len(chunks) for chunks in found] != [self._metadata.num_columns] * self.num_groups:
-            raise BadPages("a row group with other columns than the file has")
-        return found
-
-    def _pages(self, group: int, number: int) -> Pages:
-        chunk = self._chunks[group][number]
-        if not len(_MAGIC) <= chunk.start <= chunk.stop <= self.num_bytes - self._footer_bytes:
-            raise BadPages("a column that stands outside of the file")
-        pages = read_pages(self._stream, chunk.start, chunk.stop)
-        if pages.values != chunk.values:
-            raise BadPages("a column whose pages have other values than the footer says")
-        return pages
-
     def _referred_bytes(self, group: int, path: str) -> int:
         """Returns the length of all texts of a column; each distinct one is held once."""
-        table = self._opened([path]).read_row_group(group, [path])
+        table = self._footer.open([path]).read_row_group(group, [path])
         return sum(_text_bytes(chunk) for column in table.columns for chunk in column.chunks)
 
 
@@ -196,19 +149,6 @@ def _text_bytes(array: pa.Array) -> int:
         (array,) = array.flatten() if pa.types.is_struct(array.type) else (array.flatten(),)
     lengths = pc.binary_length(array.dictionary).cast(pa.int64())
     return pc.sum(lengths.take(array.indices)).as_py() or 0
-
-
-def _footer_bytes(stream: IO[bytes], num_bytes: int) -> int:
-    """Returns the length of the footer, which its last bytes tell."""
-    if num_bytes < len(_MAGIC) + _TAIL_BYTES:
-        raise BadPages("it is too short for a Parquet file")
-    stream.seek(num_bytes - _TAIL_BYTES)
-    (length, magic) = struct.unpack("<I4s", stream.read(_TAIL_BYTES))
-    if magic != _MAGIC or length > num_bytes - len(_MAGIC) - _TAIL_BYTES:
-        raise BadPages("it does not end as a Parquet file does")
-    if length > max(FOOTER_BYTES, num_bytes // FOOTER_SHARE):
-        raise BadPages(f"a footer of {length:,} bytes")
-    return length + _TAIL_BYTES
 
 
 _FAULTS = (ValueError, OverflowError, OSError, pa.ArrowException, MemoryError)

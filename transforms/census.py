@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from eqforge.schemas import storage
 from eqforge.schemas.checked import shown
@@ -22,6 +21,7 @@ from eqforge.schemas.dataset import Dataset
 from eqforge.schemas.frames import MissedVideo
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.manifest import Manifest, settled, to_json
+from eqforge.schemas.sources import FileState
 from eqforge.transforms.frames.locate import resolve_video
 
 SHOWN = 5
@@ -66,8 +66,7 @@ class Medium:
             return None
         if not self.is_read:
             return []
-        found = os.stat(self.path)
-        return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+        return [*FileState.of(os.stat(self.path))]
 
 
 def medium(kind: str, root: str, name: str, follow_links: bool) -> Medium:
@@ -200,9 +199,8 @@ def read_lineage(dataset: Dataset) -> dict[str, set[str]]:
 
 def _pairs(dataset: Dataset, path: str) -> Iterator[tuple[str, Any]]:
     """Yields (name, digest) of the rows of a file, most of them once."""
-    system, place = storage.locate(dataset.url(path))
-    with system.open(place, "rb") as stream:
-        names = set(pq.read_schema(stream).names)
+    with dataset.open_file(path) as opened:
+        names = set(opened.schema.names)
     columns = {column.partition(".")[0] for pair in _LINEAGE for column in pair} & names
     for batch in dataset.file_batches(path, sorted(columns)):
         flat = pa.Table.from_batches([batch]).flatten()

@@ -88,6 +88,17 @@ def test_a_dataset_whose_media_changed_is_not_built_again_unasked(
     assert runs.build(copied.inputs, copied.output)[0] == 0
 
 
+def test_a_dataset_that_was_lost_on_the_way_to_its_place_is_made_again(copied: Whole) -> None:
+    """Somebody deleted `_next` where a kill had left the dataset."""
+    manifest = load_manifest(str(copied.output))
+    (copied.output / "dataset.json").write_bytes(to_json(moving(manifest)))
+
+    status, said = runs.build(replace(copied.inputs, more=("--overwrite",)), copied.output)
+
+    assert status == 0, said
+    assert dataset_bytes(copied.output) == copied.files
+
+
 def test_a_dataset_of_other_versions_is_not_built_again_unasked(copied: Whole) -> None:
     place = copied.output / "dataset.json"
     manifest = json.loads(place.read_bytes())
