@@ -5,13 +5,16 @@ ended on the way out. A second one, a moment later, ends the process at once. So
 where the way out takes too long: native code may be at work, or a thread that nothing ends.
 """
 
+import atexit
 import contextlib
+import logging
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import NoReturn, TypeGuard
 
 ENDING = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 SAME_S = 1.0
@@ -150,7 +153,7 @@ def heard(*, goes_on: bool = False) -> Iterator[Listener]:
         if handler in (signal.SIG_DFL, signal.default_int_handler)
     ]
     if not own or threading.current_thread() is not threading.main_thread():
-        yield _listener
+        yield _listener if _listener.hear in before.values() else Listener()
         return
     _listener = Listener(goes_on=goes_on)
     try:
@@ -160,7 +163,6 @@ def heard(*, goes_on: bool = False) -> Iterator[Listener]:
     finally:
         for number in own:
             signal.signal(number, before[number])
-        _listener = Listener()
 
 
 @contextlib.contextmanager
@@ -176,6 +178,36 @@ def idle() -> Iterator[None]:
 def forget() -> None:
     """Forgets the signal that was raised: what it was to end is finished."""
     _listener.forget()
+
+
+def is_of_signal(status: object) -> TypeGuard[int]:
+    """Tells whether an exit status is that of an end by one of the signals."""
+    return status in {128 + number for number in ENDING}
+
+
+def end(status: int) -> NoReturn:
+    """Ends the process after what is registered for its exit, and waits for no thread.
+
+    Threads of gRPC that are at work when Python takes itself apart abort the process.
+    """
+    atexit._run_exitfuncs()
+    os._exit(status)
+
+
+def quieten_way_out() -> None:
+    """Has threads that lose their servers on the way out say nothing.
+
+    It is for a program, after its log is set up, and before anything else replaces what it does.
+    """
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(lambda _: _listener.number is None)
+    tell = threading.excepthook
+
+    def tell_before_the_end(failed: threading.ExceptHookArgs) -> None:
+        if _listener.number is None:
+            tell(failed)
+
+    threading.excepthook = tell_before_the_end
 
 
 def end_within(seconds: float, status: int) -> None:

@@ -134,6 +134,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return status
     except SystemExit as left:
         status = left.code
+        if signals.is_of_signal(status):
+            signals.end(status)
         raise
     finally:
         signals.end_within(_LAST_S, status if isinstance(status, int) else 0)
@@ -213,6 +215,7 @@ def _prepare_logging() -> None:
     logging.basicConfig()
     for handler in logging.getLogger().handlers:
         handler.addFilter(_is_not_of_a_store)
+    signals.quieten_way_out()
 
 
 def _is_not_of_a_store(record: logging.LogRecord) -> bool:
