@@ -4,6 +4,7 @@ A file announces the shape of what it holds, and may announce more than it has: 
 numbers, a tensor whose one stored number stands for 3 billion, an archive that unpacks to more.
 """
 
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,9 @@ def _tensor(path: Path) -> NDArray[Any]:
             if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
                 raise ValueError("it is compressed, as torch saves none")
     # Mapped, the storages of an archive are parts of the file, and nothing is unpacked.
-    tensor = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip or None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of other pickles than torch's own: read, or refused
+        tensor = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip or None)
     if not isinstance(tensor, torch.Tensor):
         raise ValueError(f"it holds a {type(tensor).__name__}")
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":

@@ -25,6 +25,7 @@ from eqforge.pipelines import (
     retrieval_perturbations,
     training_captions,
 )
+from eqforge.schemas.dataset import open_dataset
 from eqforge.schemas.errors import MissingExtra
 from eqforge.schemas.text_pairs import read_text_pairs
 from tests.evaluation.training.made import describe
@@ -580,3 +581,51 @@ def test_captions_that_clip_does_not_read_to_the_end_are_sound(
     assert pipeline.main(["--captions", str(source), "--output", str(output)]) == 0
 
     assert verify.main([str(output)]) == 0
+
+
+def _without(table: str) -> Callable[[dict[str, Any], Path], None]:
+    def take_away(manifest: dict[str, Any], folder: Path) -> None:
+        for file in manifest["tables"].pop(table):
+            (folder / file["path"]).unlink()
+
+    return take_away
+
+
+def _named_otherwise(manifest: dict[str, Any], _: Path) -> None:
+    manifest["dataset"] = "eq-video"
+
+
+def _with_a_stage(manifest: dict[str, Any], _: Path) -> None:
+    books = {"candidates": 0, "kept": 0, "rejected": 0, "reasons": {}}
+    manifest["stages"] = {"reviewed by hand": books} | manifest["stages"]
+
+
+LIES = [
+    ("eq-youcook2", _without("images"), "check_ids", "no image"),
+    ("eq-kubric", _without("masks"), "check_ids", "no mask"),
+    ("simat", _without("gallery"), "check_ids", "no row 0 of gallery"),
+    ("retrieval-perturbations", _without("captions"), "check_ids", "no row c0 of captions"),
+    ("vlue", _without("nlvr2"), "check_ids", "no row of nlvr2"),
+    ("eq-youcook2", _named_otherwise, "check_ids", "is of the dataset eq-youcook2"),
+    ("eq-youcook2", _with_a_stage, "check_books", "reviewed by hand: not a documented stage"),
+]
+
+
+@pytest.mark.parametrize(("name", "lie", "check", "said"), LIES, ids=range(len(LIES)))
+def test_a_manifest_that_leaves_out_or_invents_is_told(
+    tmp_path: Path,
+    name: str,
+    lie: Callable[[dict[str, Any], Path], None],
+    check: str,
+    said: str,
+) -> None:
+    """Each was sound when it was tried: files, digests and sums are all right."""
+    good = next(Path(__file__).parent.glob(f"old/*/{name}"))
+    folder = Path(shutil.copytree(good, tmp_path / "d"))
+    manifest = json.loads((folder / "dataset.json").read_text())
+    assert list(getattr(verify, check)(open_dataset(str(folder)))) == []
+
+    lie(manifest, folder)
+    (folder / "dataset.json").write_text(json.dumps(manifest))
+
+    assert said in next(getattr(verify, check)(open_dataset(str(folder))))

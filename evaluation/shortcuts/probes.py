@@ -155,7 +155,7 @@ def train_and_judge(
     ordered = [pair[::sign] for sign, pair in zip(signs, zip(*train, strict=True), strict=True)]
     left, right = zip(*ordered, strict=True)
     differences = featurize(left) - featurize(right)
-    if abs(differences).sum() == 0:
+    if len(signs) < 2 or abs(differences).sum() == 0:  # nothing to learn from
         return np.zeros(len(test[0]))
     scaler = MaxAbsScaler().fit(differences)
     model = LogisticRegression(C=_REGULARISATION, fit_intercept=False, max_iter=1000)

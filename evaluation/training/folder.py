@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -97,7 +98,9 @@ class RunFolder:
         if not self.checkpoint.exists():
             return None
         try:
-            loaded = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of other pickles than torch's own
+                loaded = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
             return {name: loaded[name] for name in ("step", "network", "optimizer")}
         except Exception as error:  # readers raise whatever a damaged file brings about
             raise self.damaged(error) from error

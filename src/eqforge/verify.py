@@ -36,7 +36,7 @@ from eqforge.schemas.table_types import table_type
 from eqforge.schemas.tables import SCHEMA_VERSION
 from eqforge.schemas.visible import shortened, visible
 from eqforge.signature import check_signature
-from eqforge.transforms.reasons import is_known
+from eqforge.transforms.reasons import STAGE_REASONS, is_known
 from eqforge.transforms.records import is_as_written
 from eqforge.transforms.render import scene_pair_of
 
@@ -53,6 +53,7 @@ KEYS = {
 }
 # By dataset, columns that are keys into other tables than those with pictures.
 REFERENCES = {
+    "retrieval-perturbations": (("samples", "caption_id", "captions"),),
     "simat": (
         ("samples", "region_id", "gallery"),
         ("samples", "source_triplet_id", "captions"),
@@ -241,6 +242,8 @@ def check_books(dataset: Dataset) -> Iterator[str]:
     booked: Counter[tuple[str, str]] = Counter()
     for stage, books in manifest.stages.items():
         booked.update({(stage, reason): count for reason, count in books.reasons.items()})
+        if stage not in STAGE_REASONS:
+            yield f"{stage}: not a documented stage"
         if not books.is_balanced():
             yield f"{stage}: {books.candidates} candidates, {books.kept} + {books.rejected} left"
     for stage, reason in sorted(counted | booked):
@@ -275,42 +278,56 @@ def check_ids(dataset: Dataset) -> Iterator[str]:
         for table, key in KEYS.items()
         if table in dataset.manifest.tables
     }
+    yield from _foreign_rows(dataset)
     yield from _strange_samples(dataset, ids)
     yield from _strange_keys(dataset, ids)
     for table, found in ids.items():
         yield from (f"{table}: {name}: {count} rows" for name, count in found.items() if count > 1)
     for table, what in MEDIA.items():
-        if table in ids:
-            used: set[str] = set()
-            for sample_id, media_id in _references(dataset, what):
-                used.add(media_id)
-                if media_id not in ids[table]:
-                    yield f"sample {sample_id}: no {what} {media_id}"
-            yield from (
-                f"{what} {name}: nothing uses it" for name in sorted(set(ids[table]) - used)
-            )
+        there = ids.get(table, Counter())  # a table that was taken away leaves what refers to it
+        used: set[str] = set()
+        for sample_id, media_id in _references(dataset, what):
+            used.add(media_id)
+            if media_id not in there:
+                yield f"sample {sample_id}: no {what} {media_id}"
+        yield from (f"{what} {name}: nothing uses it" for name in sorted(set(there) - used))
+
+
+def _foreign_rows(dataset: Dataset) -> Iterator[str]:
+    """Yields a line for every sample that says it is of another dataset."""
+    if "dataset" in dataset.columns("samples"):
+        for row in dataset.rows("samples", ["sample_id", "dataset"]):
+            if row["dataset"] != dataset.manifest.dataset:
+                yield f"sample {row['sample_id']}: is of the dataset {row['dataset']}"
 
 
 def _strange_samples(dataset: Dataset, ids: Mapping[str, Counter[str]]) -> Iterator[str]:
     """Yields a line for every row of a sample's details that is of no sample, or not the only one.
 
-    Rows of `findings` may be several of a sample, and of some samples there is none.
+    Rows of `findings` may be several of a sample, and of some samples there is none. A sample that
+    names its task has details in that task's table.
     """
+    detailed: set[tuple[str, str]] = set()
     for table in (*OF_SAMPLES, "findings"):
         if table in dataset.manifest.tables:
             found = Counter(row["sample_id"] for row in dataset.rows(table, ["sample_id"]))
+            detailed.update((table, name) for name in found)
             for name, count in found.items():
                 if name not in ids["samples"]:
                     yield f"{table}: no sample {name}"
                 elif count > 1 and table != "findings":
                     yield f"{table}: {name}: {count} rows"
+    if "task" in dataset.columns("samples"):
+        for row in dataset.rows("samples", ["sample_id", "task"]):
+            if (row["task"], row["sample_id"]) not in detailed:
+                yield f"sample {row['sample_id']}: no row of {row['task']}"
 
 
 def _strange_keys(dataset: Dataset, ids: Mapping[str, Counter[str]]) -> Iterator[str]:
     """Yields a line for every row that refers to a row of another table that is not there."""
     for table, column, other in REFERENCES.get(dataset.manifest.dataset, ()):
         for row in dataset.rows(table, [KEYS[table], column]):
-            if row[column] not in ids[other]:
+            if row[column] not in ids.get(other, ()):
                 yield f"{table}: {row[KEYS[table]]}: no row {row[column]} of {other}"
 
 

@@ -294,3 +294,10 @@ def test_training_captions_are_audited_by_caption_and_what_has_no_negative_is_co
     }
     assert main([folder]) == 0
     assert "1 captions without a false one were left out." in capsys.readouterr().out
+
+
+def test_one_pair_alone_teaches_nothing() -> None:
+    """Two images in two folds leave one pair to learn from, all of one sign."""
+    margins = train_and_judge("words", (["a red car"], ["a blue car"]), (["x"], ["y"]))
+
+    assert margins.tolist() == [0.0]

@@ -1,7 +1,10 @@
 """A file announces more than it has; what it takes in memory is bounded all the same."""
 
 import io
+import os
+import pickle
 import resource
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -62,3 +65,12 @@ def test_tensors_are_read_as_they_are(tmp_path: Path, as_zip: bool) -> None:
         np.testing.assert_array_equal(read_array(tmp_path / "v.pt"), value.detach().numpy())
     torch.save(torch.ones(2).bfloat16(), tmp_path / "v.pt")
     assert read_array(tmp_path / "v.pt").dtype == np.float32
+
+
+def test_a_pickle_that_is_none_of_torch_s_is_refused_without_a_warning(tmp_path: Path) -> None:
+    (path := tmp_path / "v.pt").write_bytes(pickle.dumps(os.getcwd, 5))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InputError, match="expected one tensor"):
+            read_array(path)
