@@ -54,8 +54,9 @@ def score_files(folder: Path, dataset: Path, name: str, values: np.ndarray) -> P
 
 @pytest.fixture
 def dataset(tmp_path: Path) -> Path:
-    ssim = [n / N if n % 5 else None for n in range(N)]
-    return write_pairs(tmp_path / "pairs", ssim=ssim, split=["val"] * N)
+    background_ssim = [n / N if n % 5 else None for n in range(N)]
+    measured = {"ssim": [0.5] * N, "background_ssim": background_ssim}
+    return write_pairs(tmp_path / "pairs", **measured, split=["val"] * N)
 
 
 def texts_of(svg: Path) -> str:
@@ -128,7 +129,9 @@ def test_a_plot_is_the_same_bytes_each_time(dataset: Path, tmp_path: Path, suffi
 def test_bins_of_minimality_are_those_of_a_plain_loop(dataset: Path, tmp_path: Path) -> None:
     values = pair_scores(3)
     scores = score_files(tmp_path, dataset, "m", values)
-    (model,) = read_pair_scores(open_dataset(str(dataset)), [scores], "ssim", allow_missing=False)
+    (model,) = read_pair_scores(
+        open_dataset(str(dataset)), [scores], "background_ssim", allow_missing=False
+    )
     found = bins_of(model, "group", 4, Rules(resamples=50))
     known = [n for n in range(N) if n % 5]
     assert sum(one.pairs for one in found) == len(known)
@@ -142,12 +145,12 @@ def test_bins_of_minimality_are_those_of_a_plain_loop(dataset: Path, tmp_path: P
         assert (one.low, one.high) == (members[0] / N, members[-1] / N)
         assert one.score == pytest.approx(np.mean(right))
         assert one.score_low <= one.score <= one.score_high
-    arguments = ("minimality", dataset, scores, "--measure", "ssim", "--resamples", "20")
+    arguments = ("minimality", dataset, scores, "--measure", "background_ssim", "--resamples", "20")
     assert plot(*arguments, "--labels", "mine", "--output", tmp_path / "m.svg") == 0
     said = texts_of(tmp_path / "m.svg")
     assert "mine" in said
     assert "chance" in said
-    assert "ssim" in said
+    assert "background ssim" in said
 
 
 def test_equal_measures_share_a_bin(tmp_path: Path) -> None:
