@@ -6,6 +6,7 @@ values it has before any is read.
 """
 
 import csv
+import io
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.sources import open_plain
 from eqforge.schemas.visible import shortened
 
 PER_BYTE: Final = 100
@@ -128,7 +130,9 @@ def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
       InputError: it is no UTF-8, or no CSV; a field has at most 131,072 characters.
     """
     try:
-        with open(path, encoding="utf-8-sig", newline="") as stream:
+        with io.TextIOWrapper(
+            io.BufferedReader(open_plain(path)), encoding="utf-8-sig", newline=""
+        ) as stream:
             reader = csv.DictReader(stream)
             names = list(reader.fieldnames or ())
             if len(set(names)) < len(names):
