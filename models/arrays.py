@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from eqforge.models.pretrained import import_torch
 from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.sources import open_plain
 from eqforge.schemas.visible import shortened
 
 TENSORS = (".pt", ".pth")
@@ -48,7 +49,7 @@ def read_array(path: Path) -> NDArray[Any]:
 
 
 def _npy(path: Path) -> NDArray[Any]:
-    with open(path, "rb") as stream:
+    with open_plain(path) as stream:
         begins = stream.read(len(_NPY))
     if begins != _NPY:
         is_archive = begins.startswith(_ZIP)
@@ -62,6 +63,7 @@ def _npy(path: Path) -> NDArray[Any]:
 
 def _tensor(path: Path) -> NDArray[Any]:
     torch = import_torch()
+    open_plain(path).close()
     is_zip = zipfile.is_zipfile(path)
     if is_zip:
         with zipfile.ZipFile(path) as archive:

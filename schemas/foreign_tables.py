@@ -6,6 +6,7 @@ say what the rest takes before any is read.
 """
 
 import csv
+import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.parquet_footer import Footer
 from eqforge.schemas.parquet_layout import ANY_WRITERS
+from eqforge.schemas.sources import open_plain
 from eqforge.schemas.visible import shortened
 
 PER_BYTE: Final = 100
@@ -65,7 +67,7 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
     known: dict[str, dict[str, int]] = {name: {} for name in texts}
     parts: dict[str, list[Any]] = {name: [] for name in columns}
     try:
-        with open(path, "rb") as stream:
+        with open_plain(path) as stream:
             footer = Footer(stream, ANY_WRITERS)
             _check_size(path, footer, list(columns))
             parquet = footer.open(texts)
@@ -98,7 +100,7 @@ def column_names(path: Path) -> list[str]:
       InputError: the file cannot be read.
     """
     try:
-        with open(path, "rb") as stream:
+        with open_plain(path) as stream:
             return list(Footer(stream).schema.names)
     except Exception as error:  # as above
         raise InputError(f"{path}: cannot be read as Parquet: {shown(str(error))}") from error
@@ -138,7 +140,9 @@ def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
       InputError: it is no UTF-8, or no CSV; a field has at most 131,072 characters.
     """
     try:
-        with open(path, encoding="utf-8-sig", newline="") as stream:
+        with io.TextIOWrapper(
+            io.BufferedReader(open_plain(path)), encoding="utf-8-sig", newline=""
+        ) as stream:
             reader = csv.DictReader(stream)
             names = list(reader.fieldnames or ())
             if len(set(names)) < len(names):

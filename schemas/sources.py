@@ -6,9 +6,11 @@ written to in the meantime is told by its size, its times and its inode.
 """
 
 import contextlib
+import errno
 import hashlib
 import io
 import os
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
@@ -89,14 +91,28 @@ class SourceFile:
             raise SourceChanged("the file changed while it was read")
 
 
+def open_plain(path: str | Path) -> io.FileIO:
+    """Opens a plain file, or a link to one: pipes may never end, and devices do not.
+
+    Raises:
+      OSError: it cannot be opened, or is none.
+    """
+    # Without O_NONBLOCK a pipe that nobody writes to would be waited for.
+    stream = io.FileIO(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        raise OSError(errno.ENXIO, "it is no plain file", str(path))
+    return stream
+
+
 @contextlib.contextmanager
 def open_source(path: str | Path) -> Iterator[SourceFile]:
     """Opens a file; what was written to it up to a moment ago cannot be mistaken for no change.
 
     Raises:
-      OSError: it cannot be opened.
+      OSError: it cannot be opened, or is no plain file.
     """
-    with open(path, "rb", buffering=0) as stream:
+    with open_plain(path) as stream:
         found = os.fstat(stream.fileno())
         if abs(time.time_ns() - found.st_ctime_ns) < _TICK_S * 1e9:
             time.sleep(_TICK_S)

@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eqforge.evaluation.tables.vectors import read_vector
 from eqforge.models.arrays import read_array
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.foreign_tables import csv_rows
 
 torch = pytest.importorskip("torch")
 
@@ -74,3 +76,17 @@ def test_a_pickle_that_is_none_of_torch_s_is_refused_without_a_warning(tmp_path:
         warnings.simplefilter("error")
         with pytest.raises(InputError, match="expected one tensor"):
             read_array(path)
+
+
+@pytest.mark.parametrize("name", ["v.npy", "v.pt", "v.json", "v.csv"])
+def test_pipes_and_devices_are_no_scores(tmp_path: Path, name: str) -> None:
+    """The pipe was waited for without end, and the device filled the memory."""
+    os.mkfifo(tmp_path / name)
+    (tmp_path / "zero").mkdir()
+    (tmp_path / "zero" / name).symlink_to("/dev/zero")
+
+    for path in (tmp_path / name, tmp_path / "zero" / name):
+        with pytest.raises(InputError, match="no plain file"):
+            read_vector(path)
+    with pytest.raises(InputError, match="no plain file"):
+        next(csv_rows(tmp_path / name))
