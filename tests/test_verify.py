@@ -28,6 +28,7 @@ from eqforge.pipelines import (
 from eqforge.schemas.dataset import open_dataset
 from eqforge.schemas.errors import MissingExtra
 from eqforge.schemas.text_pairs import read_text_pairs
+from tests.evaluation.training.made import describe
 from tests.handmade import write
 
 SAMPLES = "data/samples-00000-of-00001.parquet"
@@ -311,6 +312,7 @@ def test_a_size_that_is_not_the_picture_s_is_found(
 def test_other_columns_are_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = pq.read_table(dataset / SAMPLES)
     pq.write_table(table.drop_columns(["ssim"]), dataset / SAMPLES)
+    describe(dataset)
 
     assert (
         f"{SAMPLES}: its columns are not those of samples" in problems(dataset, capsys)["schemas"]
