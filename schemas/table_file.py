@@ -155,7 +155,9 @@ class TableFile:
     def _pages(self, group: int, number: int) -> Pages:
         chunk = self._metadata.row_group(group).column(number)
         starts = [chunk.data_page_offset, chunk.dictionary_page_offset]
-        start = min(offset for offset in starts if offset)
+        if not any(starts) and not chunk.num_values:  # a group without rows may have no pages
+            return Pages(num_bytes=0, dictionary_bytes=0, values=0)
+        start = min((offset for offset in starts if offset), default=0)
         stop = start + chunk.total_compressed_size
         if not len(_MAGIC) <= start <= stop <= self.num_bytes - self._footer_bytes:
             raise BadPages("a column that stands outside of the file")
