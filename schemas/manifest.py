@@ -15,6 +15,7 @@ from eqforge.schemas import storage
 from eqforge.schemas.checked import clipped, shown
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.visible import escaped_json
 
 FILE_NAME = "dataset.json"
 NEXT = "_next"
@@ -103,7 +104,8 @@ class Manifest:
 
 def to_json(manifest: Manifest) -> bytes:
     """Returns a manifest as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+    text = msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode()
+    return escaped_json(text).encode() + b"\n"
 
 
 def load_manifest(folder: str) -> Manifest:

@@ -83,6 +83,8 @@ class Footer:
           BadPages, OSError: they are not what they have to be.
         """
         chunk = self._chunks[group][number]
+        if not chunk.start and not chunk.values:  # a group without rows may have no pages
+            return Pages(num_bytes=0, dictionary_bytes=0, values=0)
         if not len(_MAGIC) <= chunk.start <= chunk.stop <= self.num_bytes - self._length:
             raise BadPages("a column that stands outside of the file")
         pages = read_pages(self._stream, chunk.start, chunk.stop, self._encodings)

@@ -26,6 +26,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.manifest import DataFile
 from eqforge.schemas.tables import list_of, required
 from eqforge.schemas.typed_json import decode
+from eqforge.schemas.visible import escaped_json
 
 FILE_NAME = "scores.json"
 FORMAT = "eqforge scores"
@@ -281,4 +282,5 @@ def open_scores(folder: str) -> ScoresFolder:
 
 def to_json(manifest: ScoresManifest) -> bytes:
     """Returns a manifest as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+    text = msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode()
+    return escaped_json(text).encode() + b"\n"

@@ -76,7 +76,11 @@ def shortened(text: str, most: int) -> str:
 
 def json_text(value: Any, indent: int | None = None) -> str:
     """Returns JSON whose hidden characters are escaped: the same data, and no terminal obeys it."""
-    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return escaped_json(json.dumps(value, indent=indent, ensure_ascii=False))
+
+
+def escaped_json(text: str) -> str:
+    """Returns JSON with its hidden characters escaped; see json_text."""
     return _HIDDEN.sub(_escaped, text)
 
 

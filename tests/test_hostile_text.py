@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from eqforge.cli import main
 from eqforge.schemas.card import dataset_card
 from eqforge.schemas.errors import MAX_MESSAGE_CHARS
-from eqforge.schemas.manifest import InputFile, StageBooks, load_manifest
+from eqforge.schemas.manifest import InputFile, Manifest, StageBooks, load_manifest, to_json
 from eqforge.schemas.visible import visible
 from tests.evaluation.tables.made import score_rows, table, write_dataset, write_scores
 
@@ -164,3 +164,14 @@ def test_a_message_of_a_hundred_thousand_characters_is_cut(
     printed = _shown(["pareto", tmp_path / "m.csv"], capfd)
     printed += _shown(["metrics", "--format", "pairs", tmp_path / "m.parquet"], capfd)
     assert len(printed) < 2 * MAX_MESSAGE_CHARS + 100
+
+
+def test_manifests_escape_what_is_hidden_and_stay_the_same_data() -> None:
+    name = "\u202egnp\x7f\U000e0041.jsonl"
+    about: dict[str, Any] = {"versions": {}, "stages": {}, "tables": {}, "inputs": []}
+    written = Manifest(dataset="d", mode="", config={"captions": name}, **about)
+
+    text = to_json(written).decode()
+
+    assert all(visible(line) == line for line in text.split("\n"))
+    assert json.loads(text)["config"] == {"captions": name}

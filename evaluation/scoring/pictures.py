@@ -138,7 +138,7 @@ class _Groups:
         self._table: pa.Table | None = None
 
     def read(self, dataset: Dataset, path: str, group: int, columns: list[str]) -> pa.Table:
-        key = (dataset.folder, path, group, tuple(columns))
+        key = (dataset.folder, dataset.sha256, path, group, tuple(columns))
         if self._table is None or self._key != key:
             self._table = None
             (self._table,) = dataset.groups(path, columns, [group])

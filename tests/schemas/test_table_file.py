@@ -203,3 +203,17 @@ def test_a_footer_with_any_byte_changed_is_read_or_refused(tmp_path: Path) -> No
 
     assert outcomes["read"] > 0
     assert outcomes["refused"] > 0
+
+
+@pytest.mark.parametrize("use_dictionary", [True, False])
+def test_a_row_group_without_rows_is_read(tmp_path: Path, use_dictionary: bool) -> None:
+    """It is what a writer leaves that is given a table without rows, with or without a page."""
+    schema = pa.schema([("a", pa.string())])
+    path = tmp_path / "t.parquet"
+    with pq.ParquetWriter(path, schema, use_dictionary=use_dictionary) as writer:
+        writer.write_table(schema.empty_table(), row_group_size=1)
+        writer.write_table(pa.table({"a": ["x"]}))
+
+    found = list(read_file_batches(str(path), ["a"]))
+
+    assert pa.Table.from_batches(found).to_pylist() == [{"a": "x"}]

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 from collections import defaultdict
 from pathlib import Path
 
@@ -82,3 +83,18 @@ def test_a_picture_of_another_kind_fails_alone(clip_folder: Path, tmp_path: Path
     (failed,) = failures["images"]
     assert failed["reason"] == "undecodable_image"
     assert "formats BMP, GIF, JPEG, PNG, TIFF, WEBP" in failed["detail"]
+
+
+def test_a_dataset_that_took_another_s_place_is_read_anew(tmp_path: Path) -> None:
+    """The row group that was read last is kept, and was looked up by its path alone."""
+    from eqforge.evaluation.scoring.pictures import _Groups
+
+    old, groups, found = Path(__file__).parents[2] / "old" / "0.1.0", _Groups(), []
+    for name in ("eq-gebc", "eq-ag"):
+        folder = shutil.copytree(old / name, tmp_path / "d")
+        dataset = open_dataset(str(folder))
+        (file,) = dataset.files("images")
+        found.append(groups.read(dataset, file.path, 0, ["image_id"]))
+        shutil.rmtree(folder)
+
+    assert found[0] != found[1]
