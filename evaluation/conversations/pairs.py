@@ -37,15 +37,17 @@ def choose_pairs(dataset: Dataset, per_subset: int | None, by: str | None, seed:
     """
     wanted = [*COLUMNS, *([] if by is None or by in COLUMNS else [by])]
     subsets: dict[str | None, list[Pair]] = defaultdict(list)
-    for batch in dataset.batches("samples", rows=20_000):
-        if missing := [name for name in wanted if name not in batch.schema.names]:
-            raise InputError(
-                f"{dataset.folder}: its samples have no column {missing[0]!r}: expected pairs of "
-                f"images and captions with {', '.join(wanted)}"
-            )
-        if by is not None:
-            check_label_column(batch.schema, by, dataset.folder)
-        for row in batch.select(wanted).to_pylist():
+    schema = dataset.schema("samples")
+    missing = [name for name in wanted if name not in schema.names]
+    if schema.names and missing:
+        raise InputError(
+            f"{dataset.folder}: its samples have no column {missing[0]!r}: expected pairs of "
+            f"images and captions with {', '.join(wanted)}"
+        )
+    if schema.names and by is not None:
+        check_label_column(schema, by, dataset.folder)
+    for batch in dataset.batches("samples", wanted, 20_000) if schema.names else ():
+        for row in batch.to_pylist():
             pair = Pair(
                 sample_id=row["sample_id"],
                 images=(row["image_0_id"], row["image_1_id"]),
