@@ -253,10 +253,18 @@ def open_atomic(url: str) -> Iterator[IO[bytes]]:
 
 
 def make_folder(folder: Path) -> None:
-    """Makes a folder of this machine and those above it, so that they outlast a power cut."""
+    """Makes a folder of this machine and those above it, so that they outlast a power cut.
+
+    Raises:
+      NotADirectoryError: there is something else of that name.
+    """
     if not folder.is_dir():
         make_folder(folder.parent)
-        folder.mkdir(exist_ok=True)
+        try:
+            folder.mkdir(exist_ok=True)
+        except FileExistsError:
+            error = errno.ENOTDIR
+            raise NotADirectoryError(error, os.strerror(error), str(folder)) from None
         sync(folder.parent)
 
 

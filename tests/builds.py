@@ -1,5 +1,6 @@
 """Runs eqforge as a user would, and reads back what it wrote."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 ENTRY = [sys.executable, "-m", "eqforge.cli"]
@@ -129,3 +131,30 @@ def processes(session: int) -> Iterator[tuple[int, str]]:
             continue
         if int(found) == session and state != "Z":
             yield int(folder.name), command
+
+
+def patch_manifest(dataset: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    manifest = json.loads((dataset / "dataset.json").read_text())
+    change(manifest)
+    (dataset / "dataset.json").write_text(json.dumps(manifest))
+
+
+def rewrite(
+    dataset: Path, path: str, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+) -> None:
+    """Rewrites a file with other rows, and the manifest so that it knows of them."""
+    table = pq.read_table(dataset / path)
+    rows = change(table.to_pylist())
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), dataset / path)
+    data = (dataset / path).read_bytes()
+
+    def describe(manifest: dict[str, Any]) -> None:
+        files = [file for files in manifest["tables"].values() for file in files]
+        (entry,) = [file for file in files if file["path"] == path]
+        entry |= {
+            "rows": len(rows),
+            "num_bytes": len(data),
+            "sha256": hashlib.sha256(data).hexdigest(),
+        }
+
+    patch_manifest(dataset, describe)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
@@ -28,6 +27,7 @@ from eqforge.pipelines import (
 from eqforge.schemas.dataset import open_dataset
 from eqforge.schemas.errors import MissingExtra
 from eqforge.schemas.text_pairs import read_text_pairs
+from tests.builds import patch_manifest, rewrite
 from tests.evaluation.training.made import describe
 from tests.handmade import write
 
@@ -67,33 +67,6 @@ def problems(dataset: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, lis
         elif line.startswith("   "):
             found[name].append(line.strip())
     return found
-
-
-def patch_manifest(dataset: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    manifest = json.loads((dataset / "dataset.json").read_text())
-    change(manifest)
-    (dataset / "dataset.json").write_text(json.dumps(manifest))
-
-
-def rewrite(
-    dataset: Path, path: str, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
-) -> None:
-    """Rewrites a file with other rows, and the manifest so that it knows of them."""
-    table = pq.read_table(dataset / path)
-    rows = change(table.to_pylist())
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), dataset / path)
-    data = (dataset / path).read_bytes()
-
-    def describe(manifest: dict[str, Any]) -> None:
-        files = [file for files in manifest["tables"].values() for file in files]
-        (entry,) = [file for file in files if file["path"] == path]
-        entry |= {
-            "rows": len(rows),
-            "num_bytes": len(data),
-            "sha256": hashlib.sha256(data).hexdigest(),
-        }
-
-    patch_manifest(dataset, describe)
 
 
 def changed(index: int, **values: Any) -> Callable[[list[dict[str, Any]]], list[dict[str, Any]]]:

@@ -117,7 +117,7 @@ def test_images_that_cannot_be_read_are_rejects(tmp_path: Path) -> None:
     assert all("0x7f" not in (row["detail"] or "") for row in rejects)
 
     _look_up.cache_clear()  # another process remembers no image
-    status, output = build(tmp_path, dict.fromkeys(images, GOOD_PNG))
+    status, output = build(tmp_path, dict.fromkeys(images, GOOD_PNG), "--overwrite")
 
     assert status == 0
     assert not rows(output, "rejects")
