@@ -23,9 +23,13 @@ def address_space(free: int = FREE_BYTES) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-def refuse_without_memory(error: BaseException | None) -> None:
+def refuse_without_memory(error: BaseException) -> None:
     """Raises an error anew, if it came of there being no memory."""
-    while error is not None:
-        if isinstance(error, MemoryError):
-            raise AssertionError("no memory") from error
-        error = error.__cause__ or error.__context__
+    waiting, seen = [error], set()
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, MemoryError):
+            raise AssertionError("no memory") from found
+        seen.add(id(found))  # errors of recursion may come of each other
+        causes = (found.__cause__, found.__context__)
+        waiting += [one for one in causes if one is not None and id(one) not in seen]
