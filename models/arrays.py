@@ -4,6 +4,8 @@ A file announces the shape of what it holds, and may announce more than it has: 
 numbers, a tensor whose one stored number stands for 3 billion, an archive that unpacks to more.
 """
 
+import contextlib
+import os
 import warnings
 import zipfile
 from pathlib import Path
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 
 from eqforge.models.pretrained import import_torch
 from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.sources import open_plain
+from eqforge.schemas.sources import BoundedReader, open_plain
 from eqforge.schemas.visible import shortened
 
 TENSORS = (".pt", ".pth")
@@ -63,16 +65,20 @@ def _npy(path: Path) -> NDArray[Any]:
 
 def _tensor(path: Path) -> NDArray[Any]:
     torch = import_torch()
-    open_plain(path).close()
+    with open_plain(path) as stream:
+        num_bytes = os.fstat(stream.fileno()).st_size
     is_zip = zipfile.is_zipfile(path)
     if is_zip:
         with zipfile.ZipFile(path) as archive:
             if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
                 raise ValueError("it is compressed, as torch saves none")
     # Mapped, the storages of an archive are parts of the file, and nothing is unpacked.
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), contextlib.ExitStack() as opened:
         warnings.simplefilter("ignore")  # of other pickles than torch's own: read, or refused
-        tensor = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip or None)
+        source: Any = path
+        if not is_zip:
+            source = opened.enter_context(BoundedReader(open_plain(path), num_bytes))
+        tensor = torch.load(source, map_location="cpu", weights_only=True, mmap=is_zip or None)
     if not isinstance(tensor, torch.Tensor):
         raise ValueError(f"it holds a {type(tensor).__name__}")
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":

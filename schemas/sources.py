@@ -105,6 +105,23 @@ def open_plain(path: str | Path) -> io.FileIO:
     return stream
 
 
+class BoundedReader(io.BufferedReader):
+    """Reads a file by pieces; one that is announced longer than the file takes no memory.
+
+    Args:
+      stream: the file.
+      num_bytes: its length.
+    """
+
+    def __init__(self, stream: io.RawIOBase, num_bytes: int) -> None:
+        super().__init__(stream, _PIECE_BYTES)
+        self._most = num_bytes
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Returns at most so many bytes; all that is left for none or a number below zero."""
+        return super().read(size if size is None else min(size, self._most))
+
+
 @contextlib.contextmanager
 def open_source(path: str | Path) -> Iterator[SourceFile]:
     """Opens a file; what was written to it up to a moment ago cannot be mistaken for no change.
@@ -195,7 +212,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
     """
     with open_source(path) as source:
         digesting = _Digesting(source.stream)
-        reader = io.BufferedReader(digesting, _PIECE_BYTES)
+        reader = BoundedReader(digesting, source.state.size)
         try:
             yield reader
             while reader.read(_PIECE_BYTES):
