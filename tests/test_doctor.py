@@ -31,7 +31,7 @@ def test_what_is_missing_has_its_cost_and_remedy(
     facts = asked(capsys)
 
     assert facts["Java"]["state"] == "missing"
-    assert facts["cage: network"]["found"] == "let through: tcp, udp, ipv6, unix"
+    assert facts["cage: network"]["found"] == "let through: tcp, udp, ipv6, unix, pair"
     assert "Landlock".lower() in facts["cage: files"]["remedy"]
 
 
