@@ -75,6 +75,9 @@ _TABLES = {
     ("vlue", "findings"): TableType(FINDINGS, Finding),
 }
 
+TABLE_NAMES = frozenset(table for _, table in _TABLES)
+"""Of the tables of all datasets."""
+
 
 def table_type(dataset: str, table: str) -> TableType | None:
     """Returns the columns and record of a dataset's table; None where it has no such table."""

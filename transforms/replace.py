@@ -32,14 +32,11 @@ from eqforge.schemas.manifest import (
     settled,
     to_json,
 )
+from eqforge.schemas.table_types import TABLE_NAMES
 
 CARD = "README.md"
-# A shard of any table of any dataset: what was replaced may have had tables that this one has not.
-_TABLES = (
-    "samples", "images", "masks", "captions", "rejects",
-    "findings", "retrieval", "nlvr2", "vqa", "captioning", "grounding", "gallery",
-)  # fmt: skip
-_SHARD = re.compile(rf"({'|'.join(_TABLES)})-\d{{5}}-of-\d{{5}}\.parquet")
+# What was replaced may have had tables that this dataset has not.
+_SHARD = re.compile(rf"({'|'.join(sorted(TABLE_NAMES))})-\d{{5}}-of-\d{{5}}\.parquet")
 
 
 def publish(output: str) -> None:

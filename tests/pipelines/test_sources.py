@@ -71,6 +71,16 @@ def extractor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FrameExtract
         yield found
 
 
+def folders(place: Path, versions: tuple[Path, Path]) -> tuple[Path, Path]:
+    """Makes an empty folder of videos, and one with a copy of each version of one."""
+    videos, kept = place / "videos", place / "kept"
+    videos.mkdir()
+    kept.mkdir()
+    for path in versions:
+        shutil.copy(path, kept)
+    return videos, kept
+
+
 TIMES_S = (0.1, 0.5, 0.9, 1.3)
 
 
@@ -108,11 +118,7 @@ def test_a_video_that_changes_is_a_reject_or_its_frames_are_of_its_digest(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    videos, kept = tmp_path / "videos", tmp_path / "kept"
-    kept.mkdir()
-    videos.mkdir()
-    for path in versions:
-        shutil.copy(path, kept)
+    videos, kept = folders(tmp_path, versions)
     place = Path(shutil.copy(versions[0], videos / "v.mp4"))
     digest, ask = sources.SourceFile.digest, FrameExtractor.extract
 
@@ -146,11 +152,7 @@ def test_a_video_that_changes_all_the_time_has_no_false_lineage(
     versions: tuple[Path, Path], extractor: FrameExtractor, tmp_path: Path
 ) -> None:
     """Two versions replace one another every few milliseconds."""
-    videos, kept = tmp_path / "videos", tmp_path / "kept"
-    kept.mkdir()
-    videos.mkdir()
-    for path in versions:
-        shutil.copy(path, kept)
+    videos, kept = folders(tmp_path, versions)
     swap(videos / "v.mp4", versions[0])
     over = threading.Event()
 
