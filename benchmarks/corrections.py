@@ -10,7 +10,7 @@ from eqforge.generators.text.hard_positives.comparison import compare_modes
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.pipelines.hard_positives import FOLDERS
-from eqforge.schemas.vl_checklist import read_vl_checklist
+from eqforge.schemas.sources.vl_checklist import read_vl_checklist
 
 
 def main() -> None:

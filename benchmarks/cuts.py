@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from eqforge.transforms.cuts import CutSettings, CutView, cut_view, decide_cut, score_cut
+from eqforge.transforms.filters.cuts import CutSettings, CutView, cut_view, decide_cut, score_cut
 
 LIMITS = CutSettings(min_histogram_change=0.35, max_registered_points=7)
 SIZE = (480, 360)

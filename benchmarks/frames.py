@@ -45,9 +45,9 @@ from av.video.reformatter import VideoReformatter
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from eqforge.schemas.frames import FrameSettings
-from eqforge.transforms.frames import DecodedFrame, decode_frames
-from eqforge.transforms.frames.picture import upright_rgb
+from eqforge.schemas.records.frames import FrameSettings
+from eqforge.transforms.video.frames import DecodedFrame, decode_frames
+from eqforge.transforms.video.frames.picture import upright_rgb
 from tests import clips
 
 Pixels = npt.NDArray[np.uint8]

@@ -33,9 +33,10 @@ from eqforge.evaluation.scoring.folder import Folder, Gathered
 from eqforge.evaluation.scoring.gather_crossed import gather_grid, gather_vectors
 from eqforge.evaluation.scoring.index import Index, Pairs
 from eqforge.evaluation.tables.command import main as metrics
-from eqforge.schemas import score_tables, storage
-from eqforge.schemas.manifest import DataFile, Manifest, to_json
-from eqforge.schemas.score_tables import ScoresManifest, ScoringModel
+from eqforge.schemas.dataset import score_tables
+from eqforge.schemas.dataset.manifest import DataFile, Manifest, to_json
+from eqforge.schemas.dataset.score_tables import ScoresManifest, ScoringModel
+from eqforge.schemas.io import storage
 
 IMAGES, CAPTIONS_EACH, DIMENSIONS = 5_000, 5, 512
 CAPTION_WORDS = 10

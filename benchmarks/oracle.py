@@ -16,7 +16,7 @@ import numpy as np
 
 from eqforge.models.scorer import Picture, Scorer
 from eqforge.models.spec import load_scorer, parse_specs
-from eqforge.transforms.oracle_scores import CROSSINGS
+from eqforge.transforms.oracle.scores import CROSSINGS
 
 CAPTIONS = ["a man cuts an onion on the board", "a man puts an onion into the pan"]
 REPEATS = 5

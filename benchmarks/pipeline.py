@@ -24,13 +24,13 @@ import pyarrow.parquet as pq
 
 from eqforge.generators.demo.workspace import make_workspace
 from eqforge.pipelines import eq_video
-from eqforge.pipelines.settings import RunSettings, video_settings
-from eqforge.pipelines.video import rules_of
-from eqforge.schemas.clips import Clip
-from eqforge.schemas.tables import IMAGES, PAIR_SAMPLES, image_row, sample_row
-from eqforge.transforms.clip_work import ClipWork, images_of, samples_of
-from eqforge.transforms.media import MediaStore
-from eqforge.transforms.video_pairs import VideoPairRules, make_video_pairs
+from eqforge.pipelines.shared.settings import RunSettings, video_settings
+from eqforge.pipelines.shared.video import rules_of
+from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.tables.pairs import IMAGES, PAIR_SAMPLES, image_row, sample_row
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.video.clip_work import ClipWork, images_of, samples_of
+from eqforge.transforms.video.video_pairs import VideoPairRules, make_video_pairs
 
 CLIPS = ("demoCoffee1.mp4", "demoKitchn2.mp4", "demoGuests3.mp4")
 MOMENTS = 10

@@ -29,7 +29,7 @@ import psutil
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.stand_ins import stand_in_for_tensorflow
 from eqforge.generators.scenes.surfaces import override_surface
-from eqforge.schemas.scenes import (
+from eqforge.schemas.records.scenes import (
     Backdrop,
     RenderSettings,
     SceneCamera,
@@ -37,7 +37,7 @@ from eqforge.schemas.scenes import (
     SceneObject,
     SceneSpec,
 )
-from eqforge.transforms.scene_renderer import SceneRenderer
+from eqforge.transforms.generated.scene_renderer import SceneRenderer
 
 COLOURS = ((0.8, 0.03, 0.03), (0.05, 0.1, 0.8), (0.8, 0.6, 0.02), (0.05, 0.5, 0.1))
 SHAPES = ("kubric:sphere", "kubric:cube")

@@ -44,24 +44,24 @@ from PIL import Image
 
 from eqforge.generators.text.perturbations.record import PERTURBATIONS
 from eqforge.pipelines import eq_youcook2, retrieval_perturbations
-from eqforge.pipelines.driver import build_dataset
-from eqforge.pipelines.settings import RunSettings, VideoSettings
-from eqforge.pipelines.video import rules_of
-from eqforge.schemas.clips import Clip
-from eqforge.schemas.frames import FrameRequest, FrameSettings, StoredFrame
+from eqforge.pipelines.shared.driver import build_dataset
+from eqforge.pipelines.shared.settings import RunSettings, VideoSettings
+from eqforge.pipelines.shared.video import rules_of
+from eqforge.schemas.dataset.manifest import Manifest, load_manifest
 from eqforge.schemas.identity import bucket, sha256_hex
-from eqforge.schemas.manifest import Manifest, load_manifest
-from eqforge.schemas.tables import ImageRow, Origin, PairSample, Reject
-from eqforge.transforms import runners
-from eqforge.transforms.clip_work import PAIRS
-from eqforge.transforms.dataset import DatasetTarget, WriteDataset
-from eqforge.transforms.extract import extract_frames
-from eqforge.transforms.faces import FaceSettings
-from eqforge.transforms.judge import score_images
-from eqforge.transforms.media import MediaStore
-from eqforge.transforms.plan import PlanFiles, ReadPlan, read_plan, write_plan
-from eqforge.transforms.tables import files_for, images_table, rejects_table, samples_table
-from eqforge.transforms.video_pairs import MakeVideoPairs, VideoPairRules
+from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import FrameRequest, FrameSettings, StoredFrame
+from eqforge.schemas.tables.pairs import ImageRow, Origin, PairSample, Reject
+from eqforge.transforms.dataset.finish import DatasetTarget, WriteDataset
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan, write_plan
+from eqforge.transforms.dataset.tables import files_for, images_table, rejects_table, samples_table
+from eqforge.transforms.engines import run as runners
+from eqforge.transforms.filters.faces import FaceSettings
+from eqforge.transforms.filters.images import score_images
+from eqforge.transforms.video.clip_work import PAIRS
+from eqforge.transforms.video.extract import extract_frames
+from eqforge.transforms.video.video_pairs import MakeVideoPairs, VideoPairRules
 
 SEGMENTS = 8
 PAIRS_OF_A_VIDEO = math.comb(SEGMENTS, 2)

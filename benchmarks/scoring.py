@@ -28,11 +28,11 @@ from eqforge.evaluation.scoring.run import score_dataset
 from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.models.own import load_model
 from eqforge.models.scorer import Picture
-from eqforge.schemas import storage
-from eqforge.schemas.dataset import open_dataset
-from eqforge.schemas.manifest import DataFile, Manifest, to_json
-from eqforge.schemas.pictures import read_pixels
-from eqforge.schemas.score_tables import open_scores
+from eqforge.schemas.dataset.manifest import DataFile, Manifest, to_json
+from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.schemas.dataset.score_tables import open_scores
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.pictures import read_pixels
 
 FRAMES = (3, 4, 7, 7, 8, 9, 12)
 WIDTH_PX, HEIGHT_PX = 340, 256

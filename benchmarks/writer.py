@@ -23,10 +23,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eqforge.schemas.identity import bucket
-from eqforge.schemas.tables import IMAGES, ImageRow, image_row
-from eqforge.transforms.media import MediaStore
-from eqforge.transforms.tables import images_table
-from eqforge.transforms.write import write_shard
+from eqforge.schemas.tables.pairs import IMAGES, ImageRow, image_row
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.dataset.tables import images_table
+from eqforge.transforms.dataset.write import write_shard
 
 
 def fill_store(folder: Path, images: int, num_bytes: int) -> list[ImageRow]:

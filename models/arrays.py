@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from eqforge.models.pretrained import import_torch
 from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.sources import BoundedReader, open_plain
+from eqforge.schemas.io.source_file import BoundedReader, open_plain
 from eqforge.schemas.visible import shortened
 
 TENSORS = (".pt", ".pth")

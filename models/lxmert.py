@@ -21,9 +21,9 @@ from eqforge.models.pretrained import (
     tokenizer_digest,
 )
 from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture
-from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
+from eqforge.schemas.io import storage
 
 REGIONS = 36
 """How many regions of an image LXMERT was trained on."""

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from eqforge.models.contrastive import CENTRE, Sigmoid, compare_vectors
 from eqforge.models.pretrained import Weights, check_device, import_torch, stack_pixels
 from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture, Vectors, match_vectors
-from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import fingerprint
+from eqforge.schemas.io import storage
 
 _CONFIG = "open_clip_config.json"
 _FILES = [_CONFIG, "*.safetensors", "*.json", "*.txt", "*.model"]

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.models.scorer import Picture
-from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import fingerprint, sha256_hex
+from eqforge.schemas.io import storage
 
 Precision = Literal["float32", "bfloat16", "float16"]
 

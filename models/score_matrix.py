@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from eqforge.models.arrays import read_array
 from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture
-from eqforge.schemas import storage
-from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.foreign_tables import read_parquet
 from eqforge.schemas.identity import fingerprint
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.checked import shown
+from eqforge.schemas.io.foreign_tables import read_parquet
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -18,7 +18,7 @@ from eqforge.models.score_matrix import MatrixFiles, MatrixScorer
 from eqforge.models.scorer import Scorer
 from eqforge.models.vilt import ViltScorer
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.sources import unchanged
+from eqforge.schemas.io.source_file import unchanged
 
 NO_TAGS = "none"
 """As OSCAR's option `tags`: the model reads no object tags."""

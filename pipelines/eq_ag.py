@@ -12,20 +12,20 @@ from pathlib import Path
 
 import apache_beam as beam
 
-from eqforge.pipelines.driver import Target, build_command
-from eqforge.pipelines.settings import VideoDataset
-from eqforge.pipelines.video import rules_of, video_pipeline
-from eqforge.schemas.action_genome import RELATION_KINDS, read_action_genome
-from eqforge.schemas.clips import Clip
+from eqforge.pipelines.shared.driver import Target, build_command
+from eqforge.pipelines.shared.settings import VideoDataset
+from eqforge.pipelines.shared.video import rules_of, video_pipeline
 from eqforge.schemas.errors import InputError
-from eqforge.transforms.dataset import WriteDataset
-from eqforge.transforms.plan import ReadPlan
-from eqforge.transforms.propose.scene_graphs import (
+from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.sources.action_genome import RELATION_KINDS, read_action_genome
+from eqforge.transforms.dataset.finish import WriteDataset
+from eqforge.transforms.dataset.plan import ReadPlan
+from eqforge.transforms.video.propose.scene_graphs import (
     STAGE,
     SceneGraphRules,
     propose_scene_graph_pairs,
 )
-from eqforge.transforms.video_pairs import MakeVideoPairs
+from eqforge.transforms.video.video_pairs import MakeVideoPairs
 
 NAME = "eq-ag"
 

@@ -22,17 +22,22 @@ from eqforge.generators.scenes.kubric_import import check_installed
 from eqforge.generators.scenes.propose import STAGE, SceneProposer, sample_id_of
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.models.pretrained import device_here
-from eqforge.pipelines.driver import Pilot, PilotCost, Pipeline, Target, build_command
-from eqforge.pipelines.generated import select_pairs, tables_of
-from eqforge.pipelines.header import WORK
-from eqforge.pipelines.settings import DatasetConfig, Mode, check_seconds
-from eqforge.schemas import storage
-from eqforge.schemas.cache import cache_folder
-from eqforge.schemas.scenes import Attribute, Kind, RenderSettings, ScenePair
-from eqforge.schemas.sources import digest_input
-from eqforge.transforms.dataset import WriteDataset
-from eqforge.transforms.faces import FaceSettings, prepare_faces
-from eqforge.transforms.generated import (
+from eqforge.pipelines.shared.driver import Pilot, PilotCost, Pipeline, Target, build_command
+from eqforge.pipelines.shared.generated import select_pairs, tables_of
+from eqforge.pipelines.shared.header import WORK
+from eqforge.pipelines.shared.settings import DatasetConfig, Mode, check_seconds
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.cache import cache_folder
+from eqforge.schemas.io.source_file import digest_input
+from eqforge.schemas.records.scenes import Attribute, Kind, RenderSettings, ScenePair
+from eqforge.transforms.dataset.finish import WriteDataset
+from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
+from eqforge.transforms.dataset.write import Table
+from eqforge.transforms.filters.faces import FaceSettings, prepare_faces
+from eqforge.transforms.filters.images import ImageFilters
+from eqforge.transforms.filters.minimality import GateSettings
+from eqforge.transforms.filters.quality import QualitySettings
+from eqforge.transforms.generated.pairs import (
     IMAGES,
     MEASURED,
     PAIRS,
@@ -40,12 +45,7 @@ from eqforge.transforms.generated import (
     JudgeGenerated,
     measure_generated,
 )
-from eqforge.transforms.judge import ImageFilters
-from eqforge.transforms.minimality import GateSettings
-from eqforge.transforms.oracle import OracleSettings, oracle_warnings, prepare_oracle
-from eqforge.transforms.plan import PlanFiles, ReadPlan, read_plan
-from eqforge.transforms.quality import QualitySettings
-from eqforge.transforms.render import (
+from eqforge.transforms.generated.render import (
     RENDERED,
     RENDERS,
     PlannedPair,
@@ -54,9 +54,9 @@ from eqforge.transforms.render import (
     assets_of,
     render_pair,
 )
-from eqforge.transforms.scene_gates import OFF, SceneGates
-from eqforge.transforms.scene_renderer import TIMEOUT_S
-from eqforge.transforms.write import Table
+from eqforge.transforms.generated.scene_gates import OFF, SceneGates
+from eqforge.transforms.generated.scene_renderer import TIMEOUT_S
+from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
 
 NAME = "eq-kubric"
 

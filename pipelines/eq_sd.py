@@ -30,15 +30,21 @@ from eqforge.generators.diffusion.prompts import (
 from eqforge.generators.diffusion.settings import DiffusionSettings
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, load_vocabulary
 from eqforge.models.pretrained import device_here
-from eqforge.pipelines.driver import Pilot, PilotCost, Pipeline, Target, build_command
-from eqforge.pipelines.generated import select_pairs, tables_of
-from eqforge.pipelines.header import WORK
-from eqforge.pipelines.settings import DatasetConfig, Mode
-from eqforge.schemas import storage
+from eqforge.pipelines.shared.driver import Pilot, PilotCost, Pipeline, Target, build_command
+from eqforge.pipelines.shared.generated import select_pairs, tables_of
+from eqforge.pipelines.shared.header import WORK
+from eqforge.pipelines.shared.settings import DatasetConfig, Mode
 from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.transforms.census import Medium, model_files
-from eqforge.transforms.dataset import WriteDataset
-from eqforge.transforms.diffuse import (
+from eqforge.schemas.io import storage
+from eqforge.transforms.dataset.census import Medium, model_files
+from eqforge.transforms.dataset.finish import WriteDataset
+from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
+from eqforge.transforms.dataset.write import Table
+from eqforge.transforms.filters.faces import FaceSettings, prepare_faces
+from eqforge.transforms.filters.images import ImageFilters
+from eqforge.transforms.filters.minimality import GateSettings
+from eqforge.transforms.filters.quality import QualitySettings
+from eqforge.transforms.generated.diffuse import (
     DRAWINGS,
     DRAWN,
     TINY,
@@ -48,8 +54,7 @@ from eqforge.transforms.diffuse import (
     diffuse_pair,
     shared_generator,
 )
-from eqforge.transforms.faces import FaceSettings, prepare_faces
-from eqforge.transforms.generated import (
+from eqforge.transforms.generated.pairs import (
     IMAGES,
     MEASURED,
     PAIRS,
@@ -57,12 +62,7 @@ from eqforge.transforms.generated import (
     JudgeGenerated,
     measure_generated,
 )
-from eqforge.transforms.judge import ImageFilters
-from eqforge.transforms.minimality import GateSettings
-from eqforge.transforms.oracle import OracleSettings, oracle_warnings, prepare_oracle
-from eqforge.transforms.plan import PlanFiles, ReadPlan
-from eqforge.transforms.quality import QualitySettings
-from eqforge.transforms.write import Table
+from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
 
 NAME = "eq-sd"
 PUBLISHED_PAIRS = 1_513

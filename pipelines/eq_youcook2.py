@@ -12,15 +12,15 @@ from pathlib import Path
 
 import apache_beam as beam
 
-from eqforge.pipelines.driver import Target, build_command
-from eqforge.pipelines.settings import VideoDataset
-from eqforge.pipelines.video import rules_of, video_pipeline
-from eqforge.schemas.clips import Clip
-from eqforge.schemas.youcook2 import read_youcook2
-from eqforge.transforms.dataset import WriteDataset
-from eqforge.transforms.plan import ReadPlan
-from eqforge.transforms.propose.segments import STAGE, propose_segment_pairs
-from eqforge.transforms.video_pairs import MakeVideoPairs
+from eqforge.pipelines.shared.driver import Target, build_command
+from eqforge.pipelines.shared.settings import VideoDataset
+from eqforge.pipelines.shared.video import rules_of, video_pipeline
+from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.sources.youcook2 import read_youcook2
+from eqforge.transforms.dataset.finish import WriteDataset
+from eqforge.transforms.dataset.plan import ReadPlan
+from eqforge.transforms.video.propose.segments import STAGE, propose_segment_pairs
+from eqforge.transforms.video.video_pairs import MakeVideoPairs
 
 NAME = "eq-youcook2"
 

@@ -18,9 +18,9 @@ from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.pipelines.driver import build_command
-from eqforge.pipelines.settings import DatasetConfig
-from eqforge.pipelines.text import (
+from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.settings import DatasetConfig
+from eqforge.pipelines.shared.text import (
     check_images,
     check_language,
     confirm_images,
@@ -31,22 +31,22 @@ from eqforge.pipelines.text import (
     select_images,
     text_pipeline,
 )
-from eqforge.schemas.caption_sources import CaptionRecord, read_captions
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.text_pairs import TextPair, read_text_pairs
-from eqforge.schemas.text_tables import HARD_POSITIVES
-from eqforge.schemas.vl_checklist import read_vl_checklist
-from eqforge.transforms import hard_positives
-from eqforge.transforms.caption_edits import EditRules
-from eqforge.transforms.census import Medium
-from eqforge.transforms.hard_positives import HardPositiveRules, MakeHardPositives
-from eqforge.transforms.image_texts import FoilRecord, ImageTexts, Text, TextsBatch
-from eqforge.transforms.images import ImageFolder
-from eqforge.transforms.perturb import tagger_of
-from eqforge.transforms.plan import PlanFiles, read_plan
-from eqforge.transforms.tables import files_for
-from eqforge.transforms.text_tables import media_tables, text_table
-from eqforge.transforms.write import Table
+from eqforge.schemas.sources.caption_sources import CaptionRecord, read_captions
+from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
+from eqforge.schemas.sources.vl_checklist import read_vl_checklist
+from eqforge.schemas.tables.texts import HARD_POSITIVES
+from eqforge.transforms.dataset.census import Medium
+from eqforge.transforms.dataset.image_folder import ImageFolder
+from eqforge.transforms.dataset.plan import PlanFiles, read_plan
+from eqforge.transforms.dataset.tables import files_for
+from eqforge.transforms.dataset.write import Table
+from eqforge.transforms.text import hard_positives
+from eqforge.transforms.text.caption_edits import EditRules
+from eqforge.transforms.text.hard_positives import HardPositiveRules, MakeHardPositives
+from eqforge.transforms.text.image_texts import FoilRecord, ImageTexts, Text, TextsBatch
+from eqforge.transforms.text.perturb import tagger_of
+from eqforge.transforms.text.tables import media_tables, text_table
 
 NAME = "hard-positives"
 BATCH = 256

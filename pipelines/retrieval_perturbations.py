@@ -13,8 +13,8 @@ from pathlib import Path
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.perturbations.record import PERTURBATIONS, PerturbationSettings
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.pipelines.driver import build_command
-from eqforge.pipelines.text import (
+from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.text import (
     CaptionDataset,
     batch_captions,
     caption_media,
@@ -28,15 +28,15 @@ from eqforge.pipelines.text import (
     select_captions,
     text_pipeline,
 )
-from eqforge.schemas.caption_sources import read_captions
-from eqforge.schemas.text_tables import MEASURED_CAPTIONS, PERTURBED_CAPTIONS
-from eqforge.transforms import perturb
-from eqforge.transforms.perturb import PerturbationRules, PerturbCaptions, tagger_of
-from eqforge.transforms.plan import PlanFiles
-from eqforge.transforms.tables import files_for
-from eqforge.transforms.text_tables import media_tables, text_table
-from eqforge.transforms.text_work import CaptionBatch
-from eqforge.transforms.write import Table
+from eqforge.schemas.sources.caption_sources import read_captions
+from eqforge.schemas.tables.texts import MEASURED_CAPTIONS, PERTURBED_CAPTIONS
+from eqforge.transforms.dataset.plan import PlanFiles
+from eqforge.transforms.dataset.tables import files_for
+from eqforge.transforms.dataset.write import Table
+from eqforge.transforms.text import perturb
+from eqforge.transforms.text.perturb import PerturbationRules, PerturbCaptions, tagger_of
+from eqforge.transforms.text.tables import media_tables, text_table
+from eqforge.transforms.text.work import CaptionBatch
 
 NAME = "retrieval-perturbations"
 

@@ -21,14 +21,14 @@ from eqforge.generators.simat.crops import CropSettings
 from eqforge.generators.simat.synonyms import load_synonyms
 from eqforge.generators.simat.triplets import TripletSettings
 from eqforge.generators.simat.vocabulary import clean_name, clean_predicate, load_vocabulary
-from eqforge.pipelines.driver import Pipeline, Target, build_command
-from eqforge.pipelines.header import WORK
-from eqforge.pipelines.settings import DatasetConfig, Mode, selection_of
-from eqforge.pipelines.text import check_images, confirm_images, media_root
-from eqforge.schemas import storage
+from eqforge.pipelines.shared.driver import Pipeline, Target, build_command
+from eqforge.pipelines.shared.header import WORK
+from eqforge.pipelines.shared.settings import DatasetConfig, Mode, selection_of
+from eqforge.pipelines.shared.text import check_images, confirm_images, media_root
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.frames import FrameSettings
-from eqforge.schemas.simat import (
+from eqforge.schemas.io import storage
+from eqforge.schemas.records.frames import FrameSettings
+from eqforge.schemas.sources.simat import (
     Region,
     Triplet,
     read_retrieval_db,
@@ -36,32 +36,43 @@ from eqforge.schemas.simat import (
     read_transfos,
     read_triplets,
 )
-from eqforge.schemas.simat_tables import GALLERY, QUERIES, SIMAT_CAPTIONS
-from eqforge.schemas.visual_genome import (
+from eqforge.schemas.sources.visual_genome import (
     read_aliases,
     read_image_data,
     read_relationships,
     read_scene_graphs,
 )
-from eqforge.transforms import simat, simat_plan
-from eqforge.transforms.census import IMAGES, Medium, medium
-from eqforge.transforms.dataset import WriteDataset
-from eqforge.transforms.media import MediaStore
-from eqforge.transforms.oracle import OracleSettings, oracle_warnings, prepare_oracle, specs_of
-from eqforge.transforms.plan import PlanFiles, ReadPlan, read_plan
-from eqforge.transforms.simat import MakeSimat
-from eqforge.transforms.simat_crops import Cutter
-from eqforge.transforms.simat_image import SimatRules
-from eqforge.transforms.simat_plan import (
+from eqforge.schemas.tables.simat import GALLERY, QUERIES, SIMAT_CAPTIONS
+from eqforge.transforms.dataset.census import IMAGES, Medium, medium
+from eqforge.transforms.dataset.finish import WriteDataset
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
+from eqforge.transforms.dataset.tables import (
+    REJECTS_PER_FILE,
+    files_for,
+    images_table,
+    rejects_table,
+)
+from eqforge.transforms.dataset.write import Table
+from eqforge.transforms.oracle.judges import (
+    OracleSettings,
+    oracle_warnings,
+    prepare_oracle,
+    specs_of,
+)
+from eqforge.transforms.simat import pipeline as simat
+from eqforge.transforms.simat import plan as simat_plan
+from eqforge.transforms.simat.crops import Cutter
+from eqforge.transforms.simat.images import SimatRules
+from eqforge.transforms.simat.pipeline import MakeSimat
+from eqforge.transforms.simat.plan import (
     RELATIONS,
     PlannedImage,
     PlanRules,
     plan_images,
     select_planned,
 )
-from eqforge.transforms.tables import REJECTS_PER_FILE, files_for, images_table, rejects_table
-from eqforge.transforms.text_tables import text_table
-from eqforge.transforms.write import Table
+from eqforge.transforms.text.tables import text_table
 
 NAME = simat_plan.NAME
 PUBLISHED_TOP = 20

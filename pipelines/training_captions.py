@@ -16,9 +16,9 @@ from eqforge.generators.text.hard_negatives.records import NEGATIVE_KINDS, Negat
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.llm.writer import WriterSettings
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.pipelines.driver import build_command
-from eqforge.pipelines.header import WORK
-from eqforge.pipelines.text import (
+from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.header import WORK
+from eqforge.pipelines.shared.text import (
     CaptionDataset,
     batch_images,
     caption_media,
@@ -32,21 +32,21 @@ from eqforge.pipelines.text import (
     select_images,
     text_pipeline,
 )
-from eqforge.schemas import storage
-from eqforge.schemas.caption_sources import read_captions
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.text_tables import TRAINING_CAPTIONS
-from eqforge.transforms import training
-from eqforge.transforms.caption_edits import EditRules, writer_of
-from eqforge.transforms.census import Medium, model_files
-from eqforge.transforms.ledger import Ledger
-from eqforge.transforms.perturb import tagger_of
-from eqforge.transforms.plan import PlanFiles
-from eqforge.transforms.tables import files_for
-from eqforge.transforms.text_tables import media_tables, text_table
-from eqforge.transforms.text_work import CaptionBatch
-from eqforge.transforms.training import MakeTrainingTexts, TrainingRules
-from eqforge.transforms.write import Table
+from eqforge.schemas.io import storage
+from eqforge.schemas.sources.caption_sources import read_captions
+from eqforge.schemas.tables.texts import TRAINING_CAPTIONS
+from eqforge.transforms.dataset.census import Medium, model_files
+from eqforge.transforms.dataset.ledger import Ledger
+from eqforge.transforms.dataset.plan import PlanFiles
+from eqforge.transforms.dataset.tables import files_for
+from eqforge.transforms.dataset.write import Table
+from eqforge.transforms.text import training
+from eqforge.transforms.text.caption_edits import EditRules, writer_of
+from eqforge.transforms.text.perturb import tagger_of
+from eqforge.transforms.text.tables import media_tables, text_table
+from eqforge.transforms.text.training import MakeTrainingTexts, TrainingRules
+from eqforge.transforms.text.work import CaptionBatch
 
 NAME = "training-captions"
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from more_itertools import batched
 
-from eqforge.pipelines.driver import build_command
-from eqforge.pipelines.settings import DatasetConfig
-from eqforge.pipelines.text import (
+from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.settings import DatasetConfig
+from eqforge.pipelines.shared.text import (
     BATCH,
     check_at_least,
     check_images,
@@ -26,16 +26,16 @@ from eqforge.pipelines.text import (
     text_pipeline,
 )
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.vlue import TASKS, Task, read_answer_list, read_vlue
-from eqforge.schemas.vlue_tables import FINDINGS, TASK_SCHEMAS, VLUE_SAMPLES
-from eqforge.transforms.census import IMAGES, Medium, medium
-from eqforge.transforms.plan import PlanFiles, read_plan
-from eqforge.transforms.tables import files_for
-from eqforge.transforms.text_tables import media_tables, text_table
-from eqforge.transforms.vlue import ANNOTATIONS, ImportVlue, VlueBatch, VlueRules
-from eqforge.transforms.vlue_images import match_name
-from eqforge.transforms.vlue_lints import MIN_WORDS
-from eqforge.transforms.write import Table
+from eqforge.schemas.sources.vlue import TASKS, Task, read_answer_list, read_vlue
+from eqforge.schemas.tables.vlue import FINDINGS, TASK_SCHEMAS, VLUE_SAMPLES
+from eqforge.transforms.dataset.census import IMAGES, Medium, medium
+from eqforge.transforms.dataset.plan import PlanFiles, read_plan
+from eqforge.transforms.dataset.tables import files_for
+from eqforge.transforms.dataset.write import Table
+from eqforge.transforms.text.tables import media_tables, text_table
+from eqforge.transforms.vlue.images import match_name
+from eqforge.transforms.vlue.items import ANNOTATIONS, ImportVlue, VlueBatch, VlueRules
+from eqforge.transforms.vlue.lints import MIN_WORDS
 
 NAME = "vlue"
 COUNTED: dict[Task, str] = {

@@ -23,7 +23,7 @@ def demo_output(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     EQFORGE_DEMO names a folder where it lies already.
     """
-    from eqforge import demo
+    from eqforge.commands import demo
 
     if made := os.environ.get("EQFORGE_DEMO"):
         return Path(made)

@@ -9,13 +9,17 @@ import apache_beam as beam
 import numpy as np
 from PIL import Image
 
-from eqforge.schemas.manifest import Manifest
-from eqforge.schemas.rendered_tables import Generation
-from eqforge.schemas.scenes import Box, RenderedObject
-from eqforge.schemas.scores import Rejection, Score
-from eqforge.transforms.dataset import DatasetTarget, WriteDataset
-from eqforge.transforms.faces import FaceSettings
-from eqforge.transforms.generated import (
+from eqforge.schemas.dataset.manifest import Manifest
+from eqforge.schemas.records.scenes import Box, RenderedObject
+from eqforge.schemas.records.scores import Rejection, Score
+from eqforge.schemas.tables.rendered import Generation
+from eqforge.transforms.dataset.finish import DatasetTarget, WriteDataset
+from eqforge.transforms.dataset.tables import generated_tables
+from eqforge.transforms.filters.faces import FaceSettings
+from eqforge.transforms.filters.images import ImageFilters
+from eqforge.transforms.filters.minimality import GateSettings
+from eqforge.transforms.filters.quality import QualitySettings
+from eqforge.transforms.generated.pairs import (
     IMAGES,
     PAIRS,
     GeneratedRules,
@@ -23,11 +27,7 @@ from eqforge.transforms.generated import (
     store_image,
     store_mask,
 )
-from eqforge.transforms.generated_work import MadePair, PairProposal, PairWork
-from eqforge.transforms.judge import ImageFilters
-from eqforge.transforms.minimality import GateSettings
-from eqforge.transforms.quality import QualitySettings
-from eqforge.transforms.tables import generated_tables
+from eqforge.transforms.generated.work import MadePair, PairProposal, PairWork
 
 SIDE = 64
 GENERATION = Generation(

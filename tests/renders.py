@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from eqforge.generators.scenes.kubric_import import PACKAGES
-from eqforge.schemas.scenes import (
+from eqforge.schemas.records.scenes import (
     Backdrop,
     RenderSettings,
     SceneCamera,
@@ -19,7 +19,7 @@ from eqforge.schemas.scenes import (
     SceneObject,
     SceneSpec,
 )
-from eqforge.transforms.scene_renderer import Render, SceneRenderer
+from eqforge.transforms.generated.scene_renderer import Render, SceneRenderer
 
 needs_blender = pytest.mark.skipif(
     any(importlib.util.find_spec(package) is None for package in PACKAGES),

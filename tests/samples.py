@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from eqforge.schemas.rendered_tables import Generation, MaskRow, RenderedSample
-from eqforge.schemas.scenes import Box, RenderedObject
-from eqforge.schemas.scores import Score
-from eqforge.schemas.spans import Span
-from eqforge.schemas.tables import ImageRow, Origin, PairSample, Reject
+from eqforge.schemas.records.scenes import Box, RenderedObject
+from eqforge.schemas.records.scores import Score
+from eqforge.schemas.records.spans import Span
+from eqforge.schemas.tables.pairs import ImageRow, Origin, PairSample, Reject
+from eqforge.schemas.tables.rendered import Generation, MaskRow, RenderedSample
 
 ORIGIN = Origin(
     frame_id="d/v/000",

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 import eqforge
-from eqforge import demo, inspection
 from eqforge.cli import COMMANDS, DATASETS, main
+from eqforge.commands import demo, inspection
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.generators.scenes import kubric_import
 from tests.builds import ENTRY, dataset_bytes, environment, rows

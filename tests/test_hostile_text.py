@@ -15,9 +15,9 @@ import pytest
 from markdown_it import MarkdownIt
 
 from eqforge.cli import main
-from eqforge.schemas.card import dataset_card
+from eqforge.schemas.dataset.card import dataset_card
+from eqforge.schemas.dataset.manifest import InputFile, Manifest, load_manifest, to_json
 from eqforge.schemas.errors import MAX_MESSAGE_CHARS
-from eqforge.schemas.manifest import InputFile, Manifest, load_manifest, to_json
 from eqforge.schemas.visible import visible
 from tests.evaluation.tables.made import score_rows, table, write_dataset, write_scores
 

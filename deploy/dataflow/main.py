@@ -6,9 +6,9 @@ import sys
 import tempfile
 
 from eqforge.cli import DATASETS, main
-from eqforge.pipelines.templates import command_line, dataset_of, options_of
-from eqforge.schemas import storage
+from eqforge.pipelines.shared.templates import command_line, dataset_of, options_of
 from eqforge.schemas.errors import InputError, reported_errors
+from eqforge.schemas.io import storage
 
 OPENED_BY_WORKERS = ("videos", "images")
 

@@ -22,7 +22,7 @@ import apache_beam as beam
 import psutil
 
 from eqforge.schemas.errors import BuildError
-from eqforge.transforms.runners import pipeline_options, run
+from eqforge.transforms.engines.run import pipeline_options, run
 
 REFERENCES, RECORDS, KEYS = 1_000_000, 100_000, 16
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.models.pretrained import Weights, import_torch, load_model, tokenizer_digest
+from eqforge.schemas.dataset.score_tables import ScoringModel
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.score_tables import ScoringModel
 
 ARCHITECTURE = "AutoModelForImageTextToText"
 

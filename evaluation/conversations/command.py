@@ -15,7 +15,7 @@ from eqforge.evaluation.tables.render import FORMATS
 from eqforge.evaluation.tables.report import Report, Rules
 from eqforge.evaluation.tables.sample_tasks import model_names
 from eqforge.evaluation.tables.samples import Samples, read_samples
-from eqforge.schemas.dataset import open_dataset
+from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import EqforgeError, tell
 
 CLUSTER = "source_id"

@@ -8,13 +8,13 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eqforge.schemas import storage
-from eqforge.schemas.dataset import read_file_batches
+from eqforge.schemas.dataset.manifest import DataFile
+from eqforge.schemas.dataset.reader import read_file_batches
+from eqforge.schemas.dataset.score_tables import FAILURE_REASONS, Counts, ScoringModel
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.manifest import DataFile
-from eqforge.schemas.score_tables import FAILURE_REASONS, Counts, ScoringModel
-from eqforge.schemas.tables import required
-from eqforge.schemas.typed_json import decode
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.typed_json import decode
+from eqforge.schemas.tables.pairs import required
 
 FILE_NAME = "answers.json"
 FORMAT = "eqforge answers"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow.compute as pc
 
 from eqforge.evaluation.tables.samples import check_label_column
-from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import derive_seed
 

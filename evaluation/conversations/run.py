@@ -34,12 +34,12 @@ from eqforge.evaluation.conversations.settings import ConverseSettings
 from eqforge.evaluation.conversations.side_by_side import Pixels, side_by_side
 from eqforge.evaluation.scoring.header import device_name
 from eqforge.evaluation.scoring.progress import Progress
-from eqforge.schemas import storage
-from eqforge.schemas.dataset import Dataset, open_dataset
+from eqforge.schemas.dataset.reader import Dataset, open_dataset
+from eqforge.schemas.dataset.score_tables import Counts
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.pictures import BadImage, TooManyPixels, read_pixels
-from eqforge.schemas.score_tables import Counts
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.pictures import BadImage, TooManyPixels, read_pixels
 
 _LIBRARIES = ("torch", "transformers", "tokenizers", "pillow", "numpy")
 

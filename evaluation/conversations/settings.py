@@ -9,9 +9,9 @@ import tyro
 from eqforge.evaluation.conversations.questions import QUESTION, check_template
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.models.pretrained import Precision, Weights
-from eqforge.schemas import pictures
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.pictures import MAX_PIXELS
+from eqforge.schemas.io import pictures
+from eqforge.schemas.io.pictures import MAX_PIXELS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

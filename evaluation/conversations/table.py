@@ -13,9 +13,9 @@ from eqforge.evaluation.conversations.questions import ARRANGEMENTS
 from eqforge.evaluation.metrics.ties import Credits
 from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, measure
 from eqforge.evaluation.tables.samples import Samples
-from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.typed_json import decode, read_lines
+from eqforge.schemas.io.checked import shown
+from eqforge.schemas.io.typed_json import decode, read_lines
 
 ORDERS = tuple(arrangement.names for arrangement in ARRANGEMENTS)
 CHANCE = {

@@ -18,11 +18,11 @@ from eqforge.evaluation.scoring.tasks import task_of
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.models.own import device_of, load_model
 from eqforge.models.scorer import Scorer
-from eqforge.schemas import pictures
-from eqforge.schemas.dataset import open_dataset
+from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.schemas.dataset.score_tables import ScoringModel
 from eqforge.schemas.errors import EqforgeError, InputError, tell
-from eqforge.schemas.pictures import MAX_PIXELS
-from eqforge.schemas.score_tables import ScoringModel
+from eqforge.schemas.io import pictures
+from eqforge.schemas.io.pictures import MAX_PIXELS
 from eqforge.schemas.visible import in_lines
 
 

@@ -19,10 +19,10 @@ from eqforge.evaluation.tables.sample_judges import SampleTask
 from eqforge.evaluation.tables.sample_scores import places_of, read_folder
 from eqforge.evaluation.tables.sample_tasks import model_names, task_of
 from eqforge.evaluation.tables.samples import read_samples
-from eqforge.schemas.checked import clipped, name_of
-from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.foreign_tables import csv_rows
+from eqforge.schemas.io.checked import clipped, name_of
+from eqforge.schemas.io.foreign_tables import csv_rows
 
 _SIGMAS = 1.959963984540054
 """Half the width of a 95 % interval of a normal distribution, in standard deviations."""

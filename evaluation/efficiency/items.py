@@ -7,7 +7,7 @@ from itertools import cycle
 
 from eqforge.evaluation.conversations.pairs import make_shelf
 from eqforge.evaluation.scoring.tasks import Task
-from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import derive_seed
 

@@ -12,7 +12,7 @@ from eqforge.evaluation.efficiency.items import Item
 from eqforge.evaluation.efficiency.result import BatchSpeed
 from eqforge.models.scorer import Picture, Scorer
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.pictures import read_pixels
+from eqforge.schemas.io.pictures import read_pixels
 
 STAGES = ("decode", "prepare", "model")
 

@@ -15,10 +15,10 @@ from eqforge.evaluation.efficiency.pareto import membership, on_front
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES, percentile_interval
 from eqforge.evaluation.tables.report import Rules
-from eqforge.schemas import storage
-from eqforge.schemas.dataset import open_dataset
+from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import EqforgeError, InputError, tell
-from eqforge.schemas.typed_json import decode, read_bytes
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.typed_json import decode, read_bytes
 from eqforge.schemas.visible import in_lines, visible
 
 FORMAT = "eqforge pareto"

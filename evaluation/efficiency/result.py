@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from eqforge.evaluation.efficiency.clock import Spread
-from eqforge.schemas import storage
+from eqforge.schemas.dataset.score_tables import ScoringModel
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.score_tables import ScoringModel
-from eqforge.schemas.typed_json import decode, read_bytes
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.typed_json import decode, read_bytes
 
 FORMAT = "eqforge efficiency"
 FORMAT_VERSION = 1

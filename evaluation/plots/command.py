@@ -25,7 +25,7 @@ from eqforge.evaluation.plots.tables import (
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.evaluation.tables.report import Rules
 from eqforge.evaluation.tables.settings import refuse_unread
-from eqforge.schemas.dataset import open_dataset
+from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import EqforgeError, InputError, tell
 
 Kind = Literal["equivariance", "minimality", "drops", "lambdas", "pareto"]

@@ -14,7 +14,7 @@ from eqforge.evaluation.tables.sample_judges import TASKS
 from eqforge.evaluation.tables.sample_scores import SampleScores, places_of, read_folder
 from eqforge.evaluation.tables.sample_tasks import model_names
 from eqforge.evaluation.tables.samples import column_names, read_columns, text_array
-from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 
 PAIRS = TASKS["pairs"]

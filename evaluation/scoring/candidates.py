@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from eqforge.evaluation.scoring.index import Index, Pairs
 from eqforge.models.scorer import Vectors
+from eqforge.schemas.dataset.score_tables import ScoresFolder, open_scores
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.score_tables import ScoresFolder, open_scores
 
 _CELLS = 8_000_000
 

@@ -7,8 +7,8 @@ import tyro
 
 from eqforge.evaluation.scoring.run import score_dataset
 from eqforge.evaluation.scoring.settings import ScoreSettings
+from eqforge.schemas.dataset.score_tables import ScoresManifest
 from eqforge.schemas.errors import BuildError, EqforgeError, tell
-from eqforge.schemas.score_tables import ScoresManifest
 from eqforge.schemas.visible import in_lines
 
 

@@ -20,9 +20,9 @@ from eqforge.evaluation.scoring.folder import (
 from eqforge.evaluation.scoring.index import Pairs
 from eqforge.evaluation.scoring.pictures import Failure
 from eqforge.evaluation.scoring.work import open_map
-from eqforge.schemas import score_tables
-from eqforge.schemas.manifest import DataFile
-from eqforge.schemas.score_tables import Counts
+from eqforge.schemas.dataset import score_tables
+from eqforge.schemas.dataset.manifest import DataFile
+from eqforge.schemas.dataset.score_tables import Counts
 
 FILE_ROWS = 200_000
 _GRID_CELLS = 2_000_000

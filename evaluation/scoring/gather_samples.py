@@ -22,9 +22,9 @@ from eqforge.evaluation.scoring.folder import (
 from eqforge.evaluation.scoring.index import MISSING, NumberedRows, Pairs, numbered
 from eqforge.evaluation.scoring.tasks import Task
 from eqforge.evaluation.scoring.work import open_map
-from eqforge.schemas import score_tables
-from eqforge.schemas.dataset import Dataset
-from eqforge.schemas.score_tables import Counts, ScoresManifest
+from eqforge.schemas.dataset import score_tables
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.score_tables import Counts, ScoresManifest
 
 Values = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
 """The scores of image i and caption i, by their numbers."""

@@ -11,16 +11,16 @@ from eqforge.evaluation.scoring.batches import LENGTH_STEP
 from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.evaluation.scoring.tasks import Task
 from eqforge.models.scorer import DualEncoder, GivesLogOdds, Identity, Scorer
-from eqforge.schemas import pictures, storage
-from eqforge.schemas.dataset import Dataset
-from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.score_tables import (
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.score_tables import (
     FILE_NAME,
     Quantity,
     ScoresManifest,
     ScoringModel,
     open_scores,
 )
+from eqforge.schemas.identity import fingerprint
+from eqforge.schemas.io import pictures, storage
 
 _LIBRARIES = ("torch", "transformers", "tokenizers", "pillow", "numpy", "pyarrow")
 

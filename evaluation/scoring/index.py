@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.evaluation.scoring.tasks import Task
-from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.identity import fingerprint
 
 ROWS = 20_000

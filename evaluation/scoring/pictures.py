@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from eqforge.evaluation.scoring.image_batches import Batch
 from eqforge.models.scorer import Picture
-from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import BuildError, InputError
-from eqforge.schemas.pictures import BadImage, TooManyPixels, read_pixels
+from eqforge.schemas.io.pictures import BadImage, TooManyPixels, read_pixels
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

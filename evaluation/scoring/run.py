@@ -31,12 +31,12 @@ from eqforge.evaluation.scoring.work import (
 from eqforge.models.own import load_model
 from eqforge.models.pretrained import import_torch
 from eqforge.models.scorer import DualEncoder, Scorer
-from eqforge.schemas import storage
-from eqforge.schemas.dataset import Dataset, open_dataset
+from eqforge.schemas.dataset.reader import Dataset, open_dataset
+from eqforge.schemas.dataset.score_tables import FILE_NAME, ScoresManifest, open_scores
+from eqforge.schemas.dataset.score_tables import to_json as scores_json
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.score_tables import FILE_NAME, ScoresManifest, open_scores
-from eqforge.schemas.score_tables import to_json as scores_json
+from eqforge.schemas.io import storage
 
 _UNIT_BATCHES = 4
 

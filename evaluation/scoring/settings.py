@@ -9,8 +9,8 @@ import tyro
 from eqforge.evaluation.scoring.work import BatchSizes
 from eqforge.models.own import device_of
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.pictures import MAX_PIXELS
 from eqforge.schemas.machine import check_workers
-from eqforge.schemas.pictures import MAX_PIXELS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

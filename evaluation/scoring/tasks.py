@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Final
 
-from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 
 

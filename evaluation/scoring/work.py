@@ -27,9 +27,9 @@ from eqforge.evaluation.scoring.pictures import (
     prepared_batches,
 )
 from eqforge.models.scorer import DualEncoder, Scorer, SendsPreparer
-from eqforge.schemas import storage
-from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import BuildError
+from eqforge.schemas.io import storage
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from eqforge.evaluation.shortcuts.probes import PROBES, train_and_judge
 from eqforge.evaluation.statistics.bootstrap import resample_means
 from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.text_pairs import TextPair
+from eqforge.schemas.sources.text_pairs import TextPair
 
 VERSION = 2
 """Of how the numbers are computed; 2 has exact intervals."""

@@ -13,8 +13,8 @@ from eqforge.evaluation.shortcuts.audit import audit_pairs, probe_judges
 from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
 from eqforge.evaluation.shortcuts.report import as_json, as_text
 from eqforge.schemas.errors import EqforgeError, InputError, tell
-from eqforge.schemas.labelled_captions import is_training, read_labelled_captions
-from eqforge.schemas.text_pairs import TextPair, read_text_pairs, with_hard_positives
+from eqforge.schemas.sources.labelled_captions import is_training, read_labelled_captions
+from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs, with_hard_positives
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

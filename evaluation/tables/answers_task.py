@@ -15,10 +15,10 @@ from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, mea
 from eqforge.evaluation.tables.sample_tasks import model_names
 from eqforge.evaluation.tables.samples import read_columns, text_array
 from eqforge.evaluation.tables.several import compare_judged
-from eqforge.schemas.checked import shown
-from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.typed_json import decode, read_lines
+from eqforge.schemas.io.checked import shown
+from eqforge.schemas.io.typed_json import decode, read_lines
 
 CIDER, BLEU = "CIDEr", "BLEU"
 _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

@@ -19,7 +19,7 @@ from eqforge.evaluation.tables.sample_tasks import model_names
 from eqforge.evaluation.tables.samples import EVERYTHING, text_array
 from eqforge.evaluation.tables.several import compare_judged
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.typed_json import decode, read_lines
+from eqforge.schemas.io.typed_json import decode, read_lines
 
 METRICS = tuple(f"{threshold:g} s" for threshold in THRESHOLDS_S)
 

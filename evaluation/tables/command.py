@@ -32,9 +32,9 @@ from eqforge.evaluation.tables.sample_tasks import (
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.evaluation.tables.simat_data import is_simat
 from eqforge.evaluation.tables.simat_task import SimatRules, simat_report
-from eqforge.schemas import storage
-from eqforge.schemas.dataset import open_dataset
+from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import EqforgeError, InputError, tell
+from eqforge.schemas.io import storage
 
 FILES = {
     "metrics.json": as_json,

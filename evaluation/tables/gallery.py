@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from eqforge.evaluation.metrics.retrieval import Recall
 from eqforge.evaluation.tables.samples import column_names, read_columns
-from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 
 

@@ -19,7 +19,7 @@ from eqforge.evaluation.tables.report import DROP, Measure, Report, Unit
 from eqforge.evaluation.tables.sample_tasks import MACRO
 from eqforge.evaluation.tables.samples import EVERYTHING
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.typed_json import decode, read_bytes
+from eqforge.schemas.io.typed_json import decode, read_bytes
 
 MODELS = "all models"
 POOLED = "all tasks"

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from eqforge.evaluation.tables.sample_scores import SampleScores, checked, rectangle
 from eqforge.evaluation.tables.samples import text_array
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.foreign_tables import column_names, csv_rows, read_parquet
-from eqforge.schemas.typed_json import decode, read_lines
+from eqforge.schemas.io.foreign_tables import column_names, csv_rows, read_parquet
+from eqforge.schemas.io.typed_json import decode, read_lines
 
 FILE_SUFFIXES = (".parquet", ".csv", ".jsonl")
 

@@ -31,7 +31,7 @@ from eqforge.evaluation.tables.retrieval_judge import DCG, RSUM, Retrieved
 from eqforge.evaluation.tables.sample_tasks import model_names
 from eqforge.evaluation.tables.samples import EVERYTHING
 from eqforge.evaluation.tables.several import compare_judged
-from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.dataset.reader import Dataset
 
 RECALL: Mapping[Recall, str] = {
     "any": "R@k: a query counts where any true candidate is among the first k.",

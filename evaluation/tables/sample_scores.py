@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.evaluation.tables.samples import text_array
-from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.score_tables import ScoresFolder, open_scores
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.score_tables import ScoresFolder, open_scores
 
 LARGEST_SCORE = 1e100
 """Squares of larger numbers, and sums of those, are beyond all floats."""

@@ -31,7 +31,7 @@ from eqforge.evaluation.tables.samples import (
     read_samples,
 )
 from eqforge.evaluation.tables.several import compare_judged
-from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 
 MACRO = "macro average"

@@ -15,9 +15,9 @@ from eqforge.evaluation.tables.sample_scores import places_in
 from eqforge.evaluation.tables.samples import column_names, read_columns
 from eqforge.models.score_matrix import MatrixFiles, read_table
 from eqforge.models.spec import parse_specs
-from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.score_tables import open_scores
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.score_tables import open_scores
 
 PARTS = ("subject", "relation", "object")
 QUERY_COLUMNS = (

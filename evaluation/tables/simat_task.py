@@ -30,7 +30,7 @@ from eqforge.evaluation.tables.simat_data import (
     read_simat,
     splits_of,
 )
-from eqforge.schemas.dataset import Dataset
+from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 
 LAMBDAS = (1.0, 2.0, 3.0, 4.0, 5.0)

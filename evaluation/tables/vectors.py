@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from eqforge.evaluation.tables.sample_scores import LARGEST_SCORE
 from eqforge.models.arrays import TENSORS, read_array
-from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.typed_json import decode, read_bytes
+from eqforge.schemas.io.checked import shown
+from eqforge.schemas.io.typed_json import decode, read_bytes
 
 SUFFIXES = (".npy", ".pt", ".pth", ".json", ".txt", ".csv")
 

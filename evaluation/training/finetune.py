@@ -13,10 +13,10 @@ from eqforge.evaluation.training.objective import Objective
 from eqforge.evaluation.training.pictures import Pictures, copy_pictures
 from eqforge.evaluation.training.settings import FinetuneSettings, check_ranges
 from eqforge.evaluation.training.start import Start, load_start, save_trained
-from eqforge.schemas.dataset import Dataset, open_dataset
+from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import derive_seed
-from eqforge.schemas.pictures import VERSION as DECODER_VERSION
+from eqforge.schemas.io.pictures import VERSION as DECODER_VERSION
 
 FORMAT = "eqforge training"
 VERSIONED = ("eqforge", "torch", "transformers", "accelerate", "numpy", "pillow")

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from eqforge.schemas import storage
-from eqforge.schemas.checked import clipped, load_json, name_of, shown
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.checked import clipped, load_json, name_of, shown
 
 MANIFEST = "training.json"
 LOG = "log.jsonl"

@@ -8,7 +8,7 @@ from eqforge.evaluation.scoring.pictures import plain_errors
 from eqforge.evaluation.training.examples import Unit
 from eqforge.evaluation.training.feeds import Texts, Tokenizer, VectorFeed
 from eqforge.evaluation.training.pictures import Pictures, prepare
-from eqforge.schemas import storage
+from eqforge.schemas.io import storage
 
 ENCODED_AT_ONCE = 256
 

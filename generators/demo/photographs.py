@@ -13,7 +13,7 @@ from types import MappingProxyType
 from PIL import Image
 
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.pictures import open_rgb
+from eqforge.schemas.io.pictures import open_rgb
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

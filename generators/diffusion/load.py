@@ -16,7 +16,7 @@ from eqforge.generators.diffusion.settings import (
 )
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.sources import unchanged
+from eqforge.schemas.io.source_file import unchanged
 
 _PRECISIONS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 _LIBRARIES = frozenset({"diffusers", "transformers", "stable_diffusion", "stable_diffusion_xl"})

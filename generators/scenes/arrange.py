@@ -17,7 +17,7 @@ from eqforge.generators.scenes.placement import (
 )
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.surroundings import MUTED, draw_backdrop, draw_light, draw_muted
-from eqforge.schemas.scenes import Claim, Relation, SceneObject, SceneSpec, Vector
+from eqforge.schemas.records.scenes import Claim, Relation, SceneObject, SceneSpec, Vector
 
 FARTHER = 1.1
 """How much farther the camera is from a support with copies than from two objects."""

@@ -14,10 +14,10 @@ from typing import Any
 
 from eqforge.generators.scenes.archives import BadArchive, unpack_archive
 from eqforge.generators.scenes.manifest import Asset, read_manifest
-from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.scenes import Vector
+from eqforge.schemas.io import storage
+from eqforge.schemas.records.scenes import Vector
 
 BUILTIN = "builtin"
 BUILTIN_MANIFEST = str(Path(__file__).parent / "data" / "assets.json")

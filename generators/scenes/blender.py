@@ -18,7 +18,7 @@ from PIL import Image
 
 from eqforge.generators.scenes.devices import use_device
 from eqforge.generators.scenes.imports import import_mesh
-from eqforge.schemas.scenes import RenderSettings
+from eqforge.schemas.records.scenes import RenderSettings
 
 CRYPTOMATTE_OBJECTS = 6
 """How many objects are told apart within one pixel; Blender's default."""

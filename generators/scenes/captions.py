@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eqforge.generators.scenes.manifest import AssetWords
-from eqforge.schemas.scenes import Kind, Relation
+from eqforge.schemas.records.scenes import Kind, Relation
 
 Mode = Literal["paper", "corrected"]
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

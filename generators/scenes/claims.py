@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 
-from eqforge.schemas.scenes import Claim, Relation, ScenePair, SceneSpec
+from eqforge.schemas.records.scenes import Claim, Relation, ScenePair, SceneSpec
 
 HALF_SECTOR_DEG = 45.0
 """Left, right, front and behind share the directions around an object equally."""

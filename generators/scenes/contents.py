@@ -13,7 +13,7 @@ from itertools import combinations
 from eqforge.generators.scenes.manifest import Asset, AssetWords
 from eqforge.generators.scenes.palette import PALETTE, are_distinct, distinct_pairs
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.scenes import Attribute, Relation, SurfaceMaterial
+from eqforge.schemas.records.scenes import Attribute, Relation, SurfaceMaterial
 
 RELATIONS: tuple[Relation, ...] = ("left", "right", "front", "behind")
 MATERIALS: tuple[SurfaceMaterial, ...] = ("rubber", "metal", "glass")

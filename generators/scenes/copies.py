@@ -9,10 +9,10 @@ from typing import Any
 
 from eqforge.generators.scenes.assets import fetch_archive, files_of, unpack_into
 from eqforge.generators.scenes.manifest import Asset, read_words
-from eqforge.schemas import storage
-from eqforge.schemas.checked import Node, load_json
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.checked import Node, load_json
 
 GSO_WORDS = str(Path(__file__).parent / "data" / "gso_words.json")
 """Words for some of the Google Scanned Objects, by their ids; none of the meshes was looked at."""

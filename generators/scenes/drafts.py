@@ -20,7 +20,7 @@ from eqforge.generators.scenes.contents import (
 from eqforge.generators.scenes.manifest import Asset
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.placement import DECIMALS
-from eqforge.schemas.scenes import Relation, SceneObject, SurfaceMaterial, Vector
+from eqforge.schemas.records.scenes import Relation, SceneObject, SurfaceMaterial, Vector
 
 T = TypeVar("T")
 SIZE_FACTORS = {"small": 0.65, "large": 1.3}

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from eqforge.schemas.scenes import Box, SceneCamera, Vector
+from eqforge.schemas.records.scenes import Box, SceneCamera, Vector
 
 NEAREST_M = 0.1
 """What is nearer to the camera is not in the picture; the default of kubric's camera."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from eqforge.generators.scenes.palette import PALETTE
-from eqforge.schemas import storage
-from eqforge.schemas.checked import Node, parse_json
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.scenes import Vector
-from eqforge.schemas.sources import read_input
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.checked import Node, parse_json
+from eqforge.schemas.io.source_file import read_input
+from eqforge.schemas.records.scenes import Vector
 
 AssetKind = Literal["object", "hdri"]
 AS_STORED: Mapping[str, str] = {"axis_forward": "Y", "axis_up": "Z"}

@@ -6,7 +6,7 @@ from typing import Any
 
 from eqforge.generators.scenes.stage import Placed
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.scenes import Overlap
+from eqforge.schemas.records.scenes import Overlap
 
 MESH_MARGIN_M = 0.001
 """PyBullet makes convex meshes fatter by this, whatever their scale."""

@@ -9,7 +9,7 @@ the sun. Pairs of scenes therefore never exchange two colours of TOO_CLOSE.
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 
-from eqforge.schemas.scenes import Vector
+from eqforge.schemas.records.scenes import Vector
 
 PALETTE: Mapping[str, Vector] = {
     "red": (0.527, 0.005, 0.013),

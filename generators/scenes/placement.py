@@ -8,7 +8,7 @@ from random import Random
 from eqforge.generators.scenes.manifest import Asset
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.view import Points, Shape, corners, footprint, project, silhouette
-from eqforge.schemas.scenes import SceneCamera, SceneObject, Vector
+from eqforge.schemas.records.scenes import SceneCamera, SceneObject, Vector
 
 BOTH = (0, 1)
 DECIMALS = 4

@@ -24,7 +24,7 @@ from eqforge.generators.scenes.kubric_import import import_kubric
 from eqforge.generators.scenes.overlaps import overlaps
 from eqforge.generators.scenes.stage import Placed, Stage, place
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.scenes import RenderedObject, RenderSettings, SceneSpec
+from eqforge.schemas.records.scenes import RenderedObject, RenderSettings, SceneSpec
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from eqforge.generators.scenes.captions import Mode
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.scenes import Attribute, Kind
+from eqforge.schemas.records.scenes import Attribute, Kind
 
 Range = tuple[float, float]
 

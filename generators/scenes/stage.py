@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from eqforge.generators.scenes.assets import AssetFiles, AssetLibrary
 from eqforge.generators.scenes.blender import renderer_class
 from eqforge.generators.scenes.surfaces import override_surface
-from eqforge.schemas.scenes import RenderSettings, SceneObject, SceneSpec, Vector
+from eqforge.schemas.records.scenes import RenderSettings, SceneObject, SceneSpec, Vector
 
 PRIMITIVES: dict[str, tuple[Vector, Vector]] = {
     "kubric:cube": ((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0)),

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from eqforge.schemas.scenes import SurfaceMaterial, Vector
+from eqforge.schemas.records.scenes import SurfaceMaterial, Vector
 
 NEUTRAL: Vector = (0.5, 0.5, 0.5)
 """Colour of an object whose asset has no material."""

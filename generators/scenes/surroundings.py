@@ -6,7 +6,7 @@ from random import Random
 
 from eqforge.generators.scenes.placement import DECIMALS
 from eqforge.generators.scenes.settings import SceneSettings
-from eqforge.schemas.scenes import Backdrop, SceneCamera, SceneLight, Vector
+from eqforge.schemas.records.scenes import Backdrop, SceneCamera, SceneLight, Vector
 
 MUTED: Mapping[str, tuple[Vector, frozenset[str]]] = {
     "light": ((0.60, 0.58, 0.55), frozenset({"white", "grey"})),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eqforge.schemas.scenes import SceneCamera, SceneObject, Vector
+from eqforge.schemas.records.scenes import SceneCamera, SceneObject, Vector
 
 Points = NDArray[np.float64]
 Bounds = tuple[Vector, Vector]

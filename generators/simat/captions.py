@@ -7,7 +7,7 @@ Source: SIMAT, section 3.2, "Writing captions for OSCAR".
 """
 
 from eqforge.generators.text.articles import article_for
-from eqforge.schemas.simat import Triplet
+from eqforge.schemas.sources.simat import Triplet
 
 # Objects that English names without an article or with the definite one.
 _BARE = frozenset(

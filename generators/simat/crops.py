@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.scores import Rejection
-from eqforge.schemas.simat import Region
-from eqforge.schemas.visual_genome import Box
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.sources.simat import Region
+from eqforge.schemas.sources.visual_genome import Box
 
 CROP_REASONS = {
     "bad_box": "A box is empty, or lies outside the image.",

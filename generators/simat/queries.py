@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from eqforge.schemas.simat import PARTS, Part, Triplet
+from eqforge.schemas.sources.simat import PARTS, Part, Triplet
 
 Key = TypeVar("Key", bound=Hashable)
 

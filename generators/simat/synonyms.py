@@ -9,8 +9,8 @@ from itertools import combinations
 from pathlib import Path
 
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.simat import Part
-from eqforge.schemas.typed_json import read_lines
+from eqforge.schemas.io.typed_json import read_lines
+from eqforge.schemas.sources.simat import Part
 
 Synonyms = frozenset[frozenset[str]]
 

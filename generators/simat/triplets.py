@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from eqforge.generators.simat.queries import changes_of
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.scores import Rejection
-from eqforge.schemas.simat import Region, Triplet
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.sources.simat import Region, Triplet
 
 TRIPLET_REASONS = {
     "too_few_regions": "The triplet is shown by fewer regions than asked for.",

@@ -5,7 +5,7 @@ import re
 import unicodedata
 
 from eqforge.generators.text.clip_tokens import CONTEXT_TOKENS, count_clip_tokens
-from eqforge.schemas.scores import Rejection
+from eqforge.schemas.records.scores import Rejection
 
 _FINAL_PUNCTUATION = ".,;:!?\u2026\u3002\uff01\uff1f"
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from eqforge.generators.text.lints.vocabulary import in_dictionary
 from eqforge.generators.text.words import word_spans
 from eqforge.schemas.errors import MissingExtra
-from eqforge.schemas.scores import Rejection
+from eqforge.schemas.records.scores import Rejection
 
 Language = Literal["en", "any"]
 KNOWN_WORDS = 0.8

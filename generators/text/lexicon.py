@@ -16,9 +16,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from eqforge.schemas.checked import shown
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.sources import open_text
+from eqforge.schemas.io.checked import shown
+from eqforge.schemas.io.source_file import open_text
 
 Kind = Literal["relation", "attribute"]
 Synonymy = Literal["full", "weak"]

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eqforge.schemas.cache import cache_folder
 from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.io.cache import cache_folder
 
 if TYPE_CHECKING:
     from nltk.corpus.reader.wordnet import WordNetCorpusReader

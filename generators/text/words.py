@@ -19,7 +19,7 @@ from icu4py.breakers import WordBreaker
 from rapidfuzz.distance import Levenshtein
 
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.sources import read_input
+from eqforge.schemas.io.source_file import read_input
 
 VERSION = "2"
 """Raised whenever the edit between the same texts would be told otherwise."""

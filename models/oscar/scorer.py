@@ -14,9 +14,9 @@ from eqforge.models.oscar.network import load_network
 from eqforge.models.oscar.regions import RegionFiles, Regions
 from eqforge.models.pretrained import Precision, check_vocabulary, folder_digest, import_torch
 from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture
-from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
+from eqforge.schemas.io import storage
 
 MAX_TOKENS, MAX_REGIONS = 70, 50
 """What the authors' retrieval reads of caption and tags together, and of the regions."""

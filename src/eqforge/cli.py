@@ -14,12 +14,21 @@ from eqforge.schemas.errors import check_memory, reported_errors
 
 # One line each: the command, the module with its main(argv), and what it does.
 COMMANDS = {
-    "demo": ("eqforge.demo", "Build every dataset end to end on bundled inputs, offline."),
-    "plan": ("eqforge.pipelines.planning", "Show what would be built, and what it would cost."),
-    "build": ("eqforge.pipelines.driver", "Build a dataset."),
-    "verify": ("eqforge.verify", "Check a finished dataset: digests, schemas, ids, images, books."),
-    "inspect": ("eqforge.inspection", "Show counts, reasons, columns and a few rows of a dataset."),
-    "export": ("eqforge.export", "Write a dataset in the form of a published one."),
+    "demo": ("eqforge.commands.demo", "Build every dataset end to end on bundled inputs, offline."),
+    "plan": (
+        "eqforge.pipelines.shared.planning",
+        "Show what would be built, and what it would cost.",
+    ),
+    "build": ("eqforge.pipelines.shared.driver", "Build a dataset."),
+    "verify": (
+        "eqforge.commands.verify",
+        "Check a finished dataset: digests, schemas, ids, images, books.",
+    ),
+    "inspect": (
+        "eqforge.commands.inspection",
+        "Show counts, reasons, columns and a few rows of a dataset.",
+    ),
+    "export": ("eqforge.commands.export", "Write a dataset in the form of a published one."),
     "lint": (
         "eqforge.generators.text.lints.command",
         "Find defects of text pairs: published files, your own, or a dataset.",
@@ -57,16 +66,19 @@ COMMANDS = {
         "Train a model on a dataset, with losses that follow small changes.",
     ),
     "overlap": (
-        "eqforge.overlap",
+        "eqforge.commands.overlap",
         "Tell the images that a model was trained on from those it was not.",
     ),
     "assets": (
-        "eqforge.assets",
+        "eqforge.commands.assets",
         "List, check and fetch the 3D objects that scenes are made of.",
     ),
-    "doctor": ("eqforge.doctor", "Tell what this machine has and lacks, and what that costs."),
+    "doctor": (
+        "eqforge.commands.doctor",
+        "Tell what this machine has and lacks, and what that costs.",
+    ),
     "setup": (
-        "eqforge.provision",
+        "eqforge.commands.setup_tools",
         "Fetch what a step needs and no package brings: wordnet, flink, prism.",
     ),
 }
@@ -186,7 +198,7 @@ def _run(arguments: list[str]) -> int:
     if name in ("plan", "build"):
         return _on_dataset(name, rest)
     run: Callable[[list[str]], int] = _import(COMMANDS[name][0]).main
-    with _import("eqforge.local_paths").local_paths():
+    with _import("eqforge.commands.local_paths").local_paths():
         return run(rest)
 
 
@@ -201,7 +213,7 @@ def _on_dataset(command: str, arguments: list[str]) -> int:
     run = _import(COMMANDS[command][0])
     pipeline = _import(DATASETS[name][0]).PIPELINE
     on_pipeline: Callable[..., int] = getattr(run, f"{command}_command")
-    with _import("eqforge.local_paths").local_paths():
+    with _import("eqforge.commands.local_paths").local_paths():
         return on_pipeline(pipeline, rest)
 
 
@@ -219,7 +231,7 @@ def _prepare_logging() -> None:
 
 
 def _is_not_of_a_store(record: logging.LogRecord) -> bool:
-    from eqforge.schemas.storage import LIBRARIES  # loaded when a store has something to say
+    from eqforge.schemas.io.storage import LIBRARIES  # loaded when a store has something to say
 
     return record.name.partition(".")[0] not in LIBRARIES
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from eqforge import verify
-from eqforge.schemas.dataset import open_dataset
+from eqforge.commands import verify
+from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, load_manifest, settled
+from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.manifest import FILE_NAME, NEXT, load_manifest, settled
 from tests.builds import books, dataset_bytes
 from tests.crashes.runs import HARMS, SMALLER_FILES, Server, differences
 

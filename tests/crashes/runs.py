@@ -227,7 +227,7 @@ def differences(output: Path, whole: dict[str, bytes]) -> str:
 
 
 def _serve(module: str, library: str) -> None:
-    importlib.import_module("eqforge.verify")
+    importlib.import_module("eqforge.commands.verify")
     pipeline: Any = importlib.import_module(f"eqforge.pipelines.{module}")
     for line in sys.stdin:
         job = json.loads(line)

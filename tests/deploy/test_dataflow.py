@@ -21,10 +21,10 @@ from apache_beam.transforms import environments
 
 from eqforge.cli import DATASETS, main
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.pipelines.templates import command_line, metadata, options_of
+from eqforge.pipelines.shared.templates import command_line, metadata, options_of
 from eqforge.schemas.errors import InputError
 from tests.builds import dataset_bytes
-from tests.commands import COMMANDS, captions, drawings, scenes
+from tests.small_builds import COMMANDS, captions, drawings, scenes
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy" / "dataflow"
@@ -221,7 +221,7 @@ def beam_options() -> Iterator[str]:
 
 
 def test_defaults_fit_their_patterns_and_the_command_line_takes_them(dataset: str) -> None:
-    from eqforge.pipelines.command import default_config, parse
+    from eqforge.pipelines.shared.command import default_config, parse
 
     pipeline = pipeline_of(dataset)
     options = options_of(pipeline)

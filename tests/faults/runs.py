@@ -41,7 +41,9 @@ def start_server() -> None:
     A process has one such server: one that earlier tests started, with other imports, ends.
     """
     forkserver._forkserver._stop()
-    _server.set_forkserver_preload(["eqforge.pipelines.eq_video", "eqforge.verify", __name__])
+    _server.set_forkserver_preload(
+        ["eqforge.pipelines.eq_video", "eqforge.commands.verify", __name__]
+    )
     forkserver.ensure_running()
 
 
@@ -128,7 +130,7 @@ def publish(output: Path, killed_at: int) -> int:
 
 
 def _publish(output: Path, killed_at: int) -> None:
-    from eqforge.transforms import replace
+    from eqforge.transforms.dataset import replace
 
     numbers = itertools.count(1)
 

@@ -17,8 +17,8 @@ import fsspec
 import pytest
 
 from eqforge import cli
-from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.io import storage
 from tests.builds import ENTRY, environment
 from tests.evaluation.conversations.made import save_llava
 from tests.evaluation.scoring.made import pair_tables, write_dataset
@@ -138,7 +138,7 @@ def test_whatever_stops_a_command_is_one_sentence_and_a_status(
         raise error
 
     part = SimpleNamespace(main=stop, plan_command=stop, build_command=stop, PIPELINE=None)
-    others, real = ("eqforge.local_paths",), cli.importlib.import_module
+    others, real = ("eqforge.commands.local_paths",), cli.importlib.import_module
     monkeypatch.setattr(
         cli.importlib, "import_module", lambda name: real(name) if name in others else part
     )
@@ -197,7 +197,9 @@ def test_a_store_that_does_not_answer_is_one_sentence_in_limited_time() -> None:
 
 
 def test_what_a_store_logs_of_an_error_is_not_printed_beside_it() -> None:
-    code = "import eqforge.schemas.storage, logging; logging.getLogger('gcsfs').error('51 lines')"
+    code = (
+        "import eqforge.schemas.io.storage, logging; logging.getLogger('gcsfs').error('51 lines')"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
     )

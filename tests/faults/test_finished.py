@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from eqforge import verify
-from eqforge.schemas.dataset import open_dataset
+from eqforge.commands import verify
+from eqforge.schemas.dataset.manifest import NEXT, load_manifest, moving, settled, to_json
+from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.manifest import NEXT, load_manifest, moving, settled, to_json
-from eqforge.transforms.replace import publish, settle
+from eqforge.transforms.dataset.replace import publish, settle
 from tests.builds import dataset_bytes, finished_work, rows
 from tests.faults import runs
 from tests.faults.conftest import Whole

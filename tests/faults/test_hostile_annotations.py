@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from eqforge.cli import main
-from eqforge.schemas.checked import load_json
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.youcook2 import read_youcook2
+from eqforge.schemas.io.checked import load_json
+from eqforge.schemas.sources.youcook2 import read_youcook2
 from tests.builds import books, reasons, rows
 from tests.faults import runs
 
@@ -122,8 +122,8 @@ def write_large_lines(path: Path, megabytes: int) -> int:
 
 _READ = """
 import resource, sys, time
-from eqforge.schemas.youcook2 import read_youcook2
-from eqforge.schemas.caption_sources import read_captions
+from eqforge.schemas.sources.youcook2 import read_youcook2
+from eqforge.schemas.sources.caption_sources import read_captions
 before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
 reader = {"youcook2": read_youcook2, "lines": read_captions}[sys.argv[1]]
 print(sum(1 for _ in reader(sys.argv[2])))

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eqforge import cli, verify
-from eqforge.schemas.tables import IMAGES
+from eqforge import cli
+from eqforge.commands import verify
+from eqforge.schemas.tables.pairs import IMAGES
 from tests.evaluation.training import made
 from tests.fuzz.datasets import READERS, outcome_of_reader
 

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from eqforge import verify
+from eqforge.commands import verify
 from eqforge.pipelines import retrieval_perturbations
-from eqforge.schemas.pictures import read_pixels
-from eqforge.transforms.images import _look_up
+from eqforge.schemas.io.pictures import read_pixels
+from eqforge.transforms.dataset.image_folder import _look_up
 from tests.builds import reasons, rows
 from tests.fuzz.mutate import with_sums
 
@@ -194,8 +194,8 @@ def test_every_orientation_is_set_upright(orientation: int) -> None:
 
 _READ = f"""
 import resource, sys
-from eqforge.schemas.scores import Rejection
-from eqforge.transforms.images import ImageFolder
+from eqforge.schemas.records.scores import Rejection
+from eqforge.transforms.dataset.image_folder import ImageFolder
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 found = ImageFolder(sys.argv[1], sys.argv[2]).find("large.jpg")
 assert isinstance(found, Rejection) == (sys.argv[3] == "refused"), found

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from eqforge.pipelines import eq_sd
-from eqforge.transforms import diffuse
+from eqforge.transforms.generated import diffuse
 from tests.builds import dataset_bytes, finished_work
 
 pytest.importorskip("torch")

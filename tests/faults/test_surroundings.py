@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from eqforge.schemas import errors, storage
+from eqforge.schemas import errors
 from eqforge.schemas.errors import InputError, reported_errors
+from eqforge.schemas.io import storage
 from tests.builds import ENTRY, dataset_bytes, environment
 from tests.faults.conftest import Whole
 from tests.faults.test_commands import run
@@ -32,7 +33,8 @@ _PRINTS = """
 import sys, types
 from eqforge import cli
 part = types.SimpleNamespace(main=lambda _: print("\\u732b \\udcff"))
-cli.importlib.import_module, load = lambda name: part if name == "eqforge.verify" else load(name), \
+name = "eqforge.commands.verify"
+cli.importlib.import_module, load = lambda asked: part if asked == name else load(asked), \
     cli.importlib.import_module
 sys.argv = ["eqforge", "verify"]
 cli.main()

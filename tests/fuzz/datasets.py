@@ -31,9 +31,9 @@ from eqforge.evaluation.shortcuts.command import _read as read_audited
 from eqforge.evaluation.tables.samples import read_samples
 from eqforge.evaluation.training.examples import read_examples
 from eqforge.evaluation.training.pictures import copy_pictures
-from eqforge.schemas.dataset import Dataset, open_dataset
+from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.tables import REJECTS
+from eqforge.schemas.tables.pairs import REJECTS
 from tests.evaluation.training import made
 from tests.fuzz import mutate
 from tests.fuzz.limits import refuse_without_memory

@@ -36,7 +36,7 @@ from eqforge.generators.diffusion.vocabulary import load_vocabulary as load_phra
 from eqforge.generators.simat.vocabulary import load_vocabulary
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.models.oscar.regions import RegionFiles
-from eqforge.schemas.dataset import open_dataset
+from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.visible import visible
 from tests.evaluation.tables.made import score_rows, table, vectors, write_dataset, write_scores
 from tests.fuzz import mutate

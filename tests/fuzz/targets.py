@@ -28,27 +28,27 @@ from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.models.score_matrix import MatrixFiles, read_table
-from eqforge.schemas.action_genome import read_action_genome
-from eqforge.schemas.caption_sources import CaptionRecord, Source, read_captions
-from eqforge.schemas.checked import clipped
-from eqforge.schemas.clips import Clip
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.gebplus import read_gebplus
-from eqforge.schemas.tables import ImageRow
-from eqforge.schemas.text_pairs import read_text_pairs
-from eqforge.schemas.video_captions import read_captioned_videos
+from eqforge.schemas.io.checked import clipped
+from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.sources.action_genome import read_action_genome
+from eqforge.schemas.sources.caption_sources import CaptionRecord, Source, read_captions
+from eqforge.schemas.sources.gebplus import read_gebplus
+from eqforge.schemas.sources.text_pairs import read_text_pairs
+from eqforge.schemas.sources.video_captions import read_captioned_videos
+from eqforge.schemas.sources.vl_checklist import read_vl_checklist
+from eqforge.schemas.sources.youcook2 import read_youcook2
+from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.visible import visible
-from eqforge.schemas.vl_checklist import read_vl_checklist
-from eqforge.schemas.youcook2 import read_youcook2
-from eqforge.transforms.caption_edits import EditRules
-from eqforge.transforms.hard_positives import HardPositiveRules, make_hard_positives
-from eqforge.transforms.image_texts import FoilRecord, ImageTexts, TextsBatch
-from eqforge.transforms.images import ImageFolder
-from eqforge.transforms.perturb import PerturbationRules, perturb_batch
-from eqforge.transforms.propose.boundaries import BoundaryRules, propose_boundary_pairs
-from eqforge.transforms.propose.scene_graphs import SceneGraphRules, propose_scene_graph_pairs
-from eqforge.transforms.propose.segments import propose_segment_pairs
-from eqforge.transforms.text_work import CaptionBatch, TextWork, guarded
+from eqforge.transforms.dataset.image_folder import ImageFolder
+from eqforge.transforms.text.caption_edits import EditRules
+from eqforge.transforms.text.hard_positives import HardPositiveRules, make_hard_positives
+from eqforge.transforms.text.image_texts import FoilRecord, ImageTexts, TextsBatch
+from eqforge.transforms.text.perturb import PerturbationRules, perturb_batch
+from eqforge.transforms.text.work import CaptionBatch, TextWork, guarded
+from eqforge.transforms.video.propose.boundaries import BoundaryRules, propose_boundary_pairs
+from eqforge.transforms.video.propose.scene_graphs import SceneGraphRules, propose_scene_graph_pairs
+from eqforge.transforms.video.propose.segments import propose_segment_pairs
 from tests.fuzz import mutate
 from tests.fuzz.limits import refuse_without_memory
 from tests.fuzz.score_targets import SCORE_TARGETS

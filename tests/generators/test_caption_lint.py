@@ -15,7 +15,7 @@ from eqforge.generators.text.caption_lint import (
     normalize_caption,
 )
 from eqforge.generators.text.clip_tokens import count_clip_tokens
-from eqforge.schemas.scores import CAPTION_REASONS
+from eqforge.schemas.records.scores import CAPTION_REASONS
 
 TEXTS = st.text(alphabet=st.characters(exclude_categories=[]), max_size=40)
 UNLIMITED = CaptionSettings(max_chars=None, max_tokens=None)

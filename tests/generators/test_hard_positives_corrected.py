@@ -22,8 +22,8 @@ from eqforge.generators.text.hard_positives.records import REFUSALS, HardPositiv
 from eqforge.generators.text.inflection import with_inflections
 from eqforge.generators.text.lexicon import Kind, Lexicon, load_lexicon
 from eqforge.generators.text.lints.lint import lint_records
-from eqforge.schemas.text_pairs import TextPair
-from eqforge.schemas.vl_checklist import VlChecklistRecord, read_vl_checklist
+from eqforge.schemas.sources.text_pairs import TextPair
+from eqforge.schemas.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
 
 
 @functools.cache

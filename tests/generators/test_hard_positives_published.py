@@ -12,7 +12,7 @@ from eqforge.generators.text.hard_positives.published import (
     replace_as_published,
 )
 from eqforge.generators.text.lexicon import Kind, load_lexicon
-from eqforge.schemas.vl_checklist import VlChecklistRecord, read_vl_checklist
+from eqforge.schemas.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
 
 
 def _record(positive: str, negative: str) -> VlChecklistRecord:

@@ -15,10 +15,10 @@ from eqforge.generators.text.lints.findings import KINDS
 from eqforge.generators.text.lints.lint import lint_records
 from eqforge.generators.text.lints.vocabulary import is_known_word
 from eqforge.generators.text.lints.word_edits import WordExchange, exchanged_words
-from eqforge.schemas.labelled_captions import LabelledCaptions
-from eqforge.schemas.text_pairs import TextPair, read_text_pairs
-from eqforge.schemas.visual_genome import Box
-from eqforge.schemas.vl_checklist import read_vl_checklist
+from eqforge.schemas.sources.labelled_captions import LabelledCaptions
+from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
+from eqforge.schemas.sources.visual_genome import Box
+from eqforge.schemas.sources.vl_checklist import read_vl_checklist
 
 
 def _pair(

@@ -2,7 +2,7 @@ import pytest
 
 from eqforge.generators.scenes.captions import Mode, Phrase, counting_caption, related_caption
 from eqforge.generators.scenes.manifest import AssetWords
-from eqforge.schemas.scenes import Kind, Relation
+from eqforge.schemas.records.scenes import Kind, Relation
 
 
 def phrase(noun: str, *adjectives: str, **words: object) -> Phrase:

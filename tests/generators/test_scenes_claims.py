@@ -11,7 +11,7 @@ from eqforge.generators.scenes.claims import (
     relation_holds,
     relation_margin_deg,
 )
-from eqforge.schemas.scenes import (
+from eqforge.schemas.records.scenes import (
     Backdrop,
     Claim,
     Relation,

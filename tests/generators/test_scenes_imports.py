@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from eqforge.schemas.scenes import Backdrop, SceneCamera, SceneLight, SceneObject
-from eqforge.transforms.scene_renderer import SceneRenderer
+from eqforge.schemas.records.scenes import Backdrop, SceneCamera, SceneLight, SceneObject
+from eqforge.transforms.generated.scene_renderer import SceneRenderer
 from tests.renders import (
     BALL,
     BLUE,

@@ -8,7 +8,7 @@ import pytest
 from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.generators.scenes.overlaps import overlaps
 from eqforge.generators.scenes.stage import place
-from eqforge.schemas.scenes import Overlap, SceneObject, Vector
+from eqforge.schemas.records.scenes import Overlap, SceneObject, Vector
 
 pytest.importorskip("pybullet")
 

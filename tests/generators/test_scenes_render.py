@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from eqforge.schemas.scenes import SceneObject
-from eqforge.transforms.scene_renderer import SceneRenderer
+from eqforge.schemas.records.scenes import SceneObject
+from eqforge.transforms.generated.scene_renderer import SceneRenderer
 from tests.renders import (
     BALL,
     BALL_HITS,

@@ -17,7 +17,7 @@ from eqforge.generators.scenes.view import (
     silhouette,
     to_camera,
 )
-from eqforge.schemas.scenes import SceneCamera, SceneObject
+from eqforge.schemas.records.scenes import SceneCamera, SceneObject
 
 CAMERA = SceneCamera(position=(0.0, -5.0, 0.0), look_at=(0.0, 0.0, 0.0))
 UNIT = ((-0.5, -0.5, 0.0), (0.5, 0.5, 1.0))

@@ -20,8 +20,8 @@ from eqforge.generators.simat.vocabulary import (
     load_vocabulary,
 )
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.scores import Rejection
-from eqforge.schemas.simat import (
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.sources.simat import (
     Part,
     Region,
     Triplet,
@@ -30,7 +30,7 @@ from eqforge.schemas.simat import (
     read_transfos,
     read_triplets,
 )
-from eqforge.schemas.visual_genome import Box
+from eqforge.schemas.sources.visual_genome import Box
 
 
 def triplet(text: str) -> Triplet:

@@ -14,8 +14,8 @@ from eqforge.generators.text.wordnet import (
     setup_wordnet,
     wordnet_version,
 )
-from eqforge.schemas.cache import cache_folder
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.cache import cache_folder
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 from eqforge.evaluation.tables.vectors import read_vector
 from eqforge.models.arrays import read_array
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.foreign_tables import csv_rows
+from eqforge.schemas.io.foreign_tables import csv_rows
 
 torch = pytest.importorskip("torch")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import eqforge
 from eqforge import cli
 from eqforge.generators.demo.workspace import make_workspace
-from tests.commands import COMMANDS
+from tests.small_builds import COMMANDS
 
 FOLDER = Path(__file__).parent
 OF_CAPTIONS = ("hard-positives", "training-captions", "retrieval-perturbations")

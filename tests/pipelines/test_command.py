@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from eqforge import verify
+from eqforge.commands import verify
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import (
     eq_ag,
@@ -22,8 +22,8 @@ from eqforge.pipelines import (
     retrieval_perturbations,
     training_captions,
 )
-from eqforge.pipelines.command import parse
-from eqforge.pipelines.lock import locked
+from eqforge.pipelines.shared.command import parse
+from eqforge.pipelines.shared.exclusive_job import locked
 from eqforge.schemas.errors import (
     BuildError,
     EqforgeError,

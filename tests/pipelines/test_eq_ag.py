@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from eqforge import verify
+from eqforge.commands import verify
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_ag
 from tests.builds import books, ids, reasons, rejected, rows

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from eqforge import verify
+from eqforge.commands import verify
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.generators.text.words import ACTION_WORDS, read_word_list
 from eqforge.pipelines import eq_gebc
-from eqforge.schemas.gebplus import read_gebplus
+from eqforge.schemas.sources.gebplus import read_gebplus
 from tests.builds import books, ids, measured, reasons, rejected, rows
 
 PAIRS = [

@@ -11,16 +11,16 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from eqforge import verify
+from eqforge.commands import verify
 from eqforge.generators.scenes import kubric_import
 from eqforge.generators.scenes.assets import BUILTIN_MANIFEST
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.pipelines import eq_kubric
-from eqforge.pipelines.planning import plan_command
-from eqforge.pipelines.settings import RunSettings
-from eqforge.schemas.dataset import open_dataset
-from eqforge.transforms.scene_gates import OFF
-from eqforge.transforms.scene_renderer import SceneRenderer
+from eqforge.pipelines.shared.planning import plan_command
+from eqforge.pipelines.shared.settings import RunSettings
+from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.transforms.generated.scene_gates import OFF
+from eqforge.transforms.generated.scene_renderer import SceneRenderer
 from tests.builds import (
     books,
     dataset_bytes,

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from eqforge import verify
+from eqforge.commands import verify
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_video
-from eqforge.pipelines.planning import plan_command
+from eqforge.pipelines.shared.planning import plan_command
 from tests import clips
 from tests.builds import books, ids, measured, reasons, rejected, rows
 

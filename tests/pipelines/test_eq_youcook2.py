@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from eqforge import verify
+from eqforge.commands import verify
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.generators.text import words
 from eqforge.pipelines import eq_youcook2
-from eqforge.schemas import pictures
 from eqforge.schemas.identity import sha256_hex
-from eqforge.transforms import minimality
+from eqforge.schemas.io import pictures
+from eqforge.transforms.filters import minimality
 from tests.builds import books, ids, measured, reasons, rejected, rows
 
 MISSED = {"video_missing": 4, "undecodable": 2}

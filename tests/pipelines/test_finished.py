@@ -9,7 +9,7 @@ import pytest
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import simat, vlue
 from tests.builds import dataset_bytes
-from tests.commands import COMMANDS
+from tests.small_builds import COMMANDS
 
 MAINS = {"vlue": vlue.main, "simat": simat.main}
 

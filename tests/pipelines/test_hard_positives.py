@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from eqforge import verify
+from eqforge.commands import verify
 from eqforge.pipelines import hard_positives
-from eqforge.schemas.dataset import open_dataset
+from eqforge.schemas.dataset.reader import open_dataset
 
 RECORDS: dict[str, list[Any]] = {
     "Attribute/vg/color.json": [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eqforge import verify
+from eqforge.commands import verify
 from eqforge.pipelines import hard_positives, retrieval_perturbations, training_captions
 from tests.builds import books, rejected, rows
 

@@ -16,10 +16,11 @@ from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
-from eqforge.pipelines import lock, training_captions
-from eqforge.pipelines.lock import locked
-from eqforge.schemas import storage
+from eqforge.pipelines import training_captions
+from eqforge.pipelines.shared import exclusive_job as lock
+from eqforge.pipelines.shared.exclusive_job import locked
 from eqforge.schemas.errors import BuildError, InputError
+from eqforge.schemas.io import storage
 
 
 class Shelf(DirFileSystem):  # type: ignore[misc]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eqforge import verify
+from eqforge.commands import verify
 from eqforge.pipelines import eq_video
 from tests.builds import books, dataset_bytes, ids, reasons, rows
 from tests.photographs import Photograph, captioned_photographs, write_clip_of

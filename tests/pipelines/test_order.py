@@ -15,9 +15,9 @@ import pytest
 
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_ag, eq_gebc, eq_youcook2
-from eqforge.pipelines.command import parse
-from eqforge.pipelines.driver import Pipeline
-from eqforge.schemas.clips import Clip
+from eqforge.pipelines.shared.command import parse
+from eqforge.pipelines.shared.driver import Pipeline
+from eqforge.schemas.records.clips import Clip
 
 
 def shuffled(value: Any, rng: random.Random) -> Any:

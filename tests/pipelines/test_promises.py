@@ -20,8 +20,9 @@ import pytest
 
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_video
-from eqforge.transforms import faces, progress, quality
-from eqforge.transforms.frames.extract import FrameExtractor
+from eqforge.transforms.engines import progress
+from eqforge.transforms.filters import faces, quality
+from eqforge.transforms.video.frames.extract import FrameExtractor
 from tests.builds import (
     books,
     dataset_bytes,
@@ -107,7 +108,7 @@ def test_a_second_run_opens_no_video_and_measures_nothing_again(
 
     monkeypatch.setattr(FrameExtractor, "extract", refuse)
     monkeypatch.setattr(quality, "score_quality", refuse)
-    monkeypatch.setattr("eqforge.transforms.minimality.measure_pair", refuse)
+    monkeypatch.setattr("eqforge.transforms.filters.minimality.measure_pair", refuse)
     written = {path: path.stat().st_mtime_ns for path in (reference / "data").iterdir()}
 
     build(demo_workspace, reference)
@@ -365,7 +366,7 @@ def test_a_pair_whose_measure_fails_is_a_reject(
     def fail(*_: Any) -> Any:
         raise KeyError("no measure")
 
-    monkeypatch.setattr("eqforge.transforms.minimality.measure_pair", fail)
+    monkeypatch.setattr("eqforge.transforms.filters.minimality.measure_pair", fail)
 
     output = build(demo_workspace, tmp_path, "--max-error-rate", "1")
 

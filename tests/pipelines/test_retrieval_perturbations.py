@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from eqforge import inspection, verify
+from eqforge.commands import inspection, verify
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.perturbations.perturb import perturb_all
 from eqforge.generators.text.perturbations.record import PERTURBATIONS
 from eqforge.pipelines import retrieval_perturbations
-from eqforge.schemas.dataset import open_dataset
-from eqforge.transforms import perturb
+from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.transforms.text import perturb
 
 CAPTIONS = (
     "A small brown dog runs across the green grass.",

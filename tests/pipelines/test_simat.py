@@ -23,10 +23,10 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from eqforge import inspection, verify
 from eqforge.cli import main as command
+from eqforge.commands import inspection, verify
 from eqforge.pipelines import simat
-from eqforge.transforms import simat_crops
+from eqforge.transforms.simat import crops as simat_crops
 from tests.builds import (
     books,
     dataset_bytes,

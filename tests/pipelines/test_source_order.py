@@ -14,9 +14,9 @@ from eqforge.pipelines import (
     training_captions,
     vlue,
 )
-from eqforge.pipelines.settings import RunSettings
-from eqforge.pipelines.text import select_captions, select_images
-from eqforge.schemas.caption_sources import Source, read_captions
+from eqforge.pipelines.shared.settings import RunSettings
+from eqforge.pipelines.shared.text import select_captions, select_images
+from eqforge.schemas.sources.caption_sources import Source, read_captions
 from tests.builds import rows
 
 CAPTIONS = [

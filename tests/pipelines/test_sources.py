@@ -11,21 +11,21 @@ import pytest
 
 from eqforge.cli import main
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.pipelines import header
-from eqforge.schemas import sources
-from eqforge.schemas.clips import Clip
+from eqforge.pipelines.shared import header
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.frames import FrameRequest
 from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.visual_genome import Box
-from eqforge.transforms.clip_work import ClipWork
-from eqforge.transforms.extract import extract_frames
-from eqforge.transforms.frames.extract import FrameExtractor
-from eqforge.transforms.images import FoundImage, ImageFolder
-from eqforge.transforms.ledger import Ledger
-from eqforge.transforms.media import MediaStore
+from eqforge.schemas.io import source_file as sources
+from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import FrameRequest
+from eqforge.schemas.sources.visual_genome import Box
+from eqforge.transforms.dataset.image_folder import FoundImage, ImageFolder
+from eqforge.transforms.dataset.ledger import Ledger
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.video.clip_work import ClipWork
+from eqforge.transforms.video.extract import extract_frames
+from eqforge.transforms.video.frames.extract import FrameExtractor
 from tests import clips
-from tests.commands import COMMANDS
+from tests.small_builds import COMMANDS
 
 Change = Callable[[Path, Path], None]
 

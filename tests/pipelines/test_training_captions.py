@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from eqforge import verify
+from eqforge.commands import verify
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.swap import swap_coordination
 from eqforge.generators.text.llm.prompts import PROMPTS
 from eqforge.generators.text.llm.validate import REWRITE_REFUSALS
 from eqforge.generators.text.llm.writer import CaptionWriter, WriterSettings
 from eqforge.pipelines import training_captions
-from eqforge.schemas.dataset import open_dataset
-from eqforge.transforms import caption_edits
+from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.transforms.text import caption_edits
 
 
 @pytest.fixture

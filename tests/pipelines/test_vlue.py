@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from eqforge import inspection, verify
+from eqforge.commands import inspection, verify
 from eqforge.pipelines import vlue
-from eqforge.schemas.vlue_tables import FINDINGS, TASK_SCHEMAS, VLUE_SAMPLES
-from eqforge.transforms import progress
-from eqforge.transforms import vlue as importing
+from eqforge.schemas.tables.vlue import FINDINGS, TASK_SCHEMAS, VLUE_SAMPLES
+from eqforge.transforms.engines import progress
+from eqforge.transforms.vlue import items as importing
 from tests.builds import books, dataset_bytes, rejected, rewrite, rows
 
 NAME = unicodedata.normalize("NFD", "tr/images/Döner/1.png")

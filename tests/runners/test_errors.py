@@ -8,7 +8,7 @@ import apache_beam as beam
 import pytest
 
 from eqforge.schemas.errors import BuildError, InputError
-from eqforge.transforms.runners import pipeline_options, run
+from eqforge.transforms.engines.run import pipeline_options, run
 from tests.runners.tiers import Cluster, check_flink, check_prism, need
 
 pytestmark = pytest.mark.timeout(900)

@@ -15,7 +15,7 @@ from typing import Any
 import fsspec
 import pytest
 
-from eqforge.schemas.cache import cache_folder
+from eqforge.schemas.io.cache import cache_folder
 from eqforge.transforms.engines.install import installing, run_tool
 from tests.builds import dataset_bytes, start, wait_for
 from tests.faults.runs import Inputs, make_inputs

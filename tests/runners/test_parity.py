@@ -12,8 +12,8 @@ import pytest
 
 from eqforge.generators.demo.workspace import Workspace
 from tests.builds import books, dataset_bytes, ids, start
-from tests.commands import COMMANDS
 from tests.runners.tiers import check_flink, check_prism, need, need_packages, worker_pool
+from tests.small_builds import COMMANDS
 from tests.tiny_models import save_blip, save_clip
 
 LOCAL = "in-memory"

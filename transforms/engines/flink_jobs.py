@@ -17,8 +17,8 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
 )
 
-from eqforge.schemas import storage
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.io import storage
 from eqforge.transforms.engines.flink_cluster import (
     NO_ANSWER,
     address_of,
@@ -28,7 +28,7 @@ from eqforge.transforms.engines.flink_cluster import (
     overview,
 )
 from eqforge.transforms.engines.open_ports import LOOPBACK
-from eqforge.transforms.placement import plain_name
+from eqforge.transforms.engines.placement import plain_name
 
 
 def cluster_of(options: PipelineOptions) -> str | None:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from eqforge.schemas import storage
-from eqforge.schemas.cache import cache_folder
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.cache import cache_folder
 from eqforge.transforms.engines.install import check_digest, installing, run_tool
 from eqforge.transforms.engines.java_class import pass_whole_object
 

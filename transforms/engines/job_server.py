@@ -23,7 +23,7 @@ from apache_beam.runners.portability.job_server import ExternalJobServer
 from apache_beam.runners.worker.channel_factory import GRPCChannelFactory
 
 from eqforge.schemas.errors import BuildError, InputError
-from eqforge.transforms.engines import tied
+from eqforge.transforms.children import die_with_parent as tied
 
 START_TIMEOUT_S = 180.0
 ANSWER_TIMEOUT_S = 20.0

@@ -21,8 +21,8 @@ from apache_beam.portability import common_urns
 from eqforge.schemas.errors import InputError
 from eqforge.transforms.engines import listening
 from eqforge.transforms.engines.flink_parts import is_our_job_server
+from eqforge.transforms.engines.placement import PlacementOptions, plain_name
 from eqforge.transforms.engines.prism_parts import is_our_prism
-from eqforge.transforms.placement import PlacementOptions, plain_name
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _EXTERNAL = ("EXTERNAL", common_urns.environments.EXTERNAL.urn)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import apache_beam
 
-from eqforge.schemas.cache import cache_folder
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.cache import cache_folder
 from eqforge.transforms.engines.install import installing, run_tool
 
 _MODULE = "github.com/apache/beam/sdks/v2"

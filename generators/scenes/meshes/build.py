@@ -15,8 +15,8 @@ from typing import Any
 from eqforge.generators.scenes.assets import BUILTIN_MANIFEST
 from eqforge.generators.scenes.meshes.catalogue import CATALOGUE, Entry, words_entry
 from eqforge.generators.scenes.meshes.wavefront import asset_files, asset_kwargs, normalised, pack
-from eqforge.schemas import storage
 from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.io import storage
 
 LICENCE = "Apache-2.0"
 VERSION = "1"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from eqforge.schemas.scenes import Vector
+from eqforge.schemas.records.scenes import Vector
 
 Points = npt.NDArray[np.float64]
 CREASE_DEG = 40.0

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial import ConvexHull  # type: ignore[import-untyped]
 
 from eqforge.generators.scenes.meshes.shapes import DECIMALS, Points, Solid, corner_normals
-from eqforge.schemas.scenes import Vector
+from eqforge.schemas.records.scenes import Vector
 
 RENDER, SIMULATION = "visual_geometry.obj", "object.urdf"
 MATERIALS, COLLISION = "visual_geometry.mtl", "collision_geometry.obj"

@@ -14,7 +14,7 @@ from eqforge.generators.text.hard_positives.reconcile import reconcile_image
 from eqforge.generators.text.hard_positives.records import REFUSALS, REPAIRS, HardPositive, Refusal
 from eqforge.generators.text.inflection import with_inflections
 from eqforge.generators.text.lexicon import Kind, Lexicon
-from eqforge.schemas.vl_checklist import VlChecklistRecord
+from eqforge.schemas.sources.vl_checklist import VlChecklistRecord
 
 Records = Mapping[str, Sequence[VlChecklistRecord]]
 Result = HardPositive | Refusal

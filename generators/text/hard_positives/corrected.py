@@ -16,7 +16,7 @@ from eqforge.generators.text.hard_positives.foils import Foil, find_foil
 from eqforge.generators.text.hard_positives.records import HardPositive, Refusal
 from eqforge.generators.text.lexicon import Kind, Lexicon, LexiconEntry, select
 from eqforge.generators.text.tokenizer import find_tokens
-from eqforge.schemas.vl_checklist import VlChecklistRecord
+from eqforge.schemas.sources.vl_checklist import VlChecklistRecord
 
 _PREPOSITIONS = frozenset(
     (

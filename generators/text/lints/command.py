@@ -12,12 +12,12 @@ import tyro
 from eqforge.generators.text.lints.findings import KINDS, Finding, Severity
 from eqforge.generators.text.lints.lint import lint_records
 from eqforge.schemas.errors import EqforgeError, InputError, tell
-from eqforge.schemas.labelled_captions import (
+from eqforge.schemas.sources.labelled_captions import (
     LabelledCaptions,
     label_pair,
     read_labelled_captions,
 )
-from eqforge.schemas.text_pairs import read_text_pairs, with_hard_positives
+from eqforge.schemas.sources.text_pairs import read_text_pairs, with_hard_positives
 from eqforge.schemas.visible import in_lines, json_text
 
 

@@ -7,7 +7,7 @@ from eqforge.generators.text.clip_tokens import CONTEXT_TOKENS, count_clip_token
 from eqforge.generators.text.lints.findings import Finding
 from eqforge.generators.text.lints.vocabulary import is_known_word
 from eqforge.generators.text.lints.word_edits import WordExchange, exchanged_words
-from eqforge.schemas.labelled_captions import LabelledCaptions
+from eqforge.schemas.sources.labelled_captions import LabelledCaptions
 
 _LENGTH_GAP_WORDS = 4
 _LENGTH_GAP_RATIO = 1.5

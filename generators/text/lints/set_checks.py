@@ -15,7 +15,7 @@ from eqforge.generators.text.lints.word_edits import (
     exchanged_words,
     find_partial_edits,
 )
-from eqforge.schemas.labelled_captions import LabelledCaptions
+from eqforge.schemas.sources.labelled_captions import LabelledCaptions
 
 # What a record repeats where it repeats a positive: the first of these that it has.
 _MADE = ("negative", "perturbed", "hard_positive")

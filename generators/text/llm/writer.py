@@ -9,7 +9,7 @@ from typing import Any, Literal
 from eqforge.generators.text.llm.decode import DecodingSettings, Request, complete
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import fingerprint, sha256_hex
-from eqforge.schemas.sources import unchanged
+from eqforge.schemas.io.source_file import unchanged
 
 WRITER_VERSION = 1
 

@@ -15,7 +15,7 @@ from eqforge.evaluation.efficiency.items import choose_items
 from eqforge.evaluation.efficiency.measure import Protocol, Ready, sweep
 from eqforge.evaluation.efficiency.result import read_efficiency
 from eqforge.evaluation.scoring.tasks import task_of
-from eqforge.schemas.dataset import open_dataset
+from eqforge.schemas.dataset.reader import open_dataset
 from tests.evaluation.scoring.made import pair_tables, write_dataset
 from tests.tiny_models import save_clip
 

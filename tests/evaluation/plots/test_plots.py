@@ -15,7 +15,7 @@ from eqforge.evaluation.plots.minimality import bins_of
 from eqforge.evaluation.plots.pair_scores import read_pair_scores
 from eqforge.evaluation.plots.tables import chosen, read_numbers, strengths
 from eqforge.evaluation.tables.report import Rules
-from eqforge.schemas.dataset import open_dataset
+from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import InputError
 from tests.evaluation.tables.made import score_rows, table, write_dataset, write_scores
 

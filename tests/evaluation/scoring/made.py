@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-from eqforge.schemas import storage
-from eqforge.schemas.manifest import DataFile, Manifest, to_json
+from eqforge.schemas.dataset.manifest import DataFile, Manifest, to_json
+from eqforge.schemas.io import storage
 
 WORDS = ["red", "blue", "green", "cup", "ball", "box", "dog", "cat"]
 

@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from eqforge import verify
+from eqforge.commands import verify
 from eqforge.evaluation.training.pictures import Pictures, copy_pictures
 from eqforge.pipelines import retrieval_perturbations
-from eqforge.schemas import pictures
-from eqforge.schemas.dataset import open_dataset
-from eqforge.schemas.pictures import read_pixels
-from eqforge.transforms.judge import read_pixels as read_of_builds
+from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.schemas.io import pictures
+from eqforge.schemas.io.pictures import read_pixels
+from eqforge.transforms.filters.images import read_pixels as read_of_builds
 from tests.builds import rows
 from tests.evaluation.scoring.made import pair_tables, write_dataset
 from tests.evaluation.scoring.test_tasks import rows_of, score
-from tests.schemas.test_pictures import CASES, encoded
+from tests.schemas.io.test_pictures import CASES, encoded
 
 
 def written(folder: Path) -> Path:

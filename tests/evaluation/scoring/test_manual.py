@@ -10,7 +10,7 @@ import pytest
 
 from eqforge.evaluation.scoring.tasks import TASKS
 from eqforge.models.spec import SCORERS
-from eqforge.schemas.score_tables import FAILURE_REASONS, Quantity, open_scores
+from eqforge.schemas.dataset.score_tables import FAILURE_REASONS, Quantity, open_scores
 from tests.evaluation.scoring.made import pair_tables, write_dataset
 
 pytest.importorskip("transformers")

@@ -15,7 +15,7 @@ from eqforge.evaluation.scoring.run import score_dataset
 from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.models.own import load_model
 from eqforge.models.scorer import Picture
-from eqforge.schemas.score_tables import ScoresManifest, open_scores
+from eqforge.schemas.dataset.score_tables import ScoresManifest, open_scores
 from tests.evaluation.scoring.made import (
     Counting,
     CountingDual,

@@ -15,9 +15,9 @@ from eqforge.evaluation.scoring.pictures import Preparation, prepared_batches
 from eqforge.evaluation.scoring.run import score_dataset
 from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.models.own import load_model
-from eqforge.schemas.dataset import open_dataset
+from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.schemas.dataset.score_tables import ScoresManifest, open_scores
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.score_tables import ScoresManifest, open_scores
 from tests.evaluation.scoring.made import (
     CountingFusion,
     image_rows,

@@ -7,9 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eqforge.schemas import score_tables, storage
-from eqforge.schemas.manifest import DataFile, Manifest, to_json
-from eqforge.schemas.score_tables import Counts, ScoresManifest, ScoringModel
+from eqforge.schemas.dataset import score_tables
+from eqforge.schemas.dataset.manifest import DataFile, Manifest, to_json
+from eqforge.schemas.dataset.score_tables import Counts, ScoresManifest, ScoringModel
+from eqforge.schemas.io import storage
 
 Tables = dict[str, pa.Table]
 

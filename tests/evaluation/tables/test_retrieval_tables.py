@@ -12,8 +12,8 @@ from eqforge.evaluation.tables.gallery import read_gallery
 from eqforge.evaluation.tables.report import Measure, Rules
 from eqforge.evaluation.tables.retrieval_contest import RetrievalRules, derived
 from eqforge.evaluation.tables.retrieval_task import retrieval_report
-from eqforge.schemas.dataset import open_dataset
-from eqforge.schemas.score_tables import GRID
+from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.schemas.dataset.score_tables import GRID
 from tests.evaluation.tables.made import table, vectors, write_dataset, write_scores
 
 IMAGES = 30

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-from eqforge.schemas import storage
+from eqforge.schemas.dataset.manifest import DataFile, Manifest, to_json
 from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.manifest import DataFile, Manifest, to_json
-from eqforge.schemas.tables import IMAGES, PAIR_SAMPLES
-from eqforge.schemas.text_tables import TRAINING_CAPTIONS
+from eqforge.schemas.io import storage
+from eqforge.schemas.tables.pairs import IMAGES, PAIR_SAMPLES
+from eqforge.schemas.tables.texts import TRAINING_CAPTIONS
 from tests.samples import SAMPLE
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 200, 30), "blue": (40, 40, 230), "grey": (128,) * 3}

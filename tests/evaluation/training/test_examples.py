@@ -14,10 +14,10 @@ from eqforge.evaluation.training.batches import (
 )
 from eqforge.evaluation.training.examples import Match, Unit, read_examples
 from eqforge.evaluation.training.pictures import Pictures, copy_pictures
-from eqforge.schemas.dataset import open_dataset
+from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.tables import IMAGES, REJECTS
-from eqforge.schemas.text_tables import HARD_POSITIVES, MEASURED_CAPTIONS
+from eqforge.schemas.tables.pairs import IMAGES, REJECTS
+from eqforge.schemas.tables.texts import HARD_POSITIVES, MEASURED_CAPTIONS
 from tests.evaluation.training.made import (
     image_rows,
     picture,

@@ -24,8 +24,8 @@ from eqforge.evaluation.training.command import main
 from eqforge.evaluation.training.settings import PRESETS, parse_settings
 from eqforge.models.scorer import DualEncoder, Picture
 from eqforge.models.spec import load_scorer, parse_specs
-from eqforge.schemas.dataset import open_dataset
-from eqforge.schemas.storage import digest
+from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.schemas.io.storage import digest
 from tests.evaluation.training.made import describe, write_captions, write_pairs
 from tests.tiny_models import save_clip, save_siglip
 

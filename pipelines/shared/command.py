@@ -1,0 +1,65 @@
+"""The command line of a pipeline: made from its configuration, strict, and clear about mistakes."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, get_args
+
+import tyro
+
+from eqforge.pipelines.shared.settings import DatasetConfig, Mode, RunSettings
+
+Configured = TypeVar("Configured", bound=DatasetConfig)
+
+
+def parse(
+    kind: type[Configured],
+    defaults: Callable[[Mode], dict[str, Any]],
+    argv: Sequence[str],
+    program: str,
+    note: str = "",
+) -> tuple[Configured, list[str]]:
+    """Returns the configuration of a command line, and Beam's arguments after `--`.
+
+    Args:
+      kind: the configuration's dataclass.
+      defaults: the fields that a mode sets.
+      argv: the arguments after the command.
+      program: what the help calls the command.
+      note: added to the help.
+
+    Raises:
+      SystemExit: help was asked for (0), or an argument is unknown or wrong (2).
+    """
+    split = list(argv).index("--") if "--" in argv else len(argv)
+    own, beam_args = list(argv[:split]), list(argv[split + 1 :])
+    config = tyro.cli(
+        kind,
+        args=own,
+        prog=program,
+        description=f"{kind.__doc__} {note}".strip(),
+        default=default_config(kind, defaults, _mode_of(own)),
+    )
+    return config, beam_args
+
+
+def _mode_of(arguments: list[str]) -> Mode:
+    """Returns the mode that a command line asks for, before it is parsed: defaults depend on it."""
+    given = [value for flag, value in itertools.pairwise(arguments) if flag == "--mode"]
+    given += [text.partition("=")[2] for text in arguments if text.startswith("--mode=")]
+    return "paper" if given[-1:] == ["paper"] else "corrected"
+
+
+def default_config(
+    kind: type[Configured], defaults: Callable[[Mode], dict[str, Any]], mode: Mode = "corrected"
+) -> Configured:
+    """Returns the configuration of an empty command line; what has to be given is missing in it."""
+    assert mode in get_args(Mode)
+    values: dict[str, Any] = {
+        field.name: tyro.MISSING
+        for field in dataclasses.fields(kind)
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    }
+    values["run"] = RunSettings(output=tyro.MISSING)
+    values |= {"mode": mode, **defaults(mode)}
+    return kind(**values)

@@ -1,0 +1,178 @@
+"""Keeps an output folder for one run at a time."""
+
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from eqforge.pipelines.shared.header import WORK
+from eqforge.schemas.errors import BuildError, InputError
+from eqforge.schemas.io import storage
+from eqforge.schemas.visible import shortened
+
+# A lease that its owner has not renewed for so long is of a run that is dead.
+LEASE_S = 60.0
+RENEW_S = 10.0
+_LOOK_S = 1.0
+
+
+@contextlib.contextmanager
+def locked(output: str) -> Iterator[None]:
+    """Holds an output folder for one run; no crash leaves the lock behind.
+
+    On a disk the system gives the lock back when the process ends, however that ends. Elsewhere the
+    run holds a lease: see `_Lease`.
+
+    Raises:
+      InputError: another run is writing there, or the folder cannot be written.
+      BuildError: the lease was lost on the way, as after a long pause of the machine.
+    """
+    with _flocked(output) if storage.is_local(output) else _leased(output):
+        yield
+
+
+@contextlib.contextmanager
+def _flocked(output: str) -> Iterator[None]:
+    path = Path(storage.locate(output)[1]) / WORK / "lock"
+    with contextlib.ExitStack() as held:
+        try:
+            storage.make_folder(path.parent)
+            stream = held.enter_context(open(path, "w", encoding="utf-8"))
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(f"--output {output}: another run is writing there") from error
+        except OSError as error:
+            raise InputError(f"--output {output}: cannot be written: {error.strerror}") from error
+        yield
+
+
+@contextlib.contextmanager
+def _leased(output: str) -> Iterator[None]:
+    lease = _Lease(output)
+    try:
+        lease.take()
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"--output {output}: cannot be written: {reason}") from error
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if lease.lost:
+            raise lease.lost from error
+        raise
+    finally:
+        lease.give_back()
+    if lease.lost:
+        raise lease.lost
+
+
+class _Lease:
+    """The lease of a folder in a store: an object whose owner writes it anew every few seconds.
+
+    Its name is a number, and the highest holds. Whoever finds a lease watches it: if it changes, a
+    run is alive and the finder is refused. If it does not for a minute, the finder takes the next
+    number, by creating an object, which a store grants to one alone. A run that finds itself
+    outnumbered ends. Time is each run's own monotonic clock, so no clock that was set can break it.
+
+    Where a store cannot create exclusively, two runs that start within the same second may both
+    begin; one of them ends with its next renewal.
+    """
+
+    def __init__(self, output: str) -> None:
+        self.lost: BuildError | None = None
+        self._output = output
+        self._folder = storage.join(output, WORK, "lease")
+        self._number, self._content = 0, b""
+        self._over = threading.Event()
+        self._renewer = threading.Thread(target=self._keep, name="eqforge-lease", daemon=True)
+
+    def take(self) -> None:
+        """Takes the lease, if the run that has it is dead, and keeps it.
+
+        Raises:
+          InputError: another run has it.
+        """
+        number, content = self._newest()
+        if content is not None:
+            self._watch(number, content)
+        self._number, self._content = number + 1, self._beat()
+        with contextlib.suppress(FileExistsError):
+            system, path = storage.locate(self._url(self._number))
+            storage.make_parents(system, path)
+            system.pipe_file(path, self._content, mode="create")
+        # A request that the network repeated finds its own object there, so the content tells.
+        if self._newest() != (self._number, self._content):
+            raise self._refusal()
+        storage.delete(self._url(number))
+        self._renewer.start()
+
+    def give_back(self) -> None:
+        """Ends the lease."""
+        self._over.set()
+        self._renewer.join()
+        if not self.lost:
+            storage.delete(self._url(self._number))
+
+    def _newest(self) -> tuple[int, bytes | None]:
+        """Returns the highest number, 0 where there is none, and what its object holds."""
+        storage.locate(self._folder)[0].invalidate_cache()
+        numbers = [int(name) for name in storage.list_files(self._folder) if name.isdigit()]
+        if not numbers:
+            return 0, None
+        with contextlib.suppress(FileNotFoundError):
+            return max(numbers), storage.read_bytes(self._url(max(numbers)))
+        return max(numbers), None
+
+    def _watch(self, number: int, content: bytes) -> None:
+        """Waits until a lease is known to be of a dead run.
+
+        Raises:
+          InputError: it is of one that lives.
+        """
+        owner = content.decode(errors="replace").partition(";")[0]
+        print(
+            f"{self._output}: {shortened(owner, 100)} was writing there; waiting up to "
+            f"{LEASE_S:.0f} s to see whether it still is",
+            file=sys.stderr,
+        )
+        deadline = time.monotonic() + LEASE_S
+        while time.monotonic() < deadline:
+            time.sleep(min(_LOOK_S, LEASE_S / 10))
+            if self._newest() != (number, content):
+                raise self._refusal()
+
+    def _keep(self) -> None:
+        renewed = time.monotonic()
+        while not self._over.wait(RENEW_S):
+            try:
+                if self._newest() != (self._number, self._content):
+                    return self._lose("another run took it over")
+                self._content = self._beat()
+                storage.write_bytes(self._url(self._number), self._content)
+                renewed = time.monotonic()
+            except Exception as error:
+                # A store may be out of reach for a while, but not until others think us dead.
+                if time.monotonic() - renewed > LEASE_S:
+                    return self._lose(f"it cannot be reached any more: {error}")
+
+    def _lose(self, reason: str) -> None:
+        self.lost = BuildError(f"--output {self._output}: the run was stopped, as {reason}")
+        # As Ctrl-C does: the main thread waits for the runner.
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def _beat(self) -> bytes:
+        owner = f"process {os.getpid()} on {socket.gethostname()}"
+        return f"{owner}; {uuid.uuid4().hex}".encode()
+
+    def _url(self, number: int) -> str:
+        return storage.join(self._folder, f"{number:08d}")
+
+    def _refusal(self) -> InputError:
+        return InputError(f"--output {self._output}: another run is writing there")

@@ -1,0 +1,267 @@
+"""What is fixed before a dataset is built: its identity, its inputs and its folder."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from eqforge.generators.text import words
+from eqforge.pipelines.shared.settings import DatasetConfig, RunSettings
+from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, InputFile, Manifest, load_manifest
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io import pictures, storage
+from eqforge.schemas.io.checked import shown
+from eqforge.schemas.io.source_file import digest_input
+from eqforge.schemas.tables.pairs import SCHEMA_VERSION
+from eqforge.transforms.dataset.finish import delete_parts
+from eqforge.transforms.filters import minimality
+from eqforge.transforms.oracle.judges import judges_of
+
+WORK = "_work"
+IDENTITY = "identity.json"
+SHOWN_DIFFERENCES = 10
+# Folders below the output in which a killed run may leave large files half-written; those that it
+# leaves among plans, finished work and media are small.
+_WRITTEN = ("data", WORK, f"{WORK}/shards", NEXT, f"{NEXT}/data")
+# Every package whose version can change a byte of a dataset.
+VERSIONED = (
+    "eqforge", "apache-beam", "pyarrow", "numpy", "scipy", "pillow", "av", "opencv-python-headless",
+    "scikit-image", "imagehash", "dlib-bin", "dlib", "face_recognition",
+    "face_recognition_models", "tokenizers", "rapidfuzz", "nltk",
+    "spacy", "textblob", "lemminflect", "inflect", "transformers", "diffusers", "torch",
+    "kubric-nightly", "bpy", "icu4py", "py3langid",
+)  # fmt: skip
+# Folders of media: the rows hold what was taken from them, the settings only that there was one.
+_MEDIA_FOLDERS = ("videos", "images")
+# What may be a file or folder of this machine, or a public name or URL, which stays as it is.
+_LOCAL_OR_NAMED = ("model", "assets")
+# Settings that say where and how a run happens, and leave no trace in the rows.
+_NOT_OF_THE_ROWS = (
+    "output", "overwrite", "workers", "max_error_rate", "decoder_timeout_s", "render_timeout_s",
+    "local_files_only",
+)  # fmt: skip
+
+
+def manifest_header(
+    name: str,
+    inputs: Iterable[Path | str],
+    config: DatasetConfig,
+    warnings: Iterable[str] = (),
+) -> Manifest:
+    """Returns the manifest of a configuration before anything is built.
+
+    Args:
+      name: of the dataset.
+      inputs: the files the plan is made from; paths, or URLs.
+      config: its settings.
+      warnings: what a user should know before trusting the numbers.
+
+    Raises:
+      InputError: an input file is not there.
+    """
+    return Manifest(
+        dataset=name,
+        mode=config.mode,
+        config=_config_json(config),
+        inputs=[_input_file(path) for path in inputs],
+        versions=_versions(),
+        stages={},
+        tables={},
+        warnings=list(warnings),
+    )
+
+
+def _config_json(config: DatasetConfig) -> dict[str, Any]:
+    """Returns the settings that shape the rows; paths lose the folders of this machine."""
+    return _without_places(msgspec.to_builtins(config, enc_hook=_name_of))
+
+
+def _without_places(values: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in values.items() if name not in _NOT_OF_THE_ROWS}
+    for name, value in kept.items():
+        if isinstance(value, dict):
+            kept[name] = _without_places(value)
+        elif name in _MEDIA_FOLDERS:
+            kept[name] = value is not None
+        elif name == "oracle" and value is not None:
+            # What the models are, their weights' digests included, instead of where they lie.
+            kept[name] = [asdict(judge) for judge in judges_of(value)]
+        elif name in _LOCAL_OR_NAMED and value is not None and os.path.exists(value):
+            kept[name] = os.path.basename(os.path.normpath(value))
+    return kept
+
+
+def _name_of(value: Any) -> str:
+    if isinstance(value, Path):
+        return value.name
+    raise TypeError(f"no setting can be a {type(value).__name__}")
+
+
+def _input_file(path: Path | str) -> InputFile:
+    url = str(path)
+    if not (Path(url).is_file() if storage.is_local(url) else storage.exists(url)):
+        raise InputError(f"{path}: no such file")
+    try:
+        return InputFile(name=url.rpartition("/")[2], sha256=digest_input(url))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _versions() -> dict[str, str]:
+    found = {"schema": SCHEMA_VERSION, "python": ".".join(map(str, sys.version_info[:3]))}
+    # What is measured with these stands in columns, which carry no version as scores do.
+    found |= {"decoder": pictures.VERSION, "minimality": minimality.VERSION, "words": words.VERSION}
+    for package in VERSIONED:
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def identity(header: Manifest) -> list[Any]:
+    """Returns what tells one dataset from another, as a manifest that was read back has it."""
+    found = [header.dataset, header.mode, header.config, header.inputs]
+    return msgspec.json.decode(msgspec.json.encode(found))
+
+
+def check_output(run: RunSettings, header: Manifest) -> Manifest | None:
+    """Refuses an output folder that holds something else.
+
+    Returns:
+      The manifest of the finished dataset that it holds, of the same settings, inputs and versions
+      unless it may be replaced; None where it holds none.
+
+    Raises:
+      InputError: the message says which folder and why.
+    """
+    if not run.output:
+        raise InputError("--output is empty; expected a folder or URL")
+    manifest = storage.join(run.output, FILE_NAME)
+    started = storage.join(run.output, WORK, IDENTITY)
+    storage.check_reachable(manifest)
+    if storage.exists(manifest):
+        there = load_manifest(run.output)
+        others = list(_other_versions(there.versions, header.versions))
+        _check_same(run, "holds", there.dataset, identity(there), header, others)
+        return there
+    elif storage.exists(started):
+        known = _read_identity(run, started)
+        if known is not None:
+            _check_same(run, "holds an unfinished build of", known[0], known, header)
+    else:
+        _check_free(run.output)
+    return None
+
+
+def _read_identity(run: RunSettings, url: str) -> list[Any] | None:
+    """Returns whose an unfinished build is; None where a damaged disk lost that and all may go."""
+    try:
+        form = tuple[str, str, dict[str, Any], list[dict[str, Any]]]
+        return list(msgspec.json.decode(storage.read_bytes(url), type=form))
+    except msgspec.DecodeError as error:
+        if run.overwrite:
+            return None
+        raise InputError(
+            f"--output {run.output}: holds an unfinished build, and {url} is damaged; "
+            "name another folder, or add --overwrite to go on whatever it was"
+        ) from error
+
+
+def _check_same(
+    run: RunSettings,
+    what: str,
+    dataset: str,
+    there: list[Any],
+    header: Manifest,
+    others: Iterable[str] = (),
+) -> None:
+    if dataset != header.dataset:
+        raise InputError(f"--output {run.output}: {what} {dataset}; name another folder")
+    if run.only and run.overwrite:
+        raise InputError(
+            f"--output {run.output}: {what} {dataset}; --only builds a part: name another folder"
+        )
+    refuse(run, f"{what} {dataset}", [*_differences(there, identity(header)), *others])
+
+
+def refuse(run: RunSettings, what: str, differences: Sequence[str]) -> None:
+    """Refuses to replace a dataset that was made from something else, unless that is asked for.
+
+    Raises:
+      InputError: there are differences; the message names them.
+    """
+    if differences and not run.overwrite:
+        number = len(differences) - SHOWN_DIFFERENCES
+        more = [f"and {number} more"] * (number > 0)
+        raise InputError(
+            f"--output {run.output}: {what} made with other settings, inputs or versions: "
+            f"{'; '.join([*differences[:SHOWN_DIFFERENCES], *more])}; "
+            "name another folder, or add --overwrite to replace it"
+        )
+
+
+def _other_versions(there: Mapping[str, str], here: Mapping[str, str]) -> Iterator[str]:
+    """Yields the versions that differ, such as `numpy 2.4.1 there, 2.4.2 here`."""
+    for name in dict.fromkeys((*there, *here)):
+        if there.get(name) != here.get(name):
+            yield f"{name} {there.get(name, 'none')} there, {here.get(name, 'none')} here"
+
+
+def _differences(there: list[Any], here: list[Any]) -> Iterator[str]:
+    """Yields what tells two identities apart, such as `--max-side 512 there, 256 here`."""
+    _, mode_there, config_there, inputs_there = there
+    _, mode_here, config_here, inputs_here = here
+    old = {"mode": mode_there, **_flat(config_there)}
+    new = {"mode": mode_here, **_flat(config_here)}
+    for name in [*old, *(name for name in new if name not in old)]:
+        before, now = (shown(found[name]) if name in found else "unknown" for found in (old, new))
+        if name not in old or name not in new or old[name] != new[name]:
+            yield f"--{name.replace('_', '-')} {before} there, {now} here"
+    if inputs_there != inputs_here:
+        names = [file["name"] for file in inputs_here if file not in inputs_there]
+        yield f"the input {', '.join(names) or 'files'}: another content"
+
+
+def _flat(config: dict[str, Any]) -> dict[str, Any]:
+    """Returns settings by the name of their flag, which has no prefix of the group they are in."""
+    found: dict[str, Any] = {}
+    for name, value in config.items():
+        found |= _flat(value) if isinstance(value, dict) else {name: value}
+    return found
+
+
+def _check_free(output: str) -> None:
+    if storage.is_local(output):
+        folder = Path(storage.locate(output)[1])
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"--output {output}: is a file, expected a folder")
+    names = [name for name in storage.list_names(output) if not is_half_written(name)]
+    # A run that was refused or killed at once may have left its empty work folder.
+    if foreign := [name for name in names if name != WORK]:
+        raise InputError(
+            f"--output {output}: holds other files ({foreign[0]}); name another folder"
+        )
+
+
+def is_half_written(name: str) -> bool:
+    """Tells whether a file is what a killed run left of one it was writing."""
+    return name.startswith(storage.TEMPORARY_PREFIX)
+
+
+def claim_output(output: str, header: Manifest) -> None:
+    """Writes down whose the output folder is, and removes what a killed run left half-done."""
+    remove_half_written(output)
+    storage.write_bytes(storage.join(output, WORK, IDENTITY), msgspec.json.encode(identity(header)))
+
+
+def remove_half_written(output: str) -> None:
+    """Removes what a killed run left half-done; nothing that is finished is among it."""
+    for folder in (output, *(storage.join(output, name) for name in _WRITTEN)):
+        for name in filter(is_half_written, storage.list_files(folder)):
+            storage.delete(storage.join(folder, name))
+    delete_parts(output)

@@ -1,0 +1,185 @@
+"""Settings that pipelines have in common, and the two presets of those over videos."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from tyro.conf import OmitArgPrefixes
+
+from eqforge.generators.text.caption_lint import CaptionSettings
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.machine import check_workers
+from eqforge.schemas.records.frames import FrameSettings
+from eqforge.transforms.dataset.plan import Selection
+from eqforge.transforms.filters.cuts import CutSettings
+from eqforge.transforms.filters.faces import FaceSettings
+from eqforge.transforms.filters.minimality import GateSettings
+from eqforge.transforms.filters.quality import QualitySettings
+from eqforge.transforms.oracle.judges import OracleSettings
+
+Mode = Literal["paper", "corrected"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunSettings:
+    """Where the dataset goes, which part of it is built, and with how many processes."""
+
+    output: str
+    """Folder or URL of the dataset. A build that was interrupted goes on where it stopped."""
+
+    overwrite: bool = False
+    """Build again over the finished dataset that the output folder holds, whatever its settings,
+    inputs and versions were. It stays complete until the new one is, and takes its place. Without
+    it, a dataset that would become the same is left alone, and another one is refused."""
+
+    only: tuple[str, ...] = ()
+    """Build these samples alone, by id, into a folder of their own; their rows are the same as in
+    the whole dataset."""
+
+    limit: int | None = None
+    """At most so many candidates, from the beginning of the plan."""
+
+    sample: str = "100%"
+    """Share of the videos, images or scenes, such as 1%, chosen by a hash of their ids."""
+
+    follow_links: bool = False
+    """Follow symbolic links that lead out of the folder of videos or images; without it what lies
+    behind them is refused. Links that stay inside the folder are always followed."""
+
+    workers: int = 1
+    """Processes of the local runner."""
+
+    seed: int = 0
+    """Seed of the run; every random choice derives from it and a record's id."""
+
+    max_error_rate: float = 0.01
+    """The run fails when more than this share of a stage's candidates end in an exception."""
+
+    samples_per_file: int = 50_000
+    """Candidates for each samples file."""
+
+    images_per_file: int = 4_000
+    """Images for each images file."""
+
+    def __post_init__(self) -> None:
+        """Checks the ranges.
+
+        Raises:
+          InputError: a setting is out of its range.
+        """
+        check_workers(self.workers)
+        for name, is_right, rule in (
+            ("max_error_rate", 0 <= self.max_error_rate <= 1, "a share from 0 to 1"),
+            ("samples_per_file", self.samples_per_file >= 1, "1 or more"),
+            ("images_per_file", self.images_per_file >= 1, "1 or more"),
+            ("limit", self.limit is None or self.limit >= 0, "0 or more"),
+        ):
+            if not is_right:
+                flag = name.replace("_", "-")
+                raise InputError(f"--{flag} {getattr(self, name)}: expected {rule}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VideoSettings:
+    """What happens to frames, captions and pairs, whatever dataset they come from."""
+
+    frames: OmitArgPrefixes[FrameSettings] = field(default_factory=FrameSettings)
+    faces: OmitArgPrefixes[FaceSettings] = field(default_factory=FaceSettings)
+    quality: OmitArgPrefixes[QualitySettings] = field(default_factory=QualitySettings)
+    cuts: OmitArgPrefixes[CutSettings] = field(default_factory=CutSettings)
+    gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
+    captions: OmitArgPrefixes[CaptionSettings] = field(default_factory=CaptionSettings)
+    oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
+
+    distinct_captions: bool = True
+    """Refuse pairs whose two captions say the same."""
+
+    max_pairs_per_video: int | None = None
+    """Keep at most so many pairs of a video, chosen by a hash of their ids."""
+
+    def __post_init__(self) -> None:
+        """Checks the limit.
+
+        Raises:
+          InputError: it is negative.
+        """
+        if self.max_pairs_per_video is not None and self.max_pairs_per_video < 0:
+            raise InputError(
+                f"--max-pairs-per-video {self.max_pairs_per_video}: expected 0 or more"
+            )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DatasetConfig:
+    """What every dataset is configured with."""
+
+    mode: Mode = "corrected"
+    """paper: as the published dataset was made, its defects included. corrected: without them. The
+    mode sets the defaults shown here; every setting can be given beside it."""
+
+    run: OmitArgPrefixes[RunSettings]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VideoDataset(DatasetConfig):
+    """What every dataset made of videos is configured with; each adds its annotations."""
+
+    videos: Path
+    """Folder of the videos, each directly in it and named by its id (ID.mp4, ID.webm, ...), or as
+    the annotations name it."""
+
+    decoder_timeout_s: float = 300.0
+    """A video whose next frame takes longer is given up; its other frames are kept."""
+
+    settings: OmitArgPrefixes[VideoSettings] = field(default_factory=VideoSettings)
+
+    def __post_init__(self) -> None:
+        """Checks the time limit.
+
+        Raises:
+          InputError: it is no time.
+        """
+        check_seconds("decoder_timeout_s", self.decoder_timeout_s)
+
+
+def check_seconds(name: str, seconds: float) -> None:
+    """Checks a time limit.
+
+    Raises:
+      InputError: it is not more than 0.
+    """
+    if not seconds > 0:
+        flag = name.replace("_", "-")
+        raise InputError(f"--{flag} {seconds}: expected more than 0 seconds")
+
+
+def video_settings(mode: Mode, drops_faces: bool) -> VideoSettings:
+    """Returns the defaults of a mode.
+
+    Args:
+      mode: paper mode switches off every check the papers do not describe.
+      drops_faces: whether the mode discards frames with faces.
+    """
+    if mode == "corrected":
+        return VideoSettings(faces=FaceSettings(face_policy="either" if drops_faces else "off"))
+    return VideoSettings(
+        faces=FaceSettings(face_policy="paper" if drops_faces else "off"),
+        quality=QualitySettings(min_luminance=None, min_contrast=None, min_sharpness=None),
+        captions=CaptionSettings(max_tokens=None),
+        distinct_captions=False,
+    )
+
+
+def selection_of(run: RunSettings) -> Selection:
+    """Returns the part of a plan that the settings name.
+
+    Raises:
+      InputError: the share is not a percentage of 0 to 100.
+    """
+    try:
+        share = float(run.sample.removesuffix("%")) / 100
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1 or not run.sample.endswith("%"):
+        raise InputError(f"--sample {run.sample}: expected a share such as 1% or 12.5%")
+    return Selection(only=run.only, limit=run.limit, sample=share)

@@ -1,0 +1,299 @@
+"""What the pipelines over captions have in common."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apache_beam as beam
+from more_itertools import batched
+
+from eqforge.generators.text.language import Language, refuse_language
+from eqforge.pipelines.shared.driver import Pipeline, Target
+from eqforge.pipelines.shared.header import WORK
+from eqforge.pipelines.shared.settings import DatasetConfig, Mode, RunSettings, selection_of
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import is_sampled
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.find_file import resolve_video
+from eqforge.schemas.records.frames import MissedVideo
+from eqforge.schemas.sources.caption_sources import CaptionRecord, Source
+from eqforge.transforms.dataset.census import IMAGES, Medium, medium
+from eqforge.transforms.dataset.finish import WriteDataset
+from eqforge.transforms.dataset.image_folder import ImageFolder
+from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
+from eqforge.transforms.dataset.write import Table
+from eqforge.transforms.text.tables import split_work
+from eqforge.transforms.text.work import CAPTIONS, CaptionBatch, Text
+
+BATCH = 256
+Configured = TypeVar("Configured", bound=DatasetConfig)
+
+
+def text_pipeline(
+    *,
+    name: str,
+    config: type[Configured],
+    inputs: Callable[[Configured], Iterable[Path]],
+    check: Callable[[Configured], None],
+    confirm: Callable[[Configured, PlanFiles], None],
+    media: Callable[[Configured, PlanFiles], Iterable[Medium]],
+    plan: Callable[[Configured], Iterator[Any]],
+    batch: type,
+    measure: Callable[[Any], dict[str, int]],
+    make: Callable[[Configured, str], Any],
+    tables: Callable[[Configured, PlanFiles], tuple[Table, ...]],
+    stage: str,
+    step: str,
+    defaults: Callable[[Mode], dict[str, Any]] | None = None,
+) -> Pipeline[Configured]:
+    """Returns the pipeline of a dataset made of texts.
+
+    Args:
+      name: see Pipeline; so are `config`, `inputs`, `check`, `confirm`, `media`, `plan`,
+        `measure` and `tables`.
+      config: as there.
+      inputs: as there.
+      check: as there.
+      confirm: as there.
+      media: as there.
+      plan: as there.
+      batch: the type of the plan's records.
+      measure: as there.
+      make: returns the composite from batches to works; its second argument is the folder in which
+        processes note their progress.
+      tables: as there.
+      stage: the stage of the books that follows `captions`.
+      step: what a worker notes for every finished batch.
+      defaults: the fields that a mode sets; None where the mode alone decides the rules.
+    """
+
+    def build(root: beam.Pipeline, target: Target[Configured]) -> None:
+        works = (
+            root
+            | "ReadPlan" >> ReadPlan(target.plan_files, batch)
+            | "MakeTexts" >> make(target.config, target.notes)
+        )
+        written = split_work(works, target.dataset.tables)
+        _ = written | "WriteDataset" >> WriteDataset(target.dataset)
+
+    return Pipeline(
+        name=name,
+        config=config,
+        defaults=_no_defaults if defaults is None else defaults,
+        inputs=inputs,
+        check=check,
+        confirm=confirm,
+        media=media,
+        plan=plan,
+        measure=measure,
+        build=build,
+        tables=tables,
+        stages=(CAPTIONS, stage),
+        steps=(step,),
+    )
+
+
+def _no_defaults(_: Mode) -> dict[str, Any]:
+    """Returns the fields that a mode sets: none, the mode itself decides the rules."""
+    return {}
+
+
+def language_of_mode(mode: Mode) -> dict[str, Language]:
+    """Returns the language that a mode asks for: the published rules edit whatever they get."""
+    return {"language": "any" if mode == "paper" else "en"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CaptionDataset(DatasetConfig):
+    """What every dataset made of captions is configured with."""
+
+    captions: Path
+    """COCO captions, a Karpathy-split JSON, Flickr30k's token or CSV file, or your own JSON lines:
+    {"image": "a.jpg", "caption": "...", "id": "...", "split": "..."}."""
+
+    source: Source | None = None
+    """The format of the captions; told by the file where it is not given. `text-pairs` takes the
+    true captions of VL-CheckList, ARO and other files of text pairs."""
+
+    images: Path | None = None
+    """Folder of the images: they are embedded, and a caption whose image is missing is a reject.
+    Without it the rows name the images alone."""
+
+    spacy_model: str | None = None
+    """A spaCy pipeline for tokens, tags and noun phrases, such as en_core_web_sm; without it a
+    tagger that needs no data."""
+
+    language: Language = "en"
+    """The rules that edit captions are for English: en refuses captions in another language, any
+    takes them as they come."""
+
+
+def check_language(language: Language) -> None:
+    """Loads what tells languages apart, before any work that needs it.
+
+    Raises:
+      MissingExtra: a package of the extra "text" is not installed.
+    """
+    if language == "en":
+        refuse_language("qwrtp")  # in no dictionary, so that the model is asked
+
+
+def check_images(images: Path | None) -> None:
+    """Checks the folder of images, where one is named.
+
+    Raises:
+      InputError: it is no folder.
+    """
+    if images is not None and not images.is_dir():
+        raise InputError(f"--images {images}: no such folder")
+
+
+def confirm_images(images: Path | None, names: Iterable[str]) -> None:
+    """Checks that the folder of images is the right one, where one is named.
+
+    Args:
+      images: the folder.
+      names: the images that are asked for; read until one of them is there.
+
+    Raises:
+      InputError: none of them is in it; a folder that is not mounted looks so.
+    """
+    if images is None:
+        return
+    example = None
+    for name in names:
+        found = resolve_video(str(images), name)
+        if not isinstance(found, MissedVideo) or found.reason != "video_missing":
+            return
+        example = name if example is None else example
+    if example is not None:
+        raise InputError(
+            f"--images {images}: none of the plan's images is there; expected files such as "
+            f"{example}"
+        )
+
+
+def confirm_captions(config: CaptionDataset, plan: PlanFiles) -> None:
+    """Checks that the images of a plan's captions can be found; see `confirm_images`."""
+    batches = read_plan(CaptionBatch, plan.files)
+    confirm_images(config.images, (text.image for batch in batches for text in batch.captions))
+
+
+def images_of(images: Path | None, run: RunSettings, names: Iterable[str]) -> Iterator[Medium]:
+    """Yields the images that a plan names, each once, where a folder of them is named."""
+    if images is not None:
+        for name in dict.fromkeys(names):
+            yield medium(IMAGES, str(images), name, run.follow_links)
+
+
+def caption_media(config: CaptionDataset, plan: PlanFiles) -> Iterator[Medium]:
+    """Yields the images of a plan's captions."""
+    batches = read_plan(CaptionBatch, plan.files)
+    names = (text.image for batch in batches for text in batch.captions)
+    yield from images_of(config.images, config.run, names)
+
+
+def image_folder(images: Path | None, run: RunSettings) -> ImageFolder | None:
+    """Returns the folder of images with its media store; None where none is named."""
+    if images is None:
+        return None
+    return ImageFolder(str(images), media_root(run), follow_links=run.follow_links)
+
+
+def media_root(run: RunSettings) -> str:
+    """Returns the folder of the media store."""
+    return storage.join(run.output, WORK, "media")
+
+
+def select_captions(files: Iterable[Iterable[Text]], run: RunSettings) -> Iterator[Text]:
+    """Yields the captions, or other texts, that the run settings select; the limit counts them.
+
+    A limit takes file after file, and of each the first by their images and ids: not by their
+    lines. Only then is a file held in memory.
+
+    Raises:
+      InputError: a selection is wrong, or a sample named in `only` is of no caption.
+    """
+    captions = (caption for file in files for caption in _in_order(file, run))
+    single = ((caption.image, (caption,)) for caption in captions)
+    return (caption for group in _select(single, run) for caption in group)
+
+
+def _in_order(captions: Iterable[Text], run: RunSettings) -> Iterable[Text]:
+    if run.limit is None:
+        return captions
+    return sorted(captions, key=lambda caption: (caption.image, caption.text_id))
+
+
+def select_images(texts: Iterable[Text], run: RunSettings) -> Iterator[tuple[Text, ...]]:
+    """Yields all texts of each image of which the run settings select one, in order of their ids.
+
+    What another text of the image says can decide on a sample, so no image is cut: the limit counts
+    texts, and the last image is taken whole. The texts are held in memory to bring those of an
+    image together, about 0.4 kB each, and sorted by image and id: which texts a limit takes, and
+    which a language model is asked about together, does not depend on the order of the source.
+
+    Raises:
+      InputError: a selection is wrong, or a sample named in `only` is of no text.
+    """
+    by_image: dict[str, list[Text]] = {}
+    for text in texts:
+        by_image.setdefault(text.image, []).append(text)
+    groups = ((image, _by_id(found)) for image, found in sorted(by_image.items()))
+    return _select(groups, run)
+
+
+def _by_id(texts: list[Text]) -> tuple[Text, ...]:
+    return tuple(sorted(texts, key=lambda text: text.text_id))
+
+
+def _select(
+    groups: Iterable[tuple[str, tuple[Text, ...]]], run: RunSettings
+) -> Iterator[tuple[Text, ...]]:
+    selection, missing, number = selection_of(run), set(run.only), 0
+    for image, group in groups:
+        named = {name for name in run.only for text in group if _is_of(name, text.text_id)}
+        if run.only and not named:
+            continue
+        if not is_sampled(image, selection.sample):
+            continue
+        if selection.limit is not None and number >= selection.limit:
+            continue
+        number += len(group)
+        missing -= named
+        yield group
+    if missing:
+        raise InputError(f"--only: the source has no text for {min(missing)!r}")
+
+
+def _is_of(name: str, text_id: str) -> bool:
+    """Tells whether a name is that of a text or of a sample made of it."""
+    return name == text_id or name.startswith(f"{text_id}/")
+
+
+def batch_captions(captions: Iterable[CaptionRecord]) -> Iterator[CaptionBatch]:
+    """Yields batches of captions in the order of the source."""
+    return (CaptionBatch(captions=tuple(chunk)) for chunk in batched(captions, BATCH))
+
+
+def batch_images(images: Iterable[tuple[CaptionRecord, ...]]) -> Iterator[CaptionBatch]:
+    """Yields batches of captions with all captions of an image in one batch."""
+    batch: list[CaptionRecord] = []
+    for captions in images:
+        batch += captions
+        if len(batch) >= BATCH:
+            yield CaptionBatch(captions=tuple(batch))
+            batch = []
+    if batch:
+        yield CaptionBatch(captions=tuple(batch))
+
+
+def check_at_least(flag: str, value: int, least: int) -> None:
+    """Checks a number of the command line.
+
+    Raises:
+      InputError: it is less than it may be.
+    """
+    if value < least:
+        raise InputError(f"{flag} {value}: expected {least} or more")

@@ -1,0 +1,176 @@
+"""What the pipelines over videos have in common."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apache_beam as beam
+
+from eqforge.pipelines.shared.driver import Pilot, PilotCost, Pipeline, Target
+from eqforge.pipelines.shared.header import WORK
+from eqforge.pipelines.shared.settings import Mode, VideoDataset, selection_of, video_settings
+from eqforge.pipelines.shared.video_plan import find_video, has_pairs, media, report, run_pilot
+from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.io import storage
+from eqforge.schemas.records.clips import Clip
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.dataset.plan import PlanFiles, read_plan, select
+from eqforge.transforms.dataset.tables import (
+    REJECTS_PER_FILE,
+    files_for,
+    images_table,
+    rejects_table,
+    samples_table,
+)
+from eqforge.transforms.dataset.write import Table
+from eqforge.transforms.filters.faces import prepare_faces
+from eqforge.transforms.filters.images import ImageFilters
+from eqforge.transforms.filters.opencv import import_cv2
+from eqforge.transforms.oracle.judges import oracle_warnings, prepare_oracle
+from eqforge.transforms.video.clip_work import FRAMES, PAIRS
+from eqforge.transforms.video.pair import PairFilters
+from eqforge.transforms.video.video_pairs import VideoPairRules
+
+STEPS = ("extracted", "judged", "paired")
+
+Configured = TypeVar("Configured", bound=VideoDataset)
+
+
+def video_pipeline(
+    *,
+    name: str,
+    config: type[Configured],
+    inputs: Callable[[Configured], Iterable[Path]],
+    plan: Callable[[Configured], Iterator[Clip]],
+    build: Callable[[beam.Pipeline, Target[Configured]], None],
+    stage: str,
+    drops_faces: tuple[Mode, ...],
+) -> Pipeline[Configured]:
+    """Returns the pipeline of a dataset made of videos.
+
+    Args:
+      name: see Pipeline; so are `config`, `inputs` and `build`.
+      config: as there.
+      inputs: as there.
+      build: as there.
+      plan: yields the clips of the whole plan; the run settings select from them.
+      stage: the planning stage of the books.
+      drops_faces: the modes in which frames with faces are discarded.
+    """
+
+    def defaults(mode: Mode) -> dict[str, Any]:
+        return {"settings": video_settings(mode, mode in drops_faces)}
+
+    def selected(config: Configured) -> Iterator[Clip]:
+        return select(plan(config), selection_of(config.run))
+
+    def run(config: Configured, clips: Sequence[Clip], folder: str) -> PilotCost:
+        return run_pilot(rules_of(name, config), clips, folder)
+
+    return Pipeline(
+        name=name,
+        config=config,
+        defaults=defaults,
+        inputs=inputs,
+        check=check,
+        plan=selected,
+        measure=measure,
+        media=media,
+        confirm=confirm,
+        warnings=warnings,
+        build=build,
+        tables=tables,
+        stages=(stage, FRAMES, PAIRS),
+        steps=STEPS,
+        report=report,
+        pilot=Pilot(
+            records="videos", number=0, unit="frames", clock="one core", is_fit=has_pairs, run=run
+        ),
+    )
+
+
+def check(config: VideoDataset) -> None:
+    """Checks what a build needs beside the annotations.
+
+    Raises:
+      InputError: the videos folder is none, or an oracle cannot be loaded.
+      MissingExtra: PyAV, OpenCV, or what a face detector or an oracle needs is not installed.
+    """
+    if not config.videos.is_dir():
+        raise InputError(f"--videos {config.videos}: no such folder")
+    if find_spec("av") is None:
+        raise MissingExtra("av", "video")
+    import_cv2()
+    prepare_faces(config.settings.faces)
+    prepare_oracle(config.settings.oracle)
+
+
+def confirm(config: VideoDataset, plan: PlanFiles) -> None:
+    """Checks that the videos folder is the right one.
+
+    Raises:
+      InputError: none of the plan's videos is in it, as in a folder that is not mounted, or none
+        may be read; the message says which.
+    """
+    advice = "the names expected are the annotations' ids with an ending such as .mp4"
+    for clip in read_plan(Clip, plan.files):
+        found = find_video(config, clip) if clip.frames else None
+        if isinstance(found, str):
+            return
+        if found is not None and found.reason != "video_missing":
+            advice = found.detail
+    if plan.counts.get("frames"):
+        raise InputError(
+            f"--videos {config.videos}: none of the {plan.counts['videos']:,} videos of the plan "
+            f"is there; {advice}"
+        )
+
+
+def warnings(config: VideoDataset) -> Iterator[str]:
+    """Yields what a user should know before trusting the numbers."""
+    yield from oracle_warnings(prepare_oracle(config.settings.oracle))
+
+
+def measure(clip: Clip) -> dict[str, int]:
+    """Returns what a clip adds to the counts of a plan."""
+    return {
+        "videos": 1,
+        "frames": len(clip.frames),
+        "candidate pairs": len(clip.pairs),
+        "rejects": len(clip.rejects),
+    }
+
+
+def tables(config: VideoDataset, plan: PlanFiles) -> tuple[Table, ...]:
+    """Returns the tables of a dataset of video pairs."""
+    run, counts = config.run, plan.counts
+    frames, pairs = counts.get("frames", 0), counts.get("candidate pairs", 0)
+    rejects = frames + pairs + counts.get("rejects", 0)
+    media = MediaStore(rules_of("", config).media_root)
+    return (
+        samples_table(files_for(pairs, run.samples_per_file)),
+        images_table(files_for(frames, run.images_per_file), media),
+        rejects_table(files_for(rejects, REJECTS_PER_FILE)),
+    )
+
+
+def rules_of(name: str, config: VideoDataset) -> VideoPairRules:
+    """Returns how the clips of a configuration become samples."""
+    settings = config.settings
+    return VideoPairRules(
+        dataset=name,
+        videos=str(config.videos),
+        follow_links=config.run.follow_links,
+        work=storage.join(config.run.output, WORK),
+        frames=settings.frames,
+        decoder_timeout_s=config.decoder_timeout_s,
+        image_filters=ImageFilters(faces=settings.faces, quality=settings.quality),
+        pair_filters=PairFilters(
+            cuts=settings.cuts,
+            gates=settings.gates,
+            distinct_captions=settings.distinct_captions,
+            max_pairs_per_video=settings.max_pairs_per_video,
+            oracle=prepare_oracle(settings.oracle),
+        ),
+    )

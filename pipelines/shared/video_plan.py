@@ -1,0 +1,113 @@
+"""What `eqforge plan` says of a dataset made of videos."""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from eqforge.pipelines.shared.driver import PilotCost
+from eqforge.pipelines.shared.settings import VideoDataset
+from eqforge.schemas.io.find_file import resolve_video
+from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import MissedVideo
+from eqforge.transforms.dataset.census import VIDEOS, Medium
+from eqforge.transforms.dataset.plan import PlanFiles, read_plan
+from eqforge.transforms.video.clip_work import images_of
+from eqforge.transforms.video.propose.segments import TOO_FEW
+from eqforge.transforms.video.video_pairs import VideoPairRules, make_video_pairs
+
+SHOWN_SAMPLES = 3
+
+
+@dataclass(kw_only=True, slots=True)
+class Summary:
+    """Counts of a plan.
+
+    Attributes:
+      videos, missing, records, frames, pairs: by split; `missing` are videos whose file is not
+        there.
+      rejects: planning rejects by reason.
+      samples: ids of the first candidate pairs.
+    """
+
+    videos: Counter[str] = field(default_factory=Counter)
+    missing: Counter[str] = field(default_factory=Counter)
+    records: Counter[str] = field(default_factory=Counter)
+    frames: Counter[str] = field(default_factory=Counter)
+    pairs: Counter[str] = field(default_factory=Counter)
+    rejects: Counter[str] = field(default_factory=Counter)
+    samples: list[str] = field(default_factory=list)
+
+
+def find_video(config: VideoDataset, clip: Clip) -> str | MissedVideo:
+    """Returns the path of a clip's video, or why there is none."""
+    return resolve_video(str(config.videos), clip.video, config.run.follow_links)
+
+
+def media(config: VideoDataset, plan: PlanFiles) -> Iterator[Medium]:
+    """Yields the videos of a plan; those of which no frame is wanted are only looked for."""
+    for clip in read_plan(Clip, plan.files):
+        if clip.video:
+            found = find_video(config, clip)
+            path = None if isinstance(found, MissedVideo) else found
+            name = clip.video if path is None else os.path.relpath(path, config.videos)
+            yield Medium(kind=VIDEOS, name=name, path=path, is_read=bool(clip.frames))
+
+
+def is_there(config: VideoDataset, clip: Clip) -> bool:
+    """Tells whether the video of a clip is there."""
+    return not isinstance(find_video(config, clip), MissedVideo)
+
+
+def has_pairs(config: VideoDataset, clip: Clip) -> bool:
+    """Tells whether a clip has pairs, and its video is there."""
+    return bool(clip.pairs) and is_there(config, clip)
+
+
+def report(config: VideoDataset, clips: Iterable[Clip]) -> Iterator[str]:
+    """Yields the lines of a plan's counts."""
+    summary = summarise(config, clips)
+    headings = ("split", "videos", "missing", "records", "frames", "candidate pairs")
+    yield "  ".join(f"{heading:>15}" for heading in headings)
+    counters = (summary.videos, summary.missing, summary.records, summary.frames, summary.pairs)
+    rows = [(split, [counter[split] for counter in counters]) for split in sorted(summary.videos)]
+    rows.append(("total", [counter.total() for counter in counters]))
+    for split, counts in rows:
+        yield "  ".join([f"{split:>15}", *(f"{count:>15,}" for count in counts)])
+    for reason, count in sorted(summary.rejects.items()):
+        yield f"  rejected by the plan, {reason}: {count:,}"
+    if any(reason.endswith(TOO_FEW.reason) for reason in summary.rejects):
+        yield "  a pair needs two usable moments of one video: videos with fewer give none"
+    if summary.samples:
+        yield f"  first samples: {', '.join(summary.samples[:SHOWN_SAMPLES])}"
+
+
+def summarise(config: VideoDataset, clips: Iterable[Clip]) -> Summary:
+    """Counts a plan; looks which videos are there, and opens none."""
+    summary = Summary()
+    for clip in clips:
+        summary.videos[clip.split] += 1
+        summary.records[clip.split] += sum(tally.candidates for tally in clip.tallies)
+        summary.frames[clip.split] += len(clip.frames)
+        summary.pairs[clip.split] += len(clip.pairs)
+        summary.rejects.update(f"{reject.stage}: {reject.reason}" for reject in clip.rejects)
+        summary.samples += [pair.sample_id for pair in clip.pairs[:1]][:SHOWN_SAMPLES]
+        if clip.video and not is_there(config, clip):
+            summary.missing[clip.split] += 1
+    return summary
+
+
+def run_pilot(rules: VideoPairRules, clips: Sequence[Clip], folder: str) -> PilotCost:
+    """Builds some clips in a temporary folder and measures what that takes."""
+    temporary = replace(rules, work=folder)
+    extractor = temporary.extractor()
+    started = time.perf_counter()
+    try:
+        finished = [make_video_pairs(clip, temporary, extractor) for clip in clips]
+    finally:
+        extractor.close()
+    return PilotCost(
+        seconds=time.perf_counter() - started,
+        num_bytes=sum(image.num_bytes for work in finished for image in images_of(work)),
+    )

@@ -1,0 +1,211 @@
+"""The manifest of a dataset: what it holds, what it was made from, and whether its books balance.
+
+`dataset.json` is written last; without it a dataset is not finished. It names no folder of the
+machine it was made on and no time, so the same inputs give the same manifest.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.checked import clipped, shown
+from eqforge.schemas.visible import escaped_json
+
+FILE_NAME = "dataset.json"
+NEXT = "_next"
+"""The folder in which a dataset is built that is to replace a finished one."""
+FORMAT = "eqforge dataset"
+FORMAT_VERSION = 1
+MAX_BYTES: Final = 16 << 20
+"""Of a manifest; ten thousand files take two million."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""How many there are of something; every reader of JSON holds it exactly."""
+
+Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+"""A SHA-256 in hexadecimal digits."""
+
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
+FilePath = Annotated[str, msgspec.Meta(pattern=rf"\A({_NAME}/)*{_NAME}\Z", max_length=300)]
+"""A path below the dataset's folder, of names that mean the same on every disk and in every URL."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StageBooks:
+    """The books of one stage: candidates = kept + rejected, rejected = the sum of its reasons."""
+
+    candidates: Count
+    kept: Count
+    rejected: Count
+    reasons: dict[str, Count] = field(default_factory=dict)
+
+    def is_balanced(self) -> bool:
+        """Tells whether every candidate is accounted for exactly once."""
+        by_reason = sum(self.reasons.values())
+        return self.candidates == self.kept + self.rejected and self.rejected == by_reason
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DataFile:
+    """One Parquet file: its path below the dataset's folder, rows, length and SHA-256."""
+
+    path: FilePath
+    rows: Count
+    num_bytes: Count
+    sha256: Sha256
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InputFile:
+    """An input the plan was made from: its name and SHA-256."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Manifest:
+    """Everything a reader has to know of a dataset.
+
+    Attributes:
+      dataset: name of the dataset, such as `eq-youcook2`.
+      mode: `paper` or `corrected`.
+      config: the settings that shaped the rows, without folders of a machine.
+      inputs: the annotation files; videos stand in the rows.
+      versions: of eqforge and of every library that can change a byte.
+      stages: the books, by stage, in the order of the stages.
+      tables: the files of every table.
+      warnings: what a user should know before trusting the numbers.
+      findings: rows of the table `findings` by task and rule, where the dataset has that table.
+    """
+
+    format: str = FORMAT
+    format_version: int = FORMAT_VERSION
+    dataset: str
+    mode: str
+    config: dict[str, Any]
+    inputs: list[InputFile]
+    versions: dict[str, str]
+    stages: dict[str, StageBooks]
+    tables: dict[str, list[DataFile]]
+    warnings: list[str] = field(default_factory=list)
+    findings: dict[str, dict[str, Count]] = field(default_factory=dict)
+
+    def num_rows(self, table: str) -> int:
+        """Returns the number of rows of a table; 0 where it is not there."""
+        return sum(file.rows for file in self.tables.get(table, []))
+
+
+def to_json(manifest: Manifest) -> bytes:
+    """Returns a manifest as indented JSON."""
+    text = msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode()
+    return escaped_json(text).encode() + b"\n"
+
+
+def load_manifest(folder: str) -> Manifest:
+    """Reads the manifest of a finished dataset; see read_manifest."""
+    return read_manifest(folder)[0]
+
+
+def read_manifest(folder: str) -> tuple[Manifest, str]:
+    """Reads the manifest of a finished dataset; returns it and the SHA-256 of its file.
+
+    While a dataset is put into its place, it is that of the file which it will have there.
+
+    Raises:
+      InputError: there is none, or it is not one of this version.
+    """
+    url = storage.join(folder, FILE_NAME)
+    storage.check_reachable(url)
+    try:
+        with storage.open_below(folder, FILE_NAME) as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(
+            f"{folder} holds no {FILE_NAME}: it is no dataset, or its build has not finished "
+            "(run the same build again to finish it)"
+        ) from error
+    except OSError as error:
+        raise InputError(f"{url}: cannot be read: {error.strerror or error}") from error
+    if len(data) > MAX_BYTES:
+        raise InputError(f"{url}: not a dataset manifest: it has more than {MAX_BYTES:,} bytes")
+    try:
+        manifest = msgspec.json.decode(data, type=Manifest)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        said = clipped(" ".join(str(error).split()))
+        raise InputError(f"{url}: not a dataset manifest: {said}") from error
+    if (manifest.format, manifest.format_version) != (FORMAT, FORMAT_VERSION):
+        raise InputError(f"{url}: expected format {FORMAT} {FORMAT_VERSION}")
+    _check(manifest, url)
+    in_place = settled(manifest)
+    return manifest, sha256_hex(data if manifest == in_place else to_json(in_place))
+
+
+def moving(manifest: Manifest) -> Manifest:
+    """Returns the manifest of a dataset of which the files still lie where it was built."""
+    return _with_paths(manifest, lambda path: f"{NEXT}/{path}")
+
+
+def settled(manifest: Manifest) -> Manifest:
+    """Returns the manifest of a dataset once each of its files has its place."""
+    return _with_paths(manifest, lambda path: path.removeprefix(f"{NEXT}/"))
+
+
+def _with_paths(manifest: Manifest, path: Callable[[str], str]) -> Manifest:
+    tables = {
+        name: [replace(file, path=path(file.path)) for file in files]
+        for name, files in manifest.tables.items()
+    }
+    return replace(manifest, tables=tables)
+
+
+def _check(manifest: Manifest, url: str) -> None:
+    """Checks what the types of the fields do not say.
+
+    Raises:
+      InputError: a name is none, or a file stands in two places.
+    """
+    for name in _names(manifest):
+        if not name or clipped(name) != name:
+            raise InputError(f"{url}: not a dataset manifest: expected a name, found {shown(name)}")
+    paths = Counter(file.path for files in manifest.tables.values() for file in files)
+    for path, count in paths.items():
+        if count > 1:
+            raise InputError(f"{url}: not a dataset manifest: the file {path} stands twice in it")
+
+
+def _names(manifest: Manifest) -> Iterator[str]:
+    yield from (manifest.dataset, manifest.mode, *manifest.tables)
+    for stage, books in manifest.stages.items():
+        yield from (stage, *books.reasons)
+    for task, rules in manifest.findings.items():
+        yield from (task, *rules)
+
+
+def close_books(
+    stages: Iterable[str],
+    entered: Mapping[str, tuple[int, int]],
+    reasons: Mapping[str, Mapping[str, int]],
+) -> dict[str, StageBooks]:
+    """Returns the books of every stage.
+
+    Args:
+      stages: the stages in order.
+      entered: candidates and kept, counted where the stage decides.
+      reasons: reject rows by reason, counted where they were written.
+    """
+    return {
+        stage: StageBooks(
+            candidates=entered.get(stage, (0, 0))[0],
+            kept=entered.get(stage, (0, 0))[1],
+            rejected=sum(reasons.get(stage, {}).values()),
+            reasons=dict(sorted(reasons.get(stage, {}).items())),
+        )
+        for stage in stages
+    }

@@ -1,0 +1,265 @@
+"""Opens a finished dataset: its manifest and its tables, without Beam.
+
+A dataset may be another's. Whatever reads one of its tables reads it here: from plain files below
+its folder, of the length and the rows that the manifest says, within the limits of `table_file`,
+and with the columns that such a table has. Digests are compared by `eqforge verify` alone.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from eqforge.schemas.dataset.manifest import FILE_NAME, DataFile, Manifest, read_manifest, settled
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.table_file import ADVICE, TableFile, check_columns, open_table_file
+from eqforge.schemas.tables.types import is_of_type, known_columns, lacks_values
+
+_NO_COLUMNS = pa.schema([])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Dataset:
+    """A finished dataset: its folder or URL and its manifest.
+
+    Attributes:
+      folder: where it is.
+      manifest: what it says of itself.
+      sha256: of the manifest's file; empty where there is none.
+      changed: what is wrong with files whose bytes are known to be others than the manifest's, by
+        their paths; they are not read.
+    """
+
+    folder: str
+    manifest: Manifest
+    sha256: str = ""
+    changed: Mapping[str, str] = dataclass_field(default_factory=dict)
+
+    def url(self, path: str) -> str:
+        """Returns the URL of one of the dataset's files."""
+        return storage.join(self.folder, path)
+
+    def files(self, table: str) -> list[DataFile]:
+        """Returns the files of a table; none where the dataset has no such table."""
+        return self.manifest.tables.get(table, [])
+
+    def schema(self, table: str) -> pa.Schema:
+        """Returns the columns of a table; none where it is not there or has no rows.
+
+        Raises:
+          InputError: a file is missing or damaged.
+        """
+        file = next((file for file in self.files(table) if file.rows), None)
+        if file is None:
+            return _NO_COLUMNS
+        with self.open_file(file.path) as opened:
+            return opened.schema
+
+    def columns(self, table: str) -> list[str]:
+        """Returns the names of a table's columns; see schema."""
+        return list(self.schema(table).names)
+
+    def batches(
+        self, table: str, columns: Sequence[str] | None = None, rows: int = 1_000
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields a table in pieces, file by file in the manifest's order; see file_batches."""
+        for file in self.files(table):
+            yield from self.file_batches(file.path, columns, rows)
+
+    def file_batches(
+        self, path: str, columns: Sequence[str] | None = None, rows: int = 1_000
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields one file in pieces of at most `rows` rows, each from one row group.
+
+        Args:
+          path: of the file below the folder.
+          columns: their names; None for all.
+          rows: how many there are in a piece at most.
+
+        Raises:
+          InputError: the file is missing or damaged, or lacks a column.
+        """
+        with self._unreplaced(), self.open_file(path) as opened:
+            doubtful = self._check_columns(opened, path, columns)
+            for group in range(opened.num_groups):
+                for batch in opened.batches(group, columns, rows):
+                    self._check_nulls(batch, doubtful, path)
+                    yield batch
+
+    def groups(
+        self, path: str, columns: Sequence[str], numbers: Sequence[int] | None = None
+    ) -> Iterator[pa.Table]:
+        """Yields columns of the row groups of a file, or of some of them by number.
+
+        Raises:
+          InputError: the file is missing or damaged, or lacks a column.
+        """
+        with self._unreplaced(), self.open_file(path) as opened:
+            doubtful = self._check_columns(opened, path, columns)
+            for number in range(opened.num_groups) if numbers is None else numbers:
+                table = opened.group(number, columns)
+                self._check_nulls(table, doubtful, path)
+                yield table
+
+    @contextlib.contextmanager
+    def _unreplaced(self) -> Iterator[None]:
+        """Checks after the body, whatever came of it, that another dataset has not come instead."""
+        try:
+            yield
+        finally:
+            self.check_unreplaced()
+
+    def check_unreplaced(self) -> None:
+        """Checks that what was read is of the dataset that was opened.
+
+        A dataset that is built again first gets its new manifest, then its new files, and last
+        the manifest that names these in their places.
+
+        Raises:
+          InputError: another dataset has taken its place.
+        """
+        url = self.url(FILE_NAME)
+        try:
+            data = storage.read_bytes(url)
+            if sha256_hex(data) == self.sha256 and self.manifest == settled(self.manifest):
+                return
+            now = msgspec.json.decode(data, type=Manifest)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return  # whoever deleted or changed it did not build it again
+        if now != self.manifest:
+            raise InputError(f"{self.folder}: was built again while it was read; read it again")
+
+    def fingerprint(self, path: str) -> str:
+        """Returns what a file says its rows were when it was written.
+
+        Raises:
+          InputError: the file is missing or damaged.
+        """
+        with self.open_file(path) as opened:
+            said = (opened.schema.metadata or {}).get(b"fingerprint", b"")
+        return said.decode("utf-8", "replace")
+
+    def rows(self, table: str, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+        """Yields the rows of a table as dicts."""
+        batch_rows = 100 if table in ("images", "masks") else 1_000
+        for batch in self.batches(table, columns, batch_rows):
+            yield from batch.to_pylist()
+
+    @contextlib.contextmanager
+    def open_file(self, path: str) -> Iterator[TableFile]:
+        """Opens one of the manifest's files.
+
+        Raises:
+          InputError: it is missing, damaged or changed, or not as long as the manifest says.
+        """
+        if path in self.changed:
+            raise InputError(f"{path}: is not read: {self.changed[path]}")
+        _, file = self._listed(path)
+        with open_table_file(self.folder, path) as opened:
+            found, said = (opened.num_bytes, opened.num_rows), (file.num_bytes, file.rows)
+            if found != said:
+                raise InputError(
+                    f"{self.url(path)}: {found[0]:,} bytes and {found[1]:,} rows, the manifest "
+                    f"says {said[0]:,} and {said[1]:,}; {ADVICE}"
+                )
+            yield opened
+
+    def _listed(self, path: str) -> tuple[str, DataFile]:
+        tables = self.manifest.tables.items()
+        return next((name, file) for name, files in tables for file in files if file.path == path)
+
+    def _check_columns(
+        self, opened: TableFile, path: str, columns: Sequence[str] | None
+    ) -> list[pa.Field]:
+        """Checks the types of columns; returns those that may hold nulls where none may be."""
+        url, (table, _) = self.url(path), self._listed(path)
+        check_columns(opened.schema, columns or (), url)
+        named = opened.schema.names if columns is None else (c.split(".")[0] for c in columns)
+        doubtful = []
+        for name in dict.fromkeys(named):
+            found = opened.schema.field(name)
+            known = known_columns(self.manifest.dataset, table, name)
+            fitting = [other for other in known if is_of_type(found.type, other.type)]
+            if known and not fitting:
+                raise InputError(
+                    f"{url}: the column {name!r} is of {str(found.type)[:80]}, expected "
+                    f"{str(known[0].type)[:80]}; {ADVICE}"
+                )
+            if fitting and not any(found.equals(other) for other in fitting):
+                doubtful.append(max(fitting, key=lambda other: other.nullable))
+        return doubtful
+
+    def _check_nulls(
+        self, batch: pa.RecordBatch | pa.Table, doubtful: Sequence[pa.Field], path: str
+    ) -> None:
+        for field in doubtful:
+            column = batch.column(field.name)
+            chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+            if any(lacks_values(chunk, field) for chunk in chunks):
+                raise InputError(f"{self.url(path)}: a row has no {field.name!r}; {ADVICE}")
+
+
+def open_dataset(folder: str) -> Dataset:
+    """Opens a finished dataset.
+
+    Raises:
+      InputError: the folder holds none.
+    """
+    manifest, sha256 = read_manifest(folder)
+    return Dataset(folder=folder.rstrip("/") or "/", manifest=manifest, sha256=sha256)
+
+
+def open_samples(folder: str, name: str = "") -> Dataset:
+    """Opens a finished dataset, or a folder with nothing of one but files of samples.
+
+    Args:
+      folder: its path.
+      name: of the dataset whose columns such files have; without it any columns will do.
+
+    Raises:
+      InputError: the folder holds neither.
+    """
+    there = filter(_is_sample, storage.list_files(storage.join(folder, "data")))
+    paths = [f"data/{file}" for file in there]
+    if not paths or FILE_NAME in storage.list_names(folder):
+        return open_dataset(folder)
+    files = [_described(folder, path) for path in paths]
+    about: dict[str, Any] = {"config": {}, "inputs": [], "versions": {}, "stages": {}}
+    manifest = Manifest(dataset=name, mode="", tables={"samples": files}, **about)
+    return Dataset(folder=folder.rstrip("/") or "/", manifest=manifest)
+
+
+def _is_sample(name: str) -> bool:
+    return name.startswith("samples-") and name.endswith(".parquet")
+
+
+def _described(folder: str, path: str) -> DataFile:
+    with open_table_file(folder, path) as opened:
+        return DataFile(path=path, rows=opened.num_rows, num_bytes=opened.num_bytes, sha256="")
+
+
+def read_file_batches(
+    url: str, columns: Sequence[str] | None = None, rows: int = 1_000, advice: str = ADVICE
+) -> Iterator[pa.RecordBatch]:
+    """Yields a Parquet file that is no dataset's in pieces, each from one row group.
+
+    Args:
+      url: of the file.
+      columns: their names; None for all.
+      rows: how many there are in a piece at most.
+      advice: what to do where the file cannot be read.
+
+    Raises:
+      InputError: the file is missing, damaged or beyond the limits, or lacks a column.
+    """
+    folder, _, name = url.rpartition("/")
+    with open_table_file(folder or ".", name, advice) as opened:
+        check_columns(opened.schema, columns or (), url)
+        for group in range(opened.num_groups):
+            yield from opened.batches(group, columns, rows)

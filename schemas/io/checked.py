@@ -1,0 +1,238 @@
+"""Reads annotation files whose every defect is reported with file, record and field."""
+
+import json
+import math
+import re
+import reprlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.source_file import open_text
+
+MAX_NAME_CHARS = 300
+MAX_SHOWN_CHARS = 80
+SHOWN_PROBLEMS = 10
+T = TypeVar("T")
+_LARGEST_SHOWN = 10**40
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class _Beginning(reprlib.Repr):
+    """Writes the beginning of a value, however large or deep it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 4
+        self.maxdict = self.maxlist = self.maxtuple = 2 * MAX_SHOWN_CHARS
+        self.maxstring = self.maxother = 4 * MAX_SHOWN_CHARS
+
+    def repr_dict(self, x: dict[Any, Any], level: int) -> str:
+        """Takes the members in their order; the base class sorts all of them."""
+        if level <= 0:
+            return "{...}"
+        members = islice(x.items(), MAX_SHOWN_CHARS)
+        parts = (f"{self.repr1(k, level - 1)}: {self.repr1(v, level - 1)}" for k, v in members)
+        return f"{{{', '.join(parts)}}}"
+
+    def repr_int(self, x: int, level: int) -> str:
+        """Python writes no number of thousands of digits."""
+        is_short = -_LARGEST_SHOWN < x < _LARGEST_SHOWN
+        return repr(x) if is_short else f"a number of {x.bit_length()} bits"
+
+    def repr_bytes(self, x: bytes, level: int) -> str:
+        """Takes the first bytes."""
+        return repr(x[: self.maxstring])
+
+
+_BEGINNING = _Beginning()
+
+
+def shown(value: Any) -> str:
+    """Returns the beginning of a value's text for a message."""
+    text = " ".join(_BEGINNING.repr(value).split())  # arrays have lines
+    return text if len(text) <= MAX_SHOWN_CHARS else text[: MAX_SHOWN_CHARS - 3] + "..."
+
+
+def clipped(text: str) -> str:
+    """Returns the beginning of another's message, without what a terminal would obey."""
+    plain = text if text.isprintable() else ascii(text)[1:-1]
+    return plain if len(plain) <= MAX_NAME_CHARS else plain[: MAX_NAME_CHARS - 3] + "..."
+
+
+def name_of(key: Any) -> str:
+    """Returns a key as it is, if it is short and no terminal would obey it."""
+    is_plain = isinstance(key, str) and len(key) <= MAX_SHOWN_CHARS and key.isprintable()
+    return str(key) if is_plain else shown(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value of an annotation file together with the place where it stands.
+
+    Attributes:
+      file: the file's name, for messages.
+      where: the path of the value inside the file, such as `database.xHr8.annotations[3]`.
+      value: what was read.
+    """
+
+    file: str
+    where: str
+    value: Any
+
+    def fail(self, expected: str) -> NoReturn:
+        """Raises an InputError that says what was expected here and what was found."""
+        place = self.where if self.where else "the whole file"
+        found = f"{type(self.value).__name__} {shown(self.value)}"
+        raise InputError(f"{self.file}: {place}: expected {expected}, found {found}")
+
+    def __getitem__(self, key: str) -> "Node":
+        """Returns a required member of an object."""
+        members = self.mapping()
+        if key not in members:
+            raise InputError(
+                f"{self.file}: {self.where or 'the whole file'}: the field {key!r} is missing; "
+                f"found {', '.join(sorted(map(name_of, members))[:12]) or 'no field'}"
+            )
+        return Node(self.file, self._below(key), members[key])
+
+    def get(self, key: str) -> "Node | None":
+        """Returns an optional member of an object; None where it is absent or null."""
+        value = self.mapping().get(key)
+        return None if value is None else Node(self.file, self._below(key), value)
+
+    def mapping(self) -> dict[Any, Any]:
+        """Returns the value, which has to be an object."""
+        return self.value if isinstance(self.value, dict) else self.fail("an object")
+
+    def items(self) -> Iterator[tuple[str, "Node"]]:
+        """Yields the members of an object in the file's order; keys have to be names."""
+        for key, value in self.mapping().items():
+            yield (
+                Node(self.file, self._below(key), key).name(),
+                Node(self.file, self._below(key), value),
+            )
+
+    def elements(self) -> Iterator["Node"]:
+        """Yields the elements of an array in order."""
+        if not isinstance(self.value, list | tuple):
+            self.fail("an array")
+        for position, value in enumerate(self.value):
+            yield Node(self.file, f"{self.where}[{position}]", value)
+
+    def text(self) -> str:
+        """Returns the value, which has to be a string of any content that UTF-8 can hold."""
+        if not isinstance(self.value, str):
+            self.fail("a string")
+        # JSON can escape half a surrogate pair, which no UTF-8 file can hold.
+        if not self.value.isascii() and _SURROGATE.search(self.value):
+            self.fail("valid Unicode text")
+        return self.value
+
+    def name(self) -> str:
+        """Returns the value, which has to be a short printable string: an identifier."""
+        is_short = isinstance(self.value, str) and 0 < len(self.value) <= MAX_NAME_CHARS
+        if is_short and self.value.isprintable():
+            return self.value
+        self.fail(f"a printable string of 1 to {MAX_NAME_CHARS} characters")
+
+    def number(self) -> float:
+        """Returns the value, which has to be a finite number."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            self.fail("a number")
+        try:
+            number = float(self.value)
+        except OverflowError:
+            self.fail("a finite number")
+        return number if math.isfinite(number) else self.fail("a finite number")
+
+    def integer(self) -> int:
+        """Returns the value, which has to be a whole number."""
+        whole = isinstance(self.value, int) and not isinstance(self.value, bool)
+        return self.value if whole else self.fail("a whole number")
+
+    def flag(self) -> bool:
+        """Returns the value, which has to be true or false."""
+        return self.value if isinstance(self.value, bool) else self.fail("true or false")
+
+    def names(self) -> tuple[str, ...]:
+        """Returns the elements of an array of identifiers."""
+        return tuple(element.name() for element in self.elements())
+
+    def _below(self, key: str) -> str:
+        name = name_of(key)
+        return f"{self.where}.{name}" if self.where else name
+
+
+def read_all(records: Iterable[Any], read: Callable[..., T]) -> list[T]:
+    """Reads every record, each a tuple of arguments, and only then tells of those that are wrong.
+
+    Raises:
+      InputError: some are; the message lists the first ten.
+    """
+    found, problems = [], []
+    for record in records:
+        try:
+            found.append(read(*record))
+        except InputError as error:
+            problems.append(str(error))
+    if problems:
+        raise InputError(listed(problems))
+    return found
+
+
+def listed(problems: Sequence[str]) -> str:
+    """Returns the first problems in one line."""
+    more = [f"and {len(problems) - SHOWN_PROBLEMS:,} more"] * (len(problems) > SHOWN_PROBLEMS)
+    return "; ".join([*problems[:SHOWN_PROBLEMS], *more])
+
+
+def parse_json(text: str, file: str, where: str = "") -> Node:
+    """Parses strict JSON: no NaN or Infinity, no key twice in one object.
+
+    Raises:
+      InputError: the text is not such JSON.
+    """
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = dict(pairs)
+        if len(members) != len(pairs):
+            twice = next(
+                key for key, count in Counter(key for key, _ in pairs).items() if count > 1
+            )
+            raise ValueError(f"the key {shown(twice)} stands twice in one object")
+        return members
+
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is not a JSON number")
+
+    try:
+        return Node(file, where, json.loads(text, object_pairs_hook=unique, parse_constant=refuse))
+    except (ValueError, RecursionError) as error:
+        place = f"{file}: {where}" if where else file
+        raise InputError(f"{place}: not valid JSON: {error}") from error
+
+
+def read_text(path: str | Path) -> str:
+    """Reads a UTF-8 text file.
+
+    Raises:
+      InputError: it is missing, not a file, not readable or not UTF-8.
+    """
+    try:
+        with open_text(path, encoding="utf-8-sig") as stream:
+            return stream.read()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text: {error}") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def load_json(path: str | Path) -> Node:
+    """Reads one strict JSON file; see parse_json and read_text for what it refuses."""
+    return parse_json(read_text(path), Path(path).name)

@@ -1,0 +1,101 @@
+"""Finds the file of a video inside the videos folder, and nowhere else."""
+
+import errno
+import os
+import socket
+from collections.abc import Iterator
+
+from eqforge.schemas.errors import BuildError
+from eqforge.schemas.records.frames import MissedVideo
+
+VIDEO_SUFFIXES = (
+    ".mp4",
+    ".mkv",
+    ".webm",
+    ".mov",
+    ".m4v",
+    ".avi",
+    ".flv",
+    ".ts",
+    ".mpg",
+    ".mpeg",
+    ".wmv",
+    ".3gp",
+    ".ogv",
+    ".gif",
+)
+"""Endings tried after a video's id, the first that is found wins."""
+
+
+def resolve_video(root: str, name: str, follow_links: bool = False) -> str | MissedVideo:
+    """Returns the path of a video, or why there is none.
+
+    Args:
+      root: the videos folder.
+      name: a video's id or file name, possibly with folders before it, relative to `root`. The
+        name as it stands is tried first, then with each of VIDEO_SUFFIXES, in lower and upper
+        case; the order is fixed, so that the choice is the same on every machine.
+      follow_links: whether a symbolic link may lead out of the folder.
+
+    Returns:
+      A path below `root`. A name that leads out of it, or round in a circle of links, is refused,
+      and so is a link that leads out of it, unless links are followed. Links that stay inside the
+      folder, wherever that really lies, are always followed.
+
+    Raises:
+      BuildError: there is no such folder: on one of several hosts it may not be mounted.
+    """
+    if os.path.isabs(name) or "\0" in name or ".." in name.split("/"):
+        return MissedVideo(reason="outside_root", detail=f"{name!r} leads out of the folder")
+    missing = MissedVideo(reason="video_missing", detail="no file of that name")
+    if not os.path.basename(name):
+        return missing
+    for candidate in _candidates(name):
+        found = _check(root, candidate, follow_links)
+        if found is not None:
+            return found
+    if not os.path.isdir(root):
+        raise BuildError(
+            f"{root}: no such folder on {socket.gethostname()}; every host needs it, under the "
+            "same path"
+        )
+    return missing
+
+
+def _candidates(name: str) -> Iterator[str]:
+    yield name
+    for suffix in VIDEO_SUFFIXES:
+        yield name + suffix
+        yield name + suffix.upper()
+
+
+def _check(root: str, name: str, follow_links: bool) -> str | MissedVideo | None:
+    """Returns a path that is a file below the root, why it may not be read, or None for no file."""
+    path = os.path.join(root, name)
+    try:
+        folder, real = os.path.realpath(root, strict=True), os.path.realpath(path, strict=True)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            detail = f"the links of {name!r} go round in a circle"
+            return MissedVideo(reason="outside_root", detail=detail)
+        return None
+    if not follow_links and not _is_below(folder, real):
+        detail = f"the link {_link_out(folder, name)!r} leads out of the folder; "
+        return MissedVideo(reason="outside_root", detail=f"{detail}--follow-links allows that")
+    return path if os.path.isfile(real) else None
+
+
+def _is_below(folder: str, real: str) -> bool:
+    return os.path.commonpath([folder, real]) == folder
+
+
+def _link_out(folder: str, name: str) -> str:
+    """Returns the beginning of a name that is a link out of the folder; the name has such a one."""
+    parts = name.split("/")
+    begins = ("/".join(parts[: n + 1]) for n in range(len(parts)))
+    outside = (
+        begin
+        for begin in begins
+        if not _is_below(folder, os.path.realpath(os.path.join(folder, begin)))
+    )
+    return next(outside, name)

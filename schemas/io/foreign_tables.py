@@ -1,0 +1,156 @@
+"""Reads tables that any program wrote, Parquet and CSV; memory is bounded by the size of the file.
+
+Parquet holds a text once where many rows have it, and a number that repeats in a few bytes, so a
+small file can stand for any amount of memory. Texts stay codes here, and the headers of the pages
+say what the rest takes before any is read.
+"""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.checked import shown
+from eqforge.schemas.io.parquet_footer import Footer
+from eqforge.schemas.io.parquet_layout import ANY_WRITERS
+from eqforge.schemas.io.source_file import open_plain
+from eqforge.schemas.visible import shortened
+
+PER_BYTE: Final = 100
+"""Most bytes that may come of a byte of a Parquet file. Scores that are all alike, beside ids that
+count up, are some forty."""
+MIN_BYTES: Final = 100_000_000
+"""So many are always read."""
+BATCH_ROWS: Final = 100_000
+MAX_REASON_CHARS: Final = 300
+_NO_CODES = np.empty(0, dtype=np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Texts:
+    """A column of texts.
+
+    Attributes:
+      known: the different texts, in the order of the file.
+      codes: for each row the place of its text in `known`, -1 for none [n].
+    """
+
+    known: list[str]
+    codes: NDArray[np.int32]
+
+    def to_list(self) -> list[str | None]:
+        """Returns the text of every row; rows of one text share it."""
+        texts: list[str | None] = [*self.known, None]
+        return [texts[code] for code in self.codes.tolist()]
+
+
+def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) -> dict[str, Any]:
+    """Reads columns of a Parquet file.
+
+    Args:
+      path: of the file.
+      columns: the type of each; `pa.string()` gives Texts, other types an array of them.
+      expected: what the file has to have, for messages.
+
+    Raises:
+      InputError: the file cannot be read, has not these columns, or far more comes of it than it
+        has bytes.
+    """
+    texts = [name for name, kind in columns.items() if pa.types.is_string(kind)]
+    known: dict[str, dict[str, int]] = {name: {} for name in texts}
+    parts: dict[str, list[Any]] = {name: [] for name in columns}
+    try:
+        with open_plain(path) as stream:
+            footer = Footer(stream, ANY_WRITERS)
+            _check_size(path, footer, list(columns))
+            parquet = footer.open(texts)
+            for batch in parquet.iter_batches(BATCH_ROWS, columns=list(columns), use_threads=False):
+                for name, kind in columns.items():
+                    column = batch.column(name)
+                    is_text = name in known
+                    part = _codes(column, known[name]) if is_text else column.cast(kind)
+                    parts[name].append(part)
+            found = {
+                name: Texts(list(known[name]), np.concatenate([*parts[name], _NO_CODES]))
+                if name in known
+                else pa.chunked_array(parts[name], kind).combine_chunks()
+                for name, kind in columns.items()
+            }
+    except InputError:
+        raise
+    except Exception as error:  # readers raise whatever a damaged file brings about
+        said = shortened(" ".join(str(error).split()), MAX_REASON_CHARS)
+        raise InputError(
+            f"{path}: cannot be read as Parquet with {expected}: {type(error).__name__}: {said}"
+        ) from error
+    return found
+
+
+def column_names(path: Path) -> list[str]:
+    """Returns the names of a Parquet file's columns.
+
+    Raises:
+      InputError: the file cannot be read.
+    """
+    try:
+        with open_plain(path) as stream:
+            return list(Footer(stream).schema.names)
+    except Exception as error:  # as above
+        raise InputError(f"{path}: cannot be read as Parquet: {shown(str(error))}") from error
+
+
+def _check_size(path: Path, footer: Footer, columns: list[str]) -> None:
+    unpacked = taken = 0
+    for number in footer.leaves(columns):
+        is_text = footer.metadata.schema.column(number).physical_type == "BYTE_ARRAY"
+        for group in range(footer.metadata.num_row_groups):
+            pages = footer.pages(group, number)
+            unpacked += pages.num_bytes + pages.dictionary_bytes
+            taken += pages.values * (4 if is_text else 8)
+    if max(unpacked, taken) > max(MIN_BYTES, PER_BYTE * footer.num_bytes):
+        raise InputError(
+            f"{path}: more than {PER_BYTE} bytes come of each of its bytes; no scores have so many "
+            "that are alike"
+        )
+
+
+def _codes(column: pa.Array, known: dict[str, int]) -> NDArray[np.int32]:
+    """Returns the place of each row's text among those that are known, and adds new ones."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string()).dictionary_encode()
+    code_of = [
+        -1 if text is None else known.setdefault(text, len(known))
+        for text in column.dictionary.cast(pa.string()).to_pylist()
+    ]
+    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return np.array([*code_of, -1], dtype=np.int32)[codes]
+
+
+def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yields the rows of a CSV file with a heading.
+
+    Raises:
+      InputError: it is no UTF-8, or no CSV; a field has at most 131,072 characters.
+    """
+    try:
+        with io.TextIOWrapper(
+            io.BufferedReader(open_plain(path)), encoding="utf-8-sig", newline=""
+        ) as stream:
+            reader = csv.DictReader(stream)
+            names = list(reader.fieldnames or ())
+            if len(set(names)) < len(names):
+                raise InputError(f"{path}: line 1: two columns of one name")
+            yield from reader
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8: {error}") from error
+    except csv.Error as error:
+        raise InputError(f"{path}: is no CSV: {error}") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error

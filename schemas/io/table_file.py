@@ -1,0 +1,196 @@
+"""One Parquet file of a dataset, which may be another's: what it takes is known before it is read.
+
+A few kilobytes of Parquet can stand for gigabytes: pages that unpack to a thousand times their
+length, one long text that every row refers to, a number of values that fills no page. Before a row
+group is decoded the headers of its pages are added up, and where rows share the entries of a
+dictionary, the lengths of what they refer to; past the limits nothing is decoded.
+"""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import IO, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.checked import MAX_NAME_CHARS, clipped, name_of
+from eqforge.schemas.io.parquet_footer import Footer
+from eqforge.schemas.io.parquet_layout import BadPages
+
+FREE_BYTES: Final = 128 << 20
+MAX_EXPANSION: Final = 100
+"""Decoded, a file may take so many times its length, and FREE_BYTES beside it."""
+
+MAX_DEPTH: Final = 8
+"""Of structs and lists in each other."""
+
+ADVICE: Final = "eqforge verify looks for all damage"
+_COUNTED_BYTES: Final = 16 << 20
+"""Texts that may take more than this are counted before they are decoded."""
+
+_TYPES: Final = (
+    pa.types.is_string,
+    pa.types.is_binary,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_boolean,
+    pa.types.is_null,
+)
+_WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
+
+
+class TableFile:
+    """An open Parquet file whose footer was read within limits.
+
+    Attributes:
+      schema: its columns.
+      num_rows: how many rows its footer says it has; never more than it has bytes, for every row
+        has an id of its own.
+      num_bytes: its length.
+    """
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        """Reads the footer.
+
+        Raises:
+          BadPages, OSError, pa.ArrowException: it is damaged or beyond the limits.
+        """
+        self._footer = Footer(stream)
+        self.num_bytes = self._footer.num_bytes
+        self._file = self._footer.open()
+        self._metadata = self._footer.metadata
+        self.schema = self._footer.schema
+        if len(set(self.schema.names)) < len(self.schema.names):
+            raise BadPages("two columns of one name")
+        for field in self.schema:
+            _check_type(field.type)
+        groups = [self._metadata.row_group(n).num_rows for n in range(self.num_groups)]
+        self.num_rows: int = self._metadata.num_rows
+        if self.num_rows != sum(groups) or min([*groups, self.num_rows]) < 0:
+            raise BadPages("its row groups have other rows than it says")
+        if self.num_rows > self.num_bytes:
+            raise BadPages(f"{self.num_rows} rows in {self.num_bytes} bytes")
+        self._decoded = 0
+
+    @property
+    def num_groups(self) -> int:
+        """How many row groups it has."""
+        return int(self._metadata.num_row_groups)
+
+    def group(self, number: int, columns: Sequence[str] | None) -> pa.Table:
+        """Reads columns of a row group.
+
+        Raises:
+          BadPages, OSError, pa.ArrowException: it is damaged or beyond the limits.
+        """
+        self._check(number, columns)
+        table = self._file.read_row_group(number, columns)
+        table.validate(full=True)
+        return table
+
+    def batches(
+        self, number: int, columns: Sequence[str] | None, rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields columns of a row group in pieces; see group."""
+        self._check(number, columns)
+        for batch in self._file.iter_batches(rows, row_groups=[number], columns=columns):
+            batch.validate(full=True)  # of texts, that they are UTF-8
+            yield batch
+
+    def _check(self, number: int, columns: Sequence[str] | None) -> None:
+        """Adds up what decoding columns of a row group takes, and refuses too much of it."""
+        self._decoded += sum(self._leaf_bytes(number, n) for n in self._footer.leaves(columns))
+        self._check_total(self._decoded)
+
+    def _check_total(self, decoded: int) -> None:
+        if decoded > FREE_BYTES + MAX_EXPANSION * self.num_bytes:
+            raise BadPages(
+                f"its {self.num_bytes:,} bytes would take {decoded:,} and more in memory, "
+                f"{MAX_EXPANSION} times as much and {FREE_BYTES:,} at the most"
+            )
+
+    def _leaf_bytes(self, group: int, number: int) -> int:
+        leaf = self._metadata.schema.column(number)
+        pages = self._footer.pages(group, number)
+        levels = 4 if leaf.max_repetition_level else 0
+        if leaf.physical_type != "BYTE_ARRAY":
+            width = _WIDTHS.get(leaf.physical_type, leaf.length)
+            return pages.num_bytes + pages.values * (width + levels)
+        fixed = pages.num_bytes + pages.values * (4 + levels)
+        if pages.values * pages.dictionary_bytes <= _COUNTED_BYTES:
+            return fixed + pages.values * pages.dictionary_bytes
+        self._check_total(fixed + pages.dictionary_bytes)
+        return fixed + self._referred_bytes(group, leaf.path)
+
+    def _referred_bytes(self, group: int, path: str) -> int:
+        """Returns the length of all texts of a column; each distinct one is held once."""
+        table = self._footer.open([path]).read_row_group(group, [path])
+        return sum(_text_bytes(chunk) for column in table.columns for chunk in column.chunks)
+
+
+def _check_type(kind: pa.DataType, depth: int = 0) -> None:
+    """Refuses types that no dataset has, such as those whose values refer to each other."""
+    if depth < MAX_DEPTH and pa.types.is_struct(kind):
+        for field in kind:
+            _check_type(field.type, depth + 1)
+    elif depth < MAX_DEPTH and (pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind)):
+        _check_type(kind.value_type, depth + 1)
+    elif pa.types.is_dictionary(kind):
+        _check_type(kind.value_type, MAX_DEPTH)
+    elif not any(test(kind) for test in _TYPES):
+        raise BadPages(f"a column of {str(kind)[:MAX_NAME_CHARS]}, which no dataset has")
+
+
+def _text_bytes(array: pa.Array) -> int:
+    """Returns the length of the texts of a column whose dictionary was kept."""
+    while not pa.types.is_dictionary(array.type):
+        (array,) = array.flatten() if pa.types.is_struct(array.type) else (array.flatten(),)
+    lengths = pc.binary_length(array.dictionary).cast(pa.int64())
+    return pc.sum(lengths.take(array.indices)).as_py() or 0
+
+
+_FAULTS = (ValueError, OverflowError, OSError, pa.ArrowException, MemoryError)
+# BadPages and what names that are no UTF-8 bring about are ValueErrors.
+
+
+@contextlib.contextmanager
+def open_table_file(folder: str, path: str, advice: str = ADVICE) -> Iterator[TableFile]:
+    """Opens a Parquet file below a folder; what is wrong with it is one sentence.
+
+    Args:
+      folder: path or URL.
+      path: of the file below it; see storage.open_below.
+      advice: what to do where the file cannot be read.
+
+    Raises:
+      InputError: the file is missing, no plain file, damaged, or beyond the limits; also where the
+        body finds that.
+    """
+    try:
+        with storage.open_below(folder, path) as stream:
+            yield TableFile(stream)
+    except InputError:
+        raise
+    except _FAULTS as error:
+        raise _unreadable(storage.join(folder, path), error, advice) from error
+
+
+def _unreadable(url: str, error: BaseException, advice: str) -> InputError:
+    said = clipped(" ".join(str(error).split()) or type(error).__name__)
+    return InputError(f"{url}: cannot be read: {said}; {advice}")
+
+
+def check_columns(schema: pa.Schema, columns: Sequence[str], url: str) -> None:
+    """Checks that a file has columns; pyarrow leaves out those that it has not.
+
+    Raises:
+      InputError: one is missing.
+    """
+    for name in columns:
+        if (first := name.split(".")[0]) not in schema.names:
+            raise InputError(
+                f"{url}: the column {first!r} is missing; there are "
+                f"{', '.join(map(name_of, schema.names[:12])) or 'none'}"
+            )

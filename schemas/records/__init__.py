@@ -1,0 +1,1 @@
+"""The records that steps hand to one another, before they become rows."""

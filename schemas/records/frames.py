@@ -1,0 +1,162 @@
+"""What is asked of a video and what it answers: frames wanted, frames stored, frames missed."""
+
+import dataclasses
+import math
+from typing import Literal
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.pictures import MAX_PIXELS
+
+FRAME_REASONS: dict[str, str] = {
+    "video_missing": "No file of that name lies in the videos folder.",
+    "outside_root": "The name leads out of the videos folder, or round in a circle of links.",
+    "source_changed": "The video's file was written to or replaced while it was read.",
+    "video_empty": "The video file has no bytes.",
+    "video_unreadable": "The container or the codec of the video cannot be opened.",
+    "no_video_stream": "The file holds sound, subtitles or cover art, but no moving pictures.",
+    "too_many_pixels": "The picture has more pixels than the settings allow.",
+    "before_first_frame": "The time lies before the first frame is shown.",
+    "after_last_frame": "The time lies after the last frame has ended.",
+    "undecodable": "The data that the frame needs is damaged or cut off.",
+    "decoder_crashed": "The decoder's process died before it came to this frame.",
+    "decoder_timeout": "The decoder's process gave no sign of life for too long.",
+}
+"""Why a frame could not be had: the closed list of reasons, each in one sentence."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class FrameSettings:
+    """How frames are taken from videos and stored."""
+
+    image_format: Literal["jpeg", "png"] = "jpeg"
+    """File format of the stored frames: jpeg is small, png keeps every pixel as decoded."""
+    jpeg_quality: int = 95
+    """JPEG quality from 1 to 95; it has no effect on png."""
+    max_side: int | None = None
+    """Longest side of a stored frame in pixels; larger ones are scaled down, none is scaled up."""
+    end_tolerance_s: float = 0.1
+    """How many seconds after its end the last frame still answers; annotations often round up."""
+    max_pixels: int = MAX_PIXELS
+    """Most pixels (width times height) a video may have; larger ones are rejected undecoded."""
+
+    def __post_init__(self) -> None:
+        """Checks the ranges.
+
+        Raises:
+          InputError: a setting is out of its range.
+        """
+        if not 1 <= self.jpeg_quality <= 95:
+            raise InputError(f"jpeg_quality must lie in 1..95, not {self.jpeg_quality}")
+        if self.max_side is not None and self.max_side < 1:
+            raise InputError(f"max_side must be at least 1, not {self.max_side}")
+        if not 0 <= self.end_tolerance_s < math.inf:
+            raise InputError(f"end_tolerance_s must be 0 or more, not {self.end_tolerance_s}")
+        if self.max_pixels < 1:
+            raise InputError(f"max_pixels must be at least 1, not {self.max_pixels}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class FrameRequest:
+    """A frame wanted from a video: the one shown at a time, or the one with a number.
+
+    Attributes:
+      frame_id: the name the answer comes back under, unique among the requests of a video.
+      timestamp_s: the time in seconds after the container's start, as players show it.
+      frame_index: the number of frames shown before it, in place of a time.
+    """
+
+    frame_id: str
+    timestamp_s: float | None = None
+    frame_index: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses a request without a moment.
+
+        Raises:
+          ValueError: time and number are both given or both missing, the time is infinite or not
+            a number, or the number is negative.
+        """
+        if (self.timestamp_s is None) == (self.frame_index is None):
+            raise ValueError(f"{self.frame_id}: give either a time or a frame's number")
+        if self.timestamp_s is not None and not math.isfinite(self.timestamp_s):
+            raise ValueError(f"{self.frame_id}: the time {self.timestamp_s} is not finite")
+        if self.frame_index is not None and self.frame_index < 0:
+            raise ValueError(f"{self.frame_id}: the frame's number {self.frame_index} is negative")
+
+    @property
+    def moment(self) -> "float | FrameNumber":
+        """What is asked of the decoder."""
+        if self.frame_index is not None:
+            return FrameNumber(self.frame_index)
+        assert self.timestamp_s is not None
+        return self.timestamp_s
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FrameNumber:
+    """A frame named by the number of frames shown before it."""
+
+    index: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class StoredFrame:
+    """A frame that was decoded, encoded as an image and put into the media store.
+
+    Attributes:
+      frame_id: the request's name.
+      image_id: SHA-256 of the encoded image, its name in the media store.
+      suffix: ".jpg" or ".png".
+      width_px: width of the stored image, upright.
+      height_px: height of the stored image, upright.
+      num_bytes: size of the encoded image.
+      requested_timestamp_s: the time that was asked for; where a number was, the frame's own.
+      timestamp_s: the time at which the frame begins to show, after the container's start.
+      pts: the frame's presentation timestamp in the stream, in units of `time_base`.
+      time_base: seconds per unit of `pts`, as a fraction such as "1/12800".
+      frame_index: number of frames shown before it.
+      rotation_deg: degrees (0, 90, 180, 270) the picture was turned clockwise to stand upright.
+    """
+
+    frame_id: str
+    image_id: str
+    suffix: str
+    width_px: int
+    height_px: int
+    num_bytes: int
+    requested_timestamp_s: float
+    timestamp_s: float
+    pts: int
+    time_base: str
+    frame_index: int
+    rotation_deg: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class MissedFrame:
+    """A frame that could not be had.
+
+    Attributes:
+      frame_id: the request's name.
+      requested_timestamp_s: the time that was asked for; None where a number was.
+      reason: a key of FRAME_REASONS.
+      detail: what was found, for a human reader.
+    """
+
+    frame_id: str
+    requested_timestamp_s: float | None
+    reason: str
+    detail: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class MissedVideo:
+    """A video of which no frame can be had.
+
+    Attributes:
+      reason: a key of FRAME_REASONS.
+      detail: what was found, for a human reader.
+    """
+
+    reason: str
+    detail: str

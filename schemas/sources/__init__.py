@@ -1,0 +1,1 @@
+"""Readers of the annotation formats of others, each into frozen records."""

@@ -1,0 +1,291 @@
+"""Reads captioned images: COCO, Karpathy's splits, Flickr30k, and a user's own JSON lines.
+
+A user's file is JSON lines, one caption a line:
+
+    {"image": "holiday/001.jpg", "caption": "two dogs on a beach", "id": "001/0", "split": "test"}
+
+`image` is a path below the images folder; `id` (default: the image, `#` and a digest of image,
+caption and split) has to be unique; `split` is `all` by default.
+
+`text-pairs` reads the true captions of VL-CheckList, ARO and the other files of text pairs; it has
+to be named, since their files do not differ from others by their suffix.
+
+COCO and Karpathy files are held in memory once as bytes and once as the fields that are read; the
+other formats stream.
+"""
+
+import csv
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+import msgspec
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import Namer, short_digest
+from eqforge.schemas.io.checked import shown
+from eqforge.schemas.io.source_file import open_text
+from eqforge.schemas.io.typed_json import decode, read_bytes, read_lines
+from eqforge.schemas.sources.text_pairs import read_text_pairs
+
+Source = Literal["coco", "karpathy", "flickr30k-token", "flickr30k-csv", "jsonl", "text-pairs"]
+
+_COCO_SPLIT = re.compile(r"captions_(\w+?)(?:\.json)?$")
+_TOKEN_LINE = re.compile(r"(?P<image>[^#\t]+)#(?P<number>\d+)\t(?P<caption>.*)")
+# One line of the published results.csv has one separator only: "2199200615.jpg| 4   A dog runs".
+_PIPE_LINE = re.compile(r"(?P<image>[^|]+)\|\s*(?P<number>\d+)\s*(?:\|\s*|\s+)(?P<caption>.*)")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CaptionRecord:
+    """One caption of one image.
+
+    Attributes:
+      caption_id: unique in the source, such as `coco/770337` or `flickr30k/100.jpg#0`.
+      image: the image's file, relative to the images folder.
+      caption: the caption exactly as the source has it.
+      split: the source's split, `all` where it states none.
+    """
+
+    caption_id: str
+    image: str
+    caption: str
+    split: str = "all"
+
+    @property
+    def text_id(self) -> str:
+        """The id, as every kind of text has it."""
+        return self.caption_id
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The caption, as every kind of text has it."""
+        return (self.caption,)
+
+    @property
+    def box(self) -> None:
+        """The whole image is captioned."""
+        return None
+
+
+def read_captions(path: str | Path, source: Source | None = None) -> Iterator[CaptionRecord]:
+    """Yields the captions of a file in its order.
+
+    Args:
+      path: an annotation file.
+      source: its format; None tells it by the file's suffix and shape.
+
+    Raises:
+      InputError: the file is not of that format, has no caption, or gives an id twice; the message
+        names file, record and field.
+    """
+    readers: dict[Source, Callable[[Path], Iterator[CaptionRecord]]] = {
+        "coco": _read_coco,
+        "karpathy": _read_karpathy,
+        "flickr30k-token": _read_flickr_token,
+        "flickr30k-csv": _read_flickr_csv,
+        "jsonl": _read_jsonl,
+        "text-pairs": _read_pairs,
+    }
+    name = detect_source(path) if source is None else source
+    if name not in readers:
+        raise InputError(f"unknown caption format {name!r}; known: {', '.join(get_args(Source))}")
+    return _checked(Path(path).name, readers[name](Path(path)))
+
+
+def _read_pairs(path: Path) -> Iterator[CaptionRecord]:
+    """Yields the true captions of VL-CheckList, ARO, SugarCrepe and the like."""
+    for pair in read_text_pairs(path):
+        yield CaptionRecord(caption_id=pair.pair_id, image=pair.image, caption=pair.positive)
+
+
+class _Shape(msgspec.Struct):
+    images: msgspec.Raw
+    annotations: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+def detect_source(path: str | Path) -> Source:
+    """Tells the format of a caption file by its suffix; COCO from Karpathy by its fields.
+
+    Raises:
+      InputError: it is none of the formats.
+    """
+    path = Path(path)
+    by_suffix: dict[str, Source] = {
+        ".jsonl": "jsonl",
+        ".ndjson": "jsonl",
+        ".token": "flickr30k-token",
+        ".txt": "flickr30k-token",
+        ".csv": "flickr30k-csv",
+    }
+    if path.suffix == ".json":
+        shape = decode(read_bytes(path), _Shape, path.name)
+        return "karpathy" if shape.annotations is msgspec.UNSET else "coco"
+    if path.suffix not in by_suffix:
+        raise InputError(f"{path}: expected .json, {', '.join(by_suffix)}; or name the format")
+    return by_suffix[path.suffix]
+
+
+def _checked(file: str, captions: Iterable[CaptionRecord]) -> Iterator[CaptionRecord]:
+    seen: set[str] = set()
+    for record in captions:
+        if record.caption_id in seen:
+            raise InputError(f"{file}: the caption id {shown(record.caption_id)} stands twice")
+        if not record.image:
+            raise InputError(f"{file}: {shown(record.caption_id)}: expected an image, found ''")
+        seen.add(record.caption_id)
+        yield record
+    if not seen:
+        raise InputError(f"{file}: holds no caption")
+
+
+class _CocoImage(msgspec.Struct, frozen=True):
+    id: int
+    file_name: str
+
+
+class _CocoAnnotation(msgspec.Struct, frozen=True):
+    id: int
+    image_id: int
+    caption: str
+
+
+class _CocoFile(msgspec.Struct, frozen=True):
+    images: list[_CocoImage]
+    annotations: list[_CocoAnnotation]
+
+
+def _read_coco(path: Path) -> Iterator[CaptionRecord]:
+    content = decode(read_bytes(path), _CocoFile, path.name)
+    files = {image.id: image.file_name for image in content.images}
+    split = _COCO_SPLIT.search(path.name)
+    for position, annotation in enumerate(content.annotations):
+        if annotation.image_id not in files:
+            raise InputError(
+                f"{path.name}: annotations[{position}].image_id: expected the id of an image of "
+                f"the file, found {annotation.image_id}"
+            )
+        yield CaptionRecord(
+            caption_id=f"coco/{annotation.id}",
+            image=files[annotation.image_id],
+            caption=annotation.caption,
+            split="all" if split is None else split[1],
+        )
+
+
+class _KarpathySentence(msgspec.Struct, frozen=True):
+    raw: str
+    sentid: int
+
+
+class _KarpathyImage(msgspec.Struct, frozen=True):
+    filename: str
+    split: str
+    sentences: list[_KarpathySentence]
+    filepath: str = ""
+
+
+class _KarpathyFile(msgspec.Struct, frozen=True):
+    images: list[_KarpathyImage]
+    dataset: str = "karpathy"
+
+
+def _read_karpathy(path: Path) -> Iterator[CaptionRecord]:
+    content = decode(read_bytes(path), _KarpathyFile, path.name)
+    for image in content.images:
+        folder = f"{image.filepath}/" if image.filepath else ""
+        for sentence in image.sentences:
+            yield CaptionRecord(
+                caption_id=f"{content.dataset}/{sentence.sentid}",
+                image=folder + image.filename,
+                caption=sentence.raw,
+                split=image.split,
+            )
+
+
+def _read_flickr_token(path: Path) -> Iterator[CaptionRecord]:
+    for number, line in _text_lines(path):
+        yield _flickr_line(path.name, number, line, _TOKEN_LINE, "image#number<TAB>caption")
+
+
+def _read_flickr_csv(path: Path) -> Iterator[CaptionRecord]:
+    lines = _text_lines(path)
+    _, header = next(lines, (0, ""))
+    if header.replace(" ", "") == "image_name|comment_number|comment":
+        for number, line in lines:
+            yield _flickr_line(path.name, number, line, _PIPE_LINE, "image| number| caption")
+    elif {"raw", "filename", "split"} <= set(header.split(",")):
+        yield from _read_flickr_annotations(path)
+    else:
+        raise InputError(
+            f"{path.name}: line 1: expected the header `image_name| comment_number| comment` or "
+            f"one with raw, filename and split; found {header[:80]!r}"
+        )
+
+
+def _flickr_line(
+    file: str, number: int, line: str, pattern: re.Pattern[str], expected: str
+) -> CaptionRecord:
+    found = pattern.fullmatch(line)
+    if found is None:
+        raise InputError(f"{file}: line {number}: expected `{expected}`, found {line[:80]!r}")
+    return CaptionRecord(
+        caption_id=f"flickr30k/{found['image']}#{found['number']}",
+        image=found["image"],
+        caption=found["caption"],
+    )
+
+
+def _read_flickr_annotations(path: Path) -> Iterator[CaptionRecord]:
+    for row in _csv_rows(path):
+        image, where = row["filename"] or "", f"row of {shown(row['filename'])}: raw"
+        captions = decode((row["raw"] or "").encode(), list[str], path.name, where)
+        for position, caption in enumerate(captions):
+            yield CaptionRecord(
+                caption_id=f"flickr30k/{image}#{position}",
+                image=image,
+                caption=caption,
+                split=row["split"] or "all",
+            )
+
+
+def _csv_rows(path: Path) -> Iterator[dict[str, str | None]]:
+    """Yields the rows of a CSV file by column; a short row lacks the last ones."""
+    try:
+        with open_text(path, encoding="utf-8-sig", newline="") as stream:
+            rows = csv.DictReader(stream)
+            if missing := {"raw", "filename", "split"} - set(rows.fieldnames or ()):
+                raise InputError(f"{path.name}: line 1: the column {min(missing)} is missing")
+            yield from rows
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path.name}: not readable as CSV in UTF-8: {error}") from error
+
+
+class _OwnLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    image: str
+    caption: str
+    id: str | None = None
+    split: str = "all"
+
+
+def _read_jsonl(path: Path) -> Iterator[CaptionRecord]:
+    name = Namer()
+    for number, data in read_lines(path):
+        line = decode(data, _OwnLine, path.name, f"line {number}")
+        content = f"{line.image}#{short_digest([line.image, line.caption, line.split])}"
+        yield CaptionRecord(
+            caption_id=name(content) if line.id is None else line.id,
+            image=line.image,
+            caption=line.caption,
+            split=line.split,
+        )
+
+
+def _text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    for number, data in read_lines(path):
+        try:
+            yield number, data.decode("utf-8-sig").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path.name}: line {number}: not UTF-8 text: {error}") from error

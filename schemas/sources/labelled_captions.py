@@ -1,0 +1,134 @@
+"""Captions of one image with what is known of their truth: what the lints read.
+
+A `TextPair` always has a negative. Two of eqforge's own datasets have rows without one: training
+captions, where it could not be made, and perturbed captions, which have none at all.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eqforge.schemas.dataset.reader import Dataset, open_samples
+from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
+from eqforge.schemas.sources.visual_genome import Box
+
+_TRAINING = ("caption_id", "image", "role", "text")
+_PERTURBED = ("sample_id", "image", "caption", "perturbed_caption", "applied")
+_PAIRS = ("sample_id", "image", "caption", "hard_negative", "hard_positive", "box")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LabelledCaptions:
+    """A true caption of an image, and captions made from it.
+
+    Attributes:
+      record_id: unique in its file.
+      image: the image as the file names it.
+      positive: a true caption.
+      negative: a false caption.
+      hard_positive: a rewording that is true too.
+      perturbed: the true caption after a perturbation, which may garble words and grammar.
+      box: the part of the image that is meant; None where the whole is. What is said of one part
+        says nothing of another.
+    """
+
+    record_id: str
+    image: str
+    positive: str
+    negative: str | None = None
+    hard_positive: str | None = None
+    perturbed: str | None = None
+    box: Box | None = None
+
+
+def label_pair(pair: TextPair) -> LabelledCaptions:
+    """Returns the captions of a text pair."""
+    return LabelledCaptions(
+        record_id=pair.pair_id,
+        image=pair.image,
+        positive=pair.positive,
+        negative=pair.negative,
+        hard_positive=pair.hard_positive,
+        box=pair.box,
+    )
+
+
+def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
+    """Yields the captions of any file of text pairs, or of any dataset of captions.
+
+    Training captions come as one row a text, anywhere in the dataset, and are joined in memory;
+    perturbed captions that say they were not changed are left out.
+
+    Raises:
+      InputError: the file has no known format; the message names file, record and field.
+    """
+    path = Path(path)
+    if path.is_dir():
+        names = set(open_samples(str(path)).columns("samples"))
+        for name, columns, read in _OF_ROWS:
+            if names.issuperset(columns):
+                return read(open_samples(str(path), name).rows("samples", columns))
+    return map(label_pair, read_text_pairs(path))
+
+
+def dataset_captions(dataset: Dataset) -> Iterator[LabelledCaptions]:
+    """Yields the captions of a finished dataset of captions, wherever it lies; none of others.
+
+    Raises:
+      InputError: a file of the dataset is missing or damaged.
+    """
+    for columns, read in ((_TRAINING, _training), (_PERTURBED, _perturbed), (_PAIRS, _pairs)):
+        if set(dataset.columns("samples")).issuperset(columns):
+            return read(dataset.rows("samples", columns))
+    return iter(())
+
+
+def is_training(path: Path) -> bool:
+    """Tells whether a path is a dataset of training captions: a row a text, joined by caption."""
+    return path.is_dir() and set(open_samples(str(path)).columns("samples")).issuperset(_TRAINING)
+
+
+def _pairs(rows: Iterable[dict[str, Any]]) -> Iterator[LabelledCaptions]:
+    for row in rows:
+        yield LabelledCaptions(
+            record_id=row["sample_id"],
+            image=row["image"],
+            positive=row["caption"],
+            negative=row["hard_negative"],
+            hard_positive=row["hard_positive"],
+            box=None if row["box"] is None else Box(**row["box"]),
+        )
+
+
+def _training(rows: Iterable[dict[str, Any]]) -> Iterator[LabelledCaptions]:
+    captions: dict[str, dict[str, str]] = {}
+    for row in rows:
+        by_role = captions.setdefault(row["caption_id"], {"image": row["image"]})
+        by_role[row["role"]] = row["text"]
+    for caption_id, by_role in captions.items():
+        if "original" in by_role:
+            yield LabelledCaptions(
+                record_id=caption_id,
+                image=by_role["image"],
+                positive=by_role["original"],
+                negative=by_role.get("hard_negative"),
+                hard_positive=by_role.get("hard_positive"),
+            )
+
+
+def _perturbed(rows: Iterable[dict[str, Any]]) -> Iterator[LabelledCaptions]:
+    for row in rows:
+        if row["applied"]:
+            yield LabelledCaptions(
+                record_id=row["sample_id"],
+                image=row["image"],
+                positive=row["caption"],
+                perturbed=row["perturbed_caption"],
+            )
+
+
+_OF_ROWS = (
+    ("training-captions", _TRAINING, _training),
+    ("retrieval-perturbations", _PERTURBED, _perturbed),
+)

@@ -1,0 +1,292 @@
+"""Reads files of text pairs: the published ones and eqforge's own.
+
+The format is told by the fields of the records:
+
+  VL-CheckList   [[image, {"POS": [...], "NEG": [...]}], ...]
+  ARO            [{"image_path", "true_caption", "false_caption", ...}, ...]; the published
+                 hard-positive REPLACE and SWAP sets have the same fields; "bbox_x", "bbox_y",
+                 "bbox_w", "bbox_h" are the part of the image that the captions describe
+  SugarCrepe     {"0": {"filename", "caption", "negative_caption"}, ...}, or an array of such
+                 objects; SugarCrepe++ adds "caption2", a second true caption
+  Winoground     {"id", "image_0", "image_1", "caption_0", "caption_1"}
+  eqforge        {"id", "image", "caption", "hard_negative"}, optionally "hard_positive", "kind",
+                 and ARO's "bbox_x", "bbox_y", "bbox_w", "bbox_h"
+
+The last four are read as a JSON array or as JSON lines. A folder is an eqforge dataset: Parquet
+files with the same fields, or with caption_0, caption_1, image_0_id and image_1_id.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from eqforge.schemas.dataset.reader import open_samples
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import Namer, short_digest
+from eqforge.schemas.io.checked import Node, load_json, name_of, parse_json, shown
+from eqforge.schemas.io.typed_json import read_lines
+from eqforge.schemas.sources.visual_genome import Box
+
+Design = Literal["one_image", "two_by_two"]
+_BOX = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
+_CORNERS = ("x0", "y0", "x1", "y1")
+_FARTHEST_PX = 2**31 - 1  # what a column of a box can hold
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TextPair:
+    """An image, a caption that is true of it and one that is not.
+
+    Attributes:
+      pair_id: unique in its file: the record's own id or key, or else its image and a digest of all
+        that it says; never its position.
+      image: the image as the file names it.
+      positive: the true caption.
+      negative: the false caption.
+      hard_positive: a rewording of the positive that is true too, where the file has one.
+      kind: what the file says of the edit, such as `wearing`, where it says it.
+      design: "one_image" where a judge sees the image and both captions; "two_by_two" where the
+        negative is the caption of a second image, so that two such pairs make one sample.
+      box: the part of the image that is meant, which may reach beyond it; None where the whole is.
+      number: the pair's place in its file, from 0; pairs of the same content are equal without it.
+    """
+
+    pair_id: str
+    image: str
+    positive: str
+    negative: str
+    hard_positive: str | None = None
+    kind: str | None = None
+    design: Design = "one_image"
+    box: Box | None = None
+    number: int = field(default=0, compare=False)
+
+    @property
+    def text_id(self) -> str:
+        """The id, as every kind of text has it."""
+        return self.pair_id
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The captions, as every kind of text has them."""
+        extra = () if self.hard_positive is None else (self.hard_positive,)
+        return (self.positive, self.negative, *extra)
+
+
+def read_text_pairs(path: str | Path) -> Iterator[TextPair]:
+    """Yields the text pairs of a file or of an eqforge dataset folder, in order.
+
+    JSON lines and datasets stream; a JSON file is held in memory.
+
+    Raises:
+      InputError: the file has none of the formats, gives an id twice, or holds half of a surrogate
+        pair; the message names file, record and field.
+    """
+    path = Path(path)
+    return _checked(path.name, _pairs(_records(path)))
+
+
+def _records(path: Path) -> Iterator[tuple[str | None, Node]]:
+    """Yields the records, each with its key where the file is an object."""
+    if path.is_dir():
+        return _dataset_records(path)
+    if path.suffix in (".jsonl", ".ndjson"):
+        return _json_line_records(path)
+    return _json_records(load_json(path))
+
+
+def _checked(file: str, pairs: Iterable[TextPair]) -> Iterator[TextPair]:
+    seen: set[str] = set()
+    for number, pair in enumerate(pairs):
+        if pair.pair_id in seen:
+            raise InputError(f"{file}: the id {shown(pair.pair_id)} stands twice")
+        seen.add(pair.pair_id)
+        yield replace(pair, number=number)
+
+
+def with_hard_positives(
+    pairs: Iterable[TextPair], reworded: Iterable[TextPair]
+) -> Iterator[TextPair]:
+    """Joins the two files of a published hard-positive set into pairs with a hard positive.
+
+    The authors publish the original pairs and, in the same order, pairs whose true caption is the
+    hard positive. They have no ids, so they are joined by position, and every image is compared.
+
+    Raises:
+      InputError: the files differ in length, or in the image of a record.
+    """
+    rest = iter(reworded)
+    for pair in pairs:
+        other = next(rest, None)
+        if other is None or other.image != pair.image:
+            found = "the end of the file" if other is None else repr(other.image)
+            raise InputError(
+                f"hard positives: record {pair.pair_id}: expected {pair.image!r}, found {found}"
+            )
+        yield replace(pair, hard_positive=other.positive)
+    if (extra := next(rest, None)) is not None:
+        raise InputError(f"hard positives: record {extra.pair_id}: expected the end of the file")
+
+
+def _json_records(root: Node) -> Iterator[tuple[str | None, Node]]:
+    if isinstance(root.value, dict):
+        yield from root.items()
+    else:
+        yield from ((None, record) for record in root.elements())
+
+
+def _json_line_records(path: Path) -> Iterator[tuple[None, Node]]:
+    for number, data in read_lines(path):
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path.name}: line {number}: not UTF-8 text: {error}") from error
+        yield None, parse_json(text, path.name, f"line {number}")
+
+
+def _dataset_records(folder: Path) -> Iterator[tuple[None, Node]]:
+    dataset = open_samples(str(folder))
+    columns = [name for name in dataset.columns("samples") if name in _DATASET_COLUMNS]
+    for file in dataset.files("samples") if columns else ():
+        batches = dataset.file_batches(file.path, columns)
+        rows = (row for batch in batches for row in batch.to_pylist())
+        for position, row in enumerate(rows):
+            yield None, Node(file.path.removeprefix("data/"), f"row {position}", row)
+
+
+def _pairs(records: Iterable[tuple[str | None, Node]]) -> Iterator[TextPair]:
+    namer = Namer()
+    for key, record in records:
+        read = _reader(record)
+        own_id = _optional(record, "sample_id", "id") if read in (_two_by_two, _own) else None
+        known = key if own_id is None else own_id
+        yield from read(namer(_content_name(record)) if known is None else known, record)
+
+
+def _content_name(record: Node) -> str:
+    """Returns the image, where the record names one, and a digest of all that it says."""
+    value, digest = record.value, short_digest(record.value)
+    names = value[:1] if isinstance(value, list) else map(value.get, _IMAGE_FIELDS)
+    image = next((name for name in names if isinstance(name, str)), "")
+    return f"{image}#{digest}" if image else digest
+
+
+def _reader(record: Node) -> Callable[[str, Node], Iterator[TextPair]]:
+    if isinstance(record.value, list):
+        return _vl_checklist
+    fields = set(record.mapping())
+    for required, reader in _READERS:
+        if required <= fields:
+            return reader
+    raise InputError(
+        f"{record.file}: {record.where}: not a known text pair: expected the fields of one of "
+        f"{', '.join('+'.join(sorted(names)) for names, _ in _READERS)}; "
+        f"found {', '.join(sorted(map(name_of, fields))[:12]) or 'none'}"
+    )
+
+
+def _vl_checklist(record_id: str, record: Node) -> Iterator[TextPair]:
+    elements = list(record.elements())
+    if len(elements) != 2:
+        record.fail("an image and its captions")
+    image, captions = elements
+    positives = [caption.text() for caption in captions["POS"].elements()]
+    negatives = [caption.text() for caption in captions["NEG"].elements()]
+    if len(positives) != len(negatives):
+        captions.fail("as many POS as NEG captions")
+    for number, (positive, negative) in enumerate(zip(positives, negatives, strict=True)):
+        suffix = f"/{number}" if len(positives) > 1 else ""
+        yield TextPair(
+            pair_id=record_id + suffix, image=image.text(), positive=positive, negative=negative
+        )
+
+
+def _aro(record_id: str, record: Node) -> Iterator[TextPair]:
+    relation = record.get("relation_name")
+    yield TextPair(
+        pair_id=record_id,
+        image=record["image_path"].text(),
+        positive=record["true_caption"].text(),
+        negative=record["false_caption"].text(),
+        kind=None if relation is None else relation.text(),
+        box=_box(record),
+    )
+
+
+def _box(record: Node) -> Box | None:
+    """Returns the box of a record, its corners rounded as Pillow's `Image.crop` does."""
+    if all(record.get(name) is None for name in _BOX):
+        return None
+    x, y, width, height = (record[name].number() for name in _BOX)
+    if max(map(abs, (x, y, x + width, y + height))) > _FARTHEST_PX:
+        record.fail(f"a box within {_FARTHEST_PX} pixels of the image's corner")
+    return Box(x0=round(x), y0=round(y), x1=round(x + width), y1=round(y + height))
+
+
+def _sugar_crepe(record_id: str, record: Node) -> Iterator[TextPair]:
+    second = record.get("caption2")
+    yield TextPair(
+        pair_id=record_id,
+        image=record["filename"].text(),
+        positive=record["caption"].text(),
+        negative=record["negative_caption"].text(),
+        hard_positive=None if second is None else second.text(),
+    )
+
+
+def _two_by_two(record_id: str, record: Node) -> Iterator[TextPair]:
+    tag = record.get("tag")
+    captions = [record["caption_0"].text(), record["caption_1"].text()]
+    for side, names in enumerate((("image_0", "image_0_id"), ("image_1", "image_1_id"))):
+        image = _optional(record, *names)
+        yield TextPair(
+            pair_id=f"{record_id}/{side}",
+            image=f"{record_id}/{side}" if image is None else image,
+            positive=captions[side],
+            negative=captions[1 - side],
+            kind=None if tag is None else tag.text(),
+            design="two_by_two",
+        )
+
+
+def _own(record_id: str, record: Node) -> Iterator[TextPair]:
+    yield TextPair(
+        pair_id=record_id,
+        image=_optional(record, "image", "image_id") or "",
+        positive=record["caption"].text(),
+        negative=record["hard_negative"].text(),
+        hard_positive=_optional(record, "hard_positive"),
+        kind=_optional(record, "kind"),
+        box=_own_box(record) or _box(record),
+    )
+
+
+def _own_box(record: Node) -> Box | None:
+    """Returns the box of a row of a dataset."""
+    box = record.get("box")
+    if box is None or not isinstance(box.value, dict) or set(box.value) != set(_CORNERS):
+        return None
+    x0, y0, x1, y1 = (box[name].integer() for name in _CORNERS)
+    return Box(x0=x0, y0=y0, x1=x1, y1=y1)
+
+
+def _optional(record: Node, *names: str) -> str | None:
+    for name in names:
+        if (node := record.get(name)) is not None:
+            value: Any = node.value
+            return str(value) if isinstance(value, int) else node.text()
+    return None
+
+
+_READERS: tuple[tuple[frozenset[str], Callable[[str, Node], Iterator[TextPair]]], ...] = (
+    (frozenset({"image_path", "true_caption", "false_caption"}), _aro),
+    (frozenset({"filename", "caption", "negative_caption"}), _sugar_crepe),
+    (frozenset({"caption_0", "caption_1"}), _two_by_two),
+    (frozenset({"caption", "hard_negative"}), _own),
+)
+_IMAGE_FIELDS = ("image_path", "filename", "image")
+_DATASET_COLUMNS = {
+    *("sample_id", "id", "kind", "image", "image_id", "image_0_id", "image_1_id"),
+    *("caption", "hard_positive", "hard_negative", "caption_0", "caption_1", "box"),
+}

@@ -1,0 +1,236 @@
+"""Reads a user's own captioned videos.
+
+A file of captioned videos is JSON lines, one captioned moment a line:
+
+    {"video": "kitchen/take1.mp4", "start_s": 2.0, "end_s": 5.5, "caption": "cut the onion"}
+    {"video": "kitchen/take1.mp4", "timestamp_s": 9.25, "caption": "fry the onion", "id": "fry"}
+
+`video` is a path below the videos folder. Optional fields: `id` (names the moment within its
+video; otherwise its times and caption do), `split` (default `all`) and `licence`; a line without
+the last two has those of its video's other lines. Any other field is carried along.
+
+The order of the lines never matters. A line that is no captioned moment is refused; a file with
+too many of them is an error that lists the first.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, groupby
+from pathlib import Path
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.io.checked import Node, listed, parse_json, shown
+from eqforge.schemas.io.source_file import open_text
+from eqforge.schemas.records.scores import compact_json
+from eqforge.schemas.sources.captioned_videos import CaptionedSegment, CaptionedVideo, RefusedRecord
+
+FIELDS = ("video", "start_s", "end_s", "timestamp_s", "caption", "id", "split", "licence")
+MAX_TIME_S = 10_000_000
+"""A third of a year: no video is longer, and what is further out is no time in seconds."""
+MAX_CARRIED_CHARS = 10_000
+"""Of the other fields of one line together; they are repeated in every pair of the moment."""
+
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of such a byte
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Line:
+    """A line of the file: a moment, or the problem it has."""
+
+    number: int
+    digest: str
+    video: str = ""
+    split: str | None = None
+    licence: str | None = None
+    segment: CaptionedSegment | None = None
+    problem: str = ""
+
+
+def read_captioned_videos(path: str | Path, max_bad_share: float = 0.0) -> list[CaptionedVideo]:
+    """Reads a user's JSON lines, described above; returns the videos in the order of their names.
+
+    Args:
+      path: the file.
+      max_bad_share: the share of the lines, in [0, 1], that may be no captioned moments.
+
+    Raises:
+      InputError: the file cannot be read or is not UTF-8, no line is a captioned moment, or too
+        many are not; the message lists the first ten with their numbers.
+    """
+    lines = [_read_line(Path(path).name, number, text) for number, text in _texts(path)]
+    lines.sort(key=lambda line: line.video)
+    videos = [list(group) for _, group in groupby(lines, key=lambda line: line.video)]
+    agreed = [_agreed(group) for group in videos]
+    _check_share(path, list(chain(*agreed)), max_bad_share)
+    return [_video(group) for group in agreed]
+
+
+def _check_share(path: str | Path, lines: Sequence[_Line], max_bad_share: float) -> None:
+    bad = [(line.number, line.problem) for line in lines if line.problem]
+    if len(bad) == len(lines):
+        raise InputError(f"{path}: holds no captioned moment{_listed(bad)}")
+    if len(bad) > max_bad_share * len(lines):
+        raise InputError(
+            f"{path}: {len(bad):,} of {len(lines):,} lines are no captioned moments, and "
+            f"--max-error-rate {max_bad_share:g} allows {int(max_bad_share * len(lines)):,}"
+            f"{_listed(bad)}"
+        )
+
+
+def _listed(problems: Iterable[tuple[int, str]]) -> str:
+    """Returns the first problems in the order of the file, behind a colon."""
+    named = [f"line {number}: {problem}" for number, problem in sorted(problems)]
+    return f": {listed(named)}" if named else ""
+
+
+def _texts(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Yields the lines that are not blank, with their numbers."""
+    broken: list[tuple[int, str]] = []
+    try:
+        with open_text(path, encoding="utf-8-sig", errors="surrogateescape") as stream:
+            for number, line in enumerate(stream, start=1):
+                if not line.isascii() and (found := _NOT_UTF8.search(line)):
+                    broken.append((number, f"the byte {ord(found[0]) - 0xDC00:#x}"))
+                elif line.strip() and not broken:
+                    yield number, line.strip()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    if broken:
+        raise InputError(f"{path}: not UTF-8 text{_listed(broken)}")
+
+
+def _read_line(file: str, number: int, text: str) -> _Line:
+    known = _Line(number=number, digest=sha256_hex(text.encode())[:16])
+    where = f"line {number}"
+    try:
+        line = parse_json(text, file, where)
+        known = replace(known, video=line["video"].name())
+        split, licence = line.get("split"), line.get("licence")
+        return replace(
+            known,
+            split=None if split is None else split.name(),
+            licence=None if licence is None else licence.name(),
+            segment=_segment(line),
+        )
+    except InputError as error:
+        # Without its number a reject is the same wherever the line stands.
+        problem = str(error).removeprefix(f"{file}: {where}").lstrip(".: ")
+        return replace(known, problem=problem)
+
+
+def _segment(line: Node) -> CaptionedSegment:
+    own_id, caption = line.get("id"), line["caption"].text()
+    start_s, end_s = _times(line)
+    times = f"{_milliseconds(start_s)}-{_milliseconds(end_s)}"
+    return CaptionedSegment(
+        segment_id=f"{times}-{sha256_hex(caption.encode())[:8]}"
+        if own_id is None
+        else own_id.name(),
+        start_s=start_s,
+        end_s=end_s,
+        caption=caption,
+        annotation=_carried(line),
+    )
+
+
+def _carried(line: Node) -> dict[str, str]:
+    """Returns the fields that eqforge does not know; what is no text as JSON."""
+    carried = {
+        name: node.text() if isinstance(node.value, str) else compact_json(node.value)
+        for name, node in line.items()
+        if name not in FIELDS
+    }
+    if "segment" in carried:
+        line["segment"].fail("another name, because the annotation of a pair has its own `segment`")
+    if sum(map(len, carried.values())) > MAX_CARRIED_CHARS:
+        line.fail(f"at most {MAX_CARRIED_CHARS:,} characters in the fields that are carried along")
+    return carried
+
+
+def _times(line: Node) -> tuple[float, float]:
+    moment = line.get("timestamp_s")
+    if moment is None:
+        if line.get("start_s") is None and line.get("end_s") is None:
+            line.fail("timestamp_s, or start_s and end_s")
+        start, end = line["start_s"], line["end_s"]
+        if not 0 <= start.number() <= end.number() <= MAX_TIME_S:
+            first = shown(start.value)
+            end.fail(f"a time not before start_s = {first}, from 0 to {MAX_TIME_S:,} s")
+        return start.number(), end.number()
+    if line.get("start_s") is not None or line.get("end_s") is not None:
+        line.fail("either timestamp_s or start_s and end_s, not both")
+    if not 0 <= moment.number() <= MAX_TIME_S:
+        moment.fail(f"a time from 0 to {MAX_TIME_S:,} s")
+    return moment.number(), moment.number()
+
+
+def _milliseconds(time_s: float) -> str:
+    return f"{round(time_s * 1000):08d}"
+
+
+def _agreed(lines: Sequence[_Line]) -> list[_Line]:
+    """Gives all lines of a video its split and licence; those that say another have a problem."""
+    split = _commonest(line.split for line in lines if not line.problem)
+    licence = _commonest(line.licence for line in lines if not line.problem)
+    return [
+        replace(
+            _contradicted(_contradicted(line, "split", split), "licence", licence),
+            split=split,
+            licence=licence,
+        )
+        for line in lines
+    ]
+
+
+def _contradicted(line: _Line, what: str, common: str | None) -> _Line:
+    """Returns the line, with a problem where it says something else than the video's others."""
+    own = getattr(line, what)
+    if line.problem or own in (None, common):
+        return line
+    problem = f"{what}: expected {common!r}, as in the video's other lines, found {own!r}"
+    return replace(line, segment=None, problem=problem)
+
+
+def _commonest(values: Iterable[str | None]) -> str | None:
+    """Returns the most frequent text, of several the first in the alphabet."""
+    counts = Counter(value for value in values if value is not None)
+    return min(counts, key=lambda value: (-counts[value], value), default=None)
+
+
+def _video(lines: Sequence[_Line]) -> CaptionedVideo:
+    """Returns a video; of several moments with one id the first, by their content, counts."""
+    moments = sorted((line for line in lines if line.segment is not None), key=_content)
+    segments: dict[str, CaptionedSegment] = {}
+    refused = [(line, "bad_segment", line.problem) for line in lines if line.problem]
+    for line in moments:
+        assert line.segment is not None
+        if segments.setdefault(line.segment.segment_id, line.segment) is not line.segment:
+            refused.append((line, "duplicate_moment", line.segment.segment_id))
+    first = lines[0]
+    return CaptionedVideo(
+        video_id=first.video,
+        video=first.video,
+        split=first.split or "all",
+        licence=first.licence,
+        segments=tuple(segments.values()),
+        refused=tuple(_refused(refused)),
+    )
+
+
+def _content(line: _Line) -> tuple[float, float, str, str, str]:
+    segment = line.segment
+    assert segment is not None
+    carried = compact_json(segment.annotation)
+    return segment.start_s, segment.end_s, segment.caption, carried, line.digest
+
+
+def _refused(found: Iterable[tuple[_Line, str, str]]) -> Iterator[RefusedRecord]:
+    """Yields refused lines, named by their text; the same text again has a number behind it."""
+    times: Counter[str] = Counter()
+    for line, reason, detail in found:
+        times[line.digest] += 1
+        again = f".{times[line.digest]}" if times[line.digest] > 1 else ""
+        yield RefusedRecord(record_id=f"line-{line.digest}{again}", reason=reason, detail=detail)

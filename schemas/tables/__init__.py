@@ -1,0 +1,1 @@
+"""The rows of the tables of datasets, and the Parquet columns they become."""

@@ -1,0 +1,128 @@
+"""The rows of a SIMAT dataset and the Parquet columns they become.
+
+`samples` are the queries. `gallery` has the regions that are searched, for both splits, and
+`captions` the caption of each triplet; both are joined by their ids. `images` has the crops, each
+once, and `rejects` what was refused.
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from eqforge.schemas.records.scores import Score
+from eqforge.schemas.sources.visual_genome import Box
+from eqforge.schemas.tables.pairs import BOX, SCORES, required
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GalleryRow:
+    """A crop that can be retrieved.
+
+    Attributes:
+      region_id: unique in the dataset; by it queries refer to the crop, and published scores too.
+      source_id: id of the Visual Genome image the crop is cut from; crops of one image share it.
+      source_path, source_sha256: the image's file below the images folder, and its digest.
+      triplet_id: key into `captions`; what the region shows by its annotation.
+      image_id: key into `images`; None where no folder of images was named.
+      subject_box, object_box: where the annotation sees the two, in pixels of the source image.
+      box: what was cut out, in pixels of the source image; clipped to it.
+      scores: P(match) of the crop with its own caption by each oracle, `oracle_1`, `oracle_2`.
+    """
+
+    region_id: str
+    source_id: str
+    source_path: str | None
+    source_sha256: str | None
+    triplet_id: str
+    image_id: str | None
+    subject_box: Box
+    object_box: Box
+    box: Box
+    scores: tuple[Score, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QueryRow:
+    """A crop, and one word of its triplet to be exchanged.
+
+    Attributes:
+      sample_id: `simat/<region_id>/<part>/<target word>`.
+      split: `dev` or `test`; the gallery is one for both.
+      region_id: key into `gallery`: the crop that is queried.
+      source_id: id of the image the crop is cut from; the cluster of the statistics.
+      image_id: key into `images`; None where no folder of images was named.
+      part: which word changes: `subject`, `relation` or `object`.
+      source_word, target_word: the word that changes and what it becomes.
+      source_triplet_id, target_triplet_id: keys into `captions`, before and after.
+      frequency: how many queries share the source word; over what is counted depends on the mode.
+      weight: 1 / sqrt(frequency); a score divides by the sum of the weights of its split.
+      scores: P(match) of the crop by each oracle, `oracle_1_source` with the caption of its own
+        triplet and `oracle_1_target` with that of the target; none without an oracle.
+    """
+
+    sample_id: str
+    split: str
+    region_id: str
+    source_id: str
+    image_id: str | None
+    part: str
+    source_word: str
+    target_word: str
+    source_triplet_id: str
+    target_triplet_id: str
+    frequency: int
+    weight: float
+    scores: tuple[Score, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CaptionRow:
+    """A triplet in words.
+
+    Attributes:
+      caption_id: the triplet's id, `<subject>/<relation>/<object>`.
+      subject, relation, object: the triplet.
+      caption: the sentence that oracles and baselines read.
+      origin: `template`, or `file` where the user's file of captions has it.
+      regions: how many regions of the annotation show the triplet, before any image is opened.
+    """
+
+    caption_id: str
+    subject: str
+    relation: str
+    object: str
+    caption: str
+    origin: str
+    regions: int
+
+
+_TEXT = pa.string()
+
+GALLERY = pa.schema(
+    [
+        *(required(name, _TEXT) for name in ("region_id", "source_id")),
+        *(pa.field(name, _TEXT) for name in ("source_path", "source_sha256")),
+        required("triplet_id", _TEXT),
+        pa.field("image_id", _TEXT),
+        *(required(name, BOX) for name in ("subject_box", "object_box", "box")),
+        required("scores", SCORES),
+    ]
+)
+QUERIES = pa.schema(
+    [
+        *(required(name, _TEXT) for name in ("sample_id", "split", "region_id", "source_id")),
+        pa.field("image_id", _TEXT),
+        *(required(name, _TEXT) for name in ("part", "source_word", "target_word")),
+        *(required(name, _TEXT) for name in ("source_triplet_id", "target_triplet_id")),
+        required("frequency", pa.int32()),
+        required("weight", pa.float64()),
+        required("scores", SCORES),
+    ]
+)
+SIMAT_CAPTIONS = pa.schema(
+    [
+        *(required(name, _TEXT) for name in ("caption_id", "subject", "relation", "object")),
+        *(required(name, _TEXT) for name in ("caption", "origin")),
+        required("regions", pa.int32()),
+    ]
+)

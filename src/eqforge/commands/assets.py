@@ -1,0 +1,182 @@
+"""`eqforge assets`: lists, checks and fetches the 3D assets that scenes are made of."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import tyro
+
+from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
+from eqforge.generators.scenes.copies import (
+    GSO_WORDS,
+    fetch_asset,
+    is_there,
+    load_words,
+    problems_of,
+    with_words,
+)
+from eqforge.generators.scenes.manifest import Asset, read_manifest, write_manifest
+from eqforge.schemas.errors import InputError, reported_errors
+from eqforge.schemas.io import storage
+from eqforge.schemas.visible import in_lines, visible
+
+MANIFEST = "manifest.json"
+AT_ONCE = 4
+"""Archives fetched at the same time."""
+
+PINNED_EVERY = 20
+"""Archives after which the manifest is written: so many are fetched anew after a power cut."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chosen:
+    """Which assets of which manifest."""
+
+    manifest: str = BUILTIN
+    """Path or URL of a manifest in kubric's form, such as gs://kubric-public/assets/GSO/GSO.json
+    (gs:// needs the package gcsfs); builtin is eqforge's own."""
+
+    ids: tuple[str, ...] = ()
+    """Only these assets."""
+
+    category: tuple[str, ...] = ()
+    """Only assets of these categories."""
+
+    limit: int | None = None
+    """At most so many, in the order of their ids."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class List(Chosen):
+    """Show the assets of a manifest, and what captions call them."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Check(Chosen):
+    """Check that assets are there, are the pinned ones, unpack, and hold the files they name."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fetch(Chosen):
+    """Copy assets into a folder, with a manifest there that pins them; goes on where it stopped.
+
+    Builds refuse assets that are not pinned, and speak only of those with words.
+    """
+
+    output: str
+    """Folder or URL for the archives and their manifest.json; what is there already is kept."""
+
+    words: str | None = None
+    """JSON file with words for assets, by id, such as {"Dog": {"noun": "dog", "plural": "dogs",
+    "colour": "brown", "parts": []}}; some Google Scanned Objects have words without it."""
+
+
+def main(argv: list[str]) -> int:
+    """Runs one of the three; returns 1 if an asset is not as it should be."""
+    arguments = tyro.cli(List | Check | Fetch, args=argv, prog="eqforge assets")
+    with reported_errors(goes_on=True):
+        found = list(choose(arguments))
+        if isinstance(arguments, List):
+            return _list(found)
+        return _check(found) if isinstance(arguments, Check) else _fetch(arguments, found)
+    return 2
+
+
+def choose(chosen: Chosen) -> Iterator[Asset]:
+    """Yields the chosen assets by id.
+
+    Raises:
+      InputError: the manifest cannot be read, or lacks an asset or a category that is asked for.
+    """
+    library = AssetLibrary(chosen.manifest, "")
+    categories = {asset.category for asset in library.assets.values()}
+    if unknown := sorted(set(chosen.category) - categories):
+        raise InputError(
+            f"{library.url}: no category {unknown[0]!r}; it has {', '.join(sorted(categories))}"
+        )
+    ids = [library.asset(name).asset_id for name in chosen.ids] or sorted(library.assets)
+    assets = (library.asset(name) for name in ids)
+    wanted = [a for a in assets if not chosen.category or a.category in chosen.category]
+    yield from wanted[: chosen.limit]
+
+
+def fetch_assets(
+    assets: list[Asset],
+    folder: str,
+    words: Mapping[str, Mapping[str, Any]],
+    say: Callable[[str], object],
+) -> dict[str, str]:
+    """Copies assets into a folder whose manifest pins them.
+
+    Args:
+      assets: as the source's manifest has them.
+      folder: path or URL of the folder.
+      words: for assets, by id.
+      say: takes a line for each asset.
+
+    Returns:
+      Why an asset could not be had, by id.
+    """
+    manifest = storage.join(folder, MANIFEST)
+    copies = dict(read_manifest(manifest).assets) if storage.exists(manifest) else {}
+    failures = {}
+
+    def copy(asset: Asset) -> Asset | InputError:
+        said = words.get(asset.asset_id)
+        known = copies.get(asset.asset_id)
+        try:
+            if known is not None and is_there(known, asset):
+                return with_words(known, said)
+            return fetch_asset(asset, folder, said)
+        except InputError as error:
+            return error
+
+    try:
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            done = zip(assets, threads.map(copy, assets), strict=True)
+            for number, (asset, result) in enumerate(done, start=1):
+                if isinstance(result, InputError):
+                    failures[asset.asset_id] = str(result)
+                else:
+                    copies[asset.asset_id] = result
+                verdict = ": failed" if asset.asset_id in failures else ""
+                say(f"{number}/{len(assets)} {asset.asset_id}{verdict}")
+                if number % PINNED_EVERY == 0:
+                    write_manifest(manifest, "copies", "1", copies)
+    finally:
+        write_manifest(manifest, "copies", "1", copies)
+    return failures
+
+
+def _list(assets: list[Asset]) -> int:
+    width = max((len(asset.asset_id) for asset in assets), default=0)
+    for asset in assets:
+        called = asset.words.noun if asset.words else "(no words)"
+        pinned = "pinned" if asset.sha256 else "not pinned"
+        print(visible(f"{asset.asset_id:<{width}}  {asset.category:<12} {pinned:<11} {called}"))
+    print(f"{len(assets)} assets")
+    return 0
+
+
+def _check(assets: list[Asset]) -> int:
+    bad = 0
+    for asset in assets:
+        found = list(problems_of(asset))
+        bad += bool(found)
+        print(in_lines(found), end="\n" if found else "")
+    print(f"{len(assets) - bad} of {len(assets)} assets are sound")
+    return 1 if bad else 0
+
+
+def _fetch(arguments: Fetch, assets: list[Asset]) -> int:
+    words = load_words(GSO_WORDS) | (load_words(arguments.words) if arguments.words else {})
+    failures = fetch_assets(
+        assets, arguments.output, words, lambda line: print(visible(line), file=sys.stderr)
+    )
+    print(in_lines(failures.values()), end="\n" if failures else "")
+    there = read_manifest(storage.join(arguments.output, MANIFEST)).assets
+    mute = sum(asset.words is None and asset.kind == "object" for asset in there.values())
+    print(f"{storage.join(arguments.output, MANIFEST)}: {len(there)} assets, {mute} without words")
+    return 1 if failures else 0

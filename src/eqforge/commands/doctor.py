@@ -1,0 +1,282 @@
+"""`eqforge doctor`: what this machine has, what it lacks, what that costs, and how to get it.
+
+Nothing is fetched or changed. What the cage refuses is tried, in a process inside one.
+"""
+
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, Literal
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from eqforge.commands.fonts import font_files
+from eqforge.generators.text.wordnet import wordnet_version
+from eqforge.schemas.errors import EqforgeError, reported_errors
+from eqforge.schemas.io.cache import cache_folder
+from eqforge.transforms.children import landlock, probe
+from eqforge.transforms.children.cage import VARIABLE
+from eqforge.transforms.engines.flink_parts import job_server_jar
+from eqforge.transforms.engines.prism_parts import prism_binary
+
+State = Literal["ok", "missing", "NECESSARY"]
+
+_REQUIREMENT: Final = re.compile(r"^([\w.-]+)(?:\[[^\]]*\])?.*?(?:extra == \"([\w-]+)\")?$")
+_STYLE: Final = re.compile(r"\x1b\[[0-9;]*m")
+_COSTS: Final = {
+    "video": "datasets of videos",
+    "text": "datasets of captions, lint, audit",
+    "render": "eq-kubric",
+    "models": "eq-sd, oracles, score, metrics, finetune",
+    "dataflow": "Dataflow, and gs:// addresses",
+    "s3": "s3:// addresses",
+    "sign": "verify --signature",
+}
+_REFUSED_BY: Final = {
+    "files": ("landlock", ("read", "list", "write", "delete")),
+    "network": ("seccomp", ("tcp", "udp", "ipv6", "unix", "pair")),
+    "programs": ("seccomp", ("exec", "fork")),
+    "other processes": ("seccomp", ("signal", "owner")),
+    "memory": ("limits", ("memory",)),
+}
+_CAGE_REMEDY: Final = {
+    "landlock": "Linux 5.13 or later with `landlock` in its lsm= list; in a container one whose "
+    "profile lets its calls pass",
+    "seccomp": "Linux on x86-64 or ARM64; in a container one whose profile lets seccomp pass",
+    "limits": "a system with limits of address space (RLIMIT_AS)",
+}
+_GIB: Final = 2**30
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arguments:
+    """Tell what this machine has and lacks, what that costs, and how to get it.
+
+    The exit status is 0 if nothing necessary is missing, and 1 if something is.
+    """
+
+    json: bool = False
+    """Print JSON instead of a table."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fact:
+    """One thing that the machine has or lacks.
+
+    Attributes:
+      name: what it is.
+      state: whether it is there; without what is NECESSARY nothing runs.
+      found: a version, an amount, or what the system said.
+      cost: what cannot be done without it.
+      remedy: how to get it.
+    """
+
+    name: str
+    state: State
+    found: str = ""
+    cost: str = ""
+    remedy: str = ""
+
+
+def main(argv: list[str]) -> int:
+    """Prints the facts; returns 0 only if nothing necessary is missing."""
+    arguments = tyro.cli(Arguments, args=argv, prog="eqforge doctor")
+    with reported_errors():
+        found = list(facts())
+        if arguments.json:
+            print(json.dumps([asdict(fact) for fact in found], indent=2))
+        else:
+            Console(width=None if sys.stdout.isatty() else 160).print(_table(found))
+        return int(any(fact.state == "NECESSARY" for fact in found))
+    return 2
+
+
+def facts() -> Iterator[Fact]:
+    """Yields what there is to know of this machine; what is missing is said with its cost."""
+    yield Fact(name="python", state="ok", found=platform.python_version())
+    yield from _packages()
+    yield from _cage()
+    yield from _data()
+    yield from _engines()
+    yield from _resources()
+
+
+def _packages() -> Iterator[Fact]:
+    lacking: dict[str, list[str]] = defaultdict(list)
+    extras: dict[str, list[str]] = defaultdict(list)
+    for text in importlib.metadata.requires("eqforge") or ():
+        match = _REQUIREMENT.match(text)
+        assert match is not None  # of a file that setuptools wrote
+        name, extra = match[1], match[2] or ""
+        installed = _version(name)
+        extras[extra].append(f"{name} {installed}")
+        if installed is None:
+            lacking[extra].append(name)
+    version = importlib.metadata.version("eqforge")
+    yield Fact(
+        name="eqforge",
+        state="NECESSARY" if lacking[""] else "ok",
+        found=f"{version}, without {', '.join(lacking[''])}" if lacking[""] else version,
+        cost="everything" if lacking[""] else "",
+        remedy="pip install eqforge" if lacking[""] else "",
+    )
+    for extra in [extra for extra in extras if extra in _COSTS]:
+        missing = lacking[extra]
+        yield _fact(
+            f"eqforge[{extra}]",
+            ", ".join(extras[extra]) if not missing else None,
+            _COSTS[extra],
+            f"pip install 'eqforge[{extra}]'",
+            said=f"lacks {', '.join(missing)}",
+        )
+    if find_spec("av") is not None:
+        import av
+
+        codec = av.library_versions["libavcodec"]
+        found = f"libavcodec {'.'.join(map(str, codec))} of PyAV {av.__version__}"
+        yield Fact(name="ffmpeg", state="ok", found=found)
+    card = _first_line("nvidia-smi", "-L")  # torch would take seconds to say it
+    yield _fact(
+        "graphics card",
+        card and card.split(" (UUID")[0],
+        "speed: models and renderings run on the processor",
+        "an NVIDIA card and its driver",
+    )
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _cage() -> Iterator[Fact]:
+    """Yields whether decoders are kept from what they must not do, by trying it."""
+    if os.environ.get(VARIABLE) == "off":
+        yield Fact(
+            name="cage", state="missing", found=f"{VARIABLE}=off",
+            cost="decoders may do what you may", remedy=f"unset {VARIABLE}",
+        )  # fmt: skip
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        path.touch()
+        said = probe.outcomes(str(path))
+    for name, (part, tries) in _REFUSED_BY.items():
+        passed = [each for each in tries if not said[each]]
+        yield _fact(
+            f"cage: {name}",
+            None if passed else f"refused: {', '.join(tries)}",
+            f"decoders reach {name} that are none of theirs",
+            _CAGE_REMEDY[part],
+            said=f"let through: {', '.join(passed)}",
+        )
+    if 0 < landlock.version() < 4:
+        yield Fact(name="landlock", state="ok", found=f"version {landlock.version()}, without TCP")
+
+
+def _data() -> Iterator[Fact]:
+    try:
+        version, said = wordnet_version(), ""
+    except EqforgeError as error:
+        version, said = "", str(error)
+    yield _fact(
+        "WordNet",
+        version,
+        "hard negatives, perturbations and granularity",
+        "eqforge setup wordnet",
+        said=said.splitlines()[0] if said else "",
+    )
+    fonts = font_files()
+    yield _fact(
+        "fonts",
+        f"{len(fonts)} files" if fonts else None,
+        "letters of contact sheets",
+        "apt-get install fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji",
+    )
+
+
+def _engines() -> Iterator[Fact]:
+    java = _first_line("java", "-version")
+    yield _fact("Java", java, "Flink", "apt-get install openjdk-17-jre-headless")
+    maven = _first_line("mvn", "--version")
+    yield _fact("Maven", maven, "eqforge setup flink", "apt-get install maven")
+    golang = _first_line("go", "version")
+    yield _fact("Go", golang, "eqforge setup prism", "Go 1.25 or later")
+    for name, find in (("flink", job_server_jar), ("prism", prism_binary)):
+        try:
+            found: str | None = str(find())
+        except EqforgeError:
+            found = None
+        runner = {"flink": "FlinkRunner", "prism": "PrismRunner"}[name]
+        yield _fact(f"{runner}'s parts", found, f"--runner {runner}", f"eqforge setup {name}")
+
+
+def _first_line(*command: str) -> str | None:
+    """Returns what a program says of its version, None where there is none."""
+    if shutil.which(command[0]) is None:
+        return None
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = (ended.stdout + ended.stderr).splitlines()
+    return _STYLE.sub("", lines[0]) if ended.returncode == 0 and lines else None
+
+
+def _resources() -> Iterator[Fact]:
+    folders = {"temporary folder": Path(tempfile.gettempdir()), "cache": cache_folder()}
+    for name, folder in folders.items():
+        nearest = next(each for each in (folder, *folder.parents) if each.exists())
+        free = shutil.disk_usage(nearest).free
+        is_writable = os.access(nearest, os.W_OK)
+        yield _fact(
+            name,
+            f"{folder}: {free / _GIB:.1f} GiB free" if is_writable else None,
+            "builds" if name == "temporary folder" else "what `eqforge setup` fetches",
+            f"a folder that you may write to: {'TMPDIR' if 'temp' in name else 'EQFORGE_CACHE'}",
+            said=f"{folder}: cannot be written",
+            is_necessary=name == "temporary folder",
+        )
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    found = f"{memory / _GIB:.1f} GiB, {os.cpu_count()} processors"
+    yield Fact(name="memory", state="ok", found=found)
+
+
+def _fact(
+    name: str,
+    found: str | None,
+    cost: str,
+    remedy: str,
+    *,
+    said: str = "not found",
+    is_necessary: bool = False,
+) -> Fact:
+    if found:
+        return Fact(name=name, state="ok", found=found)
+    state: State = "NECESSARY" if is_necessary else "missing"
+    return Fact(name=name, state=state, found=said, cost=cost, remedy=remedy)
+
+
+def _table(found: list[Fact]) -> Table:
+    table = Table(box=None)
+    for heading in ("", "", "found", "without it you miss", "how to get it"):
+        table.add_column(heading, overflow="fold")
+    for fact in found:
+        table.add_row(*map(Text, (fact.name, fact.state, fact.found, fact.cost, fact.remedy)))
+    return table

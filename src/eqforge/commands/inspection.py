@@ -1,0 +1,170 @@
+"""`eqforge inspect`: shows what a finished dataset holds."""
+
+import dataclasses
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.highlighter import JSONHighlighter
+from rich.table import Table
+
+from eqforge.commands.contact_sheet import draw_sheet
+from eqforge.generators.text.granularity import Granularity
+from eqforge.generators.text.granularity_table import summarise_granularity
+from eqforge.schemas.dataset.reader import Dataset, open_dataset
+from eqforge.schemas.errors import reported_errors
+from eqforge.schemas.visible import json_text, visible
+from eqforge.transforms.dataset.reasons import STAGE_REASONS
+from eqforge.transforms.vlue.lints import RULES
+
+SHORT_CHARACTERS = 300
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arguments:
+    """Show counts, reasons, columns and a few rows of a finished dataset, or draw its pictures."""
+
+    dataset: Annotated[str, tyro.conf.Positional]
+    """Folder or URL of the dataset."""
+
+    rows: int = 3
+    """Samples to show, or to draw."""
+
+    sheet: Path | None = None
+    """Draw samples from all over the dataset, pictures and texts, into this picture."""
+
+    boxes: bool = False
+    """Draw the boxes of the objects as well, where the dataset has them."""
+
+    full: bool = False
+    """Show every column of the samples, and the columns of every table with their types."""
+
+
+def main(argv: list[str]) -> int:
+    """Prints a dataset's counts, reasons, columns and a few rows."""
+    arguments = tyro.cli(Arguments, args=argv, prog="eqforge inspect")
+    with reported_errors():
+        dataset = open_dataset(arguments.dataset)
+        if arguments.sheet is not None:
+            drawn = draw_sheet(dataset, arguments.rows, arguments.boxes, arguments.sheet)
+            print(f"{arguments.sheet}: {drawn} samples")
+            return 0
+        console = Console(highlight=False, markup=False, emoji=False)
+        title = f"{dataset.manifest.dataset}, {dataset.manifest.mode} mode"
+        console.print(visible(title), style="bold")
+        shown = [tables(dataset), books(dataset), reasons(dataset)]
+        if dataset.manifest.findings:
+            shown.append(findings(dataset))
+        if "nouns" in dataset.columns("captions"):
+            shown.append(granularity(dataset))
+        for table in (*shown, columns(dataset)) if arguments.full else shown:
+            console.print(table)
+            console.print()
+        for row in islice(dataset.rows("samples"), arguments.rows):
+            short = row if arguments.full else {k: v for k, v in row.items() if _is_short(v)}
+            console.print(JSONHighlighter()(json_text(short, indent=2)), soft_wrap=True)
+        return 0
+    return 2
+
+
+def tables(dataset: Dataset) -> Table:
+    """Returns the tables with their rows, files and bytes."""
+    shown = _table("table", "rows", "files", "MB")
+    for name, files in dataset.manifest.tables.items():
+        size = sum(file.num_bytes for file in files) / 1e6
+        _add(shown, name, f"{dataset.manifest.num_rows(name):,}", str(len(files)), f"{size:,.1f}")
+    return shown
+
+
+def books(dataset: Dataset) -> Table:
+    """Returns the books by stage."""
+    shown = _table("stage", "candidates", "kept", "rejected")
+    for stage, entry in dataset.manifest.stages.items():
+        _add(shown, stage, f"{entry.candidates:,}", f"{entry.kept:,}", f"{entry.rejected:,}")
+    return shown
+
+
+def reasons(dataset: Dataset) -> Table:
+    """Returns the reasons of the rejects, with what they mean."""
+    shown = _table("stage", "reason", "rejected", "meaning")
+    for stage, entry in dataset.manifest.stages.items():
+        for reason, count in entry.reasons.items():
+            meaning = STAGE_REASONS.get(stage, {}).get(reason, "an exception on this record")
+            _add(shown, stage, reason, f"{count:,}", meaning)
+    return shown
+
+
+def findings(dataset: Dataset) -> Table:
+    """Returns what breaks the annotation rules, with what the rules say; nothing was dropped."""
+    shown = _table("task", "rule", "findings", "meaning")
+    for task, counts in dataset.manifest.findings.items():
+        for rule, count in counts.items():
+            _add(shown, task, rule, f"{count:,}", RULES.get(rule, ""))
+    return shown
+
+
+def granularity(dataset: Dataset) -> Table:
+    """Returns the mean granularity of the captions, with 95 % bootstrap intervals over images."""
+    names = [field.name for field in dataclasses.fields(Granularity)]
+    measured = (
+        (row.pop("image"), Granularity(**row))
+        for row in dataset.rows("captions", ["image", *names])
+    )
+    shown = _table("feature", "captions", "mean", "from", "to")
+    for summary in summarise_granularity(measured, seed=0):
+        bounds = (summary.mean, summary.low, summary.high)
+        _add(shown, summary.feature, f"{summary.captions:,}", *map(_rounded, bounds))
+    return shown
+
+
+def _rounded(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def columns(dataset: Dataset) -> Table:
+    """Returns the columns of every table."""
+    shown = _table("table", "column", "type")
+    for name in dataset.manifest.tables:
+        for field in dataset.schema(name):
+            _add(shown, name, field.name, _short(str(field.type)))
+    return shown
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in _NUMBERS else "left")
+    return table
+
+
+def _add(table: Table, *cells: str) -> None:
+    table.add_row(*map(visible, cells))
+
+
+_NUMBERS = (
+    "captions",
+    "mean",
+    "from",
+    "to",
+    "rows",
+    "files",
+    "MB",
+    "candidates",
+    "kept",
+    "rejected",
+    "findings",
+)
+
+
+def _short(kind: str) -> str:
+    plain = kind.replace(" not null", "").replace("item: ", "")
+    return plain if len(plain) <= 60 else plain[:57] + "..."
+
+
+def _is_short(value: object) -> bool:
+    """Tells whether a value reads at a glance: numbers and a line of text do, structs do not."""
+    is_long = isinstance(value, str) and len(value) > SHORT_CHARACTERS
+    return value is not None and not is_long and not isinstance(value, list | dict)

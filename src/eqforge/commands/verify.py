@@ -1,0 +1,423 @@
+"""`eqforge verify`: checks a finished dataset against its manifest and against itself.
+
+A check is `ok`, `FAILED`, or `not checked` where a package that it needs is not installed. Lints of
+error level fail a dataset of captions, but for the one that is of CLIP alone; of one built in paper
+mode they are `noted`, for that mode keeps the defects of the published sets.
+"""
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from eqforge.commands.signature import check_signature
+from eqforge.generators.scenes.claims import differs_as_declared
+from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
+from eqforge.generators.text.lints.lint import lint_records
+from eqforge.pipelines import eq_kubric
+from eqforge.schemas.dataset.manifest import DataFile
+from eqforge.schemas.dataset.reader import Dataset, open_dataset
+from eqforge.schemas.errors import (
+    MAX_MESSAGE_CHARS,
+    EqforgeError,
+    InputError,
+    MissingExtra,
+    reported_errors,
+)
+from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.pictures import BadImage, TooManyPixels, open_rgb
+from eqforge.schemas.sources.labelled_captions import dataset_captions
+from eqforge.schemas.tables.pairs import SCHEMA_VERSION
+from eqforge.schemas.tables.types import table_type
+from eqforge.schemas.visible import shortened, visible
+from eqforge.transforms.dataset.as_written import is_as_written
+from eqforge.transforms.dataset.reasons import STAGE_REASONS, is_known
+from eqforge.transforms.generated.render import scene_pair_of
+
+SHOWN = 20
+NOT_CHECKED = 3
+NEEDED = ("samples", "rejects")
+KEYS = {
+    "samples": "sample_id",
+    "images": "image_id",
+    "masks": "mask_id",
+    "captions": "caption_id",
+    "findings": "finding_id",
+    "gallery": "region_id",
+}
+# By dataset, columns that are keys into other tables than those with pictures.
+REFERENCES = {
+    "retrieval-perturbations": (("samples", "caption_id", "captions"),),
+    "simat": (
+        ("samples", "region_id", "gallery"),
+        ("samples", "source_triplet_id", "captions"),
+        ("samples", "target_triplet_id", "captions"),
+        ("gallery", "triplet_id", "captions"),
+    ),
+}
+# Tables that say more of some samples, under the sample's id.
+OF_SAMPLES = ("retrieval", "nlvr2", "vqa", "captioning", "grounding")
+# The tables with pictures; a column of samples that refers to one is `<what>_id` or `<what>_0_id`.
+MEDIA = {"images": "image", "masks": "mask"}
+JSON_COLUMNS = ("annotation", "spec_0", "spec_1")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arguments:
+    """Check a finished dataset: files, schemas, books, ids, images and captions.
+
+    The exit status is 0 if it is sound, 1 if something is wrong, 2 if it cannot be read, and 3 if
+    nothing is wrong but some check could not be made for want of a package.
+    """
+
+    dataset: Annotated[str, tyro.conf.Positional]
+    """Folder or URL of the dataset."""
+    key: str | None = None
+    """Public key of minisign, or its file: the manifest has to be signed by it."""
+    signature: str | None = None
+    """The signature; DATASET/dataset.json.minisig unless named. It needs --key."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """What a check came to.
+
+    Attributes:
+      state: `noted` is of what is wrong but belongs to the dataset's mode.
+      lines: what was found, or what to install.
+    """
+
+    state: Literal["ok", "FAILED", "noted", "not checked"]
+    lines: list[str]
+
+
+def main(argv: list[str]) -> int:
+    """Prints what is wrong with a dataset; returns 0 only if everything was checked and nothing is.
+
+    Returns:
+      0, or 1 where something is wrong, 3 where nothing is but a check could not be made.
+    """
+    arguments = tyro.cli(Arguments, args=argv, prog="eqforge verify")
+    with reported_errors():
+        opened = open_dataset(arguments.dataset)
+        dataset = replace(opened, changed=changed_files(opened))
+        outcomes = [] if (signed := _signed(arguments)) is None else [signed]
+        for name in CHECKS:
+            outcomes.append(_outcome(name, dataset))
+            _print(name, outcomes[-1])
+        print(visible(f"{dataset.folder}: {_verdict(outcomes)}"))
+        dataset.check_unreplaced()
+        states = {outcome.state for outcome in outcomes}
+        return 1 if "FAILED" in states else NOT_CHECKED if "not checked" in states else 0
+    return 2
+
+
+def _signed(arguments: Arguments) -> Outcome | None:
+    """Checks who signed the manifest, where that was asked for."""
+    if arguments.key is None:
+        if arguments.signature is not None:
+            raise InputError("--signature needs --key: the public key of whom you trust")
+        return None
+    found = check_signature(arguments.dataset, arguments.key, arguments.signature)
+    outcome = Outcome(state="FAILED" if found else "ok", lines=found)
+    _print("signature", outcome)
+    return outcome
+
+
+def _outcome(name: str, dataset: Dataset) -> Outcome:
+    """Makes a check; damage that stops it is one more finding, a missing package none."""
+    is_noted = name in NOTED_IN_PAPER_MODE and dataset.manifest.mode == "paper"
+    found: list[str] = []
+    stopped: list[str] = []
+    try:
+        found.extend(CHECKS[name](dataset))
+    except MissingExtra as error:
+        if is_noted or not found:
+            return Outcome(state="not checked", lines=[str(error)])
+        stopped.append(f"the rest is not checked: {error}")
+    except EqforgeError as error:
+        stopped.append(str(error))
+    except Exception as error:
+        # Rows of a file that was tampered with may break any expectation of a check.
+        stopped.append(f"the rows are not what they should be: {type(error).__name__}: {error}")
+    if stopped or not is_noted:  # what stops a check is damage, and no mode's
+        return Outcome(state="FAILED" if found or stopped else "ok", lines=found + stopped)
+    return Outcome(state="noted" if found else "ok", lines=found)
+
+
+def _print(name: str, outcome: Outcome) -> None:
+    print(f"{outcome.state:<11} {name}")
+    for line in outcome.lines[:SHOWN]:
+        print(f"        {shortened(line, MAX_MESSAGE_CHARS)}")
+    if len(outcome.lines) > SHOWN:
+        print(f"        and {len(outcome.lines) - SHOWN} more")
+
+
+def _verdict(outcomes: Sequence[Outcome]) -> str:
+    """Returns the last line: never "sound" alone where something was noted or not checked."""
+    found = Counter({"FAILED": 0, "noted": 0})
+    for outcome in outcomes:
+        found[outcome.state] += len(outcome.lines)
+    missing = sum(outcome.state == "not checked" for outcome in outcomes)
+    verdict = f"{found['FAILED']} problems" if found["FAILED"] else "sound"
+    if missing:
+        verdict = verdict if found["FAILED"] else "no problem found"
+        verdict += f", but {missing} of {len(outcomes)} checks not made"
+    return verdict + (f"; noted {found['noted']} published defects" if found["noted"] else "")
+
+
+def check_files(dataset: Dataset) -> Iterator[str]:
+    """Yields a line for every file that is missing, changed or not in the manifest."""
+    listed = {file.path for files in dataset.manifest.tables.values() for file in files}
+    folders = {path.rpartition("/")[0] for path in listed}
+    there = {f"{at}/{name}" for at in folders for name in storage.list_files(dataset.url(at))}
+    yield from (f"{path}: not in the manifest" for path in sorted(there - listed))
+    yield from (f"{table}: no such table" for table in NEEDED if not dataset.files(table))
+    yield from (f"{path}: {fault}" for path, fault in dataset.changed.items())
+
+
+def changed_files(dataset: Dataset) -> dict[str, str]:
+    """Returns what is wrong with the files whose bytes are not the manifest's, by their paths."""
+    files = (file for files in dataset.manifest.tables.values() for file in files)
+    faults = ((file.path, _fault_of_file(dataset, file)) for file in files)
+    return {path: fault for path, fault in faults if fault is not None}
+
+
+def _fault_of_file(dataset: Dataset, file: DataFile) -> str | None:
+    try:
+        with storage.open_below(dataset.folder, file.path) as stream:
+            is_as_long = stream.seek(0, os.SEEK_END) == file.num_bytes
+            stream.seek(0)
+            if is_as_long and storage.digest_stream(stream)[1] == file.sha256:
+                return None
+    except FileNotFoundError:
+        return "missing"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    except InputError as error:
+        return str(error)
+    return "its bytes are not those the manifest describes"
+
+
+def check_schemas(dataset: Dataset) -> Iterator[str]:
+    """Yields a line for every file whose columns or rows are not as the manifest says."""
+    for table, files in dataset.manifest.tables.items():
+        if (kind := table_type(dataset.manifest.dataset, table)) is None:
+            yield f"{table}: no table of a {dataset.manifest.dataset} dataset"
+            continue
+        for file in files:
+            try:
+                with dataset.open_file(file.path) as opened:
+                    schema = opened.schema
+            except InputError as error:
+                yield f"{file.path}: not readable: {error}"
+                continue
+            if not schema.equals(kind.schema):
+                yield f"{file.path}: its columns are not those of {table}"
+            if (schema.metadata or {}).get(b"schema_version") != SCHEMA_VERSION.encode():
+                yield f"{file.path}: schema version is not {SCHEMA_VERSION}"
+
+
+def check_rows(dataset: Dataset) -> Iterator[str]:
+    """Yields a line for every file whose rows are not those it was written with."""
+    for table, files in dataset.manifest.tables.items():
+        kind = table_type(dataset.manifest.dataset, table)
+        for file in files:
+            if kind is not None and not is_as_written(dataset, file.path, kind):
+                yield f"{file.path}: its rows are not those it was written with"
+
+
+def check_books(dataset: Dataset) -> Iterator[str]:
+    """Yields a line for every stage whose books do not balance or do not match the rows."""
+    manifest = dataset.manifest
+    counted = Counter(
+        (row["stage"], row["reason"]) for row in dataset.rows("rejects", ["stage", "reason"])
+    )
+    booked: Counter[tuple[str, str]] = Counter()
+    for stage, books in manifest.stages.items():
+        booked.update({(stage, reason): count for reason, count in books.reasons.items()})
+        if stage not in STAGE_REASONS:
+            yield f"{stage}: not a documented stage"
+        if not books.is_balanced():
+            yield f"{stage}: {books.candidates} candidates, {books.kept} + {books.rejected} left"
+    for stage, reason in sorted(counted | booked):
+        if counted[stage, reason] != booked[stage, reason]:
+            rows, entries = counted[stage, reason], booked[stage, reason]
+            yield f"{stage}, {reason}: {rows} rows, {entries} booked"
+        if not is_known(stage, reason):
+            yield f"{stage}, {reason}: not a documented reason"
+    yield from _wrong_findings(dataset)
+    kept = [books.kept for books in manifest.stages.values()][-1:]
+    if kept != [manifest.num_rows("samples")]:
+        yield f"{sum(kept)} candidates kept, {manifest.num_rows('samples')} samples"
+
+
+def _wrong_findings(dataset: Dataset) -> Iterator[str]:
+    """Yields a line for every rule of which the manifest counts other findings than there are."""
+    counted: Counter[tuple[str, str]] = Counter()
+    if "findings" in dataset.manifest.tables:
+        rows = dataset.rows("findings", ["task", "rule"])
+        counted.update((row["task"], row["rule"]) for row in rows)
+    for task, rules in dataset.manifest.findings.items():
+        counted.subtract({(task, rule): count for rule, count in rules.items()})
+    for (task, rule), count in sorted(counted.items()):
+        if count:
+            yield f"{task}, {rule}: {count:+} findings beside those the manifest counts"
+
+
+def check_ids(dataset: Dataset) -> Iterator[str]:
+    """Yields a line for every id that is not unique or refers to nothing."""
+    ids = {
+        table: Counter(row[key] for row in dataset.rows(table, [key]))
+        for table, key in KEYS.items()
+        if table in dataset.manifest.tables
+    }
+    yield from _foreign_rows(dataset)
+    yield from _strange_samples(dataset, ids)
+    yield from _strange_keys(dataset, ids)
+    for table, found in ids.items():
+        yield from (f"{table}: {name}: {count} rows" for name, count in found.items() if count > 1)
+    for table, what in MEDIA.items():
+        there = ids.get(table, Counter())  # a table that was taken away leaves what refers to it
+        used: set[str] = set()
+        for sample_id, media_id in _references(dataset, what):
+            used.add(media_id)
+            if media_id not in there:
+                yield f"sample {sample_id}: no {what} {media_id}"
+        yield from (f"{what} {name}: nothing uses it" for name in sorted(set(there) - used))
+
+
+def _foreign_rows(dataset: Dataset) -> Iterator[str]:
+    """Yields a line for every sample that says it is of another dataset."""
+    if "dataset" in dataset.columns("samples"):
+        for row in dataset.rows("samples", ["sample_id", "dataset"]):
+            if row["dataset"] != dataset.manifest.dataset:
+                yield f"sample {row['sample_id']}: is of the dataset {row['dataset']}"
+
+
+def _strange_samples(dataset: Dataset, ids: Mapping[str, Counter[str]]) -> Iterator[str]:
+    """Yields a line for every row of a sample's details that is of no sample, or not the only one.
+
+    Rows of `findings` may be several of a sample, and of some samples there is none. A sample that
+    names its task has details in that task's table.
+    """
+    detailed: set[tuple[str, str]] = set()
+    for table in (*OF_SAMPLES, "findings"):
+        if table in dataset.manifest.tables:
+            found = Counter(row["sample_id"] for row in dataset.rows(table, ["sample_id"]))
+            detailed.update((table, name) for name in found)
+            for name, count in found.items():
+                if name not in ids["samples"]:
+                    yield f"{table}: no sample {name}"
+                elif count > 1 and table != "findings":
+                    yield f"{table}: {name}: {count} rows"
+    if "task" in dataset.columns("samples"):
+        for row in dataset.rows("samples", ["sample_id", "task"]):
+            if (row["task"], row["sample_id"]) not in detailed:
+                yield f"sample {row['sample_id']}: no row of {row['task']}"
+
+
+def _strange_keys(dataset: Dataset, ids: Mapping[str, Counter[str]]) -> Iterator[str]:
+    """Yields a line for every row that refers to a row of another table that is not there."""
+    for table, column, other in REFERENCES.get(dataset.manifest.dataset, ()):
+        for row in dataset.rows(table, [KEYS[table], column]):
+            if row[column] not in ids.get(other, ()):
+                yield f"{table}: {row[KEYS[table]]}: no row {row[column]} of {other}"
+
+
+def _references(dataset: Dataset, what: str) -> Iterator[tuple[str, str]]:
+    """Yields (row id, media id) for every reference to an image or mask."""
+    for table in ("samples", "captions", "gallery"):
+        key, names = KEYS[table], dataset.columns(table)
+        references = [name for name in names if re.fullmatch(rf"{what}_(\d_)?id", name)]
+        if references:
+            for row in dataset.rows(table, [key, *references]):
+                yield from ((row[key], row[name]) for name in references if row[name] is not None)
+
+
+def check_images(dataset: Dataset) -> Iterator[str]:
+    """Yields a line for every image or mask that does not decode or is not what its row says."""
+    for table, what in MEDIA.items():
+        if table in dataset.manifest.tables:
+            columns = [KEYS[table], "image", "width_px", "height_px", "num_bytes"]
+            for row in dataset.rows(table, columns):
+                fault = _fault(row, row[KEYS[table]])
+                if fault is not None:
+                    yield f"{what} {row[KEYS[table]]}: {fault}"
+
+
+def _fault(row: dict[str, Any], media_id: str) -> str | None:
+    """Tells what is wrong with the picture of a row."""
+    data = (row["image"] or {}).get("bytes") or b""
+    if sha256_hex(data) != media_id or len(data) != row["num_bytes"]:
+        return "its bytes are others"
+    try:
+        width, height = open_rgb(data, max_pixels=row["width_px"] * row["height_px"]).size
+    except BadImage as error:
+        return f"does not decode: {error}"
+    except TooManyPixels as error:
+        return f"has {error}, its row says otherwise"
+    if (width, height) != (row["width_px"], row["height_px"]):
+        return f"is {width}x{height}, its row says otherwise"
+    return None
+
+
+def check_captions(dataset: Dataset) -> Iterator[str]:
+    """Yields a line for every caption pair that the dataset's own settings refuse."""
+    settings = dataset.manifest.config.get("settings")
+    if settings is None:
+        return
+    limits = settings.get("captions")  # captions that a generator made are not linted
+    texts = [name for name in dataset.columns("samples") if name in JSON_COLUMNS]
+    for row in dataset.rows("samples", ["sample_id", "caption_0", "caption_1", *texts]):
+        for name in ("caption_0", "caption_1") if limits is not None else ():
+            rejection = lint_caption(row[name], CaptionSettings(**limits))
+            if rejection is not None:
+                yield f"sample {row['sample_id']}: {name}: {rejection.reason}"
+        equal = lint_pair(row["caption_0"], row["caption_1"])
+        if equal is not None and settings["distinct_captions"]:
+            yield f"sample {row['sample_id']}: {equal.reason}"
+        for name in texts:
+            json.loads(row[name])
+
+
+def check_lints(dataset: Dataset) -> Iterator[str]:
+    """Yields a line for every finding of error level in the captions of a dataset of captions.
+
+    Where CLIP stops to read is left to `eqforge lint`: such a dataset may be for models that read
+    on, and those that are built with a limit on tokens have no longer captions.
+    """
+    for found in lint_records(dataset_captions(dataset)):
+        if found.severity == "error" and found.kind not in OF_CLIP:
+            yield f"sample {found.record_id}: {found.field}: {found.kind}: {found.detail}"
+
+
+def check_specs(dataset: Dataset) -> Iterator[str]:
+    """Yields a line for every rendered pair whose scenes differ in another thing than it says."""
+    if dataset.manifest.dataset != eq_kubric.NAME:
+        return
+    names = ["sample_id", "kind", "change", "caption_0", "caption_1", "spec_0", "spec_1"]
+    for row in dataset.rows("samples", names):
+        if not differs_as_declared(scene_pair_of(row)):
+            yield f"sample {row['sample_id']}: its scenes do not differ in {row['change']} alone"
+
+
+CHECKS: dict[str, Callable[[Dataset], Iterator[str]]] = {
+    "files and digests": check_files,
+    "schemas": check_schemas,
+    "rows": check_rows,
+    "books": check_books,
+    "ids": check_ids,
+    "images": check_images,
+    "captions": check_captions,
+    "specs": check_specs,
+    "lints of error level": check_lints,
+}
+OF_CLIP = frozenset(("edit_beyond_context",))
+NOTED_IN_PAPER_MODE = frozenset(("lints of error level",))

@@ -1,0 +1,247 @@
+"""`eqforge inspect --sheet` draws the pairs of a dataset."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from eqforge.commands import inspection
+from eqforge.commands.contact_sheet import BOX, GAP_PX, LINE_PX, SIDE_PX, _wrapped
+from eqforge.commands.fonts import Lettering
+from eqforge.commands.sheet_entries import read_entries
+from eqforge.schemas.dataset.reader import open_dataset
+from tests.evaluation.scoring.made import image_rows, write_dataset
+from tests.handmade import SIDE, write
+
+SCALE = SIDE_PX / SIDE
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sheet") / "out"
+    write(folder)
+    return folder
+
+
+def drawn(dataset: Path, file: Path, *options: str) -> np.ndarray:  # type: ignore[type-arg]
+    """The first cell of the sheet, uint8 [height, width, 3], from its first image on."""
+    assert inspection.main([str(dataset), "--sheet", str(file), *options]) == 0
+    with Image.open(file) as sheet:
+        return np.asarray(sheet)[GAP_PX:, GAP_PX:]
+
+
+def middle_of_square(cell: np.ndarray, side: int) -> list[int]:  # type: ignore[type-arg]
+    left = side * (SIDE_PX + GAP_PX)
+    place = round(20 * SCALE)
+    found: list[int] = cell[place, left + place].tolist()
+    return found
+
+
+def test_a_cell_has_both_images_side_by_side(dataset: Path, tmp_path: Path) -> None:
+    cell = drawn(dataset, tmp_path / "a.png")
+
+    assert middle_of_square(cell, 0) == [255, 0, 0]
+    assert middle_of_square(cell, 1) == [20, 0, 0]
+    captions = cell[SIDE_PX : SIDE_PX + 60, : 2 * SIDE_PX]
+    assert (captions < 100).any()  # ink
+
+
+def test_boxes_are_drawn_where_they_are_asked_for(dataset: Path, tmp_path: Path) -> None:
+    corner = round(10.5 * SCALE)
+
+    plain = drawn(dataset, tmp_path / "a.png")
+    boxed = drawn(dataset, tmp_path / "b.png", "--boxes")
+
+    assert plain[corner, corner].tolist() == [255, 0, 0]
+    assert np.abs(boxed[corner, corner].astype(int) - BOX).max() < 40
+
+
+@pytest.mark.parametrize(("rows", "columns"), [("1", 1), ("2", 2), ("9", 2)])
+def test_there_are_as_many_pairs_as_asked_for_and_had(
+    dataset: Path, tmp_path: Path, rows: str, columns: int
+) -> None:
+    sheet = drawn(dataset, tmp_path / "a.png", "--rows", rows)
+
+    assert sheet.shape[1] + GAP_PX == columns * (2 * SIDE_PX + 3 * GAP_PX)
+
+
+def test_a_picture_of_no_known_format_is_refused(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        inspection.main([str(dataset), "--sheet", str(tmp_path / "sheet")])
+
+    assert left.value.code == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def coloured(*colours: str) -> dict[str, bytes]:
+    """A picture of each colour, named by it."""
+    found = {}
+    for colour in colours:
+        stream = io.BytesIO()
+        Image.new("RGB", (40, 30), colour).save(stream, "PNG")
+        found[colour] = stream.getvalue()
+    return found
+
+
+QUERY = {
+    "sample_id": "simat/1-2/relation/near",
+    "image_id": "blue",
+    "part": "relation",
+    "source_word": "on",
+    "target_word": "near",
+    "source_triplet_id": "dog/on/mat",
+    "target_triplet_id": "dog/near/mat",
+}
+TABLES: dict[str, tuple[dict[str, list[dict[str, Any]]], tuple[str, ...]]] = {
+    "hard-positives": (
+        {
+            "samples": [
+                {
+                    "sample_id": "coco/1",
+                    "image_id": "red",
+                    "caption": "A cup on a mat.",
+                    "hard_positive": "A mug on a mat.",
+                    "hard_negative": "A cup under a mat.",
+                    "hard_positive_kind": "replace/object",
+                }
+            ]
+        },
+        ("A cup on a mat.", "true: A mug on a mat.", "false: A cup under a mat."),
+    ),
+    "training-captions": (
+        {"samples": [{"sample_id": "1", "image_id": "red", "role": "original", "text": "A cup."}]},
+        ("A cup.",),
+    ),
+    "simat": (
+        {
+            "samples": [QUERY],
+            "captions": [
+                {"caption_id": "dog/on/mat", "caption": "A dog on a mat."},
+                {"caption_id": "dog/near/mat", "caption": "A dog near a mat."},
+            ],
+        },
+        ("A dog on a mat.", "on → near", "A dog near a mat."),
+    ),
+    "vlue": (
+        {
+            "samples": [{"sample_id": "vqa/1", "task": "vqa", "image_id": "red"}],
+            "vqa": [{"sample_id": "vqa/1", "question": "What is red?", "answers": ["cup", "mat"]}],
+        },
+        ("What is red?", "answer: cup", "answer: mat"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_one_picture_has_its_texts_beside_it(name: str, tmp_path: Path) -> None:
+    tables, texts = TABLES[name]
+    pictures = coloured("red", "blue")
+    folder = write_dataset(tmp_path / "d", {**tables, "images": image_rows(pictures)}, files=1)
+
+    (entry,) = read_entries(open_dataset(str(folder)), 3, False)
+    cell = drawn(folder, tmp_path / "a.png")
+
+    assert entry.texts[0] == texts
+    colour = {"red": [255, 0, 0], "blue": [0, 0, 255]}[entry.pictures[0]]
+    assert cell[80, 100].tolist() == colour
+    beside = cell[:SIDE_PX, SIDE_PX + GAP_PX :]
+    rows_of_ink = np.flatnonzero((beside < 100).any(axis=(1, 2)))
+    # The last text stands where it belongs: one line for each, and one between two.
+    assert rows_of_ink.max() // LINE_PX == 2 * (len(texts) - 1)
+
+
+def test_two_pictures_of_a_task_are_both_drawn(tmp_path: Path) -> None:
+    sample = {"sample_id": "n/1", "task": "nlvr2", "image_id": "red", "image_1_id": "blue"}
+    detail = {"sample_id": "n/1", "statement": "One is red.", "label": True}
+    tables = {"samples": [sample], "nlvr2": [detail], "images": image_rows(coloured("red", "blue"))}
+    folder = write_dataset(tmp_path / "d", tables, files=1)
+
+    cell = drawn(folder, tmp_path / "a.png")
+
+    assert cell[80, 100].tolist() == [255, 0, 0]
+    assert cell[80, SIDE_PX + GAP_PX + 100].tolist() == [0, 0, 255]
+    (entry,) = read_entries(open_dataset(str(folder)), 3, False)
+    assert entry.texts == (("One is red.", "label: True"), ())
+
+
+@pytest.mark.parametrize(
+    ("samples", "said"),
+    [
+        ([{"sample_id": "1", "image_id": None, "caption": "A cup."}], "again with --images FOLDER"),
+        ([{"sample_id": "1", "caption": "A cup."}], "its rows have no pictures to draw"),
+        ([], "has no samples to draw"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_sentence(
+    samples: list[dict[str, Any]],
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = write_dataset(tmp_path / "d", {"samples": samples, "images": []}, files=1)
+
+    with pytest.raises(SystemExit) as left:
+        inspection.main([str(folder), "--sheet", str(tmp_path / "a.png")])
+
+    assert left.value.code == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert said in line
+
+
+def test_an_image_that_is_not_there_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    samples = [{"sample_id": "1", "image_id": "green", "caption": "A cup."}]
+    tables = {"samples": samples, "images": image_rows(coloured("red"))}
+    folder = write_dataset(tmp_path / "d", tables, files=1)
+
+    with pytest.raises(SystemExit):
+        inspection.main([str(folder), "--sheet", str(tmp_path / "a.png")])
+
+    assert "no image green" in capsys.readouterr().err
+
+
+def test_missing_fonts_are_said_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = [
+        {"sample_id": str(number), "image_id": "red", "caption": "Eine Tür, 两只狗 und 🐶"}
+        for number in range(3)
+    ]
+    tables = {"samples": samples, "images": image_rows(coloured("red"))}
+    folder = write_dataset(tmp_path / "d", tables, files=1)
+    monkeypatch.setattr(
+        "eqforge.commands.contact_sheet.Lettering", lambda size: Lettering(size, ())
+    )
+
+    drawn(folder, tmp_path / "a.png")
+
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith("no font for cjk, emoji, latin")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "两只狗在海滩上玩耍旁边有一个红色的球和一把蓝色的遮阳伞。",
+        "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen",
+        "A dog and a cat sit on a mat beside a long table",
+    ],
+)
+def test_lines_fit_and_nothing_is_lost(text: str) -> None:
+    lettering = Lettering(13)
+
+    lines = _wrapped((text,), 100, 20, lettering)
+
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+    assert len(lines) > 1
+    assert all(lettering.width(line) <= 100 for line in lines)
+    short = _wrapped((text,), 100, 2, lettering)
+    assert len(short) == 2
+    assert short[1].endswith("…")
+    assert lettering.width(short[1]) <= 100

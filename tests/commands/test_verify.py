@@ -1,0 +1,604 @@
+"""`eqforge verify` finds every kind of damage, each done to a copy of one sound dataset."""
+
+import hashlib
+import io
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from eqforge.commands import inspection, verify
+from eqforge.generators.demo.workspace import Workspace
+from eqforge.generators.text.lints import command as lint
+from eqforge.generators.text.lints import vocabulary
+from eqforge.generators.text.lints.lint import lint_records
+from eqforge.pipelines import (
+    eq_video,
+    hard_positives,
+    retrieval_perturbations,
+    training_captions,
+)
+from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.schemas.errors import MissingExtra
+from eqforge.schemas.sources.text_pairs import read_text_pairs
+from tests.builds import patch_manifest, rewrite
+from tests.evaluation.training.made import describe
+from tests.handmade import write
+
+SAMPLES = "data/samples-00000-of-00001.parquet"
+IMAGES = "data/images-00000-of-00002.parquet"
+REJECTS = "data/rejects-00000-of-00001.parquet"
+
+
+@pytest.fixture(scope="module")
+def sound(demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("verify") / "out"
+    inputs = ["--captions", str(demo_workspace.captions), "--videos", str(demo_workspace.videos)]
+    settings = ["--face-policy", "off", "--images-per-file", "4"]
+    settings += ["--min-histogram-change", "0.35", "--max-registered-points", "7"]
+    assert eq_video.main([*inputs, *settings, "--output", str(output)]) == 0
+    shutil.rmtree(output / "_work")
+    return output
+
+
+@pytest.fixture
+def dataset(sound: Path, tmp_path: Path) -> Path:
+    """A copy to damage."""
+    return Path(shutil.copytree(sound, tmp_path / "out"))
+
+
+def problems(dataset: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, list[str]]:
+    """Verifies a damaged dataset; returns what was found by the name of the failed check."""
+    capsys.readouterr()
+    assert verify.main([str(dataset)]) == 1
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    found: dict[str, list[str]] = {}
+    for line in captured.out.splitlines()[:-1]:
+        if line.startswith("FAILED"):
+            name = line.split(maxsplit=1)[1]
+            found[name] = []
+        elif line.startswith("   "):
+            found[name].append(line.strip())
+    return found
+
+
+def changed(index: int, **values: Any) -> Callable[[list[dict[str, Any]]], list[dict[str, Any]]]:
+    def change(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [row | values if place == index else row for place, row in enumerate(rows)]
+
+    return change
+
+
+def test_a_sound_dataset_is_sound(sound: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verify.main([str(sound)]) == 0
+
+    *checks, last = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in checks] == ["ok"] * len(verify.CHECKS)
+    assert last == f"{sound}: sound"
+
+
+def test_a_rewritten_file_with_the_same_rows_is_told_only_by_its_bytes(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What `rewrite` does beside changing rows does no harm: the tests below see the change."""
+    rewrite(dataset, SAMPLES, lambda rows: rows)
+
+    assert verify.main([str(dataset)]) == 0
+
+
+@pytest.mark.parametrize("place", [0.05, 0.5, 0.9])
+def test_a_flipped_byte_is_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str], place: float
+) -> None:
+    for path in (SAMPLES, IMAGES, REJECTS):
+        data = bytearray((dataset / path).read_bytes())
+        data[int(place * len(data))] ^= 0xFF
+        (dataset / path).write_bytes(data)
+
+    found = problems(dataset, capsys)
+
+    expected = [f"{path}: its bytes are not those the manifest describes" for path in (
+        SAMPLES, IMAGES, REJECTS)]  # fmt: skip
+    assert sorted(found["files and digests"]) == sorted(expected)
+
+
+@pytest.mark.parametrize("path", [SAMPLES, IMAGES, REJECTS])
+def test_a_missing_file_is_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str], path: str
+) -> None:
+    (dataset / path).unlink()
+
+    found = problems(dataset, capsys)
+
+    assert found["files and digests"] == [f"{path}: missing"]
+    assert any(path in line for line in found["schemas"])
+
+
+def test_a_file_cut_short_is_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (dataset / IMAGES).write_bytes((dataset / IMAGES).read_bytes()[:-1])
+
+    found = problems(dataset, capsys)
+
+    assert found["files and digests"] == [
+        f"{IMAGES}: its bytes are not those the manifest describes"
+    ]
+    assert f"{IMAGES}: not readable" in found["schemas"][0]
+
+
+def test_a_stray_file_is_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(dataset / SAMPLES, dataset / "data" / "samples-00001-of-00002.parquet")
+
+    assert problems(dataset, capsys) == {
+        "files and digests": ["data/samples-00001-of-00002.parquet: not in the manifest"]
+    }
+
+
+def test_a_removed_image_is_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    removed = pq.read_table(dataset / IMAGES)["image_id"][0].as_py()
+    rewrite(dataset, IMAGES, lambda rows: rows[1:])
+
+    found = problems(dataset, capsys)
+
+    assert all(line.endswith(f"no image {removed}") for line in found["ids"])
+    assert found["rows"] == [f"{IMAGES}: its rows are not those it was written with"]
+
+
+def test_an_image_that_nothing_uses_and_one_that_stands_twice_are_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = io.BytesIO()
+    Image.new("RGB", (8, 6)).save(data, "PNG")
+    new_id = hashlib.sha256(data.getvalue()).hexdigest()
+    new = {
+        "image_id": new_id,
+        "image": {"bytes": data.getvalue(), "path": f"{new_id}.png"},
+        "width_px": 8,
+        "height_px": 6,
+        "num_bytes": len(data.getvalue()),
+    }
+    rewrite(dataset, IMAGES, lambda rows: [rows[0], *rows, rows[0] | new])
+    twice = pq.read_table(dataset / IMAGES)["image_id"][0].as_py()
+
+    assert problems(dataset, capsys)["ids"] == [
+        f"images: {twice}: 2 rows",
+        f"image {new_id}: nothing uses it",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("caption_0", "another caption"),
+        ("sample_id", "eq-video/another/id"),
+        ("ssim", 0.25),
+        ("split", "test"),
+        ("edited_spans_1", []),
+        ("annotation", "{}"),
+    ],
+)
+def test_any_changed_cell_of_a_sample_is_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str], column: str, value: object
+) -> None:
+    rewrite(dataset, SAMPLES, changed(2, **{column: value}))
+
+    assert problems(dataset, capsys)["rows"] == [
+        f"{SAMPLES}: its rows are not those it was written with"
+    ]
+
+
+def test_a_sample_that_stands_twice_is_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = pq.read_table(dataset / SAMPLES)["sample_id"][0].as_py()
+    rewrite(dataset, SAMPLES, lambda rows: [rows[0], *rows])
+
+    found = problems(dataset, capsys)
+
+    assert found["ids"] == [f"samples: {name}: 2 rows"]
+    assert found["books"] == ["4 candidates kept, 5 samples"]
+
+
+def test_a_caption_the_settings_refuse_is_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rewrite(dataset, SAMPLES, changed(0, caption_0=" "))
+
+    assert any("caption_0: empty_caption" in line for line in problems(dataset, capsys)["captions"])
+
+
+def test_books_that_do_not_balance_are_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    patch_manifest(dataset, lambda manifest: manifest["stages"]["pairs"].update(candidates=14))
+
+    assert problems(dataset, capsys) == {"books": ["pairs: 14 candidates, 4 + 9 left"]}
+
+
+def test_books_that_balance_but_do_not_match_the_rows_are_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rewrite(dataset, REJECTS, changed(0, reason="same_image"))
+
+    assert problems(dataset, capsys)["books"] == [
+        "pairs, camera_cut: 8 rows, 9 booked",
+        "pairs, same_image: 1 rows, 0 booked",
+    ]
+
+
+def test_an_undocumented_reason_is_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rewrite(dataset, REJECTS, changed(0, reason="because"))
+
+    assert "pairs, because: not a documented reason" in problems(dataset, capsys)["books"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda data: data[:-20], "its bytes are others"),
+        (lambda data: b"no picture", "its bytes are others"),
+    ],
+)
+def test_a_damaged_picture_is_found(
+    dataset: Path,
+    capsys: pytest.CaptureFixture[str],
+    damage: Callable[[bytes], bytes],
+    message: str,
+) -> None:
+    image = pq.read_table(dataset / IMAGES).to_pylist()[0]
+    damaged = image["image"] | {"bytes": damage(image["image"]["bytes"])}
+    rewrite(dataset, IMAGES, changed(0, image=damaged))
+
+    assert problems(dataset, capsys) == {"images": [f"image {image['image_id']}: {message}"]}
+
+
+def test_a_picture_that_does_not_decode_is_found_even_under_its_own_digest(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    image = pq.read_table(dataset / IMAGES).to_pylist()[0]
+    data = image["image"]["bytes"][:600]
+    name = hashlib.sha256(data).hexdigest()
+    rewrite(
+        dataset, IMAGES,
+        changed(0, image_id=name, num_bytes=600, image={"bytes": data, "path": f"{name}.jpg"}),
+    )  # fmt: skip
+
+    (line,) = problems(dataset, capsys)["images"]
+    assert line.startswith(f"image {name}: does not decode")
+
+
+def test_a_size_that_is_not_the_picture_s_is_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rewrite(dataset, IMAGES, changed(1, width_px=7))
+
+    (line,) = problems(dataset, capsys)["images"]
+    assert line.endswith("its row says otherwise")
+
+
+def test_other_columns_are_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = pq.read_table(dataset / SAMPLES)
+    pq.write_table(table.drop_columns(["ssim"]), dataset / SAMPLES)
+    describe(dataset)
+
+    assert (
+        f"{SAMPLES}: its columns are not those of samples" in problems(dataset, capsys)["schemas"]
+    )
+
+
+def test_a_table_nobody_knows_is_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    patch_manifest(dataset, lambda manifest: manifest["tables"].update(others=[]))
+
+    found = problems(dataset, capsys)
+
+    assert found["schemas"] == ["others: no table of a eq-video dataset"]
+
+
+@pytest.fixture
+def generated(tmp_path: Path) -> Path:
+    """A dataset of generated pairs, to damage: both samples have the same mask."""
+    write(tmp_path / "out")
+    return tmp_path / "out"
+
+
+def masks_file(dataset: Path) -> str:
+    """The one file that holds the mask."""
+    files = json.loads((dataset / "dataset.json").read_text())["tables"]["masks"]
+    (path,) = [file["path"] for file in files if file["rows"]]
+    return str(path)
+
+
+def test_a_mask_with_other_bytes_is_found(
+    generated: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def damaged(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [row | {"image": row["image"] | {"bytes": b"other"}} for row in rows]
+
+    rewrite(generated, masks_file(generated), damaged)
+
+    (line,) = problems(generated, capsys)["images"]
+    assert line.startswith("mask ")
+    assert line.endswith("its bytes are others")
+
+
+def test_a_missing_mask_and_one_nobody_uses_are_found(
+    generated: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rewrite(
+        generated,
+        masks_file(generated),
+        lambda rows: [row | {"mask_id": "0" * 64} for row in rows],
+    )
+
+    lines = problems(generated, capsys)["ids"]
+
+    # Each of the two samples refers to it twice.
+    assert sum(": no mask " in line for line in lines) == 4
+    assert f"mask {'0' * 64}: nothing uses it" in lines
+
+
+def test_what_is_no_dataset_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for content in (None, "", "[]", '{"format": "eqforge dataset"}'):
+        if content is not None:
+            (tmp_path / "dataset.json").write_text(content)
+        with pytest.raises(SystemExit) as left:
+            verify.main([str(tmp_path)])
+        assert left.value.code == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_inspect_of_a_damaged_dataset_says_what_to_do(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (dataset / SAMPLES).write_bytes(b"no parquet")
+
+    with pytest.raises(SystemExit) as left:
+        inspection.main([str(dataset)])
+
+    assert left.value.code == 2
+    assert "eqforge verify looks for all damage" in capsys.readouterr().err
+
+
+@pytest.fixture
+def captions(tmp_path: Path) -> Path:
+    """A sound dataset of captions."""
+    source, output = tmp_path / "captions.jsonl", tmp_path / "captions"
+    source.write_text('{"image": "1.jpg", "caption": "a man holds a red umbrella"}\n')
+    assert hard_positives.main(["--captions", str(source), "--output", str(output)]) == 0
+    assert verify.main([str(output)]) == 0
+    return output
+
+
+@pytest.fixture
+def no_dictionary(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A core install has no textblob, whose dictionary the lints look words up in."""
+    remembered = (
+        vocabulary._newspaper_words,
+        vocabulary.in_dictionary,
+        vocabulary.is_known_word,
+        vocabulary.is_sure_word,
+    )
+
+    def forget() -> None:
+        for lookup in remembered:
+            lookup.cache_clear()
+
+    monkeypatch.setitem(sys.modules, "textblob.en", None)
+    forget()
+    yield
+    forget()
+
+
+def test_a_check_that_lacks_a_package_is_not_checked(
+    captions: Path, no_dictionary: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+
+    assert verify.main([str(captions)]) == 3
+
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert not [line for line in lines if line.startswith("FAILED")]
+    at = lines.index("not checked lints of error level")
+    assert lines[at + 1].strip() == "textblob is not installed: pip install 'eqforge[text]'"
+    checks = len(verify.CHECKS)
+    assert last == f"{captions}: no problem found, but 1 of {checks} checks not made"
+
+
+def test_damage_and_a_missing_package_is_damage(
+    captions: Path, no_dictionary: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (captions / "data" / "stray.parquet").write_bytes(b"x")
+
+    assert verify.main([str(captions)]) == 1
+
+    last = capsys.readouterr().out.splitlines()[-1]
+    checks = len(verify.CHECKS)
+    assert last == f"{captions}: 1 problems, but 1 of {checks} checks not made"
+
+
+def _checklist(folder: Path) -> Path:
+    """A VL-CheckList folder with one caption in which "red" stands inside a word."""
+    for kind, names in (
+        ("Attribute/vg", ("action", "color", "size", "state")),
+        ("Relation/vg", ("spatial", "action")),
+    ):
+        (folder / kind).mkdir(parents=True)
+        for name in names:
+            records = [["1.jpg", {"POS": ["a covered red barn"], "NEG": ["a covered blue barn"]}]]
+            (folder / kind / f"{name}.json").write_text(
+                json.dumps(records if name == "color" else [])
+            )
+    return folder
+
+
+def test_published_defects_are_noted_in_paper_mode(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checklist, output = _checklist(tmp_path / "vl"), tmp_path / "out"
+    inputs = ["--vl-checklist", str(checklist), "--mode", "paper", "--output", str(output)]
+    assert hard_positives.main(inputs) == 0
+    capsys.readouterr()
+
+    assert verify.main([str(output)]) == 0
+
+    *lines, last = capsys.readouterr().out.splitlines()
+    at = lines.index(f"{'noted':<11} lints of error level")
+    assert "edit_inside_word: covered -> covecrimson (red -> crimson)" in lines[at + 1]
+    assert last == f"{output}: sound; noted 1 published defects"
+
+
+def test_what_stops_the_lints_is_damage_in_paper_mode_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checklist, output = _checklist(tmp_path / "vl"), tmp_path / "out"
+    inputs = ["--vl-checklist", str(checklist), "--mode", "paper", "--output", str(output)]
+    assert hard_positives.main(inputs) == 0
+    published = lint_records
+
+    def broken(records: Any) -> Any:
+        yield from published(records)
+        raise ValueError("a row that no lint can read")
+
+    monkeypatch.setattr(verify, "lint_records", broken)
+
+    found = problems(output, capsys)
+
+    assert "ValueError: a row that no lint can read" in found["lints of error level"][-1]
+
+
+def test_noted_defects_do_not_hide_that_the_rest_was_not_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checklist, output = _checklist(tmp_path / "vl"), tmp_path / "out"
+    inputs = ["--vl-checklist", str(checklist), "--mode", "paper", "--output", str(output)]
+    assert hard_positives.main(inputs) == 0
+    published = lint_records
+
+    def cut_short(records: Any) -> Any:
+        yield from published(records)
+        raise MissingExtra("wordfreq", "text")
+
+    monkeypatch.setattr(verify, "lint_records", cut_short)
+
+    assert verify.main([str(output)]) == verify.NOT_CHECKED
+    assert "not checked lints of error level" in capsys.readouterr().out
+
+
+def test_lints_of_error_level_fail_a_corrected_dataset(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checklist, output = _checklist(tmp_path / "vl"), tmp_path / "out"
+    assert hard_positives.main(["--vl-checklist", str(checklist), "--output", str(output)]) == 0
+    assert verify.main([str(output)]) == 0
+    wrong = {"hard_positive": "a covered blue barn"}  # which is the negative
+    rewrite(output, SAMPLES, changed(0, **wrong))
+
+    found = problems(output, capsys)
+
+    (line,) = found["lints of error level"]
+    assert "hard_positive: hard_positive_equals_negative: a covered blue barn" in line
+
+
+def test_training_captions_are_linted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    captions, output = tmp_path / "captions.jsonl", tmp_path / "out"
+    row = {"image": "1.jpg", "caption": "A red car and a dog.", "id": "c0"}
+    captions.write_text(json.dumps(row) + "\n")
+    inputs = ["--captions", str(captions), "--output", str(output)]
+    assert training_captions.main(inputs) == 0
+    assert verify.main([str(output)]) == 0
+
+    def repeat(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        (original,) = [row["text"] for row in rows if row["role"] == "original"]
+        return [row | {"text": original} for row in rows]
+
+    rewrite(output, SAMPLES, repeat)
+    found = problems(output, capsys)["lints of error level"]
+    assert any("hard_positive: unchanged" in line for line in found)
+
+
+def test_texts_of_two_parts_of_an_image_do_not_contradict_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    white, black = "the white snow and the black road", "the black snow and the white road"
+    records = [
+        {"image_path": "1.jpg", "true_caption": true, "false_caption": false}
+        | {"bbox_x": x, "bbox_y": 0, "bbox_w": 40, "bbox_h": 40}
+        for x, true, false in ((0, white, black), (50, black, white))
+    ]
+    pairs, output = tmp_path / "pairs.json", tmp_path / "out"
+    pairs.write_text(json.dumps(records))
+    assert hard_positives.main(["--pairs", str(pairs), "--output", str(output)]) == 0
+    assert capsys.readouterr().out.startswith(f"{output}: 2 samples")
+
+    assert verify.main([str(output)]) == 0
+    assert lint.main([str(pairs), str(output), "--fail-on", "error"]) == 0
+    assert [pair.box for pair in read_text_pairs(output)] == [
+        pair.box for pair in sorted(read_text_pairs(pairs), key=lambda pair: pair.pair_id)
+    ]
+
+
+@pytest.mark.parametrize("pipeline", [hard_positives, retrieval_perturbations])
+def test_captions_that_clip_does_not_read_to_the_end_are_sound(
+    pipeline: Any, tmp_path: Path
+) -> None:
+    caption = "a man holds a red umbrella and a woman rides a brown horse near a small lake " * 6
+    source, output = tmp_path / "captions.jsonl", tmp_path / "out"
+    end = "with a yellow roof and a blue door"
+    source.write_text(json.dumps({"image": "1.jpg", "caption": caption + end}))
+    assert pipeline.main(["--captions", str(source), "--output", str(output)]) == 0
+
+    assert verify.main([str(output)]) == 0
+
+
+def _without(table: str) -> Callable[[dict[str, Any], Path], None]:
+    def take_away(manifest: dict[str, Any], folder: Path) -> None:
+        for file in manifest["tables"].pop(table):
+            (folder / file["path"]).unlink()
+
+    return take_away
+
+
+def _named_otherwise(manifest: dict[str, Any], _: Path) -> None:
+    manifest["dataset"] = "eq-video"
+
+
+def _with_a_stage(manifest: dict[str, Any], _: Path) -> None:
+    books = {"candidates": 0, "kept": 0, "rejected": 0, "reasons": {}}
+    manifest["stages"] = {"reviewed by hand": books} | manifest["stages"]
+
+
+LIES = [
+    ("eq-youcook2", _without("images"), "check_ids", "no image"),
+    ("eq-kubric", _without("masks"), "check_ids", "no mask"),
+    ("simat", _without("gallery"), "check_ids", "no row 0 of gallery"),
+    ("retrieval-perturbations", _without("captions"), "check_ids", "no row c0 of captions"),
+    ("vlue", _without("nlvr2"), "check_ids", "no row of nlvr2"),
+    ("eq-youcook2", _named_otherwise, "check_ids", "is of the dataset eq-youcook2"),
+    ("eq-youcook2", _with_a_stage, "check_books", "reviewed by hand: not a documented stage"),
+]
+
+
+@pytest.mark.parametrize(("name", "lie", "check", "said"), LIES, ids=range(len(LIES)))
+def test_a_manifest_that_leaves_out_or_invents_is_told(
+    tmp_path: Path,
+    name: str,
+    lie: Callable[[dict[str, Any], Path], None],
+    check: str,
+    said: str,
+) -> None:
+    """Each was sound when it was tried: files, digests and sums are all right."""
+    good = next(Path(__file__).parents[1].glob(f"old/*/{name}"))
+    folder = Path(shutil.copytree(good, tmp_path / "d"))
+    manifest = json.loads((folder / "dataset.json").read_text())
+    assert list(getattr(verify, check)(open_dataset(str(folder)))) == []
+
+    lie(manifest, folder)
+    (folder / "dataset.json").write_text(json.dumps(manifest))
+
+    assert said in next(getattr(verify, check)(open_dataset(str(folder))))

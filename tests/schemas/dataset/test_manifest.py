@@ -1,0 +1,90 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from eqforge.schemas.dataset.manifest import (
+    DataFile,
+    InputFile,
+    Manifest,
+    StageBooks,
+    close_books,
+    load_manifest,
+    to_json,
+)
+from eqforge.schemas.errors import InputError
+
+MANIFEST = Manifest(
+    dataset="d",
+    mode="paper",
+    config={"run": {"only": [], "limit": None}, "share": 0.1},
+    inputs=[InputFile(name="a.json", sha256="0" * 64)],
+    versions={"eqforge": "1"},
+    stages={"s": StageBooks(candidates=3, kept=1, rejected=2, reasons={"r": 2})},
+    tables={
+        name: [
+            DataFile(path=f"data/{name}-{n}", rows=rows, num_bytes=1, sha256="1" * 64)
+            for n in range(2)
+        ]
+        for name, rows in (("samples", 1), ("rejects", 2))
+    },
+    warnings=["careful"],
+)
+
+
+def test_a_manifest_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    (tmp_path / "dataset.json").write_bytes(to_json(MANIFEST))
+
+    assert load_manifest(str(tmp_path)) == MANIFEST
+    assert to_json(load_manifest(str(tmp_path))) == to_json(MANIFEST)
+    assert MANIFEST.num_rows("rejects") == 4
+
+
+def test_a_manifest_is_json_a_person_can_read() -> None:
+    text = to_json(MANIFEST).decode()
+
+    assert json.loads(text)["stages"]["s"]["reasons"] == {"r": 2}
+    assert '\n  "dataset": "d",\n' in text
+    assert text.endswith("}\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "holds no dataset.json: it is no dataset, or its build has not finished"),
+        (b"", "not a dataset manifest"),
+        (b"\xff\xfe", "not a dataset manifest"),
+        (b'{"format": "eqforge dataset", "dataset": "d"}', "not a dataset manifest"),
+        (to_json(MANIFEST).replace(b'"format_version": 1', b'"format_version": 9'), "expected"),
+        (to_json(MANIFEST).replace(b"eqforge dataset", b"other dataset"), "expected format"),
+    ],
+)
+def test_anything_else_is_refused(tmp_path: Path, content: bytes | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "dataset.json").write_bytes(content)
+
+    with pytest.raises(InputError, match=message):
+        load_manifest(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("books", "is_balanced"),
+    [
+        (StageBooks(candidates=0, kept=0, rejected=0), True),
+        (StageBooks(candidates=3, kept=1, rejected=2, reasons={"a": 1, "b": 1}), True),
+        (StageBooks(candidates=3, kept=2, rejected=2, reasons={"a": 2}), False),
+        (StageBooks(candidates=3, kept=1, rejected=2, reasons={"a": 1}), False),
+    ],
+)
+def test_books_balance_when_every_candidate_stands_in_them_once(
+    books: StageBooks, is_balanced: bool
+) -> None:
+    assert books.is_balanced() == is_balanced
+
+
+def test_closing_takes_every_stage_in_order_even_those_nothing_entered() -> None:
+    found = close_books(("a", "b", "c"), {"c": (5, 4), "a": (2, 1)}, {"c": {"z": 1}, "a": {"y": 1}})
+
+    assert list(found) == ["a", "b", "c"]
+    assert found["b"] == StageBooks(candidates=0, kept=0, rejected=0)
+    assert found["c"] == StageBooks(candidates=5, kept=4, rejected=1, reasons={"z": 1})

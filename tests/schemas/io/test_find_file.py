@@ -1,0 +1,115 @@
+from pathlib import Path
+
+import pytest
+
+from eqforge.schemas.errors import BuildError
+from eqforge.schemas.records.frames import FRAME_REASONS, MissedVideo
+from eqforge.transforms.video.frames import resolve_video
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "videos"
+    (folder / "train").mkdir(parents=True)
+    (tmp_path / "secret.mp4").touch()
+    return folder
+
+
+def reason(root: Path, name: str) -> str:
+    found = resolve_video(str(root), name)
+    assert isinstance(found, MissedVideo), found
+    assert found.reason in FRAME_REASONS
+    assert str(root) not in found.detail.replace(repr(name), "")  # as the annotation has it
+    return found.reason
+
+
+@pytest.mark.parametrize("file", ["a.mp4", "a.webm", "a.MKV", "a"])
+def test_an_id_finds_its_file_whatever_the_ending(root: Path, file: str) -> None:
+    (root / file).touch()
+    assert resolve_video(str(root), "a") == str(root / file)
+
+
+def test_a_file_name_finds_its_file(root: Path) -> None:
+    (root / "train/-a.b.mkv").touch()
+    assert resolve_video(str(root), "train/-a.b.mkv") == str(root / "train/-a.b.mkv")
+    assert resolve_video(str(root), "train/-a.b") == str(root / "train/-a.b.mkv")
+
+
+def test_of_several_endings_the_same_one_wins_whichever_came_first(root: Path) -> None:
+    for suffix in (".webm", ".mp4", ".mkv"):
+        (root / f"a{suffix}").touch()
+    assert resolve_video(str(root), "a") == str(root / "a.mp4")
+
+
+@pytest.mark.parametrize("name", ["b", "", ".", "train", "train/", "a.mp4/x", "x" * 5000])
+def test_what_is_no_file_is_missing(root: Path, name: str) -> None:
+    (root / "a.mp4").touch()
+    assert reason(root, name) == "video_missing"
+
+
+@pytest.mark.parametrize("name", ["../secret", "../secret.mp4", "train/../../secret", "a\0b", ".."])
+def test_names_that_climb_out_are_refused(root: Path, name: str) -> None:
+    assert reason(root, name) == "outside_root"
+
+
+def test_absolute_names_are_refused_even_below_the_folder(root: Path) -> None:
+    (root / "a.mp4").touch()
+    assert reason(root, str(root / "a.mp4")) == "outside_root"
+
+
+def test_links_that_leave_the_folder_are_refused(root: Path) -> None:
+    (root / "a.mp4").symlink_to(root.parent / "secret.mp4")
+    (root / "out").symlink_to(root.parent)
+    assert reason(root, "a") == "outside_root"
+    assert reason(root, "out/secret") == "outside_root"
+
+
+def test_the_refusal_names_the_link_and_what_allows_it(root: Path) -> None:
+    (root / "train/far").symlink_to(root.parent)
+    assert resolve_video(str(root), "train/far/secret.mp4") == MissedVideo(
+        reason="outside_root",
+        detail="the link 'train/far' leads out of the folder; --follow-links allows that",
+    )
+    assert resolve_video(str(root), "../secret.mp4", follow_links=True) == MissedVideo(
+        reason="outside_root", detail="'../secret.mp4' leads out of the folder"
+    )
+
+
+def test_links_that_leave_the_folder_are_followed_where_that_is_asked_for(root: Path) -> None:
+    (root / "a.mp4").symlink_to(root.parent / "secret.mp4")
+    (root / "out").symlink_to(root.parent)
+    (root / "b.mp4").symlink_to("b.mp4")
+    assert resolve_video(str(root), "a", follow_links=True) == str(root / "a.mp4")
+    assert resolve_video(str(root), "out/secret", follow_links=True) == str(root / "out/secret.mp4")
+    for name in ("b", "out/../secret.mp4", str(root / "a.mp4"), "out/nothing"):
+        assert isinstance(resolve_video(str(root), name, follow_links=True), MissedVideo)
+
+
+def test_links_within_the_folder_are_followed(root: Path) -> None:
+    (root / "train/b.mp4").touch()
+    (root / "a.mp4").symlink_to("train/b.mp4")
+    assert resolve_video(str(root), "a") == str(root / "a.mp4")
+
+
+def test_a_folder_that_is_itself_a_link_is_the_folder_it_leads_to(root: Path) -> None:
+    (root / "a.mp4").touch()
+    link = root.parent / "link"
+    link.symlink_to(root)
+    assert resolve_video(str(link), "a") == str(link / "a.mp4")
+
+
+def test_a_circle_of_links_is_refused(root: Path) -> None:
+    (root / "a.mp4").symlink_to("b.mp4")
+    (root / "b.mp4").symlink_to("a.mp4")
+    assert reason(root, "a") == "outside_root"
+
+
+def test_a_link_to_nothing_is_missing(root: Path) -> None:
+    (root / "a.mp4").symlink_to("none.mp4")
+    assert reason(root, "a") == "video_missing"
+
+
+def test_a_folder_that_is_not_mounted_is_no_missing_video(root: Path) -> None:
+    """Its videos would all become rejects, and the dataset would lack them without an error."""
+    with pytest.raises(BuildError, match=r"elsewhere: no such folder on .+; every host needs it"):
+        resolve_video(str(root / "elsewhere"), "a")

@@ -1,0 +1,71 @@
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.tables.pairs import ImageRow
+from eqforge.transforms.dataset.image_folder import ImageFolder
+from eqforge.transforms.dataset.media import MediaStore
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> Path:
+    """A folder with one picture of 40x30 pixels and one file that is none."""
+    folder = tmp_path / "images"
+    folder.mkdir()
+    Image.new("RGB", (40, 30), "red").save(folder / "red.png")
+    (folder / "text.jpg").write_text("no picture")
+    return folder
+
+
+def test_a_picture_is_stored_as_it_is(images: Path, tmp_path: Path) -> None:
+    found = ImageFolder(str(images), str(tmp_path / "media")).find("red.png")
+
+    assert isinstance(found, ImageRow)
+    data = (images / "red.png").read_bytes()
+    assert (found.image_id, found.num_bytes) == (sha256_hex(data), len(data))
+    assert (found.width_px, found.height_px, found.suffix) == (40, 30, ".png")
+    assert MediaStore(str(tmp_path / "media")).get(found.image_id, ".png") == data
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("none.png", "image_missing"),
+        ("../secret.png", "outside_root"),
+        ("text.jpg", "undecodable_image"),
+    ],
+)
+def test_what_is_no_picture_is_refused(
+    images: Path, tmp_path: Path, name: str, reason: str
+) -> None:
+    found = ImageFolder(str(images), str(tmp_path / "media")).find(name)
+
+    assert isinstance(found, Rejection)
+    assert found.reason == reason
+
+
+def test_too_many_pixels_are_refused_with_the_number(images: Path, tmp_path: Path) -> None:
+    found = ImageFolder(str(images), str(tmp_path / "media"), max_pixels=1_199).find("red.png")
+
+    assert isinstance(found, Rejection)
+    assert (found.reason, found.value, found.threshold) == ("too_many_pixels", 1_200, 1_199)
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").is_file(), reason="no file that gives EIO")
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    """Reading the memory of a process from address 0 on is an error of the device."""
+    found = ImageFolder("/proc/self", str(tmp_path / "media")).find("mem")
+
+    assert isinstance(found, Rejection)
+    assert found.reason == "undecodable_image"
+    assert found.detail == "cannot be read: Input/output error"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_store_that_cannot_be_written_ends_the_run(images: Path) -> None:
+    """No folder can be made below a device: the error is of the store and no image's."""
+    with pytest.raises(NotADirectoryError):
+        ImageFolder(str(images), "/dev/full/media").find("red.png")

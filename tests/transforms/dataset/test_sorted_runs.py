@@ -1,0 +1,140 @@
+import random
+import tracemalloc
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eqforge.schemas.identity import bucket
+from eqforge.schemas.io import storage
+from eqforge.schemas.tables.pairs import Reject
+from eqforge.transforms.dataset import sorted_runs
+from eqforge.transforms.dataset.sorted_runs import Run, RunSorter, carry, merge_runs
+
+
+@pytest.fixture(params=["disk", "memory"])
+def parts(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where part files go: on the disk, or in an object store that lives in memory."""
+    root = str(tmp_path) if request.param == "disk" else f"memory://{uuid.uuid4().hex}"
+    return storage.join(root, "parts", "rejects-")
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part file for every few records, read in pieces that are shorter than a line."""
+    monkeypatch.setattr(sorted_runs, "CARRIED_BYTES", 0)
+    monkeypatch.setattr(sorted_runs, "PART_BYTES", 1_000)
+    monkeypatch.setattr(sorted_runs, "MERGE_BYTES", 0)
+    monkeypatch.setattr(sorted_runs, "LEAST_PIECE_BYTES", 50)
+
+
+def reject(name: str) -> Reject:
+    return Reject(candidate_id=name, stage="frames", reason="face_found", detail=f"of {name}")
+
+
+def key(record: Reject) -> str:
+    return record.candidate_id
+
+
+def shuffled(number: int) -> list[Reject]:
+    records = [reject(f"d/{i:06d}") for i in range(number)]
+    random.Random(0).shuffle(records)
+    return records
+
+
+def sort(records: Iterable[Reject], shards: int, part: str) -> dict[int, list[Run]]:
+    """The runs of some records, by shard."""
+    sorter, runs = RunSorter(key, shards, part), dict[int, list[Run]]()
+    for record in records:
+        for shard, run in sorter.add(record):
+            runs.setdefault(shard, []).append(run)
+    for shard, run in sorter.flush():
+        runs.setdefault(shard, []).append(run)
+    return runs
+
+
+def merged(runs: list[Run]) -> list[Reject]:
+    return [msgspec.json.decode(record, type=Reject) for _, record in merge_runs(runs)]
+
+
+def test_few_records_are_carried_and_leave_no_file(parts: str) -> None:
+    runs = sort(shuffled(50), 1, parts)
+
+    assert [(run.part, run.kind) for run in runs[0]] == [("", Reject)]
+    assert merged(runs[0]) == [reject(f"d/{i:06d}") for i in range(50)]
+    assert storage.list_files(parts.rpartition("/")[0]) == []
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_many_records_lie_in_parts_and_come_back_in_order(parts: str) -> None:
+    records = shuffled(200)
+
+    runs = sort(records, 3, parts)
+
+    files = {run.part for found in runs.values() for run in found}
+    assert len(files) > 10
+    assert {url.rpartition("/")[2] for url in files} == set(
+        storage.list_files(parts.rpartition("/")[0])
+    )
+    assert not any(run.carried for found in runs.values() for run in found)
+    for shard, found in runs.items():
+        mine = [record for record in records if bucket(key(record), 3) == shard]
+        assert merged(found) == sorted(mine, key=key)
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_bundle_that_is_done_again_writes_the_same_parts(parts: str) -> None:
+    folder = parts.rpartition("/")[0]
+    first = sort(shuffled(100), 2, parts)
+    files = {name: storage.read_bytes(storage.join(folder, name)) for name in
+             storage.list_files(folder)}  # fmt: skip
+
+    assert sort(shuffled(100), 2, parts) == first
+    assert files == {name: storage.read_bytes(storage.join(folder, name)) for name in
+                     storage.list_files(folder)}  # fmt: skip
+
+
+@given(names=st.lists(st.text(st.characters(codec="utf-8")), max_size=30), cut=st.integers(0, 30))
+def test_runs_are_merged_in_the_order_of_the_keys_whatever_these_hold(
+    names: list[str], cut: int
+) -> None:
+    """The order is Python's of strings; quotes, line ends and zeros in a key change nothing."""
+    records = [reject(name) for name in names]
+
+    found = merged([*carry(key, records[:cut]), *carry(key, records[cut:])])
+
+    assert found == sorted(records, key=key)
+
+
+def test_no_records_are_no_run(parts: str) -> None:
+    assert carry(key, []) == []
+    assert list(RunSorter(key, 1, parts).flush()) == []
+    assert list(merge_runs([])) == []
+
+
+def test_neither_sorting_nor_merging_holds_the_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """4 MB of lines pass at far less than their own size, and at less than a list of them has."""
+    monkeypatch.setattr(sorted_runs, "PART_BYTES", 100_000)
+    monkeypatch.setattr(sorted_runs, "CARRIED_BYTES", 10_000)
+    monkeypatch.setattr(sorted_runs, "MERGE_BYTES", 100_000)
+    monkeypatch.setattr(sorted_runs, "LEAST_PIECE_BYTES", 1_000)
+    text = "x" * 1_000
+    records = (
+        Reject(candidate_id=f"{i * 7919 % 4_000}", stage="s", reason="r", detail=text)
+        for i in range(4_000)
+    )
+
+    tracemalloc.start()
+    runs = sort(records, 1, str(tmp_path / "parts" / "rejects-"))[0]
+    number = sum(1 for _ in merge_runs(runs))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert number == 4_000
+    assert peak < 1_000_000

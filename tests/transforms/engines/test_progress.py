@@ -1,0 +1,103 @@
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from eqforge.transforms.engines import progress
+from tests.builds import environment
+
+COUNT = (
+    "import sys; from eqforge.transforms import progress; progress.count(sys.argv[1], 'made', 2)"
+)
+SHOW = """
+import sys, time
+from eqforge.transforms import progress
+with progress.watch(sys.argv[1], {"made": 3, "judged": 3}):
+    progress.count(sys.argv[1], "made", 2)
+    progress.count(sys.argv[1], "judged")
+    time.sleep(1.2)
+    progress.count(sys.argv[1], "made", 1)
+"""
+
+
+def test_counts_of_all_processes_add_up(tmp_path: Path) -> None:
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", COUNT, str(tmp_path)], check=True)
+    progress.count(str(tmp_path), "made")
+    progress.count(str(tmp_path), "judged", 5)
+
+    assert progress.totals(str(tmp_path)) == {"made": 5, "judged": 5}
+    assert len(list(tmp_path.iterdir())) == 3  # a file a process: nobody waits for a lock
+
+
+def test_a_line_that_is_being_written_is_not_counted_yet(tmp_path: Path) -> None:
+    (tmp_path / "1-a.jsonl").write_text('["made", 1]\n["made", 1')
+
+    assert progress.totals(str(tmp_path)) == {"made": 1}
+
+
+def test_counting_needs_no_folder_and_no_driver(tmp_path: Path) -> None:
+    progress.count(None, "made")
+    progress.count(str(tmp_path / "removed by the driver"), "made")
+
+
+def test_watching_makes_its_folder_and_removes_it(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    with progress.watch(str(folder), {"made": 1}):
+        progress.count(str(folder), "made")
+        assert progress.totals(str(folder)) == {"made": 1}
+    assert not folder.exists()
+
+
+def test_the_folder_is_removed_after_an_error_too(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), progress.watch(str(tmp_path / "notes"), {"made": 1}):
+        raise ZeroDivisionError
+    assert not (tmp_path / "notes").exists()
+
+
+def test_without_a_terminal_there_are_lines_ten_seconds_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert progress.LINE_EVERY_S == 10.0
+    waits: Iterator[bool] = iter([False, False, True])
+    asked = []
+
+    def wait(_: object, timeout: float | None = None) -> bool:
+        asked.append(timeout)
+        return next(waits)
+
+    progress.count(str(tmp_path), "made", 2)
+    monkeypatch.setattr("threading.Event.wait", wait)
+    progress._show_lines(str(tmp_path), {"made": 3, "judged": 3}, progress.threading.Event())
+
+    assert asked == [10.0] * 3
+    lines = capsys.readouterr().err.splitlines()
+    assert [re.sub(r"^ +\d+ s  ", "", line) for line in lines] == ["2/3 made, 0/3 judged"] * 2
+
+
+def test_a_terminal_shows_bars(tmp_path: Path) -> None:
+    """On a pseudo-terminal, as a user's is."""
+    ours, theirs = pty.openpty()
+    run = subprocess.Popen(
+        [sys.executable, "-c", SHOW, str(tmp_path / "notes")],
+        env=environment(TERM="xterm", COLUMNS="80"),
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            shown += os.read(ours, 1 << 16)
+        except OSError:  # the other side is closed
+            break
+    os.close(ours)
+    assert run.wait(timeout=30) == 0
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode())
+    assert "2/3" in text
+    assert re.search(r"made \S+ 3/3", text)
+    assert re.search(r"judged \S+\s*\S* 1/3", text)

@@ -1,0 +1,53 @@
+"""Finished work is done again where what it was measured by has another version."""
+
+from collections.abc import Callable
+from types import ModuleType
+
+import pytest
+
+from eqforge.generators.simat.crops import CropSettings
+from eqforge.generators.text import words
+from eqforge.schemas.io import pictures
+from eqforge.schemas.records.frames import FrameSettings
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.filters import cuts, faces, minimality, quality
+from eqforge.transforms.filters.images import ImageFilters
+from eqforge.transforms.oracle.judges import Oracle
+from eqforge.transforms.simat.crops import Cutter
+from eqforge.transforms.video.pair import PairFilters
+
+IMAGES = ImageFilters(faces=faces.FaceSettings(), quality=quality.QualitySettings())
+PAIRS = PairFilters(
+    cuts=cuts.CutSettings(),
+    gates=minimality.GateSettings(),
+    distinct_captions=True,
+    max_pairs_per_video=None,
+)
+CUTTER = Cutter(
+    root=None,
+    store=MediaStore(""),
+    settings=CropSettings(),
+    encoding=FrameSettings(),
+    ledger_root="",
+)
+
+
+@pytest.mark.parametrize(
+    ("basis", "parts"),
+    [
+        (IMAGES.basis, (pictures, faces, quality, minimality)),
+        (PAIRS.basis, (pictures, cuts, minimality, words)),
+        (Oracle().basis, (pictures,)),
+        (lambda: CUTTER.ledger().basis, (pictures, minimality)),
+    ],
+    ids=["images", "pairs", "oracle", "crops"],
+)
+def test_each_version_is_part_of_what_finished_work_depends_on(
+    basis: Callable[[], object], parts: tuple[ModuleType, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = basis()
+    for part in parts:
+        with monkeypatch.context() as patched:
+            patched.setattr(part, "VERSION", "another")
+            assert basis() != before, part.__name__
+    assert basis() == before

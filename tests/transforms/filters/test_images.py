@@ -1,0 +1,150 @@
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from eqforge.schemas.records.clips import Clip, Tally
+from eqforge.schemas.records.frames import FrameRequest, StoredFrame
+from eqforge.transforms.dataset.ledger import Ledger
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.filters import quality
+from eqforge.transforms.filters.faces import FaceSettings
+from eqforge.transforms.filters.images import ImageFilters, drop_frames, read_pixels, score_images
+from eqforge.transforms.filters.quality import QualitySettings
+from eqforge.transforms.video.clip_work import ClipWork, KeptFrame, Source
+
+FILTERS = ImageFilters(faces=FaceSettings(face_policy="off"), quality=QualitySettings())
+NOISE = np.random.default_rng(3).integers(0, 256, (40, 60, 3), dtype=np.uint8)
+
+
+def encoded(pixels: np.ndarray) -> bytes:  # type: ignore[type-arg]
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def clip_of(media: MediaStore, *pictures: bytes) -> ClipWork:
+    """A clip whose frames are some stored pictures."""
+    frames = tuple(
+        KeptFrame(
+            stored=StoredFrame(
+                frame_id=f"d/v/{number}",
+                image_id=media.put(data, ".png"),
+                suffix=".png",
+                width_px=60,
+                height_px=40,
+                num_bytes=len(data),
+                requested_timestamp_s=0.0,
+                timestamp_s=0.0,
+                pts=0,
+                time_base="1/1",
+                frame_index=0,
+                rotation_deg=0,
+            )
+        )
+        for number, data in enumerate(pictures)
+    )
+    requests = tuple(
+        FrameRequest(frame_id=frame.stored.frame_id, timestamp_s=0.0) for frame in frames
+    )
+    return ClipWork(
+        clip=Clip(clip_id="v", video="v", split="train", frames=requests),
+        source=Source(path="v.mp4", sha256="0" * 64),
+        encoding="{}",
+        frames=frames,
+    )
+
+
+def score(work: ClipWork, folder: Path, filters: ImageFilters = FILTERS) -> ClipWork:
+    ledger = Ledger(root=str(folder / "done"), step="score", basis=filters.basis())
+    return score_images(work, MediaStore(str(folder)), filters, ledger)
+
+
+def test_every_frame_carries_the_scores_of_its_image(tmp_path: Path) -> None:
+    media = MediaStore(str(tmp_path))
+    work = score(clip_of(media, encoded(NOISE), encoded(NOISE // 2)), tmp_path)
+
+    for frame, pixels in zip(work.frames, (NOISE, NOISE // 2), strict=True):
+        assert frame.image is not None
+        found = {found.name: found.value for found in frame.image.scores}
+        luma = np.asarray(Image.fromarray(pixels).convert("L"), dtype=float)
+        assert found["luminance_mean"] == pytest.approx(luma.mean(), abs=1e-6)
+        strongest = max(pixels[..., channel].std() for channel in range(3))
+        assert found["contrast"] == pytest.approx(strongest, abs=1e-6)
+        assert (frame.image.width_px, frame.image.height_px) == (60, 40)
+        assert len(frame.image.phash) == 48
+
+
+def test_a_damaged_image_is_a_reject_and_takes_no_other_along(tmp_path: Path) -> None:
+    media = MediaStore(str(tmp_path))
+    work = clip_of(media, encoded(NOISE), b"no picture", encoded(NOISE)[:500])
+
+    work = drop_frames(score(work, tmp_path), FILTERS)
+
+    assert [frame.stored.frame_id for frame in work.frames] == ["d/v/0"]
+    reasons = {reject.candidate_id: reject.reason for reject in work.rejects}
+    assert reasons == {"d/v/1": "error:BadImage", "d/v/2": "error:BadImage"}
+    assert work.tallies == (Tally(stage="frames", candidates=3, kept=1),)
+
+
+def test_what_failed_is_tried_again_and_what_was_scored_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    media = MediaStore(str(tmp_path))
+    work = clip_of(media, encoded(NOISE))
+    with monkeypatch.context() as failing:
+        failing.setattr(quality, "score_quality", fail)
+        assert score(work, tmp_path).rejects[-1].reason == "error:ZeroDivisionError"
+    scored = score(work, tmp_path)
+    assert scored.rejects == ()
+
+    monkeypatch.setattr(quality, "score_quality", fail)
+    assert score(work, tmp_path) == scored
+
+
+def fail(*_: Any) -> Any:
+    raise ZeroDivisionError
+
+
+def test_frames_of_one_image_are_scored_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    original = quality.score_quality
+    monkeypatch.setattr(
+        quality, "score_quality", lambda pixels: (calls.append(1), original(pixels))[1]
+    )
+
+    work = score(clip_of(MediaStore(str(tmp_path)), *[encoded(NOISE)] * 4), tmp_path)
+
+    assert calls == [1]
+    assert len({frame.image for frame in work.frames}) == 1
+
+
+def test_a_threshold_moved_later_needs_no_new_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = score(clip_of(MediaStore(str(tmp_path)), encoded(NOISE), encoded(NOISE // 4)), tmp_path)
+    monkeypatch.setattr(quality, "score_quality", fail)
+
+    kept = {}
+    for limit in (None, 60.0, 200.0):
+        settings = QualitySettings(min_luminance=limit, min_contrast=None, min_sharpness=None)
+        filters = ImageFilters(faces=FILTERS.faces, quality=settings)
+        found = drop_frames(score(work, tmp_path, filters), filters)
+        kept[limit] = len(found.frames)
+        assert {reject.reason for reject in found.rejects} <= {"black_image"}
+        assert all(reject.threshold == limit for reject in found.rejects)
+        (tally,) = found.tallies
+        assert tally.candidates == tally.kept + len(found.rejects) == 2
+    assert kept == {None: 2, 60.0: 1, 200.0: 0}
+
+
+def test_pixels_are_rgb_whatever_the_file_has(tmp_path: Path) -> None:
+    for mode in ("L", "RGBA", "P", "1"):
+        stream = io.BytesIO()
+        Image.fromarray(NOISE).convert(mode).save(stream, "PNG")
+        assert read_pixels(stream.getvalue()).shape == (40, 60, 3)

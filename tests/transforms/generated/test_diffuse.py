@@ -1,0 +1,429 @@
+"""Pairs of prompts become pairs of pictures, drawn by a tiny Stable Diffusion of random weights."""
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eqforge.generators.diffusion.control import align
+from eqforge.generators.diffusion.edits import EDIT_KINDS, EditKind
+from eqforge.generators.diffusion.generate import PairGenerator
+from eqforge.generators.diffusion.prompts import (
+    Language,
+    PromptPair,
+    draw_counts,
+    prompt_pair,
+    prompt_pairs,
+)
+from eqforge.generators.diffusion.records import EditControl, PairImages, PairRequest
+from eqforge.generators.diffusion.settings import DiffusionSettings
+from eqforge.generators.diffusion.vocabulary import load_vocabulary
+from eqforge.schemas.errors import BuildError, InputError
+from eqforge.transforms.filters.faces import FaceSettings
+from eqforge.transforms.filters.images import ImageFilters, read_pixels
+from eqforge.transforms.filters.minimality import GateSettings
+from eqforge.transforms.filters.quality import QualitySettings
+from eqforge.transforms.generated import diffuse
+from eqforge.transforms.generated.diffuse import (
+    BLEND_AREA,
+    DRAWINGS,
+    TINY,
+    DiffuseRules,
+    EditSettings,
+    _as_json,
+    control_of,
+    diffuse_pair,
+    shared_generator,
+)
+from eqforge.transforms.generated.pairs import GeneratedRules, drop_generated, measure_generated
+from eqforge.transforms.generated.work import MadePair, PairWork
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("diffusers")
+
+LANGUAGES: tuple[Language, ...] = ("english", "published")
+QUICK = DiffusionSettings(model=TINY, steps=2, cpu_threads=1)
+
+
+def rules(
+    folder: Path,
+    diffusion: DiffusionSettings = QUICK,
+    edit: EditSettings | None = None,
+    **generated: Any,
+) -> DiffuseRules:
+    usual = GeneratedRules(
+        dataset="eq-sd",
+        work=str(folder),
+        images=ImageFilters(faces=FaceSettings(face_policy="off"), quality=QualitySettings()),
+        gates=GateSettings(),
+        distinct_captions=True,
+    )
+    return DiffuseRules(
+        diffusion=diffusion, edit=edit or EditSettings(), generated=replace(usual, **generated)
+    )
+
+
+def pair(kind: EditKind = "object", number: int = 0) -> PromptPair:
+    return prompt_pair(load_vocabulary(), kind, number, 0, "english")
+
+
+def made(work: PairWork) -> MadePair:
+    assert work.made is not None
+    return work.made
+
+
+def pixels(some: DiffuseRules, work: PairWork) -> list[Any]:
+    media = some.generated.media
+    return [read_pixels(media.get(image.image_id, ".png")) for image in made(work).images]
+
+
+def reasons(work: PairWork) -> list[str]:
+    return [reject.reason for reject in work.rejects]
+
+
+# --- what is drawn, and what the row will say
+
+
+def test_a_pair_is_what_the_generator_draws_of_its_prompts(tmp_path: Path) -> None:
+    some, asked = rules(tmp_path), pair("attribute", 3)
+
+    work = diffuse_pair(asked, some)
+
+    request = PairRequest(
+        prompts=asked.prompts, seed=asked.seed, control=control_of(asked, some.edit)
+    )
+    direct = shared_generator(QUICK).generator.generate(request)
+    for found, expected in zip(pixels(some, work), direct.images, strict=True):
+        assert np.array_equal(found, expected)
+    assert [(tally.stage, tally.candidates, tally.kept) for tally in work.tallies] == [
+        (DRAWINGS, 1, 1)
+    ]
+
+
+def test_the_row_says_what_was_asked_and_how_it_was_drawn(tmp_path: Path) -> None:
+    asked = pair("attribute", 3)
+    work = diffuse_pair(asked, rules(tmp_path))
+
+    proposal, generation = work.proposal, made(work).generation
+    assert proposal is not None
+    assert (proposal.sample_id, proposal.captions) == (asked.sample_id, asked.captions)
+    assert (proposal.kind, proposal.change) == ("attribute", asked.change)
+    for side in (0, 1):
+        spec = json.loads(proposal.specs[side])
+        assert spec["prompt"] == asked.prompts[side]
+        assert spec["changed_words"] == list(asked.changed[side])
+    assert (generation.model, generation.device, generation.seed) == ("tiny", "cpu", asked.seed)
+    parameters = json.loads(generation.parameters)
+    assert generation.revision == f"sha256:{parameters['weights'][:16]}"
+    assert {"precision": "fp32", "scheduler": "DDIMScheduler", "steps": 2}.items() <= (
+        parameters.items()
+    )
+    assert parameters["guidance_scale"] == 7.5
+    assert parameters["batch_rows"] == 4
+    assert parameters["torch"] == torch.__version__
+    assert parameters["control"]["method"] == asked.control
+    assert parameters["control"]["blend"]["words"] == [list(words) for words in asked.blended]
+
+
+@pytest.mark.parametrize("kind", EDIT_KINDS)
+def test_only_scenes_may_change_everywhere(tmp_path: Path, kind: EditKind) -> None:
+    work = diffuse_pair(pair(kind), rules(tmp_path))
+    areas = [score.value for score in made(work).scores if score.name == BLEND_AREA]
+    assert len(areas) == (kind != "scene")
+    assert all(area is not None and 0 < area <= 1 for area in areas)
+
+
+def test_the_settings_of_an_edit_reach_the_generator() -> None:
+    settings = EditSettings(
+        cross_replace=0.5, self_replace=0.2, blend_threshold=0.6, alignment="published"
+    )
+    control = control_of(pair("object"), settings)
+    assert (control.cross_replace_steps, control.self_replace_steps) == (0.5, 0.2)
+    assert control.alignment == "published"
+    assert control.blend is not None
+    assert control.blend.threshold == 0.6
+    assert control_of(pair("object"), EditSettings(local_blend=False)).blend is None
+    assert control_of(pair("scene"), EditSettings()).blend is None
+
+
+def test_the_words_that_change_can_have_a_weight_and_steps_of_their_own() -> None:
+    asked = pair("attribute", 3)
+    settings = EditSettings(reweight=2.0, changed_cross_replace=0.3)
+    control = control_of(asked, settings)
+    changed = asked.changed[1]
+    assert control.reweight == {word: 2.0 for word in changed}
+    assert control.cross_replace_steps == {"default_": 0.8, **{word: 0.3 for word in changed}}
+    assert control_of(asked, EditSettings()).reweight == {}
+
+    assert json.loads(json.dumps(_as_json(control)))["reweight"] == {str(w): 2.0 for w in changed}
+
+
+@pytest.mark.parametrize("factor", [-1.0, float("nan"), float("inf")])
+def test_a_weight_that_is_none_is_refused(factor: float) -> None:
+    with pytest.raises(InputError, match=r"--reweight .*: expected 0 or more"):
+        EditSettings(reweight=factor)
+
+
+@pytest.mark.parametrize(
+    "name", ["cross_replace", "changed_cross_replace", "self_replace", "blend_threshold"]
+)
+def test_a_share_beyond_its_range_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"--{name.replace('_', '-')} 1.5: expected 0 to 1"):
+        EditSettings(**{name: 1.5})
+
+
+def test_the_tokens_that_change_are_those_of_the_words_said_to() -> None:
+    """The model's own tokenizer splits most words into several tokens."""
+    tokenizer = shared_generator(QUICK).generator.pipeline.tokenizer
+    several = 0
+    for language in LANGUAGES:
+        for asked in prompt_pairs(load_vocabulary(), draw_counts(400, 0), 0, language):
+            alignment = align(asked.prompts, control_of(asked, EditSettings()), tokenizer)
+            for side in (0, 1):
+                find = alignment.find[side]
+                said = {token for word in asked.changed[side] for token in find(word)}
+                changed = set(alignment.changed[side])
+                # An exchange of "a red" for "a blue" says both words, and touches one.
+                assert changed == said or (asked.control == "replace" and changed < said)
+                several += len(changed) > len(asked.changed[side])
+    assert several > 100
+
+
+def test_a_word_is_not_taken_for_another_that_is_spelt_alike() -> None:
+    """Of the two "on" in the second prompt the first one is new: comparing tokens finds the other.
+
+    The words of the first prompt stand in order at the tokens 1, 2, ..., as the tokenizer gives
+    them; each has its own in the second prompt.
+    """
+    prompts = ("a car on a road", "a car with a tent on top on a road")
+    tokenizer = shared_generator(QUICK).generator.pipeline.tokenizer
+    known = EditControl(method="refine", changed=((), (2, 3, 4, 5, 6)))
+    compared = EditControl(method="refine")
+    found = {}
+    for name, control in (("known", known), ("compared", compared)):
+        alignment = align(prompts, control, tokenizer)
+        first, second = alignment.find
+        (source,) = first(2)[:1]
+        found[name] = {place: alignment.mapper[source, second(place)[0]] for place in (5, 7)}
+    assert found["known"] == {5: 0.0, 7: 1.0}
+    assert found["compared"] == {5: 1.0, 7: 0.0}
+
+
+def test_words_that_changed_have_to_be_all_that_differ() -> None:
+    tokenizer = shared_generator(QUICK).generator.pipeline.tokenizer
+    control = EditControl(method="refine", changed=((1,), (1,)))
+    with pytest.raises(InputError, match="the prompts 'a cat' and 'the dog' are not equal"):
+        align(("a cat", "the dog"), control, tokenizer)
+
+
+# --- once, and the same again
+
+
+def test_the_same_pair_has_the_same_bytes_in_another_folder(tmp_path: Path) -> None:
+    asked = pair("object", 5)
+    first, second = (diffuse_pair(asked, rules(tmp_path / name)) for name in "ab")
+    assert first == second
+
+
+def test_a_pair_is_drawn_once_while_the_store_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some, asked = rules(tmp_path), pair()
+    drawn = count_calls(monkeypatch)
+    first = diffuse_pair(asked, some)
+    assert diffuse_pair(asked, some) == first
+    assert len(drawn) == 1
+
+    image = made(first).images[1]
+    Path(some.generated.media.path(image.image_id, ".png")).unlink()
+    assert diffuse_pair(asked, some) == first
+    assert len(drawn) == 2
+
+    weaker = rules(tmp_path, edit=EditSettings(cross_replace=0.1))
+    assert diffuse_pair(asked, weaker) != first
+    assert len(drawn) == 3
+
+
+def count_calls(monkeypatch: pytest.MonkeyPatch) -> list[PairRequest]:
+    drawn: list[PairRequest] = []
+    generate = PairGenerator.generate
+
+    def counted(self: PairGenerator, request: PairRequest) -> PairImages:
+        drawn.append(request)
+        return generate(self, request)
+
+    monkeypatch.setattr(PairGenerator, "generate", counted)
+    return drawn
+
+
+def test_threads_share_one_model_and_draw_one_pair_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[DiffusionSettings] = []
+    busy: list[int] = []
+    overlaps: list[int] = []
+    start, generate = PairGenerator.__init__, PairGenerator.generate
+
+    def watched_start(self: PairGenerator, settings: DiffusionSettings) -> None:
+        loaded.append(settings)
+        start(self, settings)
+
+    def watched(self: PairGenerator, request: PairRequest) -> PairImages:
+        overlaps.append(len(busy))
+        busy.append(1)
+        time.sleep(0.01)
+        drawn = generate(self, request)
+        busy.pop()
+        return drawn
+
+    monkeypatch.setattr(PairGenerator, "__init__", watched_start)
+    monkeypatch.setattr(PairGenerator, "generate", watched)
+    diffuse._load.cache_clear()
+    asked = [pair("object", number) for number in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(lambda one: diffuse_pair(one, rules(tmp_path / "a")), asked))
+
+    assert len(loaded) == 1
+    assert overlaps == [0] * 4
+    assert together == [diffuse_pair(one, rules(tmp_path / "b")) for one in asked]
+
+
+def test_the_tiny_model_is_the_same_each_time_and_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    diffuse._load.cache_clear()
+    first = shared_generator(QUICK).generator.identity
+    diffuse._load.cache_clear()
+    assert shared_generator(QUICK).generator.identity == first
+    assert first.name == "tiny"
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- what is refused
+
+
+def judged(some: DiffuseRules, asked: PromptPair) -> PairWork:
+    work = diffuse_pair(asked, some)
+    return drop_generated(measure_generated(work, some.generated), some.generated)
+
+
+def test_a_picture_that_the_models_checker_flags_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from eqforge.generators.diffusion.tiny import make_tiny_pipeline
+
+    folder = make_tiny_pipeline(tmp_path_factory.mktemp("model") / "prudish", flag_above=-1.0)
+    some = rules(tmp_path, replace(QUICK, model=str(folder)))
+    drawn = count_calls(monkeypatch)
+
+    work = judged(some, pair())
+    assert judged(some, pair()) == work
+    assert len(drawn) == 1
+
+    assert reasons(work) == ["safety_checker"]
+    assert work.rejects[0].detail == "image 0, 1"
+    assert [(tally.stage, tally.kept) for tally in work.tallies] == [(DRAWINGS, 0)]
+    diffuse._load.cache_clear()
+
+
+def test_an_edit_without_effect_is_refused(tmp_path: Path) -> None:
+    """With the blend's threshold at 1 no place of the picture may change."""
+    some = rules(tmp_path, edit=EditSettings(blend_threshold=1.0))
+    work = judged(some, pair("attribute", 1))
+    assert reasons(work) == ["same_image"]
+
+
+def test_an_edit_with_little_effect_is_refused(tmp_path: Path) -> None:
+    """One guided step of a thousandth leaves traces that no eye sees."""
+    faint = replace(QUICK, guidance_scale=1.001, steps=1)
+    some = rules(tmp_path, faint, gates=GateSettings(min_changed_area=0.005))
+    work = judged(some, pair("attribute", 1))
+    assert reasons(work) == ["change_too_small"]
+    (reject,) = work.rejects
+    assert reject.value is not None
+    assert reject.threshold is not None
+    assert 0 <= reject.value < reject.threshold == 0.005
+
+
+def test_an_edit_that_changes_everything_is_refused_but_where_the_scene_may(
+    tmp_path: Path,
+) -> None:
+    """Without blend and control the two prompts draw as they like."""
+    free = EditSettings(cross_replace=0.0, self_replace=0.0, local_blend=False)
+    gates = GateSettings(min_changed_area=0.005, min_background_ssim=0.97)
+    some = rules(tmp_path, QUICK, free, gates=gates, kind_gates=(("scene", GateSettings()),))
+    assert reasons(judged(some, pair("object", 0))) == ["background_changed"]
+    assert reasons(judged(some, pair("scene", 0))) == []
+
+
+def test_black_and_constant_pictures_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generate = PairGenerator.generate
+
+    def grey(level: int) -> Any:
+        def painted(self: PairGenerator, request: PairRequest) -> PairImages:
+            drawn = generate(self, request)
+            return replace(drawn, images=(drawn.images[0], np.full_like(drawn.images[1], level)))
+
+        return painted
+
+    for level, reason in ((0, "black_image"), (128, "constant_image")):
+        monkeypatch.setattr(PairGenerator, "generate", grey(level))
+        some = rules(tmp_path / reason)
+        assert reasons(judged(some, pair())) == [reason, "image_rejected"]
+
+
+def test_a_pair_on_which_the_generator_fails_is_a_reject_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some, asked = rules(tmp_path), pair()
+    with monkeypatch.context() as broken:
+
+        def fail(*_: Any) -> Any:
+            raise ValueError(f"not a number at {id(some):#x}")
+
+        broken.setattr(PairGenerator, "generate", fail)
+        work = diffuse_pair(asked, some)
+    assert reasons(work) == ["error:ValueError"]
+    assert work.rejects[0].detail == "not a number at 0x"
+    assert diffuse_pair(asked, some).made is not None
+
+
+def test_the_row_says_where_the_memory_did_not_suffice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for a full device: it takes two rows at a time, and not four."""
+    draw = PairGenerator._draw
+
+    def small(self: PairGenerator, request: PairRequest, rows: int) -> PairImages:
+        if rows > 2:
+            raise torch.OutOfMemoryError("full")
+        return draw(self, request, rows)
+
+    monkeypatch.setattr(PairGenerator, "_draw", small)
+    work = diffuse_pair(pair(), rules(tmp_path))
+    assert json.loads(made(work).generation.parameters)["batch_rows"] == 2
+
+
+def test_a_device_too_small_for_one_row_ends_the_run_with_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> Any:
+        raise torch.OutOfMemoryError("full")
+
+    monkeypatch.setattr(PairGenerator, "_draw", full)
+    with pytest.raises(BuildError, match=r"cpu has too little memory .* --precision fp16"):
+        diffuse_pair(pair(), rules(tmp_path))
+
+
+def test_a_model_that_is_not_there_ends_the_run(tmp_path: Path) -> None:
+    missing = replace(QUICK, model=str(tmp_path / "none"))
+    with pytest.raises(InputError, match="is not a folder"):
+        diffuse_pair(pair(), rules(tmp_path, missing))

@@ -1,0 +1,342 @@
+"""Pictures and masks drawn by hand: each gate fires on its own fault, and not on a sound pair."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.ndimage  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.scenes import (
+    Backdrop,
+    Box,
+    Claim,
+    Overlap,
+    RenderedObject,
+    SceneCamera,
+    SceneLight,
+    SceneObject,
+    ScenePair,
+    SceneSpec,
+)
+from eqforge.schemas.records.scores import value_of
+from eqforge.transforms.generated.scene_gates import OFF, SCENE_REASONS, SceneGates, gate_scenes
+from eqforge.transforms.generated.scene_scores import RenderedView, changed_objects, score_scenes
+
+SIDE = 100
+GREY, RED, BLUE = (120, 120, 120), (200, 30, 30), (30, 30, 200)
+Drawn = Mapping[str, tuple[Box, tuple[int, int, int]]]
+MUG, BOWL = Box(x=20, y=40, width=15, height=15), Box(x=60, y=40, width=20, height=15)
+SOUND: Drawn = {"mug": (MUG, RED), "bowl": (BOWL, (0, 90, 0))}
+ALONE = Claim(target="mug", copies=("mug",))
+
+
+def drawn(
+    objects: Drawn, depths: Mapping[str, float] | None = None, overlaps: tuple[Overlap, ...] = ()
+) -> RenderedView:
+    """Boxes on a noisy floor, later ones over earlier ones."""
+    noise = np.random.default_rng(1).integers(-9, 10, (SIDE, SIDE, 3))
+    pixels, numbers = np.clip(noise + GREY, 0, 255).astype(np.uint8), np.zeros((SIDE, SIDE), int)
+    for number, (box, colour) in enumerate(objects.values(), 1):
+        place = np.s_[box.y : box.y + box.height, box.x : box.x + box.width]
+        pixels[place], numbers[place] = colour, number
+    shown = []
+    for number, (name, (box, _)) in enumerate(objects.items(), 1):
+        mask = numbers == number
+        visible, full = int(mask.sum()), box.width * box.height
+        shown.append(
+            RenderedObject(
+                name=name,
+                asset=name,
+                box=around(mask),
+                visible_px=visible,
+                full_px=full,
+                visible_fraction=visible / full,
+                depth_m=(depths or {}).get(name, 5.0),
+            )
+        )
+    return RenderedView(
+        pixels=pixels,
+        numbers=numbers.astype(np.uint8),
+        objects=tuple(shown),
+        overlaps=overlaps,
+    )
+
+
+def around(mask: NDArray[np.bool_]) -> Box | None:
+    """The box around the pixels of a mask."""
+    if not mask.any():
+        return None
+    y, x = np.nonzero(mask)
+    left, top = int(x.min()), int(y.min())
+    return Box(x=left, y=top, width=int(x.max()) - left + 1, height=int(y.max()) - top + 1)
+
+
+def scene(objects: Drawn) -> SceneSpec:
+    """A scene with as much of what was drawn as makes a change of it a change of the scene."""
+    return SceneSpec(
+        objects=tuple(
+            SceneObject(name=name, asset=name, position=(box.x, box.y, 0.0), colour=colour)
+            for name, (box, colour) in objects.items()
+        ),
+        camera=SceneCamera(position=(0, -5, 2), look_at=(0, 0, 0)),
+        light=SceneLight(sun_position=(1, 1, 1)),
+        backdrop=Backdrop(),
+        seed=1,
+    )
+
+
+def pair(
+    first: Drawn = SOUND, second: Drawn | None = None, claims: tuple[Claim, Claim] = (ALONE, ALONE)
+) -> ScenePair:
+    other = {**first, "mug": (MUG, BLUE)} if second is None else second
+    return ScenePair(
+        sample_id="d/1",
+        kind="attribute",
+        change="colour",
+        scenes=(scene(first), scene(other)),
+        captions=("", ""),
+        claims=claims,
+    )
+
+
+def refused(asked: ScenePair, views: tuple[RenderedView, RenderedView], **gates: Any) -> str | None:
+    rejection = gate_scenes(score_scenes(asked, views), replace(SceneGates(), **gates))
+    return None if rejection is None else rejection.reason
+
+
+def test_a_sound_pair_passes_and_its_scores_are_what_was_drawn() -> None:
+    second = {**SOUND, "mug": (MUG, BLUE)}
+    scores = score_scenes(pair(), (drawn(SOUND), drawn(second)))
+
+    assert gate_scenes(scores, SceneGates()) is None
+    assert value_of(scores, "visible_area_1") == 15 * 15 / SIDE**2
+    assert value_of(scores, "frame_margin_0") == 0.2
+    assert value_of(scores, "occlusion_0") == 0.0
+    assert value_of(scores, "copy_gap_0") is None
+    assert value_of(scores, "unchanged_iou") == 1.0
+    assert value_of(scores, "unchanged_ssim") == 1.0
+    assert value_of(scores, "unchanged_difference") == 0.0
+    assert value_of(scores, "change") == round((170 + 0 + 170) / 3 / 255, 6)
+    assert len({score.name for score in scores}) == len(scores)
+
+
+def test_overlapping_objects_are_refused() -> None:
+    overlap = Overlap(first="mug", second="bowl", depth_m=0.05)
+    views = drawn(SOUND, overlaps=(overlap,)), drawn({**SOUND, "mug": (MUG, BLUE)})
+
+    assert refused(pair(), views) == "overlap"
+    assert refused(pair(), views, max_overlap_m=0.05) is None
+
+
+def test_an_object_at_the_edge_is_refused_only_if_it_is_spoken_of() -> None:
+    edge = Box(x=85, y=40, width=15, height=15)
+    first, second = {**SOUND, "bowl": (edge, RED)}, {"mug": (MUG, BLUE), "bowl": (edge, RED)}
+    views = drawn(first), drawn(second)
+    beside = Claim(target="mug", copies=("mug",), relation="left", reference="bowl")
+
+    assert refused(pair(first, second), views) is None
+    assert refused(pair(first, second, (beside, beside)), views) == "out_of_frame"
+
+
+def test_an_object_that_is_hardly_or_not_visible_is_refused() -> None:
+    small = Box(x=60, y=40, width=4, height=4)
+    hidden = {"bowl": (MUG, RED), "mug": (MUG, RED)}
+
+    assert refused(pair(), (drawn(SOUND), drawn({**SOUND, "bowl": (small, RED)}))) == (
+        "too_few_pixels"
+    )
+    assert refused(pair(), (drawn(SOUND), drawn(hidden))) == "too_few_pixels"
+
+
+def test_a_hidden_object_is_refused() -> None:
+    cover = Box(x=20, y=40, width=10, height=15)  # two thirds of the mug
+    first = {"mug": (MUG, RED), "bowl": (cover, GREY)}
+    second = {"mug": (MUG, BLUE), "bowl": (cover, GREY)}
+    views = drawn(first), drawn(second)
+
+    assert refused(pair(first, second), views) == "occluded"
+    assert refused(pair(first, second), views, max_occlusion=0.7) is None
+
+
+@pytest.mark.parametrize(("apart", "reason"), [(0, "merged_copies"), (1, None), (10, None)])
+def test_copies_that_touch_are_refused(apart: int, reason: str | None) -> None:
+    twin = Box(x=MUG.x + MUG.width + apart, y=MUG.y, width=15, height=15)
+    one = {"mug": (MUG, RED)}
+    two = {"mug": (MUG, RED), "mug 2": (twin, RED)}
+    claims = ALONE, Claim(target="mug", copies=("mug", "mug 2"))
+
+    views = drawn(one), drawn(two)
+
+    assert refused(pair(one, two, claims), views) == reason
+    assert value_of(score_scenes(pair(one, two, claims), views), "copy_gap_1") == apart / SIDE
+
+
+def test_copies_that_touch_at_a_corner_are_one_blob() -> None:
+    """As connected components with 8 neighbours say."""
+    twin = Box(x=MUG.x + MUG.width, y=MUG.y + MUG.height, width=15, height=15)
+    two = {"mug": (MUG, RED), "mug 2": (twin, RED)}
+    view = drawn(two)
+    assert scipy.ndimage.label(view.numbers > 0, np.ones((3, 3)))[1] == 1
+    claims = ALONE, Claim(target="mug", copies=("mug", "mug 2"))
+
+    assert refused(pair({"mug": (MUG, RED)}, two, claims), (drawn({"mug": (MUG, RED)}), view)) == (
+        "merged_copies"
+    )
+
+
+@pytest.mark.parametrize(("relation", "reason"), [("left", None), ("right", "relation_not_seen")])
+def test_a_side_that_the_boxes_do_not_show_is_refused(relation: Any, reason: str | None) -> None:
+    claim = Claim(target="mug", copies=("mug",), relation=relation, reference="bowl")
+    views = drawn(SOUND), drawn({**SOUND, "mug": (MUG, BLUE)})
+
+    scores = score_scenes(pair(claims=(claim, claim)), views)
+
+    middles = (60 + 20 / 2) - (20 + 15 / 2)
+    sign = 1 if relation == "left" else -1
+    assert value_of(scores, "side_margin_0") == pytest.approx(sign * middles / SIDE)
+    assert refused(pair(claims=(claim, claim)), views) == reason
+
+
+@pytest.mark.parametrize(
+    ("relation", "depth_m", "reason"),
+    [
+        ("front", 4.0, None),
+        ("front", 4.8, "relation_not_seen"),
+        ("behind", 4.0, "relation_not_seen"),
+        ("behind", 6.0, None),
+    ],
+)
+def test_a_depth_that_the_camera_does_not_see_is_refused(
+    relation: Any, depth_m: float, reason: str | None
+) -> None:
+    claim = Claim(target="mug", copies=("mug",), relation=relation, reference="bowl")
+    depths = {"mug": depth_m, "bowl": 5.0}
+    views = drawn(SOUND, depths), drawn({**SOUND, "mug": (MUG, BLUE)}, depths)
+
+    assert refused(pair(claims=(claim, claim)), views) == reason
+
+
+@pytest.mark.parametrize(
+    ("depth_m", "reason"), [(5.0, None), (4.7, None), (4.5, "other_caption_true")]
+)
+def test_a_picture_of_which_the_other_caption_holds_too_is_refused(
+    depth_m: float, reason: str | None
+) -> None:
+    """The mug of the first picture is left of the bowl, and the second caption says in front."""
+    left = Claim(target="mug", copies=("mug",), relation="left", reference="bowl")
+    front = replace(left, relation="front")
+    before = drawn(SOUND, {"mug": depth_m, "bowl": 5.0})
+    near: Drawn = {"bowl": SOUND["bowl"], "mug": (Box(x=62, y=60, width=15, height=15), RED)}
+    after = drawn(near, {"mug": 4.0, "bowl": 5.0})
+    asked = pair(second=near, claims=(left, front))
+
+    scores = score_scenes(asked, (before, after))
+
+    assert value_of(scores, "crossed_depth_margin_m_0") == pytest.approx(5.0 - depth_m)
+    assert value_of(scores, "crossed_side_margin_1") == pytest.approx((70 - 69.5) / SIDE)
+    gates = {"min_unchanged_iou": None, "min_unchanged_ssim": None}
+    assert refused(asked, (before, after), **gates) == reason
+
+
+def test_an_object_that_only_the_first_picture_shows_is_no_background() -> None:
+    """Of two copies the second scene has one: the other's pixels are what changed."""
+    second_mug = Box(x=40, y=70, width=15, height=15)
+    two: Drawn = {"mug": (MUG, RED), "mug-2": (second_mug, RED)}
+    one: Drawn = {"mug": (MUG, RED)}
+    counted = Claim(target="mug", copies=("mug", "mug-2"))
+    views = drawn(two), drawn(one)
+
+    scores = score_scenes(pair(two, one, (counted, ALONE)), views)
+
+    assert value_of(scores, "unchanged_difference") == 0.0
+    changed = np.abs(views[0].pixels.astype(int) - views[1].pixels)[70:85, 40:55]
+    assert value_of(scores, "change") == pytest.approx(changed.mean() / 255, abs=1e-6)
+    back = score_scenes(pair(one, two, (ALONE, counted)), (views[1], views[0]))
+    assert value_of(back, "change") == value_of(scores, "change")
+
+
+@pytest.mark.parametrize(("x", "y"), [(1, 40), (84, 40), (40, 1), (40, 84)])
+def test_every_edge_of_the_picture_counts(x: int, y: int) -> None:
+    """A box of 15 pixels, 1 pixel away from one of the four edges."""
+    place: Drawn = {"mug": (Box(x=x, y=y, width=15, height=15), RED)}
+    views = drawn(place), drawn({"mug": (place["mug"][0], BLUE)})
+
+    scores = score_scenes(pair(place), views)
+
+    assert value_of(scores, "frame_margin_0") == 0.01
+    assert refused(pair(place), views, min_frame_margin=0.02) == "out_of_frame"
+
+
+def test_an_unchanged_object_that_moved_is_refused() -> None:
+    """The spec says the bowl stays; the picture shows it 2 of its 20 pixels further right."""
+    moved = replace(BOWL, x=BOWL.x + 2)
+    views = drawn(SOUND), drawn({"mug": (MUG, BLUE), "bowl": (moved, (0, 90, 0))})
+
+    assert value_of(score_scenes(pair(), views), "unchanged_iou") == round(18 / 22, 6)
+    assert refused(pair(), views) == "unchanged_moved"
+
+
+def test_an_unchanged_object_may_be_covered_by_the_changed_one() -> None:
+    before, after = Box(x=20, y=40, width=15, height=15), Box(x=50, y=40, width=15, height=15)
+    first = {"bowl": (BOWL, (0, 90, 0)), "mug": (before, RED)}
+    second = {"bowl": (BOWL, (0, 90, 0)), "mug": (after, RED)}
+    views = drawn(first), drawn(second)
+
+    assert value_of(score_scenes(pair(first, second), views), "unchanged_iou") == 1.0
+    assert refused(pair(first, second), views) is None
+
+
+def test_another_background_is_refused() -> None:
+    second = drawn({**SOUND, "mug": (MUG, BLUE)})
+    other = np.random.default_rng(2).integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
+    pixels = np.where((second.numbers == 0)[..., None], other, second.pixels)
+
+    assert refused(pair(), (drawn(SOUND), replace(second, pixels=pixels))) == "background_changed"
+
+
+def test_another_colour_of_a_plain_floor_is_refused() -> None:
+    """Of the same luma: no structure tells of it."""
+    plain = drawn(SOUND)
+    floor = (plain.numbers == 0)[..., None]
+    views = [
+        replace(view, pixels=np.where(floor, np.uint8(colour), view.pixels))
+        for view, colour in ((plain, GREY), (drawn({**SOUND, "mug": (MUG, BLUE)}), (140, 109, 124)))
+    ]
+    scores = score_scenes(pair(), (views[0], views[1]))
+
+    assert value_of(scores, "unchanged_ssim") == pytest.approx(1.0, abs=0.01)
+    floor_share = (SIDE**2 - 15 * 15 - 20 * 15) / (SIDE**2 - 15 * 15)
+    expected = floor_share * (20 + 11 + 4) / 3 / 255
+    assert value_of(scores, "unchanged_difference") == pytest.approx(expected, abs=1e-6)
+    assert refused(pair(), (views[0], views[1])) == "background_changed"
+
+
+def test_a_change_that_cannot_be_seen_is_refused() -> None:
+    nearly = {**SOUND, "mug": (MUG, (202, 30, 30))}
+
+    assert refused(pair(SOUND, nearly), (drawn(SOUND), drawn(nearly))) == "change_not_seen"
+
+
+def test_without_gates_everything_passes() -> None:
+    claim = Claim(target="mug", copies=("mug",), relation="right", reference="bowl")
+    views = drawn(SOUND, overlaps=(Overlap(first="mug", second="bowl", depth_m=1.0),)), drawn(SOUND)
+
+    assert gate_scenes(score_scenes(pair(claims=(claim, claim)), views), OFF) is None
+
+
+def test_what_changed_is_told_by_name() -> None:
+    one = {"mug": (MUG, RED), "bowl": (BOWL, RED)}
+    two = {"mug 2": (BOWL, RED), "bowl": (BOWL, RED), "mug": (MUG, RED)}
+
+    assert changed_objects((scene(one), scene(two))) == {"mug 2"}
+    assert changed_objects((scene(one), scene({**one, "mug": (MUG, BLUE)}))) == {"mug"}
+
+
+def test_a_limit_out_of_range_is_refused() -> None:
+    with pytest.raises(InputError, match=r"--max-occlusion 1\.5: expected 0 to 1"):
+        SceneGates(max_occlusion=1.5)
+    assert set(SCENE_REASONS) >= {"overlap", "merged_copies"}

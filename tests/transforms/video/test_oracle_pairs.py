@@ -1,0 +1,245 @@
+"""Pairs of real photographs judged by a random model: what is scored, remembered and refused."""
+
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pytest
+from apache_beam.testing.util import assert_that
+from PIL import Image
+from skimage import data as photographs
+
+from eqforge.schemas.records.clips import Clip, PairCandidate, Tally
+from eqforge.schemas.records.frames import StoredFrame
+from eqforge.transforms.dataset.ledger import Ledger
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.filters.cuts import CutSettings
+from eqforge.transforms.filters.minimality import GateSettings
+from eqforge.transforms.oracle import scores as oracle_scores
+from eqforge.transforms.oracle.judges import OracleSettings, prepare_oracle
+from eqforge.transforms.video.clip_work import ClipWork, KeptFrame, Source
+from eqforge.transforms.video.oracle_pairs import ScoreMatches, score_matches
+from eqforge.transforms.video.pair import (
+    DropPairs,
+    MeasurePairs,
+    PairFilters,
+    drop_pairs,
+    measure_pairs,
+)
+from tests.samples import IMAGE
+from tests.tiny_models import save_blip
+
+pytest.importorskip("transformers")
+
+NAMES = ("astronaut", "coffee", "rocket", "cat")
+CAPTIONS = ("a red cup", "two cups on a box", "a blue ball", "the cat and the dog")
+
+
+@pytest.fixture(scope="module")
+def blip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_blip(tmp_path_factory.mktemp("models") / "blip", spread=0.3)
+
+
+@pytest.fixture
+def media(tmp_path: Path) -> MediaStore:
+    return MediaStore(str(tmp_path / "media"))
+
+
+def filters_of(blip: Path, **settings: Any) -> PairFilters:
+    return PairFilters(
+        cuts=CutSettings(),
+        gates=GateSettings(),
+        distinct_captions=False,
+        max_pairs_per_video=None,
+        oracle=prepare_oracle(OracleSettings(oracle=f"blip-itm:{blip}", **settings)),
+    )
+
+
+def jpeg(name: str) -> bytes:
+    stream = io.BytesIO()
+    Image.fromarray(getattr(photographs, name)()).resize((96, 64)).save(stream, "JPEG")
+    return stream.getvalue()
+
+
+def clip_of(media: MediaStore, name: str = "v") -> ClipWork:
+    """A clip of all six pairs of four photographs."""
+    pairs = tuple(
+        PairCandidate(
+            sample_id=f"d/{name}/{i}-{j}",
+            frame_0_id=f"d/{name}/{i}",
+            frame_1_id=f"d/{name}/{j}",
+            caption_0=CAPTIONS[i],
+            caption_1=CAPTIONS[j],
+            captions_0=(CAPTIONS[i],),
+            captions_1=(CAPTIONS[j],),
+        )
+        for i, j in combinations(range(len(NAMES)), 2)
+    )
+    return ClipWork(
+        clip=Clip(clip_id=name, video=name, split="train", pairs=pairs),
+        source=Source(path=f"{name}.mp4", sha256="0" * 64),
+        encoding="{}",
+        frames=tuple(kept(media, name, number) for number in range(len(NAMES))),
+    )
+
+
+def kept(media: MediaStore, clip: str, number: int) -> KeptFrame:
+    data = jpeg(NAMES[number])
+    image_id = media.put(data, ".jpg")
+    stored = StoredFrame(
+        frame_id=f"d/{clip}/{number}",
+        image_id=image_id,
+        suffix=".jpg",
+        width_px=96,
+        height_px=64,
+        num_bytes=len(data),
+        requested_timestamp_s=0.0,
+        timestamp_s=0.0,
+        pts=0,
+        time_base="1/1",
+        frame_index=0,
+        rotation_deg=0,
+    )
+    return KeptFrame(stored=stored, image=replace(IMAGE, image_id=image_id, suffix=".jpg"))
+
+
+def ledger(media: MediaStore, step: str, filters: PairFilters) -> Ledger:
+    basis = filters.basis() if step == "measure" else filters.oracle.basis()
+    return Ledger(root=f"{media.root}/done", step=step, basis=basis)
+
+
+def measured(media: MediaStore, filters: PairFilters, name: str = "v") -> ClipWork:
+    return measure_pairs(clip_of(media, name), media, filters, ledger(media, "measure", filters))
+
+
+def judged(work: ClipWork, media: MediaStore, filters: PairFilters) -> ClipWork:
+    return drop_pairs(score_matches(work, media, filters, ledger(media, "match", filters)), filters)
+
+
+def damage(media: MediaStore, work: ClipWork, number: int) -> None:
+    """Cuts off a stored picture behind its first half."""
+    stored = work.frames[number].stored
+    path = Path(media.path(stored.image_id, stored.suffix))
+    path.write_bytes(path.read_bytes()[: stored.num_bytes // 2])
+
+
+def scores(work: ClipWork) -> dict[str, tuple[float | None, ...]]:
+    return {
+        pair.candidate.sample_id: tuple(
+            score.value for score in pair.scores if score.name.startswith("oracle")
+        )
+        for pair in work.pairs
+    }
+
+
+def test_every_pair_gets_four_scores(blip: Path, media: MediaStore) -> None:
+    filters = filters_of(blip, oracle_min=None, oracle_max=None)
+    work = judged(measured(media, filters), media, filters)
+
+    found = scores(work)
+    assert len(found) == 6
+    assert {len(values) for values in found.values()} == {4}
+    # The photograph and caption of frame 0 are in three pairs, and score the same in each.
+    own = {found[f"d/v/0-{other}"][0] for other in (1, 2, 3)}
+    assert np.ptp(list(own)) < 1e-5
+    assert np.ptp([value for values in found.values() for value in values]) > 0.01
+    assert work.tallies == (Tally(stage="pairs", candidates=6, kept=6),)
+
+
+def test_a_poisoned_picture_takes_only_its_own_pairs_along(blip: Path, media: MediaStore) -> None:
+    filters = filters_of(blip, oracle_min=None, oracle_max=None)
+    work = measured(media, filters)
+    whole = scores(score_matches(work, media, filters, ledger(media, "first", filters)))
+    damage(media, work, 2)
+
+    found = judged(work, media, filters)
+
+    bad = {"d/v/0-2", "d/v/1-2", "d/v/2-3"}
+    assert {reject.candidate_id: reject.reason for reject in found.rejects} == dict.fromkeys(
+        bad, "error:BadImage"
+    )
+    assert scores(found) == {name: values for name, values in whole.items() if name not in bad}
+    assert found.tallies == (Tally(stage="pairs", candidates=6, kept=3),)
+
+
+def test_what_was_scored_is_remembered_and_what_failed_is_tried_again(
+    blip: Path, media: MediaStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filters = filters_of(blip, oracle_min=None, oracle_max=None)
+    work = measured(media, filters)
+    stored = work.frames[2].stored
+    whole = media.get(stored.image_id, stored.suffix)
+    damage(media, work, 2)
+    assert len(judged(work, media, filters).rejects) == 3
+    Path(media.path(stored.image_id, stored.suffix)).write_bytes(whole)
+    first = judged(work, media, filters)
+    assert first.rejects == ()
+
+    monkeypatch.setattr(oracle_scores.PairScorer, "score", fail)
+    assert judged(work, media, filters) == first
+    # A limit that is moved needs no new scores.
+    strict = filters_of(blip, oracle_min=1.0)
+    assert {r.reason for r in judged(work, media, strict).rejects} == {"own_caption_mismatch"}
+
+
+def fail(*_: Any) -> Any:
+    raise ZeroDivisionError
+
+
+def test_pairs_that_are_refused_anyway_are_not_scored(
+    blip: Path, media: MediaStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filters = replace(filters_of(blip), gates=GateSettings(max_ssim=-1.0))
+    monkeypatch.setattr(oracle_scores.PairScorer, "score", fail)
+    work = judged(measured(media, filters), media, filters)
+    assert {reject.reason for reject in work.rejects} == {"change_too_small"}
+
+
+def test_an_accelerator_out_of_memory_ends_the_run_instead_of_refusing_pairs(
+    blip: Path, media: MediaStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    def exhaust(*_: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    filters = filters_of(blip)
+    work = measured(media, filters)
+    monkeypatch.setattr(oracle_scores.PairScorer, "score", exhaust)
+    with pytest.raises(torch.OutOfMemoryError):
+        judged(work, media, filters)
+
+
+def test_without_an_oracle_pairs_pass_as_they_are(media: MediaStore, blip: Path) -> None:
+    filters = replace(filters_of(blip), oracle=prepare_oracle(OracleSettings()))
+    work = measured(media, filters)
+    assert score_matches(work, media, filters, ledger(media, "match", filters)) is work
+    assert len(judged(work, media, filters).pairs) == 6
+
+
+def test_the_composite_gives_what_the_function_gives(blip: Path, media: MediaStore) -> None:
+    filters = filters_of(blip, oracle_min=0.0, oracle_max=1.0)
+    works = [clip_of(media, name) for name in ("v", "w")]
+    expected = [judged(measured(media, filters, name), media, filters) for name in ("v", "w")]
+
+    with beam.Pipeline(runner="FnApiRunner") as root:
+        found = (
+            root
+            | beam.Create(works)
+            | MeasurePairs(media.root, filters, ledger(media, "measure", filters))
+            | ScoreMatches(media.root, filters, ledger(media, "anew", filters))
+            | DropPairs(filters)
+        )
+        assert_that(found, lambda got: check_equal(got, expected))
+
+
+def check_equal(got: list[ClipWork], expected: list[ClipWork]) -> None:
+    def by_name(works: list[ClipWork]) -> Iterator[ClipWork]:
+        yield from sorted(works, key=lambda work: work.clip.clip_id)
+
+    assert list(by_name(got)) == list(by_name(expected))

@@ -1,0 +1,191 @@
+import os
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from eqforge.commands.overlap import REASONS
+from eqforge.schemas.sources.vlue import Task, VlueItem
+from eqforge.schemas.tables.vlue import Finding
+from eqforge.transforms.dataset.image_folder import ImageFolder
+from eqforge.transforms.vlue.images import match_name
+from eqforge.transforms.vlue.items import Imported, VlueBatch, VlueRules, import_batch, import_item
+from eqforge.transforms.vlue.lints import RULES, lint_item
+
+EIGHT = "one two three four five six seven eight"
+DECOMPOSED = unicodedata.normalize("NFD", "tr/Döner/1.png")
+COMPOSED = unicodedata.normalize("NFC", DECOMPOSED)
+
+
+def item(
+    task: Task = "captioning",
+    texts: Sequence[str] = (EIGHT,),
+    images: Sequence[str] = ("a.png",),
+    name: str = "x",
+    answers: tuple[str, ...] = (),
+    box: tuple[float, float, float, float] | None = None,
+    stated: tuple[int, int] | None = None,
+) -> VlueItem:
+    return VlueItem(
+        item_id=f"{task}/{name}",
+        task=task,
+        images=tuple(images),
+        texts=tuple(texts),
+        source_id=name,
+        answers=answers,
+        box=box,
+        width_px=None if stated is None else stated[0],
+        height_px=None if stated is None else stated[1],
+        label=True if task == "nlvr2" else None,
+    )
+
+
+def found(findings: Sequence[Finding]) -> list[tuple[str, int, float | None]]:
+    return [(finding.rule, finding.part, finding.value) for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("caption", "rules"),
+    [
+        (EIGHT, []),
+        (EIGHT.rpartition(" ")[0], [("few_words", 0, 7.0)]),
+        ("There is a very big dog on the grass.", [("there_is", 0, None)]),
+        ("  THERE  IS a very big dog on the grass.", [("there_is", 0, None)]),
+        ("There are two very big dogs on the grass.", []),
+        ("Over there is a very big dog in grass.", []),
+        ("There isn't a dog on the big green grass.", []),
+        ("There is.", [("few_words", 0, 2.0), ("there_is", 0, None)]),
+    ],
+)
+def test_captions_have_eight_words_and_do_not_start_with_there_is(
+    caption: str, rules: list[tuple[str, int, float | None]]
+) -> None:
+    assert found(list(lint_item(item(texts=[caption]), None, None))) == rules
+    assert not list(lint_item(item("vqa", [caption]), None, None)), "the rules are of captions"
+
+
+def test_each_of_several_captions_is_found_by_its_place() -> None:
+    findings = list(lint_item(item(texts=[EIGHT, "short", "too short"]), None, None))
+
+    assert found(findings) == [("few_words", 1, 1.0), ("few_words", 2, 2.0)]
+    assert [finding.text for finding in findings] == ["short", "too short"]
+
+
+def test_answers_are_looked_up_only_where_there_is_a_list() -> None:
+    question = item("vqa", ["what?"], answers=("maybe", "yes"))
+
+    assert not list(lint_item(question, None, None))
+    assert not list(lint_item(question, frozenset({"yes"}), None))
+    assert found(list(lint_item(question, frozenset({"no"}), None))) == [
+        ("answer_not_listed", 0, None)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("box", "size", "stated", "rules"),
+    [
+        ((0, 0, 40, 30), (40, 30), None, []),
+        ((10, 10, 30.005, 20), (40, 30), None, []),
+        ((10, 10, 33, 20), (40, 30), None, [("box_outside_image", 0, 3.0)]),
+        ((-2, 0, 10, 10), None, (40, 30), [("box_outside_image", 0, 2.0)]),
+        ((0, 0, 0, 10), (40, 30), None, [("empty_box", 0, None)]),
+        ((0, 0, 5, 5), None, None, [("box_unchecked", 0, None)]),
+        ((0, 0, 5, 5), (40, 30), (30, 40), [("size_differs", 0, None)]),
+    ],
+)
+def test_a_box_lies_in_its_image(
+    box: tuple[float, float, float, float],
+    size: tuple[int, int] | None,
+    stated: tuple[int, int] | None,
+    rules: list[tuple[str, int, float | None]],
+) -> None:
+    phrase = item("grounding", ["left dog"], box=box, stated=stated)
+    assert found(list(lint_item(phrase, None, size))) == rules
+
+
+def test_a_name_in_another_form_of_unicode_is_found() -> None:
+    assert found(list(lint_item(item(images=[COMPOSED]), None, None))) == []
+    statement = item("nlvr2", images=[COMPOSED, DECOMPOSED])
+    assert found(list(lint_item(statement, None, None))) == [("name_not_nfc", 1, None)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> ImageFolder:
+    """A folder with two images, one under a decomposed name, and a file that is none."""
+    root = tmp_path / "images"
+    for number, name in enumerate(("a.png", DECOMPOSED)):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pixels = np.random.default_rng(number).integers(0, 256, (30, 40, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(path)
+    (root / "broken.png").write_bytes(b"no image")
+    return ImageFolder(str(root), str(tmp_path / "media"))
+
+
+@pytest.mark.parametrize("name", [COMPOSED, DECOMPOSED])
+def test_an_image_is_found_in_any_form_of_unicode(folder: ImageFolder, name: str) -> None:
+    assert match_name(folder.root, name) == DECOMPOSED
+
+    made = import_item(item(images=[name]), VlueRules(by_image=True, images=folder))
+
+    assert isinstance(made, Imported)
+    assert (made.images[0].width_px, made.images[0].height_px) == (40, 30)
+    assert (made.sample.image, made.sample.source_image) == (COMPOSED, name)
+
+
+def test_the_exact_name_wins_over_an_equal_one(folder: ImageFolder) -> None:
+    other = Path(folder.root) / COMPOSED
+    if other.exists():
+        pytest.skip("this file system does not tell the forms apart")
+    other.parent.mkdir()
+    (Path(folder.root) / "a.png").rename(other)
+
+    assert match_name(folder.root, COMPOSED) == COMPOSED
+    assert match_name(folder.root, DECOMPOSED) == DECOMPOSED
+
+
+@pytest.mark.parametrize("name", ["../a.png", "/etc/passwd", "nowhere/a.png", "a.png/b.png"])
+def test_a_name_that_is_not_there_stays_for_the_folder_to_judge(
+    folder: ImageFolder, name: str
+) -> None:
+    assert match_name(folder.root, name) == name
+
+
+def test_items_that_cannot_be_used_are_rejects_and_the_rest_is_kept(folder: ImageFolder) -> None:
+    os.symlink("/etc", Path(folder.root) / "out")
+    items = [
+        item(name="good"),
+        item(name="missing", images=["b.png"]),
+        item(name="broken", images=["broken.png"]),
+        item(name="outside", images=["out/passwd"]),
+        item(name="empty", texts=[EIGHT, "  "]),
+        item(name="control", texts=["a \0 b"]),
+        item("nlvr2", name="half", images=["a.png", "b.png"]),
+        item("nlvr2", name="both", images=["a.png", COMPOSED]),
+    ]
+
+    work = import_batch(VlueBatch(items=tuple(items)), VlueRules(by_image=True, images=folder))
+
+    assert [row.sample_id for row in work.samples] == ["captioning/good", "nlvr2/both"]
+    assert {row.candidate_id: row.reason for row in work.rejects} == {
+        "captioning/missing": "image_missing",
+        "captioning/broken": "undecodable_image",
+        "captioning/outside": "outside_root",
+        "captioning/empty": "empty_caption",
+        "captioning/control": "control_characters",
+        "nlvr2/half": "image_missing",
+    }
+    (tally,) = work.tallies
+    assert (tally.candidates, tally.kept) == (8, 2)
+    (statement,) = work.nlvr2
+    assert {statement.image_0_id, statement.image_1_id} == {row.image_id for row in work.images}
+
+
+def test_the_page_lists_every_rule_and_reason_with_its_meaning() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "vlue.md").read_text(encoding="utf-8")
+
+    for name, meaning in {**RULES, **REASONS}.items():
+        assert f"| `{name}` | {meaning} |" in page

@@ -1,0 +1,1 @@
+"""Child processes: decoders and renderers in a cage, and how they end with their parent."""

@@ -1,0 +1,137 @@
+"""A cage for processes that read the media of strangers: what they may still do once they are in.
+
+Whoever takes such a process over, by a defect of a decoder, finds no network, no program to start,
+no file but those that the process has to read, and memory and time that end. A part that the
+machine lacks is left out; `eqforge doctor` tells of it.
+"""
+
+import contextlib
+import os
+import resource
+import sys
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import eqforge
+from eqforge.schemas.errors import InputError
+from eqforge.transforms.children import landlock, seccomp
+
+VARIABLE: Final = "EQFORGE_CAGE"
+"""Environment variable: `off` for no cage, or its limits, such as `memory_gb=16,cpu_s=7200`."""
+
+MOST_OPEN_FILES: Final = 1024
+MOST_STDERR_BYTES: Final = 2**24
+
+_SYSTEM: Final = (
+    *("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/etc/fonts"),
+    *("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/sys/devices/system/cpu"),
+    *("/proc/cpuinfo", "/proc/meminfo", "/proc/self"),
+)
+"""What the C library, Python and native packages read on their own; nothing of a user's."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cage:
+    """What a process may do.
+
+    Attributes:
+      read: files and folders that may be read, besides Python's installation.
+      write: folders in which files may be read, written, made and deleted.
+      network: whether it may open sockets.
+      memory_gb: address space, in gigabytes of 2**30 bytes; None for no limit.
+      cpu_s: processor time of one request, in seconds; None for no limit.
+    """
+
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    network: bool = False
+    memory_gb: float | None = None
+    cpu_s: float | None = None
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Cage":
+        """Returns the cage that `to_json` gave."""
+        return cls(**values | {name: tuple(values[name]) for name in ("read", "write")})
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the cage as JSON values."""
+        return asdict(self)
+
+
+def adjusted(cage: Cage | None) -> Cage | None:
+    """Returns a cage as the user's environment has it: see VARIABLE.
+
+    Raises:
+      InputError: the variable has another form.
+    """
+    wanted = os.environ.get(VARIABLE, "")
+    if cage is None or wanted == "off":
+        return None
+    values = cage.to_json()
+    for part in filter(None, wanted.split(",")):
+        name, _, number = part.partition("=")
+        with contextlib.suppress(ValueError):
+            if name in ("memory_gb", "cpu_s") and float(number) > 0:
+                values[name] = float(number)
+                continue
+        raise InputError(
+            f"{VARIABLE} must be `off` or limits such as `memory_gb=16,cpu_s=7200`, not {wanted!r}"
+        )
+    return Cage.from_json(values)
+
+
+def enter(cage: Cage) -> dict[str, str]:
+    """Puts this process into a cage, for ever; it must have one thread only.
+
+    Returns:
+      the parts that the machine lacks, `landlock` and `seccomp`, each with what the system said.
+    """
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_NOFILE, MOST_OPEN_FILES)
+    if not cage.write:
+        _limit(resource.RLIMIT_FSIZE, MOST_STDERR_BYTES)
+    if cage.memory_gb is not None:
+        _limit(resource.RLIMIT_AS, int(cage.memory_gb * 2**30))
+    lacking = {}
+    try:
+        landlock.restrict(
+            [*_python(), *_SYSTEM, *cage.read], [*cage.write, os.devnull], network=cage.network
+        )
+    except OSError as error:
+        lacking["landlock"] = str(error)
+    try:
+        seccomp.restrict(network=cage.network, modes=bool(cage.write))
+    except OSError as error:
+        lacking["seccomp"] = str(error)
+    return lacking
+
+
+def allow_time(cage: Cage) -> None:
+    """Gives this process the time of one request from now on; SIGXCPU ends it after that."""
+    if cage.cpu_s is not None:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        seconds = int(used.ru_utime + used.ru_stime + cage.cpu_s) + 1
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        if most == resource.RLIM_INFINITY or seconds < most:
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, most))
+
+
+def _limit(what: int, amount: int) -> None:
+    """Sets a limit that this process cannot lift; one that is lower stays."""
+    _, most = resource.getrlimit(what)
+    if most != resource.RLIM_INFINITY and (amount == resource.RLIM_INFINITY or amount > most):
+        amount = most
+    with contextlib.suppress(ValueError, OSError):  # macOS has no limit of address space
+        resource.setrlimit(what, (amount, amount))
+
+
+def _python() -> Iterator[str]:
+    """Yields the folders of Python, its packages and eqforge, whose own may be links."""
+    yield from filter(os.path.isabs, sys.path)
+    yield from (sys.prefix, sys.base_prefix, *sysconfig.get_paths().values())
+    for folder in eqforge.__path__:
+        yield folder
+        with os.scandir(folder) as entries:
+            yield from (os.path.realpath(each) for each in entries if each.is_symlink())

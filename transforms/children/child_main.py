@@ -1,0 +1,121 @@
+"""The child's side of `child`: a program that runs a function for its parent.
+
+Run as `python -P -m eqforge.transforms.children.child_main package.module:function LIFELINE
+[CAGE]`, where LIFELINE is the number of a pipe's reading end and CAGE what the process may do, as
+JSON. Requests come in as JSON lines; each is answered by lines {"answer": …} and one
+{"done": true}, or {"error": "traceback"}. {"alive": true} says that work goes on.
+"""
+
+import fcntl
+import importlib
+import json
+import os
+import select
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Any
+
+HEARTBEAT_S = 0.5
+
+Function = Callable[[Any, Callable[[], None]], Iterable[Any]]
+
+
+def main(function: str, lifeline: str, cage: str = "null") -> None:
+    """Imports a function, then answers requests with it until there are no more."""
+    _end_with_parent(int(lifeline))
+    requests, messages = _private_pipes()
+    sender = _Sender(messages)
+    begin = _into_cage(json.loads(cage))
+    try:
+        answer = _load(function)
+    except Exception:
+        sender.send({"error": traceback.format_exc()})
+        return
+    sender.send({"ready": True})
+    for request in requests:
+        begin()
+        for message in _messages(answer, json.loads(request), sender.alive):
+            sender.send(message)
+
+
+def _into_cage(values: dict[str, Any] | None) -> Callable[[], None]:
+    """Enters a cage, before anything is imported that starts threads, which would stay outside.
+
+    Returns:
+      what to call before each request.
+    """
+    if values is None:
+        return lambda: None
+    from eqforge.transforms.children.cage import Cage, allow_time, enter
+
+    cage = Cage.from_json(values)
+    enter(cage)
+    return lambda: allow_time(cage)
+
+
+class _Sender:
+    """Writes messages, and signs of life at most every HEARTBEAT_S seconds."""
+
+    def __init__(self, messages: IO[bytes]) -> None:
+        self._messages = messages
+        self._sent_at = 0.0
+
+    def send(self, message: dict[str, Any]) -> None:
+        self._messages.write(json.dumps(message).encode() + b"\n")
+        self._messages.flush()
+        self._sent_at = time.monotonic()
+
+    def alive(self) -> None:
+        if time.monotonic() - self._sent_at >= HEARTBEAT_S:
+            self.send({"alive": True})
+
+
+def _messages(
+    answer: Function, request: Any, alive: Callable[[], None]
+) -> Iterator[dict[str, Any]]:
+    try:
+        for value in answer(request, alive):
+            yield {"answer": value}
+    except Exception as error:
+        errno = error.errno if isinstance(error, OSError) else None
+        yield {"error": traceback.format_exc(), "errno": errno}
+    else:
+        yield {"done": True}
+
+
+def _private_pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """Moves the pipes away from where native libraries print and read.
+
+    What is printed goes to standard error; whoever reads finds nothing.
+    """
+    requests, messages = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return os.fdopen(requests, "rb"), os.fdopen(messages, "wb")
+
+
+def _end_with_parent(lifeline: int) -> None:
+    """Has the kernel end this process when the parent, however it dies, lets go of the lifeline.
+
+    Neither a thread nor the end of the requests would do: native code that hangs may hold the
+    interpreter for ever. SIGIO ends a process that does not handle it.
+    """
+    os.set_inheritable(lifeline, False)
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([lifeline], [], [], 0)[0]:
+        sys.exit("the parent is gone")
+
+
+def _load(function: str) -> Function:
+    module, name = function.split(":")
+    loaded: Function = getattr(importlib.import_module(module), name)
+    return loaded
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,126 @@
+"""Tries what a cage refuses, from inside: `eqforge doctor` and the tests ask it.
+
+Each try is harmless where it is let through.
+"""
+
+import contextlib
+import fcntl
+import mmap
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from eqforge.schemas.errors import EqforgeError
+from eqforge.transforms.children.cage import Cage
+from eqforge.transforms.children.child import Child
+
+_NOBODY: Final = ("127.0.0.1", 9)  # the port of `discard`
+_MUCH: Final = 100 * 2**30
+_MEMORY_GB: Final = 8.0
+
+TRIES: Final = (
+    *("tcp", "udp", "ipv6", "unix", "exec", "fork", "read", "list", "write", "delete", "mode"),
+    *("signal", "memory", "pair", "owner"),
+)
+
+
+def outcomes(path: str) -> dict[str, str]:
+    """Tries everything from inside the cage that decoders have.
+
+    Args:
+      path: an absolute path of a file outside Python's installation, in a folder of its own; where
+        a cage holds nothing, it is deleted.
+
+    Returns:
+      of each of TRIES what the system said, empty where it let it pass.
+    """
+    child = Child(f"{__name__}:probe", timeout_s=60, cage=Cage(memory_gb=_MEMORY_GB))
+    try:
+        return dict(zip(TRIES, child.ask({"tries": TRIES, "path": path}), strict=True))
+    except EqforgeError as error:
+        return dict.fromkeys(TRIES, f"the process ended: {error}")
+    finally:
+        child.close()
+
+
+def probe(request: dict[str, object], alive: Callable[[], None]) -> Iterator[str]:
+    """Yields what the system says to each of some tries, empty where it lets one pass."""
+    tries, path = request["tries"], request["path"]
+    assert isinstance(tries, list)
+    assert isinstance(path, str)
+    for name in tries:
+        try:
+            _TRY[name](path)
+        except (OSError, MemoryError) as error:
+            yield f"{type(error).__name__}: {error}"
+        else:
+            yield ""
+
+
+def _connect(family: int, kind: int, address: object) -> None:
+    with socket.socket(family, kind) as opened:
+        opened.settimeout(5)
+        try:
+            opened.connect(address)  # type: ignore[arg-type]  # of each family another
+        except (ConnectionError, FileNotFoundError, TimeoutError):
+            return  # it was let through; nobody listens
+
+
+def _pair(path: str) -> None:
+    """Connects one of a pair of sockets to somebody else's instead of the other."""
+    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with one, other, contextlib.suppress(FileNotFoundError):  # nobody listens
+        one.connect(path + ".socket")
+
+
+def _owner(_: str) -> None:
+    """Has the kernel tell another process of what comes into a pipe."""
+    reading, writing = os.pipe()
+    try:
+        fcntl.fcntl(reading, fcntl.F_SETOWN, os.getppid())
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def _fork(_: str) -> None:
+    if not (pid := os.fork()):
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def _memory(_: str) -> None:
+    private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    mmap.mmap(-1, _MUCH, private, mmap.PROT_READ).close()  # which takes addresses alone
+
+
+def _read(path: str) -> None:
+    with open(path, "rb") as file:
+        file.read(1)
+
+
+def _write(path: str) -> None:
+    with open(path + ".new", "xb"):
+        os.unlink(path + ".new")
+
+
+_TRY: Final[dict[str, Callable[[str], object]]] = {
+    "tcp": lambda _: _connect(socket.AF_INET, socket.SOCK_STREAM, _NOBODY),
+    "udp": lambda _: _connect(socket.AF_INET, socket.SOCK_DGRAM, _NOBODY),
+    "ipv6": lambda _: _connect(socket.AF_INET6, socket.SOCK_STREAM, ("::1", 9)),
+    "unix": lambda path: _connect(socket.AF_UNIX, socket.SOCK_STREAM, path + ".socket"),
+    "exec": lambda _: subprocess.run([sys.executable, "-S", "-c", ""], check=True),
+    "fork": _fork,
+    "read": _read,
+    "list": lambda path: os.listdir(os.path.dirname(path)),
+    "write": _write,
+    "delete": os.unlink,
+    "mode": lambda path: os.chmod(os.path.dirname(path), 0o700),
+    "signal": lambda _: os.kill(os.getppid(), 0),
+    "memory": _memory,
+    "pair": _pair,
+    "owner": _owner,
+}

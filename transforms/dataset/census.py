@@ -1,0 +1,211 @@
+"""Tells whether a dataset's media are those that it was made from; few have to be read for that.
+
+What a build is to read is noted before it begins: size, times and inode of every file. The
+finishing step binds the note to the manifest. A file that is as noted has not changed; of another
+one the SHA-256 is compared with the lineage in the dataset's rows, and so are all where the note
+was deleted. What cannot be told counts as a difference: that costs a question, never a dataset.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from eqforge.schemas.dataset.manifest import Manifest, settled, to_json
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.checked import shown
+from eqforge.schemas.io.find_file import resolve_video
+from eqforge.schemas.io.source_file import FileState
+from eqforge.schemas.records.frames import MissedVideo
+
+SHOWN = 5
+VIDEOS, IMAGES, MODEL = "videos", "images", "files of the model"
+# Columns of any table that name a source file and its digest.
+_LINEAGE = (
+    ("origin_0.source_path", "origin_0.source_sha256"),
+    ("origin_1.source_path", "origin_1.source_sha256"),
+    ("source_path", "source_sha256"),
+    # An image that is embedded as it is has its digest as its id.
+    ("image", "image_id"),
+    ("image_1", "image_1_id"),
+    ("source_image", "image_id"),
+    ("source_image_1", "image_1_id"),
+)
+_WITH_LINEAGE = ("samples", "rejects", "gallery")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Medium:
+    """A file that a build reads beside its inputs.
+
+    Attributes:
+      kind: what such files are called, in the plural.
+      name: the file as the rows name it.
+      path: where it lies; None where it is missing.
+      is_read: whether its content matters; else only whether it is there.
+    """
+
+    kind: str
+    name: str
+    path: str | None
+    is_read: bool = True
+
+    def state(self) -> list[int] | None:
+        """Returns what changes with the content: size, times and inode; None where it is missing.
+
+        Raises:
+          OSError: the system does not tell.
+        """
+        if self.path is None:
+            return None
+        if not self.is_read:
+            return []
+        return [*FileState.of(os.stat(self.path))]
+
+
+def medium(kind: str, root: str, name: str, follow_links: bool) -> Medium:
+    """Returns a file that a source names by an id or a path below a folder."""
+    path = resolve_video(root, name, follow_links)
+    return Medium(kind=kind, name=name, path=None if isinstance(path, MissedVideo) else path)
+
+
+def model_files(model: str | None) -> Iterator[Medium]:
+    """Yields every file of a model, where it is a folder; one of a hub has its commit."""
+    if model is not None and os.path.isdir(model):
+        for path in sorted(file for file in Path(model).rglob("*") if file.is_file()):
+            yield Medium(kind=MODEL, name=str(path.relative_to(model)), path=str(path))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Census:
+    """The states of media by kind and name; see Medium."""
+
+    states: dict[str, dict[str, list[int] | None]]
+
+    def present(self, kind: str) -> dict[str, list[int]]:
+        """Returns the states of those that are there."""
+        found = self.states.get(kind, {}).items()
+        return {name: state for name, state in found if state is not None}
+
+
+def take_census(media: Iterable[Medium]) -> Census:
+    """Returns the states of media."""
+    states: dict[str, dict[str, list[int] | None]] = {}
+    for each in media:
+        found = states.setdefault(each.kind, {})
+        # What one record reads, another may only look for.
+        found[each.name] = found.get(each.name) or each.state()
+    return Census(states=states)
+
+
+def note_census(output: str, census: Census) -> None:
+    """Writes down what a build that begins is to read."""
+    storage.write_bytes(_begun(output), msgspec.json.encode(census))
+
+
+def keep_census(output: str, manifest: Manifest) -> None:
+    """Binds the note of the build that has come to its end to its manifest."""
+    if storage.exists(_begun(output)):
+        census = msgspec.json.decode(storage.read_bytes(_begun(output)), type=Census)
+        storage.write_bytes(_kept(output), msgspec.json.encode([_digest(manifest), census]))
+
+
+def known_census(dataset: Dataset) -> Census | None:
+    """Returns what a dataset was made from; None where the note was deleted or is of another."""
+    try:
+        form = tuple[str, Census]
+        of, census = msgspec.json.decode(storage.read_bytes(_kept(dataset.folder)), type=form)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+    return census if of == _digest(dataset.manifest) else None
+
+
+def _digest(manifest: Manifest) -> str:
+    return sha256_hex(to_json(settled(manifest)))
+
+
+def _begun(output: str) -> str:
+    return storage.join(output, "_work", "media-begun.json")
+
+
+def _kept(output: str) -> str:
+    return storage.join(output, "_work", "media.json")
+
+
+def compare_media(dataset: Dataset, media: Iterable[Medium]) -> Iterator[str]:
+    """Yields in what the media differ from those that a finished dataset was made from.
+
+    Raises:
+      InputError: the dataset's rows cannot be read.
+      OSError: the system does not let a file be read.
+    """
+    there = list(media)
+    now, known = take_census(there), known_census(dataset)
+    paths = {(each.kind, each.name): each.path for each in there}
+    lineage: dict[str, set[str]] | None = None
+    if known is None:
+        lineage = read_lineage(dataset)
+        of_rows: dict[str, list[int] | None] = {name: [0] for name, sha in lineage.items() if sha}
+        known = Census(states={kind: of_rows for kind in now.states if kind != MODEL})
+    for kind in dict.fromkeys((*known.states, *now.states)):
+        before, after = known.present(kind), now.present(kind)
+        suspects = [name for name in after if name in before and after[name] != before[name]]
+        if suspects and lineage is None:
+            lineage = read_lineage(dataset)
+        changed = [
+            name
+            for name in suspects
+            if after[name] and not _is_known(paths[kind, name], (lineage or {}).get(name, set()))
+        ]
+        of = f"of {len(before.keys() | after.keys()):,} {kind}"
+        gone = [name for name in before if name not in after]
+        new = [name for name in after if name not in before]
+        yield from _named(of, gone, "is not there any more", "are not there any more")
+        yield from _named(of, new, "is there now and was not", "are there now and were not")
+        yield from _named(of, changed, "has changed, or may have", "have changed, or may have")
+
+
+def _named(of: str, names: list[str], of_one: str, of_many: str) -> Iterator[str]:
+    """Yields a sentence on some files of all, where there are some."""
+    if names:
+        more = [f"and {len(names) - SHOWN:,} more"] * (len(names) > SHOWN)
+        listed = ", ".join([*map(shown, sorted(names)[:SHOWN]), *more])
+        yield f"{len(names):,} {of} {of_one if len(names) == 1 else of_many}: {listed}"
+
+
+def _is_known(path: str | None, digests: set[str]) -> bool:
+    return path is not None and bool(digests) and {storage.digest(path)[1]} == digests
+
+
+def read_lineage(dataset: Dataset) -> dict[str, set[str]]:
+    """Returns the digests that a dataset's rows say their source files had, by the file's name.
+
+    Raises:
+      InputError: the rows cannot be read.
+    """
+    found: dict[str, set[str]] = {}
+    for table in _WITH_LINEAGE:
+        for file in dataset.manifest.tables.get(table, ()):
+            for name, digest in _pairs(dataset, file.path):
+                found.setdefault(name, set()).update({digest} - {None})
+    return found
+
+
+def _pairs(dataset: Dataset, path: str) -> Iterator[tuple[str, Any]]:
+    """Yields (name, digest) of the rows of a file, most of them once."""
+    with dataset.open_file(path) as opened:
+        names = set(opened.schema.names)
+    columns = {column.partition(".")[0] for pair in _LINEAGE for column in pair} & names
+    for batch in dataset.file_batches(path, sorted(columns)):
+        flat = pa.Table.from_batches([batch]).flatten()
+        for name, digest in _LINEAGE:
+            if name in flat.column_names and digest in flat.column_names:
+                rows = flat.select([name, digest]).group_by([name, digest]).aggregate([])
+                both = zip(rows[name].to_pylist(), rows[digest].to_pylist(), strict=True)
+                yield from ((source, sha) for source, sha in both if source is not None)

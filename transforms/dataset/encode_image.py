@@ -1,0 +1,61 @@
+"""Encodes pixels as an image file."""
+
+import dataclasses
+import io
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from eqforge.schemas.records.frames import FrameSettings
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class EncodedImage:
+    """An image file in memory.
+
+    Attributes:
+      data: the bytes of the file.
+      suffix: ".jpg" or ".png".
+      width_px: its width.
+      height_px: its height.
+    """
+
+    data: bytes
+    suffix: str
+    width_px: int
+    height_px: int
+
+
+def encode_image(pixels: npt.NDArray[np.uint8], settings: FrameSettings) -> EncodedImage:
+    """Encodes pixels, scaled down first if they exceed the longest side allowed.
+
+    The same pixels and settings give the same bytes with the same Pillow: no date, no name of a
+    program and no profile is written. JPEG halves the resolution of colour, as Pillow does unless
+    told otherwise.
+
+    Args:
+      pixels: RGB, shape (height, width, 3), uint8.
+      settings: the format, its quality, and the longest side.
+    """
+    image = _fit(Image.fromarray(pixels), settings.max_side)
+    is_jpeg = settings.image_format == "jpeg"
+    options: dict[str, Any] = {"quality": settings.jpeg_quality} if is_jpeg else {}
+    buffer = io.BytesIO()
+    image.save(buffer, format=settings.image_format.upper(), **options)
+    return EncodedImage(
+        data=buffer.getvalue(),
+        suffix=".jpg" if is_jpeg else ".png",
+        width_px=image.width,
+        height_px=image.height,
+    )
+
+
+def _fit(image: Image.Image, max_side: int | None) -> Image.Image:
+    """Returns the image with its longest side at most as given, in its proportions."""
+    longest = max(image.size)
+    if max_side is None or longest <= max_side:
+        return image
+    width, height = (max(1, round(side * max_side / longest)) for side in image.size)
+    return image.resize((width, height), Image.Resampling.LANCZOS)

@@ -1,0 +1,276 @@
+"""Writes a dataset: its tables, and then the manifest that says it is complete."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
+
+from eqforge.schemas.dataset.card import dataset_card
+from eqforge.schemas.dataset.manifest import (
+    FILE_NAME,
+    NEXT,
+    Manifest,
+    StageBooks,
+    close_books,
+    load_manifest,
+    to_json,
+)
+from eqforge.schemas.errors import BuildError
+from eqforge.schemas.io import storage
+from eqforge.transforms.dataset.census import keep_census
+from eqforge.transforms.dataset.reasons import ERROR_PREFIX, is_known
+from eqforge.transforms.dataset.replace import (
+    CARD,
+    check_files,
+    is_complete,
+    publish,
+    remove_strays,
+)
+from eqforge.transforms.dataset.sorted_runs import Run, RunSorter
+from eqforge.transforms.dataset.write import SPLIT, Table, WrittenShard, write_runs
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DatasetTarget:
+    """Where a dataset goes and what is known of it before its rows are.
+
+    Attributes:
+      output: the dataset's folder or URL.
+      header: the manifest without books and files.
+      stages: the stages in order; the last one's kept candidates are the samples.
+      tables: the tables, among them `samples` and `rejects`.
+      max_error_rate: the share of a stage's candidates in [0, 1] that may fail with an exception.
+      replaces: whether a finished dataset is there, which stays until this one is complete.
+    """
+
+    output: str
+    header: Manifest
+    stages: tuple[str, ...]
+    tables: tuple[Table, ...]
+    max_error_rate: float
+    replaces: bool = False
+
+    @property
+    def place(self) -> str:
+        """The folder in which the dataset is written."""
+        return storage.join(self.output, NEXT) if self.replaces else self.output
+
+
+class _SortRuns(beam.DoFn):
+    """Turns records into sorted runs; what a bundle holds is bounded in bytes, not in records."""
+
+    def __init__(self, table: Table, output: str) -> None:
+        self.table, self.part = table, storage.join(_parts(output), f"{table.name}-")
+
+    def start_bundle(self) -> None:
+        self.sorter = RunSorter(self.table.key, self.table.shards, self.part)
+
+    def process(self, record: Any) -> Iterator[tuple[int, tuple[Run, ...]]]:
+        for shard, run in self.sorter.add(record):
+            yield shard, (run,)
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        for shard, run in self.sorter.flush():
+            yield GlobalWindows.windowed_value((shard, (run,)))
+
+
+@dataclass
+class WriteTable(beam.PTransform):
+    """Groups records by shard and writes every shard of a table, the empty ones too."""
+
+    table: Table
+    target: DatasetTarget
+
+    def expand(self, records: beam.PCollection[Any]) -> beam.PCollection[WrittenShard]:
+        shards = range(self.table.shards)
+        every_shard = records.pipeline | "EveryShard" >> beam.Create(shards) | beam.Map(_no_runs)
+        runs = records | "SortRuns" >> beam.ParDo(_SortRuns(self.table, self.target.output))
+        return (
+            (runs, every_shard)
+            | "Flatten" >> beam.Flatten()
+            | "GroupByShard" >> beam.GroupByKey()
+            | "WriteShard" >> beam.MapTuple(self._write)
+        )
+
+    def _write(self, shard: int, groups: Iterable[tuple[Run, ...]]) -> WrittenShard:
+        runs = (run for group in groups for run in group)
+        return write_runs(self.table, shard, runs, self.target.output, self.target.place)
+
+
+def _no_runs(shard: int) -> tuple[int, tuple[Run, ...]]:
+    return shard, ()
+
+
+@dataclass
+class WriteDataset(beam.PTransform):
+    """Writes every table, and last the manifest, if the books balance.
+
+    Its input is a tuple of collections: the records of each table, in the order of the target's
+    tables, and then the books as (stage, (candidates, kept)).
+    """
+
+    target: DatasetTarget
+
+    def expand(self, inputs: Any) -> beam.PCollection[str]:
+        *records, tallies = inputs
+        written = [
+            rows | f"Write{table.name.title()}" >> WriteTable(table, self.target)
+            for rows, table in zip(records, self.target.tables, strict=True)
+        ]
+        books = tallies | "AddUpBooks" >> beam.CombinePerKey(_add)
+        return (
+            (*written, books)
+            | "FlattenResults" >> beam.Flatten()
+            | "ToOnePlace" >> beam.Map(_to_one_place)
+            | "GroupResults" >> beam.GroupByKey()
+            | "WriteManifest" >> beam.MapTuple(partial(_finish, self.target))
+        )
+
+
+def _add(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    candidates = kept = 0
+    for some_candidates, some_kept in pairs:
+        candidates, kept = candidates + some_candidates, kept + some_kept
+    return candidates, kept
+
+
+def _to_one_place(result: Any) -> tuple[int, Any]:
+    return 0, result
+
+
+def _finish(target: DatasetTarget, _: int, results: Iterable[Any]) -> str:
+    collected = list(results)
+    shards = [result for result in collected if isinstance(result, WrittenShard)]
+    entered = {stage: counts for stage, counts in (r for r in collected if isinstance(r, tuple))}
+    return finish_dataset(target, shards, entered)
+
+
+def finish_dataset(
+    target: DatasetTarget, shards: list[WrittenShard], entered: dict[str, tuple[int, int]]
+) -> str:
+    """Checks the books, removes files of older runs, and writes card and manifest.
+
+    Where a finished dataset is there, this one takes its place as the last step; an engine that
+    repeats the step finds that it has.
+
+    Returns:
+      The URL of the manifest.
+
+    Raises:
+      BuildError: the books do not balance, too many records failed with an exception, or a file
+        is gone.
+    """
+    reasons = _count_tags(shards, "rejects")
+    stages = close_books(target.stages, entered, reasons)
+    manifest = _with_tables(target, shards, stages, _count_tags(shards, "findings"))
+    check_books(manifest, set(reasons) | set(entered), target)
+    url = storage.join(target.output, FILE_NAME)
+    if target.replaces and _is_in_place(manifest, target.output):
+        return url
+    remove_strays(target.place, (shard.file for shard in shards))
+    card = dataset_card(manifest, _splits(shards))
+    storage.write_bytes(storage.join(target.place, CARD), card.encode())
+    check_files(manifest, target.place)
+    keep_census(target.output, manifest)
+    storage.write_bytes(storage.join(target.place, FILE_NAME), to_json(manifest))
+    if target.replaces:
+        publish(target.output)
+    delete_parts(target.output)
+    return url
+
+
+def _is_in_place(manifest: Manifest, output: str) -> bool:
+    """Tells whether a dataset has taken the place of another, and is not waiting beside it."""
+    if is_complete(manifest, storage.join(output, NEXT)):
+        return False
+    is_there = storage.exists(storage.join(output, FILE_NAME))
+    return is_there and load_manifest(output) == manifest and is_complete(manifest, output)
+
+
+def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str]]:
+    """Returns how many rows of a table have each tag, by its two parts in alphabetical order."""
+    counted: dict[str, Counter[str]] = {}
+    for shard in shards:
+        for first, second, count in shard.counts if shard.table == table else ():
+            counted.setdefault(first, Counter())[second] += count
+    return {
+        first: Counter(dict(sorted(counts.items()))) for first, counts in sorted(counted.items())
+    }
+
+
+def _splits(shards: list[WrittenShard]) -> dict[str, set[str]]:
+    """Returns the splits that the rows of a table name, by table."""
+    found: dict[str, set[str]] = {}
+    for shard in shards:
+        names = {name for kind, name, _ in shard.counts if kind == SPLIT}
+        found.setdefault(shard.table, set()).update(names)
+    return found
+
+
+def delete_parts(output: str) -> None:
+    """Deletes the part files of sorted rows, which no other run can use."""
+    storage.delete_folder(_parts(output))
+
+
+def _parts(output: str) -> str:
+    return storage.join(output, "_work", "parts")
+
+
+def _with_tables(
+    target: DatasetTarget,
+    shards: list[WrittenShard],
+    stages: dict[str, StageBooks],
+    findings: Mapping[str, Mapping[str, int]],
+) -> Manifest:
+    tables = {
+        name: sorted(
+            (shard.file for shard in shards if shard.table == name), key=lambda file: file.path
+        )
+        for name in (table.name for table in target.tables)
+    }
+    header = target.header
+    return Manifest(
+        dataset=header.dataset,
+        mode=header.mode,
+        config=header.config,
+        inputs=header.inputs,
+        versions=header.versions,
+        stages=stages,
+        tables=tables,
+        warnings=header.warnings,
+        findings={name: dict(counts) for name, counts in findings.items()},
+    )
+
+
+def check_books(manifest: Manifest, seen: set[str], target: DatasetTarget) -> None:
+    """Checks that every candidate of every stage is accounted for.
+
+    Raises:
+      BuildError: it is not, or more than the allowed share of a stage failed with an exception.
+    """
+    if strange := sorted(seen - set(target.stages)):
+        raise BuildError(f"the books name stages nobody declared: {', '.join(strange)}")
+    for stage, books in manifest.stages.items():
+        if not books.is_balanced():
+            raise BuildError(
+                f"the books of the stage {stage!r} do not balance: {books.candidates} candidates, "
+                f"{books.kept} kept, {books.rejected} rejected"
+            )
+        unknown = [reason for reason in books.reasons if not is_known(stage, reason)]
+        if unknown:
+            raise BuildError(f"the stage {stage!r} gave the undocumented reason {unknown[0]!r}")
+        failed = sum(n for reason, n in books.reasons.items() if reason.startswith(ERROR_PREFIX))
+        if failed > target.max_error_rate * books.candidates:
+            raise BuildError(
+                f"{failed} of {books.candidates} candidates of the stage {stage!r} failed with an "
+                f"exception, more than --max-error-rate {target.max_error_rate}; "
+                f"the rejects in {target.output}/data say which and why"
+            )
+    kept = manifest.stages[target.stages[-1]].kept
+    if kept != manifest.num_rows("samples"):
+        raise BuildError(f"{kept} candidates were kept, but {manifest.num_rows('samples')} written")

@@ -1,0 +1,143 @@
+"""A user's folder of images: each is checked, and taken into the media store as it is, or cut."""
+
+import errno
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.io.find_file import resolve_video
+from eqforge.schemas.io.pictures import MAX_PIXELS, BadImage, TooManyPixels, read_untrusted
+from eqforge.schemas.io.source_file import SourceChanged, read_source
+from eqforge.schemas.records.frames import FrameSettings, MissedVideo
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.sources.visual_genome import Box
+from eqforge.schemas.tables.pairs import ImageRow
+from eqforge.transforms.dataset.encode_image import encode_image
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.filters.minimality import perceptual_hash
+
+REMEMBERED = 4_096
+# A part is cut out of decoded pixels, and keeps every one of them.
+CROPS = FrameSettings(image_format="png")
+# Errors of one file; any other, such as too many open files, is of the machine and ends the run.
+UNREADABLE = frozenset({errno.EACCES, errno.EPERM, errno.EIO, errno.ENOENT, errno.ESTALE})
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFolder:
+    """A folder of images and the media store they go to.
+
+    Attributes:
+      root: the folder; nothing outside it is read, unless links are followed.
+      media_root: the media store.
+      max_pixels: images, and parts of them, of more pixels are refused.
+      follow_links: whether symbolic links may lead out of the folder.
+      clip_boxes: whether a part ends where its image does; else what lies beyond is black, as
+        Pillow cuts and so the authors of ARO.
+    """
+
+    root: str
+    media_root: str
+    max_pixels: int = MAX_PIXELS
+    follow_links: bool = False
+    clip_boxes: bool = True
+
+    def find(self, name: str, box: Box | None = None) -> ImageRow | Rejection:
+        """Returns the row of an image, or why it cannot be used; read once for many captions.
+
+        Args:
+          name: the image as its source names it.
+          box: the part that is wanted, in pixels of the upright image; None takes the whole file.
+        """
+        found = self.look_up(name, box)
+        return found if isinstance(found, Rejection) else found.row
+
+    def look_up(self, name: str, box: Box | None = None) -> "FoundImage | Rejection":
+        """Returns an image with the digest of the file it was taken from; see find."""
+        return _look_up(self, name, box)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FoundImage:
+    """An image of a folder.
+
+    Attributes:
+      row: its row, or that of a part of it.
+      source_sha256: SHA-256 of the file that was read for it.
+    """
+
+    row: ImageRow
+    source_sha256: str
+
+
+def bad_box(box: Box) -> Rejection:
+    """Returns the rejection of a box that is empty or lies outside its image."""
+    return Rejection(reason="bad_box", detail=f"{box.x0},{box.y0},{box.x1},{box.y1}")
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _look_up(folder: ImageFolder, name: str, box: Box | None) -> FoundImage | Rejection:
+    data = _read(folder, name)
+    if isinstance(data, Rejection):
+        return data
+    row = _store(folder, data, box)
+    if isinstance(row, Rejection):
+        return row
+    return FoundImage(row=row, source_sha256=sha256_hex(data))
+
+
+def _read(folder: ImageFolder, name: str) -> bytes | Rejection:
+    path = resolve_video(folder.root, name, folder.follow_links)
+    if isinstance(path, MissedVideo):
+        reason = {"video_missing": "image_missing"}.get(path.reason, path.reason)
+        return Rejection(reason=reason, detail=path.detail)
+    try:
+        return read_source(path)
+    except SourceChanged as error:
+        return Rejection(reason="source_changed", detail=str(error))
+    except OSError as error:
+        if error.errno not in UNREADABLE:
+            raise
+        return Rejection(reason="undecodable_image", detail=f"cannot be read: {error.strerror}")
+
+
+def _store(folder: ImageFolder, data: bytes, box: Box | None) -> ImageRow | Rejection:
+    """Checks an encoded image and stores its bytes unchanged, or the pixels of a part of it."""
+    try:
+        suffix, pixels = read_untrusted(data, folder.max_pixels)
+    except TooManyPixels as error:
+        return Rejection(reason="too_many_pixels", value=error.pixels, threshold=folder.max_pixels)
+    except BadImage as error:
+        return Rejection(reason="undecodable_image", detail=str(error))
+    if box is not None:
+        part = _cut(folder, pixels, box)
+        if isinstance(part, Rejection):
+            return part
+        encoded = encode_image(part, CROPS)
+        data, suffix, pixels = encoded.data, encoded.suffix, part
+    return ImageRow(
+        image_id=MediaStore(folder.media_root).put(data, suffix),
+        suffix=suffix,
+        width_px=pixels.shape[1],
+        height_px=pixels.shape[0],
+        num_bytes=len(data),
+        phash=perceptual_hash(pixels),
+        scores=(),
+    )
+
+
+def _cut(folder: ImageFolder, pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8] | Rejection:
+    """Returns the pixels of a box, or why there are none."""
+    inside = box.clip((pixels.shape[1], pixels.shape[0]))
+    if inside.is_empty:
+        return bad_box(box)
+    wanted = inside if folder.clip_boxes else box
+    area = wanted.width * wanted.height
+    if area > folder.max_pixels:
+        return Rejection(reason="too_many_pixels", value=area, threshold=folder.max_pixels)
+    corners = (wanted.x0, wanted.y0, wanted.x1, wanted.y1)
+    return np.asarray(Image.fromarray(pixels).crop(corners))

@@ -1,0 +1,77 @@
+"""Remembers finished work of a step, so that a run that is started again does not repeat it."""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, TypeVar
+
+import msgspec
+
+from eqforge.schemas.identity import fingerprint
+from eqforge.schemas.io import storage
+
+T = TypeVar("T")
+
+
+def versions_of(*packages: str) -> dict[str, str]:
+    """Returns the versions of those packages that are installed, for a ledger's basis."""
+    found = {}
+    for package in packages:
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ledger:
+    """Results of one step, each under a name made from everything that the result depends on.
+
+    Attributes:
+      root: a folder or URL.
+      step: name of the step.
+      basis: the settings and versions that the step's results depend on, as JSON-like values.
+    """
+
+    root: str
+    step: str
+    basis: Any
+
+    def remember(
+        self,
+        inputs: Any,
+        kind: type[T],
+        compute: Callable[[], T],
+        is_final: Callable[[T], bool] = lambda _: True,
+    ) -> T:
+        """Returns the known result for these inputs, or computes it and writes it down.
+
+        Args:
+          inputs: JSON-like values that identify what the step works on.
+          kind: the result's type, a dataclass that msgspec can write and read.
+          compute: called only where nothing is known.
+          is_final: tells whether the result may be written down; another run tries the others
+            again.
+        """
+        known = self.recall(inputs, kind)
+        if known is not None:
+            return known
+        result = compute()
+        if is_final(result):
+            self.write(inputs, result)
+        return result
+
+    def recall(self, inputs: Any, kind: type[T]) -> T | None:
+        """Returns the known result for these inputs; None where there is none."""
+        try:
+            return msgspec.json.decode(storage.read_bytes(self._url(inputs)), type=kind)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return None
+
+    def write(self, inputs: Any, result: Any) -> None:
+        """Writes down the result for these inputs."""
+        storage.write_bytes(self._url(inputs), msgspec.json.encode(result))
+
+    def _url(self, inputs: Any) -> str:
+        name = fingerprint([self.step, self.basis, inputs])
+        return storage.join(self.root, self.step, name[:2], f"{name}.json")

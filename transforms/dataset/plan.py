@@ -1,0 +1,156 @@
+"""Selects what is to be built, and passes the plan to the workers as files."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import apache_beam as beam
+import msgspec
+from more_itertools import batched
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import is_sampled
+from eqforge.schemas.io import storage
+from eqforge.schemas.records.clips import Clip, PairCandidate
+
+RECORDS_PER_FILE = 200
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Selection:
+    """Which part of a plan is built; the rest are no candidates and stand in no books.
+
+    Attributes:
+      only: ids of the samples to build; empty means all.
+      limit: at most so many candidate pairs, from the first videos of the plan.
+      sample: the share of the videos in [0, 1], chosen by a hash of the video's id.
+    """
+
+    only: tuple[str, ...] = ()
+    limit: int | None = None
+    sample: float = 1.0
+
+
+def select(clips: Iterable[Clip], selection: Selection) -> Iterator[Clip]:
+    """Yields the selected clips with the selected pairs and just the frames these need.
+
+    Raises:
+      InputError: a sample named in `only` is not in the plan.
+    """
+    wanted = set(selection.only)
+    left = selection.limit
+    for clip in clips:
+        if selection.only and not any(pair.sample_id in wanted for pair in clip.pairs):
+            continue
+        if not is_sampled(clip.clip_id, selection.sample) or left == 0:
+            continue
+        pairs = [pair for pair in clip.pairs if not selection.only or pair.sample_id in wanted]
+        chosen = pairs if left is None else pairs[:left]
+        left = None if left is None else left - len(chosen)
+        wanted -= {pair.sample_id for pair in chosen}
+        yield clip if len(chosen) == len(clip.pairs) else _narrow(clip, chosen)
+    if wanted:
+        raise InputError(
+            f"--only: the plan has no sample {min(wanted)!r}; `eqforge plan` shows what it has"
+        )
+
+
+def _narrow(clip: Clip, pairs: list[PairCandidate]) -> Clip:
+    needed = {frame_id for pair in pairs for frame_id in (pair.frame_0_id, pair.frame_1_id)}
+    frames = tuple(frame for frame in clip.frames if frame.frame_id in needed)
+    return replace(clip, pairs=tuple(pairs), frames=frames)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanFiles:
+    """A plan on disk.
+
+    Attributes:
+      files: its files, JSON lines.
+      records: how many records they hold.
+      counts: what else the plan says it holds, such as frames and pairs.
+    """
+
+    files: tuple[str, ...]
+    records: int
+    counts: dict[str, int]
+
+
+def write_plan(
+    records: Iterable[Any], folder: str, measure: Callable[[Any], dict[str, int]]
+) -> PlanFiles:
+    """Writes a plan as JSON lines below a folder, a few hundred records a file, in plan order.
+
+    Args:
+      records: dataclasses that msgspec can write and read.
+      folder: a folder or URL.
+      measure: what a record adds to the plan's counts.
+    """
+    files: list[str] = []
+    counts: Counter[str] = Counter()
+    number = 0
+    for chunk in batched(records, RECORDS_PER_FILE):
+        files.append(storage.join(folder, f"plan-{len(files):05d}.jsonl"))
+        storage.write_bytes(files[-1], b"".join(msgspec.json.encode(r) + b"\n" for r in chunk))
+        number += len(chunk)
+        for record in chunk:
+            counts.update(measure(record))
+    return PlanFiles(files=tuple(files), records=number, counts=dict(counts))
+
+
+def copy_plan(plan: PlanFiles, folder: str) -> PlanFiles:
+    """Copies the files of a plan into a folder or URL, and returns the plan that lies there."""
+    copies = tuple(storage.join(folder, file.rpartition("/")[2]) for file in plan.files)
+    for file, copy in zip(plan.files, copies, strict=True):
+        storage.write_bytes(copy, storage.read_bytes(file))
+    return replace(plan, files=copies)
+
+
+def read_plan(kind: type[T], files: Iterable[str]) -> Iterator[T]:
+    """Yields the records of a plan's files, here and not in a worker."""
+    decoder = msgspec.json.Decoder(kind)
+    lines = (line for url in files for line in storage.read_bytes(url).splitlines())
+    return map(decoder.decode, lines)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedRecord:
+    """Where a record of a plan lies: in a file, the bytes from `start` to before `stop`."""
+
+    file: str
+    start: int
+    stop: int
+
+
+def list_plan_file(url: str) -> Iterator[PlannedRecord]:
+    """Yields where each record of one file of a plan lies."""
+    start = 0
+    for line in storage.read_bytes(url).splitlines(keepends=True):
+        yield PlannedRecord(file=url, start=start, stop=start + len(line))
+        start += len(line)
+
+
+def read_planned_record(kind: type[T], planned: PlannedRecord) -> T:
+    """Returns a record of a plan."""
+    line = storage.read_range(planned.file, planned.start, planned.stop)
+    return msgspec.json.decode(line, type=kind)
+
+
+@dataclass
+class ReadPlan(beam.PTransform):
+    """Deals the records of a plan out to the workers, each of which reads its own."""
+
+    files: tuple[str, ...]
+    kind: type
+
+    def expand(self, root: beam.Pipeline) -> beam.PCollection[Any]:
+        return (
+            root
+            | "PlanFiles" >> beam.Create(self.files, reshuffle=False)
+            | "ListPlanFile" >> beam.FlatMap(list_plan_file)
+            | "DealOut" >> beam.Reshuffle()
+            | "ReadPlanned" >> beam.Map(partial(read_planned_record, self.kind))
+        )

@@ -1,0 +1,133 @@
+"""Sorted runs: how the records of a table travel to the worker that writes their shard.
+
+A bundle's records become JSON lines, sorted by shard and key. What is small is carried along by
+the run itself; what is large lies in a part file, and the run says where. So a grouping holds
+references alone, however many records there are, and a writer merges runs without holding them.
+"""
+
+import hashlib
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from eqforge.schemas.identity import bucket
+from eqforge.schemas.io import storage
+
+CARRIED_BYTES = 1 << 20
+PART_BYTES = 16 << 20
+# All runs of a shard are read at the same time, each a piece at a time.
+MERGE_BYTES = 32 << 20
+LEAST_PIECE_BYTES = 16 << 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """Records of one shard, ordered by key, as JSON lines of key and record.
+
+    Attributes:
+      kind: the records' class, a dataclass that msgspec can write and read.
+      carried: the lines, where the run carries them; then the rest is empty.
+      part: URL of the file they lie in.
+      start, stop: the first byte of them in the file, and the first after them.
+    """
+
+    kind: type
+    carried: bytes = b""
+    part: str = ""
+    start: int = 0
+    stop: int = 0
+
+
+class RunSorter:
+    """Collects records in bounded memory, and gives them back as sorted runs.
+
+    Args:
+      key: the id of a record.
+      shards: number of shards to deal the records out to.
+      part: the start of the URL of part files; what follows is the SHA-256 of a file, so that a
+        part written again has the same name and bytes.
+    """
+
+    def __init__(self, key: Callable[[Any], str], shards: int, part: str) -> None:
+        """Starts with no records."""
+        self._key, self._shards, self._part = key, shards, part
+        self._kind: type = object
+        self._lines: dict[int, list[tuple[str, bytes]]] = {}
+        self._size = 0
+
+    def add(self, record: Any) -> Iterator[tuple[int, Run]]:
+        """Takes a record; yields the runs of all records so far, by shard, once they are many."""
+        key = self._key(record)
+        line = _encode(key, record)
+        self._kind = type(record)
+        self._lines.setdefault(bucket(key, self._shards), []).append((key, line))
+        self._size += len(line)
+        if self._size >= PART_BYTES:
+            yield from self.flush()
+
+    def flush(self) -> Iterator[tuple[int, Run]]:
+        """Yields the runs of the records that are left, by shard."""
+        shards = sorted(self._lines)
+        runs = [b"".join(line for _, line in sorted(self._lines.pop(shard))) for shard in shards]
+        is_small, self._size = self._size <= CARRIED_BYTES, 0
+        if is_small:
+            for shard, lines in zip(shards, runs, strict=True):
+                yield shard, Run(kind=self._kind, carried=lines)
+            return
+        url, start = _write_part(self._part, runs), 0
+        for shard, lines in zip(shards, runs, strict=True):
+            yield shard, Run(kind=self._kind, part=url, start=start, stop=start + len(lines))
+            start += len(lines)
+
+
+def carry(key: Callable[[Any], str], records: Iterable[Any]) -> list[Run]:
+    """Returns one run that carries the records; none of no records."""
+    found = list(records)
+    lines = sorted((key(record), _encode(key(record), record)) for record in found)
+    data = b"".join(line for _, line in lines)
+    return [Run(kind=type(found[0]), carried=data)] if found else []
+
+
+def _encode(key: str, record: Any) -> bytes:
+    return msgspec.json.encode((key, record)) + b"\n"
+
+
+def _write_part(start: str, runs: list[bytes]) -> str:
+    sha256 = hashlib.sha256()
+    for lines in runs:
+        sha256.update(lines)
+    url = f"{start}{sha256.hexdigest()}.jsonl"
+    with storage.open_atomic(url) as stream:
+        stream.writelines(runs)
+    return url
+
+
+def merge_runs(runs: list[Run]) -> Iterator[tuple[str, bytes]]:
+    """Yields the key and the JSON of every record of some runs, ordered by both."""
+    piece = max(LEAST_PIECE_BYTES, MERGE_BYTES // max(1, len(runs)))
+    return heapq.merge(*(_read_run(run, piece) for run in runs))
+
+
+_LINE = msgspec.json.Decoder(tuple[str, msgspec.Raw])
+
+
+def _read_run(run: Run, piece_bytes: int) -> Iterator[tuple[str, bytes]]:
+    pieces = [run.carried] if run.carried else _pieces(run, piece_bytes)
+    for line in _lines(pieces):
+        key, record = _LINE.decode(line)
+        yield key, bytes(record)
+
+
+def _pieces(run: Run, piece_bytes: int) -> Iterator[bytes]:
+    for start in range(run.start, run.stop, piece_bytes):
+        yield storage.read_range(run.part, start, min(start + piece_bytes, run.stop))
+
+
+def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from whole

@@ -1,0 +1,274 @@
+"""Writes one shard of a table: deterministic, in bounded memory, and only where it is not done."""
+
+import contextlib
+import hashlib
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from eqforge.schemas.dataset.manifest import DataFile
+from eqforge.schemas.errors import BuildError
+from eqforge.schemas.io import storage
+from eqforge.schemas.tables.pairs import IMAGE, with_metadata
+from eqforge.transforms.dataset.replace import copy_file
+from eqforge.transforms.dataset.sorted_runs import Run, carry, merge_runs
+
+ROW_GROUP_BYTES = 32 << 20
+ROW_GROUP_ROWS = 50_000
+SPOOL_BYTES = 32 << 20
+
+
+SPLIT = "split"
+"""The column that says which split of its source a row is of."""
+
+
+def _split_of(record: Any) -> tuple[str, str]:
+    return SPLIT, record.split
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Table:
+    """A table of a dataset and how its records become rows.
+
+    Attributes:
+      name: `samples`, `images` or `rejects`.
+      shards: number of files, at least 1.
+      schema: its Arrow columns.
+      key: the id of a record: it decides the shard and the order. Records with the same key have
+        to be equal, and are written once.
+      row: the Parquet row of a record. Media are read here, one row at a time.
+      tag: what is counted of the rows, such as (stage, reason); None counts their splits, where
+        they have any.
+      metadata: entries for the files' metadata; a change of them rewrites the files.
+    """
+
+    name: str
+    shards: int
+    schema: pa.Schema
+    key: Callable[[Any], str]
+    row: Callable[[Any], dict[str, Any]]
+    tag: Callable[[Any], tuple[str, str]] | None = None
+    metadata: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def counted(self) -> Callable[[Any], tuple[str, str]] | None:
+        """What is counted of the rows."""
+        return _split_of if self.tag is None and SPLIT in self.schema.names else self.tag
+
+    def file_name(self, shard: int) -> str:
+        """Returns the path of a shard below the dataset's folder."""
+        return f"data/{self.name}-{shard:05d}-of-{self.shards:05d}.parquet"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenShard:
+    """A shard that is in place, and the counts of its rows by tag."""
+
+    table: str
+    file: DataFile
+    counts: tuple[tuple[str, str, int], ...]
+    skipped: bool
+
+
+def write_shard(table: Table, shard: int, records: Iterable[Any], output: str) -> WrittenShard:
+    """Writes the records of one shard; see `write_runs`, which does so without holding them.
+
+    Raises:
+      BuildError: two different records have the same key.
+    """
+    return write_runs(table, shard, carry(table.key, records), output)
+
+
+def write_runs(
+    table: Table, shard: int, runs: Iterable[Run], output: str, place: str | None = None
+) -> WrittenShard:
+    """Writes the records of one shard under its final name, sorted by key, each once.
+
+    A file that is there, of the same records, and whole to the byte, is kept as it is; where the
+    output holds such a one and another folder is to have it, it gets a second name there.
+
+    Args:
+      table: what the records become.
+      shard: its number, from 0.
+      runs: its records, each run sorted by key.
+      output: the dataset's folder, in which finished work is noted.
+      place: the folder in which the table is written; None means the dataset's own.
+
+    Raises:
+      BuildError: two different records have the same key.
+    """
+    with _spooled(table, list(runs)) as records:
+        url = storage.join(place or output, table.file_name(shard))
+        note = storage.join(output, "_work", "shards", f"{table.name}-{shard:05d}.json")
+        basis = [table.file_name(shard), records.fingerprint, pa.__version__]
+        digest = _kept(storage.join(output, table.file_name(shard)), url, basis, _noted(note))
+        skipped = digest is not None
+        if digest is None:
+            digest = _write_file(table, records, url)
+            storage.write_bytes(note, msgspec.json.encode([*basis, *digest]))
+        num_bytes, sha256 = digest
+        return WrittenShard(
+            table=table.name,
+            file=DataFile(
+                path=table.file_name(shard), rows=records.rows, num_bytes=num_bytes, sha256=sha256
+            ),
+            counts=records.count(table.counted),
+            skipped=skipped,
+        )
+
+
+def _kept(own: str, url: str, basis: list[Any], noted: list[Any] | None) -> tuple[int, str] | None:
+    """Returns length and digest of a file that need not be written again, or None.
+
+    Args:
+      own: where the dataset has it, or an older one of the same name.
+      url: where it is wanted.
+      basis: what it is made from.
+      noted: what an earlier run wrote down: a basis, length and digest.
+    """
+    for place in dict.fromkeys((url, own)):
+        digest = storage.digest(place) if storage.exists(place) else None
+        if digest is not None and noted == [*basis, *digest]:
+            if place != url:
+                copy_file(place, url)
+            return digest
+    return None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Spool:
+    """The records of a shard in order, beside the memory: they are gone over more than once.
+
+    Attributes:
+      kind: the records' class.
+      lines: a JSON line for each.
+      rows: how many they are.
+      fingerprint: what a file of them carries in its metadata.
+    """
+
+    kind: type
+    lines: IO[bytes]
+    rows: int
+    fingerprint: str
+
+    def __iter__(self) -> Iterator[Any]:
+        self.lines.seek(0)
+        return map(msgspec.json.Decoder(self.kind).decode, self.lines)
+
+    def count(
+        self, tag: Callable[[Any], tuple[str, str]] | None
+    ) -> tuple[tuple[str, str, int], ...]:
+        """Returns how many records have each tag."""
+        counts = Counter(map(tag, self)) if tag is not None else Counter()
+        return tuple((*found, count) for found, count in sorted(counts.items()))
+
+
+@contextlib.contextmanager
+def _spooled(table: Table, runs: list[Run]) -> Iterator[_Spool]:
+    with tempfile.SpooledTemporaryFile(SPOOL_BYTES) as lines:
+        digest, rows = _start_fingerprint(table.schema, table.metadata), 0
+        for record in _each_once(table, merge_runs(runs)):
+            digest.update(record)
+            lines.write(record + b"\n")
+            rows += 1
+        kind = runs[0].kind if runs else object
+        yield _Spool(kind=kind, lines=lines, rows=rows, fingerprint=digest.hexdigest())
+
+
+def _each_once(table: Table, merged: Iterator[tuple[str, bytes]]) -> Iterator[bytes]:
+    last: tuple[str, bytes] | None = None
+    for key, record in merged:
+        if last is None or key != last[0]:
+            yield record
+        elif record != last[1]:
+            raise BuildError(
+                f"two different {table.name} have the id {key!r}: ids have to be unique in the "
+                "source; the dataset was not finished"
+            )
+        last = key, record
+
+
+def _write_file(table: Table, records: _Spool, url: str) -> tuple[int, str]:
+    metadata = {**dict(table.metadata), "fingerprint": records.fingerprint}
+    with storage.open_atomic(url) as stream:
+        digesting = storage.DigestingStream(stream)
+        _write_rows(digesting, with_metadata(table.schema, metadata), map(table.row, records))
+        return digesting.digest()
+
+
+def fingerprint_records(
+    schema: pa.Schema, ordered: Iterable[Any], metadata: tuple[tuple[str, str], ...] = ()
+) -> str:
+    """Returns what a file of these records carries in its metadata under `fingerprint`."""
+    digest = _start_fingerprint(schema, metadata)
+    for record in ordered:
+        digest.update(msgspec.json.encode(record))
+    return digest.hexdigest()
+
+
+def _start_fingerprint(schema: pa.Schema, metadata: tuple[tuple[str, str], ...]) -> Any:
+    return hashlib.sha256(msgspec.json.encode([schema.to_string(), metadata]))
+
+
+def _noted(url: str) -> list[Any] | None:
+    """Returns what an earlier run wrote down of a shard; None where it did not come so far."""
+    try:
+        return msgspec.json.decode(storage.read_bytes(url), type=list)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+# Encoded pictures neither compress nor repeat; the settings beside them repeat in every row.
+_IMAGE_TABLE = {
+    "compression": "none",
+    "use_dictionary": [
+        f"scores.list.element.{name}" for name in ("name", "scorer", "version", "settings")
+    ],
+}
+_TEXT_TABLE = {"compression": "zstd", "compression_level": 1, "use_dictionary": True}
+
+
+def _write_rows(stream: Any, schema: pa.Schema, rows: Iterator[dict[str, Any]]) -> None:
+    how = _IMAGE_TABLE if _holds_media(schema) else _TEXT_TABLE
+    with pq.ParquetWriter(stream, schema, write_page_index=True, **how) as writer:
+        for group in _row_groups(rows, schema):
+            writer.write_table(group)
+
+
+def _holds_media(schema: pa.Schema) -> bool:
+    return "image" in schema.names and schema.field("image").type == IMAGE
+
+
+def _row_groups(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Yields tables of about 32 MB, so that neither writer nor reader holds a whole shard."""
+    batches: list[pa.RecordBatch] = []
+    size = count = 0
+    for batch in _batches(rows, schema):
+        batches.append(batch)
+        size, count = size + batch.nbytes, count + batch.num_rows
+        if size >= ROW_GROUP_BYTES or count >= ROW_GROUP_ROWS:
+            yield pa.Table.from_batches(batches, schema=schema)
+            batches, size, count = [], 0, 0
+    if batches:
+        yield pa.Table.from_batches(batches, schema=schema)
+
+
+def _batches(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yields small batches: conversion from Python needs little memory beside the row group."""
+    has_media = _holds_media(schema)
+    chunk: list[dict[str, Any]] = []
+    size = 0
+    for row in rows:
+        chunk.append(row)
+        size += len(row["image"]["bytes"]) if has_media else 0
+        if len(chunk) >= 1_000 or size >= ROW_GROUP_BYTES // 4:
+            yield pa.RecordBatch.from_pylist(chunk, schema=schema)
+            chunk, size = [], 0
+    if chunk:
+        yield pa.RecordBatch.from_pylist(chunk, schema=schema)

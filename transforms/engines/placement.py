@@ -1,0 +1,108 @@
+"""What machines the heavy steps want, on Dataflow, which picks machines step by step.
+
+A step that draws, renders or asks a model takes and gives references, never pixels, so that it can
+run on machines of its own. Other runners are not told: a second sort of worker would load
+everything twice there, and their machines are what the user started.
+"""
+
+from argparse import ArgumentParser
+from typing import Any, TypeVar
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import (
+    DebugOptions,
+    GoogleCloudOptions,
+    PipelineOptions,
+    StandardOptions,
+    TestOptions,
+)
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io import storage
+
+Step = TypeVar("Step", bound=beam.PTransform)
+# One process a machine: with one for each core, each would load the models onto the GPU.
+ONE_PROCESS = "no_use_multiple_sdk_containers"
+
+
+class PlacementOptions(PipelineOptions):
+    """Options of eqforge's own beside Beam's, after `--`."""
+
+    @classmethod
+    def _add_argparse_args(cls, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--gpu_accelerator",
+            default="type:nvidia-l4;count:1;install-nvidia-driver",
+            help="Dataflow's accelerator for the steps on a GPU.",
+        )
+        parser.add_argument(
+            "--gpu_min_ram", default="16GB", help="Memory of a machine with a GPU, at least."
+        )
+        parser.add_argument(
+            "--render_min_ram", default="8GB", help="Memory of a machine that renders, at least."
+        )
+        parser.add_argument(
+            "--allow_open_ports",
+            action="store_true",
+            help="Run an engine whose ports other hosts reach; see docs/security.md.",
+        )
+
+
+def is_dataflow(options: PipelineOptions) -> bool:
+    """Tells whether Dataflow runs a job."""
+    return plain_name(options.view_as(StandardOptions).runner or "") == "dataflow"
+
+
+def plain_name(runner: str) -> str:
+    """Returns a runner's name in lower case, without its module and the word Runner."""
+    return runner.rpartition(".")[2].lower().removesuffix("runner")
+
+
+def is_waited_for(options: PipelineOptions) -> bool:
+    """Tells whether a job's end is waited for: not where it is only launched, or tried dry."""
+    launches = options.view_as(GoogleCloudOptions).template_location is not None
+    waits = not options.view_as(StandardOptions).no_wait_until_finish
+    return not is_dataflow(options) or (waits and not launches and not is_dry(options))
+
+
+def is_dry(options: PipelineOptions) -> bool:
+    """Tells whether Dataflow's part is only tried, and nothing is sent."""
+    return is_dataflow(options) and bool(options.view_as(TestOptions).dry_run)
+
+
+def check_reach(options: PipelineOptions, output: str) -> None:
+    """Checks that the machines of a job can write the output.
+
+    Raises:
+      InputError: it is on a disk of this machine, which Dataflow's machines cannot see.
+    """
+    if is_dataflow(options) and not is_dry(options) and storage.is_local(output):
+        raise InputError(
+            f"--output {output}: is a folder of this machine, and Dataflow's cannot see it; name "
+            "one in a bucket, such as gs://BUCKET/eq-sd"
+        )
+
+
+def on_gpu(step: Step, pipeline: beam.Pipeline) -> Step:
+    """Asks for machines with a GPU for a step, of which each works on one bundle at a time."""
+    if is_dataflow(pipeline.options):
+        wanted = pipeline.options.view_as(PlacementOptions)
+        pipeline.options.view_as(DebugOptions).add_experiment(ONE_PROCESS)
+        _want(
+            step,
+            accelerator=wanted.gpu_accelerator,
+            min_ram=wanted.gpu_min_ram,
+            max_active_bundles_per_worker="1",
+        )
+    return step
+
+
+def with_render_memory(step: Step, pipeline: beam.Pipeline) -> Step:
+    """Asks for machines with memory enough for Blender for a step."""
+    if is_dataflow(pipeline.options):
+        _want(step, min_ram=pipeline.options.view_as(PlacementOptions).render_min_ram)
+    return step
+
+
+def _want(step: beam.PTransform, **hints: Any) -> None:
+    step.with_resource_hints(**hints)

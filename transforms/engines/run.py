@@ -1,0 +1,283 @@
+"""Runs a Beam pipeline on the engine the user names, and turns its failures into one sentence."""
+
+import argparse
+import contextlib
+import importlib
+import logging
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import (
+    GoogleCloudOptions,
+    PipelineOptions,
+    StandardOptions,
+)
+from apache_beam.runners.runner import PipelineRunner, create_runner
+from apache_beam.runners.worker import sdk_worker
+
+from eqforge.schemas import errors
+from eqforge.schemas.errors import BuildError, EqforgeError, InputError
+from eqforge.schemas.identity import fingerprint
+from eqforge.schemas.io import storage
+from eqforge.schemas.machine import check_workers
+from eqforge.transforms.engines import watchdog
+from eqforge.transforms.engines.defaults import BOOT, with_defaults
+from eqforge.transforms.engines.flink_jobs import alone, capacity, cluster_of
+from eqforge.transforms.engines.job_server import check_endpoint, served
+from eqforge.transforms.engines.open_ports import (
+    check_ports,
+    kept_to_this_machine,
+    reach_this_machine_directly,
+)
+from eqforge.transforms.engines.placement import is_dry, is_waited_for, plain_name
+
+# The names under which people ask for the local engine, in Beam's any spelling. Beam's own
+# DirectRunner first tries to download another engine, so it is never started.
+_LOCAL_RUNNERS = ("direct", "fnapi", "switchingdirect", "bundlebaseddirect")
+_LOST_WORKER = "Channel closed prematurely"  # Beam's words for a data stream that broke off
+_LOST_PROCESS = "Process died with exit code"  # that of a Flink worker which did not come up
+# What runners put before a message: the job's name, Java's class.
+_FRAME = re.compile(r"\s*(at \S+\(.*|\.{3} \d+ more|\W*)$")  # a line of Java's that says nothing
+_WRAPPERS = re.compile(
+    r"^(Caused by: )?(Pipeline \S+ failed in state \w+: )?((\w+\.)+\w+(Exception|Error): )*"
+)
+_OWN_ERROR = re.compile(r"eqforge\.schemas\.errors\.(\w+): (.*?)(?: \[while running|\n|$)")
+
+
+def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
+    """Returns Beam's options for the arguments after `--`, with what the runner needs beside them.
+
+    Args:
+      beam_args: Beam's own arguments; without `--runner` the local engine runs.
+      workers: local processes; 1 runs everything in this process.
+
+    Raises:
+      InputError: an argument is none of Beam's and the runner has no server that may know it,
+        `workers` is asked of another runner, a part of the runner is not on this machine, no
+        cluster or job server answers, or the runner opens ports to other hosts.
+    """
+    reach_this_machine_directly()
+    unknown = _unknown(beam_args)
+    options = PipelineOptions(list(beam_args))
+    runner = options.view_as(StandardOptions).runner or "DirectRunner"
+    if plain_name(runner) in _LOCAL_RUNNERS:
+        _refuse(unknown, "Beam's local runner")
+        local = ["--runner=FnApiRunner", "--default_sdk_harness_log_level=WARNING"]
+        check_workers(workers)
+        if workers > 1:
+            local += ["--direct_running_mode=multi_processing", f"--direct_num_workers={workers}"]
+        return PipelineOptions([*_without_runner(beam_args), *local])
+    if workers > 1:
+        raise InputError(f"--workers is for the local runner; {runner} has its own setting")
+    _check_runner(runner)
+    if not _has_own_options(runner):
+        _refuse(unknown, f"Beam or of {runner}")
+    options = PipelineOptions(with_defaults(runner, beam_args))
+    check_ports(options)
+    check_endpoint(options)
+    return options
+
+
+def _check_runner(runner: str) -> None:
+    """Checks that a name is that of a runner, before anything of that name is called.
+
+    Raises:
+      InputError: there is nothing of that name, or something else than a runner.
+    """
+    try:
+        module, _, name = runner.rpartition(".")
+        if module and not _is_runner(getattr(importlib.import_module(module), name)):
+            raise ValueError("is no runner of Beam's")
+        create_runner(runner)
+    except (ValueError, ImportError, AttributeError) as error:
+        raise InputError(f"--runner {runner}: {error}") from error
+
+
+def _is_runner(found: object) -> bool:
+    return isinstance(found, type) and issubclass(found, PipelineRunner)
+
+
+def _has_own_options(runner: str) -> bool:
+    """Tells whether a runner's server knows options that Beam's Python part does not."""
+    return plain_name(runner) not in ("prism", "dataflow")
+
+
+def _refuse(unknown: Sequence[str], where: str) -> None:
+    if unknown:
+        raise InputError(f"{unknown[0]}: no option of {where}")
+
+
+def _unknown(beam_args: Sequence[str]) -> list[str]:
+    """Returns the arguments that Beam would drop without a word."""
+    parsers: list[argparse.ArgumentParser] = []
+
+    def take(parser: argparse.ArgumentParser) -> None:
+        parser.exit_on_error = False
+        parsers.append(parser)
+
+    try:
+        PipelineOptions(list(beam_args)).get_all_options(add_extra_args_fn=take)
+        return parsers[0].parse_known_args(list(beam_args))[1]
+    except argparse.ArgumentError as error:
+        raise InputError(f"after --: {error}") from error
+
+
+def _without_runner(beam_args: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    skip = False
+    for argument in beam_args:
+        if skip:
+            skip = False
+        elif argument == "--runner":
+            skip = True
+        elif not argument.startswith("--runner="):
+            kept.append(argument)
+    return kept
+
+
+def run(
+    wire: Callable[[beam.Pipeline], None],
+    options: PipelineOptions,
+    log: str,
+    job: str | None = None,
+) -> None:
+    """Builds a pipeline, runs it and waits for its end.
+
+    Args:
+      wire: adds the steps.
+      options: see pipeline_options.
+      log: a file for the messages of worker processes and job servers.
+      job: the path or URL that is built. The job that a killed run into it left on a cluster is
+        ended before anything of this one happens.
+
+    Raises:
+      EqforgeError: a step raised it; its own message stands without the engine's trace.
+      InputError: a killed run left a job on a cluster that does not answer.
+      BuildError: anything else ended the run.
+    """
+    watchdog.install(log)
+    if not is_waited_for(options):
+        options.view_as(StandardOptions).no_wait_until_finish = True
+    lost = capacity(options)
+    with _logging_to(log):
+        try:
+            with (
+                kept_to_this_machine(options),
+                _alone(options, job),
+                served(options, log),
+                beam.Pipeline(options=options) as root,
+            ):
+                wire(root)
+        except EqforgeError as error:
+            raise type(error)(_plain(str(error))) from error
+        except Exception as error:
+            raise _own_error(error, log, lost) from error
+
+
+def _alone(options: PipelineOptions, job: str | None) -> contextlib.AbstractContextManager[None]:
+    if job is None or is_dry(options):
+        return contextlib.nullcontext()
+    return alone(_named(options, job), job)
+
+
+def _named(options: PipelineOptions, job: str) -> PipelineOptions:
+    """Names the job after what it builds.
+
+    On a Flink cluster, where jobs are ended by their names, a user's name gets that added.
+    """
+    cloud = options.view_as(GoogleCloudOptions)
+    place = os.path.realpath(storage.locate(job)[1]) if storage.is_local(job) else job
+    own = fingerprint(place)[:16]
+    if cloud.job_name is None:
+        cloud.job_name = f"eqforge-{own}"
+    elif cluster_of(options) is not None and not cloud.job_name.endswith(own):
+        cloud.job_name = f"{cloud.job_name}-{own}"
+    return options
+
+
+class _LogFile(logging.FileHandler):
+    """A log that is given up in silence where it cannot be written: on a full disk, or a lost one.
+
+    The run's own error says so in one sentence.
+    """
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        with contextlib.suppress(OSError):
+            return super().handle(record)
+        return False
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def _logging_to(log: str) -> Iterator[None]:
+    """Sends what Beam logs, whole traces among it, to a file; the user gets one sentence."""
+    # What a job server reports, Beam logs under no name of its own.
+    loggers = logging.getLogger("apache_beam"), logging.getLogger()
+    handler = _LogFile(log, delay=True, encoding="utf-8")
+    before = [(logger.handlers, logger.propagate) for logger in loggers], threading.excepthook
+
+    def log_thread(failed: threading.ExceptHookArgs) -> None:
+        loggers[0].error("a thread ended with %s", failed.exc_type, exc_info=failed.exc_value)
+
+    for logger in loggers:
+        logger.handlers, logger.propagate = [handler], False
+    threading.excepthook = log_thread
+    # A worker in this process, as Prism's, prints a trace beside logging it.
+    vars(sdk_worker)["print"] = _print_nothing
+    try:
+        yield
+    finally:
+        del vars(sdk_worker)["print"]
+        states, threading.excepthook = before
+        for logger, state in zip(loggers, states, strict=True):
+            logger.handlers, logger.propagate = state
+        with contextlib.suppress(OSError):
+            handler.close()
+
+
+def _print_nothing(*_values: object, **_options: object) -> None:
+    pass
+
+
+def _plain(message: str) -> str:
+    return message.partition(" [while running")[0]
+
+
+def _own_error(error: Exception, log: str, lost: Callable[[], str | None]) -> BaseException:
+    """Finds the error that a step raised, here or in another process, in the engine's report.
+
+    Where no step did, the engine's last line stands, and what its cluster has lost meanwhile.
+    """
+    found = _OWN_ERROR.findall(str(error))
+    if found:
+        name, message = found[-1]
+        if name == errors.MissingExtra.__name__:
+            return InputError(message)
+        kind: type[EqforgeError] = getattr(errors, name, BuildError)
+        return kind(message)
+    if "KeyboardInterrupt" in str(error):
+        return KeyboardInterrupt()
+    logging.getLogger("apache_beam").error("the run failed", exc_info=error)
+    if _LOST_WORKER in str(error) and (death := watchdog.death()) is not None:
+        return BuildError(f"the run failed: {death}")
+    if _LOST_PROCESS in str(error) and (words := _last_words_of_boot(log)) is not None:
+        return BuildError(f"the run failed: {words}")
+    lines = [line for line in str(error).splitlines() if not _FRAME.match(line)]
+    last = lines[-1].strip() if lines else type(error).__name__
+    why = "; ".join(filter(None, (_WRAPPERS.sub("", last), lost())))
+    return BuildError(f"the run failed: {why} (more in {log})")
+
+
+def _last_words_of_boot(log: str) -> str | None:
+    """Returns what the program that starts workers said last of why it could not."""
+    try:
+        lines = Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return None
+    return next((line for line in reversed(lines) if line.startswith(BOOT)), None)

@@ -1,0 +1,296 @@
+"""Scores faces with face_recognition, with dlib's detector and with OpenCV's; rejects by policy.
+
+EqBen filters with `face_recognition.face_locations`. That call says where faces are and not how
+sure it is; dlib's own call, for the policies of corrected mode, gives a score for each.
+"""
+
+import dataclasses
+import functools
+import importlib.metadata
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import ImageFile
+
+from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
+from eqforge.transforms.filters.luma import check_pixels
+from eqforge.transforms.filters.opencv import import_cv2
+
+VERSION = "2"
+PUBLISHED_HOG = "face_recognition_hog"
+PUBLISHED_CNN = "face_recognition_cnn"
+DLIB = "face_dlib_hog"
+OPENCV = "face_opencv_haar"
+
+ONE_FACE = 1.0
+"""What `face_recognition.face_locations` has to find: it counts faces and gives no scores."""
+
+SCORE_FLOOR = -1.0
+"""The lowest dlib score that is looked for; windows below it are as good as noise."""
+
+CASCADE = "haarcascade_frontalface_alt2"
+"""Of OpenCV's frontal cascades, the one whose score tells faces from the rest.
+
+On 86 photographs its false alarms score at most 55.7, where haarcascade_frontalface_default
+gives a bus, a laptop and an elephant the scores of faces.
+"""
+
+CNN_SIDE_PX = 80
+"""The model cnn fails on images smaller than its windows."""
+
+UNBOUND = "pip install --no-deps face_recognition==1.3.0"
+"""How the package is installed beside dlib-bin: it asks for dlib's sources by name."""
+
+FacePolicy = Literal["paper", "cnn", "either", "both", "off"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class FaceSettings:
+    """Which detectors look for faces, how, and which of them decide.
+
+    Raises:
+      InputError: a setting is outside its range.
+    """
+
+    face_policy: FacePolicy = "either"
+    """paper: face_recognition's model hog, as EqBen. cnn: its model cnn, which sees turned heads,
+    and takes 7 s of processor time for 640 x 480 pixels, 2 s with --face-upsample 0. either /
+    both: dlib or / and OpenCV, at the thresholds below. off: no detector runs."""
+
+    face_upsample: int = 1
+    """How often dlib and face_recognition double the image before they look; 0 to 4. One step
+    more finds faces of half the size (80 pixels at 0, 40 at 1) and takes four times as long."""
+
+    face_threshold: float = 0.0
+    """Least dlib score of a face, -1 or more; policies paper and cnn ignore it."""
+
+    face_opencv_threshold: float = 55.8
+    """Least OpenCV score of a face: the sum of the cascade's last stage, 54 to 58."""
+
+    face_opencv_scale: float = 1.1
+    """By how much OpenCV shrinks the image from one pass to the next; above 1."""
+
+    face_opencv_neighbors: int = 3
+    """How many overlapping windows make one OpenCV detection; 1 or more."""
+
+    def __post_init__(self) -> None:
+        """Checks the ranges."""
+        for is_right, rule in (
+            (0 <= self.face_upsample <= 4, "face_upsample lies in 0 to 4"),
+            (self.face_threshold >= SCORE_FLOOR, f"face_threshold is {SCORE_FLOOR} or more"),
+            (self.face_opencv_scale > 1, "face_opencv_scale is above 1"),
+            (self.face_opencv_neighbors >= 1, "face_opencv_neighbors is 1 or more"),
+        ):
+            if not is_right:
+                raise InputError(f"{rule}; found {self}")
+
+
+def prepare_faces(settings: FaceSettings) -> None:
+    """Loads the detectors the policy asks for, so that a missing package shows before any work.
+
+    Raises:
+      MissingExtra: face_recognition, dlib or OpenCV is not installed.
+    """
+    for name in _thresholds(settings):
+        _SCORERS[name](np.zeros((1, 1, 3), np.uint8), settings)
+
+
+def score_faces(pixels: NDArray[np.uint8], settings: FaceSettings) -> list[Score]:
+    """Scores the most face-like place of an image with each detector the policy asks for.
+
+    Args:
+      pixels: uint8 of shape (height, width, 3), RGB, of any size.
+      settings: see FaceSettings.
+
+    Returns:
+      One score per detector, none for policy off. face_recognition: the number of faces. dlib:
+      its confidence, -1 or more. OpenCV: the sum of the cascade's last stage. The value of the
+      latter two is None where the detector reports nothing.
+
+    Raises:
+      ValueError: the array is not an RGB image.
+      MissingExtra: face_recognition, dlib or OpenCV is not installed.
+
+    Source: EqBen, appendix B.3 (frames with human faces are discarded, by face_recognition).
+    """
+    check_pixels(pixels)
+    contiguous = np.ascontiguousarray(pixels)
+    return [_SCORERS[name](contiguous, settings) for name in _thresholds(settings)]
+
+
+def scoring_basis(settings: FaceSettings) -> dict[str, object]:
+    """Returns what the scores depend on beside the image; thresholds do not belong to it."""
+    return {
+        "version": VERSION,
+        "detectors": sorted(_thresholds(settings)),
+        "upsample": settings.face_upsample,
+        "opencv_scale": settings.face_opencv_scale,
+        "opencv_neighbors": settings.face_opencv_neighbors,
+    }
+
+
+def has_face(scores: Sequence[Score], settings: FaceSettings) -> Rejection | None:
+    """Rejects an image in which the detectors, by the policy, see a face.
+
+    Raises:
+      KeyError: the scores were made with a policy that runs other detectors.
+    """
+    thresholds = _thresholds(settings)
+    values = {name: value_of(scores, name) for name in thresholds}
+    found = [
+        name for name, value in values.items() if value is not None and value >= thresholds[name]
+    ]
+    needed = 2 if settings.face_policy == "both" else 1
+    if len(found) < needed:
+        return None
+    return Rejection(
+        reason="face_found",
+        value=values[found[0]],
+        threshold=thresholds[found[0]],
+        detail=" and ".join(found),
+    )
+
+
+def _thresholds(settings: FaceSettings) -> Mapping[str, float]:
+    """Returns the detectors the policy runs, each with the score from which it sees a face."""
+    if settings.face_policy == "off":
+        return {}
+    if settings.face_policy == "paper":
+        return {PUBLISHED_HOG: ONE_FACE}
+    if settings.face_policy == "cnn":
+        return {PUBLISHED_CNN: ONE_FACE}
+    return {DLIB: settings.face_threshold, OPENCV: settings.face_opencv_threshold}
+
+
+class _Detectors(threading.local):
+    """The detectors of one thread: neither library's may be shared between threads."""
+
+    @functools.cached_property
+    def dlib(self) -> Any:
+        """The frontal face detector of dlib: HOG with a linear SVM."""
+        return _import_dlib().get_frontal_face_detector()
+
+    @functools.cached_property
+    def opencv(self) -> Any:
+        """The cascade of OpenCV for frontal faces."""
+        cv2 = import_cv2()
+        return cv2.CascadeClassifier(str(Path(cv2.data.haarcascades) / f"{CASCADE}.xml"))
+
+
+_detectors = _Detectors()
+_one_at_a_time = threading.Lock()
+"""face_recognition has one detector of each kind for the whole process."""
+
+
+def _score_published(
+    pixels: NDArray[np.uint8], settings: FaceSettings, name: str, model: Literal["hog", "cnn"]
+) -> Score:
+    """Counts faces by `face_recognition.face_locations`."""
+    if model == "cnn":
+        pixels = _at_least(CNN_SIDE_PX, pixels)
+    with _one_at_a_time:
+        found = _import_face_recognition().face_locations(pixels, settings.face_upsample, model)
+    how = {"model": model, "upsample": settings.face_upsample, "dlib": _import_dlib().__version__}
+    return Score(
+        name=name,
+        value=float(len(found)),
+        scorer="face_recognition.face_locations",
+        version=importlib.metadata.version("face_recognition"),
+        settings=compact_json(how),
+    )
+
+
+def _at_least(side: int, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Returns an image with black at the right and below where it is smaller than that."""
+    height, width = pixels.shape[:2]
+    return np.pad(pixels, ((0, max(0, side - height)), (0, max(0, side - width)), (0, 0)))
+
+
+def _score_dlib(pixels: NDArray[np.uint8], settings: FaceSettings) -> Score:
+    """Scores with dlib's frontal detector: face_recognition's model hog, at a lower threshold."""
+    _, confidences, _ = _detectors.dlib.run(pixels, settings.face_upsample, SCORE_FLOOR)
+    return Score(
+        name=DLIB,
+        value=_highest(confidences),
+        scorer="dlib.get_frontal_face_detector",
+        version=_import_dlib().__version__,
+        settings=compact_json({"upsample": settings.face_upsample, "floor": SCORE_FLOOR}),
+    )
+
+
+def _score_opencv(pixels: NDArray[np.uint8], settings: FaceSettings) -> Score:
+    """Scores with OpenCV's Haar cascade."""
+    cv2 = import_cv2()
+    _, _, weights = _detectors.opencv.detectMultiScale3(
+        cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY),
+        scaleFactor=settings.face_opencv_scale,
+        minNeighbors=settings.face_opencv_neighbors,
+        outputRejectLevels=True,
+    )
+    found = {
+        "cascade": CASCADE,
+        "scale_factor": settings.face_opencv_scale,
+        "min_neighbors": settings.face_opencv_neighbors,
+    }
+    return Score(
+        name=OPENCV,
+        value=_highest(weights),
+        scorer="cv2.CascadeClassifier",
+        version=cv2.__version__,
+        settings=compact_json(found),
+    )
+
+
+_SCORERS: Mapping[str, Callable[[NDArray[np.uint8], FaceSettings], Score]] = {
+    PUBLISHED_HOG: functools.partial(_score_published, name=PUBLISHED_HOG, model="hog"),
+    PUBLISHED_CNN: functools.partial(_score_published, name=PUBLISHED_CNN, model="cnn"),
+    DLIB: _score_dlib,
+    OPENCV: _score_opencv,
+}
+
+
+def _highest(values: Any) -> float | None:
+    """Returns the greatest of some scores, to 6 decimals; None where there are none."""
+    return round(max(float(value) for value in values), 6) if len(values) else None
+
+
+def _import_dlib() -> Any:
+    """Imports dlib, or names the extra that brings it."""
+    try:
+        import dlib
+    except ImportError as error:
+        raise MissingExtra("dlib", "video") from error
+    return dlib
+
+
+@functools.cache
+def _import_face_recognition() -> Any:
+    """Imports face_recognition, and undoes what that does to the whole process.
+
+    It warns of a deprecation, and lets Pillow read truncated files from then on. Where its models
+    do not import, it closes standard input and exits the process with status 0: so they go first.
+
+    Raises:
+      MissingExtra: the package, its models, or the pkg_resources that they import is missing.
+      InputError: a file of its models is missing or broken.
+    """
+    _import_dlib()
+    reads_truncated = ImageFile.LOAD_TRUNCATED_IMAGES
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import face_recognition_models  # noqa: F401, I001
+            import face_recognition
+    except ImportError as error:
+        raise MissingExtra(error.name or str(error), "video", UNBOUND) from error
+    except RuntimeError as error:
+        raise InputError(f"face_recognition does not load its models: {error}") from error
+    finally:
+        ImageFile.LOAD_TRUNCATED_IMAGES = reads_truncated
+    return face_recognition

@@ -1,0 +1,334 @@
+"""Measures how little two images differ, and gates pairs on the measures.
+
+An image is viewed once (`view`), a pair is measured on two views (`measure_pair`) and judged by
+thresholds that are all off until they are set (`gate_pair`).
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+import imagehash
+import numpy as np
+import scipy.ndimage  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+from PIL import Image
+from skimage.metrics import structural_similarity
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.scores import Rejection
+from eqforge.transforms.filters.lab import colours, lightness
+from eqforge.transforms.filters.luma import check_pixels, mean_luma, scale_to
+
+VERSION = "2"
+LONG_SIDE_PX = 256
+COLOUR_SIDE_PX = LONG_SIDE_PX // 2
+SMOOTHING_PX = 5
+COLOUR_SMOOTHING_PX = 3
+SSIM_WINDOW_PX = 11
+HASH_BITS = 192
+_HASH_SIDE_PX = 32
+
+CHANGED_LIGHTNESS = 5.0
+"""The smoothed difference of L*, of 100, above which a pixel counts as changed."""
+
+CHANGED_COLOUR = 12.0
+"""The smoothed distance in the plane of a* and b* above which a pixel counts as changed."""
+
+Plane = NDArray[np.uint8]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class PairView:
+    """What the measures need of one image, 75 kB.
+
+    Attributes:
+      planes: L*, a* and b* as `lab` has them, uint8 of shape (height, width): of L* the longer
+        side is 256, of the others 128; no side is below 11 (the window of SSIM).
+      luma: mean luma, BT.601, in [0, 255].
+      phash: see `perceptual_hash`.
+    """
+
+    planes: tuple[Plane, Plane, Plane]
+    luma: float
+    phash: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class PairMeasures:
+    """How much the second image of a pair differs from the first, to 6 decimals.
+
+    Attributes:
+      changed_area_fraction: share of the pixels that changed, in [0, 1]; see `is_changed`.
+      ssim: the least mean structural similarity of L*, a* and b*, in [-1, 1]; 1 for equal images.
+      background_ssim: the same outside the changed area and what it touches; None where nothing
+        is outside.
+      luminance_shift: mean luma of the second less that of the first, in [-255, 255]: brightness
+        alone, by definition.
+      phash_distance: bits in which the perceptual hashes differ, in 0 to 192.
+    """
+
+    changed_area_fraction: float
+    ssim: float
+    background_ssim: float | None
+    luminance_shift: float
+    phash_distance: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class GateSettings:
+    """Limits on the measures of a pair; None, the default and the published behaviour, is off."""
+
+    min_changed_area: float | None = None
+    """Least changed-area fraction, in [0, 1]."""
+
+    max_changed_area: float | None = None
+    """Greatest changed-area fraction, in [0, 1]."""
+
+    min_ssim: float | None = None
+    """Least structural similarity, in [-1, 1]."""
+
+    max_ssim: float | None = None
+    """Greatest structural similarity, in [-1, 1]."""
+
+    min_background_ssim: float | None = None
+    """Least structural similarity outside the changed area; a pair without background fails."""
+
+    max_luminance_shift: float | None = None
+    """Greatest difference of the mean lumas, up or down, in [0, 255]."""
+
+    min_phash_distance: int | None = None
+    """Least number of differing bits of the perceptual hashes, 0 to 192."""
+
+    max_phash_distance: int | None = None
+    """Greatest number of differing bits of the perceptual hashes, 0 to 192."""
+
+    def __post_init__(self) -> None:
+        """Refuses limits that no measure can reach.
+
+        Raises:
+          InputError: a limit is out of its measure's range, or not a number.
+        """
+        for name, (low, high) in _RANGES.items():
+            for limit in (getattr(self, f"min_{name}", None), getattr(self, f"max_{name}", None)):
+                if limit is not None and not low <= limit <= high:
+                    raise InputError(f"a limit of {name} lies in [{low}, {high}]; found {limit}")
+
+
+_RANGES = {
+    "changed_area": (0, 1),
+    "ssim": (-1, 1),
+    "background_ssim": (-1, 1),
+    "luminance_shift": (0, 255),
+    "phash_distance": (0, HASH_BITS),
+}
+"""What each measure can be, by the end of its settings' names."""
+
+
+def view(pixels: NDArray[np.uint8]) -> PairView:
+    """Returns what the measures need of an image; it is made once per image, not per pair.
+
+    Args:
+      pixels: uint8 of shape (height, width, 3), RGB.
+
+    Raises:
+      ValueError: the array is not an RGB image.
+    """
+    phash = perceptual_hash(pixels)
+    image = scale_to(Image.fromarray(pixels), LONG_SIDE_PX, min_side=SSIM_WINDOW_PX)
+    small = scale_to(image, COLOUR_SIDE_PX, min_side=SSIM_WINDOW_PX)
+    return PairView(
+        planes=(lightness(np.asarray(image)), *colours(np.asarray(small))),
+        luma=mean_luma(image),
+        phash=phash,
+    )
+
+
+def perceptual_hash(pixels: NDArray[np.uint8]) -> str:
+    """Returns the perceptual hashes of red, green and blue: 192 bits, 48 hexadecimal digits.
+
+    Of a grey image the three are equal. A hash of luma alone does not see red turn blue.
+
+    Args:
+      pixels: uint8 of shape (height, width, 3), RGB.
+
+    Raises:
+      ValueError: the array is not an RGB image.
+
+    Source: ImageHash's phash, of each channel.
+    """
+    check_pixels(pixels)
+    size = (_HASH_SIDE_PX, _HASH_SIDE_PX)  # phash would scale each channel to it, for itself
+    image = Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS)
+    return "".join(str(imagehash.phash(channel)) for channel in image.split())
+
+
+def hash_distance(phash_0: str, phash_1: str) -> int:
+    """Returns the number of bits in which two perceptual hashes differ."""
+    return (int(phash_0, 16) ^ int(phash_1, 16)).bit_count()
+
+
+def measure_pair(view_0: PairView, view_1: PairView) -> PairMeasures:
+    """Measures how much the second image differs from the first.
+
+    Where the sizes differ, the second image is stretched to the first's size; luma and hash are of
+    the whole image and need no common size.
+    """
+    planes = _on_common_size(view_0, view_1)
+    changed = is_changed(*(second - first for first, second in planes))
+    ssims, maps = zip(*(similarity(*plane) for plane in planes), strict=True)
+    return PairMeasures(
+        changed_area_fraction=round(float(changed.mean()), 6),
+        ssim=round(min(ssims), 6),
+        background_ssim=_least_outside(maps, changed),
+        luminance_shift=round(view_1.luma - view_0.luma, 6),
+        phash_distance=hash_distance(view_0.phash, view_1.phash),
+    )
+
+
+def background_similarity(
+    view_0: PairView, view_1: PairView, changed: NDArray[np.bool_]
+) -> float | None:
+    """Returns the structural similarity outside a region, as `background_ssim` is.
+
+    Args:
+      view_0: of the first image.
+      view_1: of the second.
+      changed: bool of shape (height, width) at any size: the region.
+    """
+    planes = _on_common_size(view_0, view_1)
+    return _least_outside([similarity(*plane)[1] for plane in planes], changed)
+
+
+def similarity(
+    plane_0: NDArray[np.float32], plane_1: NDArray[np.float32]
+) -> tuple[float, NDArray[np.float32]]:
+    """Returns the mean structural similarity of two planes, and that of the window at each pixel.
+
+    Args:
+      plane_0: float32 [height, width] in [0, 255], no side below 11.
+      plane_1: the same of the other image.
+
+    Source: Wang et al. 2004, with its 11 x 11 Gaussian window of sigma 1.5 and population
+      covariances; only whole windows count for the mean.
+    """
+    ssim, ssim_map = structural_similarity(  # type: ignore[no-untyped-call]
+        plane_0,
+        plane_1,
+        data_range=255,
+        gaussian_weights=True,
+        sigma=1.5,
+        use_sample_covariance=False,
+        full=True,
+    )
+    return float(ssim), ssim_map
+
+
+def is_changed(
+    lightness: NDArray[np.float32], green_red: NDArray[np.float32], blue_yellow: NDArray[np.float32]
+) -> NDArray[np.bool_]:
+    """Tells which pixels changed, by the differences of two images' planes.
+
+    A pixel changed if its L* differs by more than 5, or its a* and b* by a distance of more than
+    12; each difference less its median, and averaged over 5 x 5 pixels (of colour, which has half
+    the size, 3 x 3). The medians take out a change of exposure and most of one of white balance;
+    the mean would spread a change of one part over the rest. Averaging takes out noise and widens
+    or narrows a region by at most 3 pixels.
+
+    Lightness and colour have a limit each, because JPEG and video store colour more coarsely. Of 40
+    photographs and themselves as JPEG of quality 30, L* differs by at most 3.7 and the colours by
+    9.4; of two frames of 24 static shots, with noise and in H.264, by 2.4 and 8.4. Of as many that
+    the limits were not set on, by 3.1 and 9.6, and by 3.5 and 7.2.
+
+    Args:
+      lightness: float32 of shape (height, width), second less first, in steps of 100 / 255.
+      green_red: the same of a*, of about half that shape, in steps of 1.
+      blue_yellow: of b*.
+    """
+    brighter = np.abs(_smoothed(lightness, SMOOTHING_PX)) * (100 / 255) > CHANGED_LIGHTNESS
+    turned = np.hypot(
+        *(_smoothed(plane, COLOUR_SMOOTHING_PX) for plane in (green_red, blue_yellow))
+    )
+    changed: NDArray[np.bool_] = brighter | _resized(turned > CHANGED_COLOUR, brighter.shape)
+    return changed
+
+
+def _smoothed(difference: NDArray[np.float32], size: int) -> NDArray[np.float32]:
+    centred = difference - np.median(difference)
+    return scipy.ndimage.uniform_filter(centred, size, mode="nearest")
+
+
+_GATES = (
+    ("min_changed_area", "changed_area_fraction", "change_too_small"),
+    ("max_changed_area", "changed_area_fraction", "change_too_large"),
+    ("max_ssim", "ssim", "change_too_small"),
+    ("min_ssim", "ssim", "change_too_large"),
+    ("min_phash_distance", "phash_distance", "change_too_small"),
+    ("max_phash_distance", "phash_distance", "change_too_large"),
+    ("min_background_ssim", "background_ssim", "background_changed"),
+    ("max_luminance_shift", "luminance_shift", "luminance_shift"),
+)
+"""Setting, measure and reason, in the order in which they are checked."""
+
+
+def gate_pair(measures: PairMeasures, settings: GateSettings) -> Rejection | None:
+    """Rejects a pair with a measure beyond a limit that is set; the first of _GATES counts."""
+    for setting, measure, reason in _GATES:
+        limit, value = getattr(settings, setting), getattr(measures, measure)
+        if limit is not None and not _is_within(value, limit, setting):
+            return Rejection(reason=reason, value=value, threshold=limit, detail=measure)
+    return None
+
+
+def _is_within(value: float | None, limit: float, setting: str) -> bool:
+    """Tells whether a measure keeps a limit; one without value keeps none."""
+    if value is None:
+        return False
+    if setting == "max_luminance_shift":
+        return abs(value) <= limit
+    return value >= limit if setting.startswith("min_") else value <= limit
+
+
+def _on_common_size(
+    view_0: PairView, view_1: PairView
+) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+    """Returns each plane of both images, the second at the first's size."""
+    return [
+        (first.astype(np.float32), _stretched(second, first.shape).astype(np.float32))
+        for first, second in zip(view_0.planes, view_1.planes, strict=True)
+    ]
+
+
+def _stretched(plane: Plane, shape: tuple[int, ...]) -> Plane:
+    """Returns a plane at another size."""
+    if plane.shape == shape:
+        return plane
+    size = (shape[1], shape[0])
+    return np.asarray(Image.fromarray(plane).resize(size, Image.Resampling.BILINEAR))
+
+
+def _resized(mask: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Returns a mask at another size, by nearest neighbour."""
+    if mask.shape == shape:
+        return mask
+    rows, columns = (
+        (2 * np.arange(new) + 1) * old // (2 * new)
+        for new, old in zip(shape, mask.shape, strict=True)
+    )
+    return mask[np.ix_(rows, columns)]
+
+
+def _least_outside(maps: Sequence[NDArray[np.float32]], changed: NDArray[np.bool_]) -> float | None:
+    means = [_mean_outside(each, _resized(changed, each.shape)) for each in maps]
+    return min((mean for mean in means if mean is not None), default=None)
+
+
+def _mean_outside(ssim_map: NDArray[np.float32], changed: NDArray[np.bool_]) -> float | None:
+    """Returns the mean SSIM of the whole windows that hold no changed or smoothed-out pixel.
+
+    None where there is no such window.
+    """
+    reach = SSIM_WINDOW_PX // 2 + SMOOTHING_PX // 2
+    touched = scipy.ndimage.maximum_filter(changed, 2 * reach + 1, mode="constant")
+    inner = np.s_[SSIM_WINDOW_PX // 2 : -(SSIM_WINDOW_PX // 2)]
+    background = ssim_map[inner, inner][~touched[inner, inner]]
+    return round(float(background.mean(dtype=np.float64)), 6) if background.size else None

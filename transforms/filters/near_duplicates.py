@@ -1,0 +1,128 @@
+"""Finds images that look the same, by their perceptual hashes."""
+
+import multiprocessing
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.pictures import (
+    FILE_SUFFIXES,
+    MAX_PIXELS,
+    BadImage,
+    TooManyPixels,
+    read_pixels,
+)
+from eqforge.transforms.filters.minimality import HASH_BITS, perceptual_hash
+
+_COMPARED_AT_ONCE = 4_000_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HashedFolder:
+    """The images of a folder.
+
+    Attributes:
+      names: of the files, relative to the folder, sorted.
+      hashes: their perceptual hashes, uint64 [files, 3].
+      unreadable: the names of files that are no image, or too large a one.
+    """
+
+    names: tuple[str, ...]
+    hashes: NDArray[np.uint64]
+    unreadable: tuple[str, ...]
+
+
+def hash_folder(root: str, workers: int = 1) -> HashedFolder:
+    """Hashes every image below a folder, by as many processes; links to folders are not followed.
+
+    Raises:
+      InputError: there is no such folder, or it holds no image.
+    """
+    if not os.path.isdir(root):
+        raise InputError(f"{root}: no such folder")
+    names = sorted(_image_files(root))
+    if not names:
+        raise InputError(f"{root}: holds no image ({', '.join(FILE_SUFFIXES)})")
+    found = list(
+        zip(names, _hash_all([os.path.join(root, n) for n in names], workers), strict=True)
+    )
+    readable = [(name, phash) for name, phash in found if phash is not None]
+    return HashedFolder(
+        names=tuple(name for name, _ in readable),
+        hashes=to_numbers(phash for _, phash in readable),
+        unreadable=tuple(name for name, phash in found if phash is None),
+    )
+
+
+def _image_files(root: str) -> Iterator[str]:
+    for folder, _, files in os.walk(root):
+        for file in files:
+            if file.lower().endswith(FILE_SUFFIXES):
+                yield os.path.relpath(os.path.join(folder, file), root)
+
+
+def _hash_all(paths: Sequence[str], workers: int) -> Iterable[str | None]:
+    if workers == 1:
+        return map(hash_file, paths)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context) as pool:
+        return list(pool.map(hash_file, paths, chunksize=64))
+
+
+def hash_file(path: str) -> str | None:
+    """Returns the perceptual hash of an image as the images table has it; None for no image."""
+    try:
+        with open(path, "rb") as stream:
+            return perceptual_hash(read_pixels(stream.read(), MAX_PIXELS))
+    except (OSError, BadImage, TooManyPixels):
+        return None
+
+
+def to_numbers(hashes: Iterable[str]) -> NDArray[np.uint64]:
+    """Returns hashes of 48 hexadecimal digits as numbers of 64 bits, uint64 [hashes, 3].
+
+    Raises:
+      InputError: a hash has not so many digits: another version took it.
+    """
+    rows = []
+    for phash in hashes:
+        if len(phash) != HASH_BITS // 4:
+            raise InputError(
+                f"perceptual hashes of {4 * len(phash)} bits, where {HASH_BITS} are compared: they "
+                "are an older version's; build the dataset again"
+            )
+        rows.append([int(phash[place : place + 16], 16) for place in range(0, len(phash), 16)])
+    return np.array(rows, dtype=np.uint64).reshape(-1, HASH_BITS // 64)
+
+
+def nearest(
+    hashes: NDArray[np.uint64], others: NDArray[np.uint64]
+) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
+    """Returns for each hash the place of the nearest other, and the bits in which they differ.
+
+    Of several as near, the first. There has to be one other at least.
+
+    Args:
+      hashes: uint64 [n, 3].
+      others: uint64 [m, 3].
+
+    Returns:
+      Places in [0, m) and distances in [0, 192], both of [n].
+    """
+    places = np.zeros(len(hashes), dtype=np.intp)
+    distances = np.zeros(len(hashes), dtype=np.uint8)
+    step = max(1, _COMPARED_AT_ONCE // len(others))
+    for start in range(0, len(hashes), step):
+        some = slice(start, start + step)
+        bits = sum(
+            np.bitwise_count(hashes[some, None, word] ^ others[None, :, word])
+            for word in range(others.shape[1])
+        )
+        places[some] = bits.argmin(axis=1)
+        distances[some] = np.take_along_axis(bits, places[some, None], axis=1)[:, 0]
+    return places, distances

@@ -1,0 +1,100 @@
+"""Scores luminance, contrast and sharpness of an image; rejects black, constant, blurred ones."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.ndimage  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+from PIL import Image
+
+from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
+from eqforge.transforms.filters.luma import check_pixels, mean_luma, scale_to
+
+LUMINANCE = "luminance_mean"
+CONTRAST = "contrast"
+SHARPNESS = "sharpness"
+
+SCORER = "eqforge.quality"
+VERSION = "2"
+LONG_SIDE_PX = 256
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class QualitySettings:
+    """The least an image must show; None switches a check off, and the published sets had none.
+
+    The defaults lie in the gap between pictures and non-pictures. Of 86 photographs (COCO and
+    others) the lowest values are 56 (luminance), 19.7 (contrast) and 40 (sharpness: a clear
+    sky with a kite); a night scene of a space mission has luminance 9. Black frames of a real
+    clip reach 4.2, 2.0 and 2.6; the same photographs under a Gaussian blur of 1.6 % of the long
+    side reach a sharpness of 5.6.
+    """
+
+    min_luminance: float | None = 6.0
+    """Least mean luma, in [0, 255]; below it an image is black."""
+
+    min_contrast: float | None = 4.0
+    """Least standard deviation of the strongest channel, in [0, 127.5]; below it an image is
+    constant."""
+
+    min_sharpness: float | None = 6.0
+    """Least variance of the Laplacian at 256 pixels; below it an image is blurred."""
+
+
+def score_quality(pixels: NDArray[np.uint8]) -> list[Score]:
+    """Scores the mean luma, and the contrast and sharpness of the strongest of three channels.
+
+    The luma is that of BT.601, for a picture is black where it is dark, whatever its colour. In
+    luma, colours of equal brightness beside each other have neither contrast nor edges; red, green
+    and blue each have their own, and the greatest counts: in a grey picture, the luma's.
+
+    All are taken from the picture shrunk to a long side of 256 pixels, so that they hardly depend
+    on the resolution; a smaller image is measured as it is, because enlarging blurs.
+
+    Args:
+      pixels: uint8 of shape (height, width, 3), RGB.
+
+    Returns:
+      Three scores: luma mean in [0, 255], the standard deviation of a channel in [0, 127.5], and
+      the variance of a channel's Laplacian, 0 or more.
+
+    Raises:
+      ValueError: the array is not an RGB image.
+    """
+    check_pixels(pixels)
+    image = Image.fromarray(pixels)
+    if max(image.size) > LONG_SIDE_PX:
+        image = scale_to(image, LONG_SIDE_PX)
+    channels = [np.asarray(channel, dtype=np.float64) for channel in image.split()]
+    return [
+        _score(LUMINANCE, mean_luma(image)),
+        _score(CONTRAST, max(channel.std() for channel in channels)),
+        _score(SHARPNESS, max(scipy.ndimage.laplace(channel).var() for channel in channels)),
+    ]
+
+
+def decide_quality(scores: Sequence[Score], settings: QualitySettings) -> Rejection | None:
+    """Rejects a black, then a constant, then a blurred image."""
+    for reason, name, minimum in (
+        ("black_image", LUMINANCE, settings.min_luminance),
+        ("constant_image", CONTRAST, settings.min_contrast),
+        ("blurred_image", SHARPNESS, settings.min_sharpness),
+    ):
+        if minimum is None:
+            continue
+        value = value_of(scores, name)
+        if value is not None and value < minimum:
+            return Rejection(reason=reason, value=value, threshold=minimum, detail=name)
+    return None
+
+
+def _score(name: str, value: float) -> Score:
+    """Returns the score, rounded so that the last bits of a sum do not reach the row."""
+    return Score(
+        name=name,
+        value=round(float(value), 6),
+        scorer=SCORER,
+        version=VERSION,
+        settings=compact_json({"long_side_px": LONG_SIDE_PX}),
+    )

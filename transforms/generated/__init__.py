@@ -1,0 +1,1 @@
+"""Pairs that a diffusion model draws or Blender renders."""

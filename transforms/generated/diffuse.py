@@ -1,0 +1,316 @@
+"""Draws pairs of pictures from pairs of prompts, by prompt-to-prompt, each pair once.
+
+A pair is drawn by itself, never together with others, so its pixels do not depend on what else a
+run draws. A process loads the model once and draws one pair at a time.
+
+Source: EqBen, section 4.2 and appendix B.5; Hertz et al. 2022 for the control of the attention.
+"""
+
+import functools
+import math
+import tempfile
+import threading
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import apache_beam as beam
+import msgspec
+
+from eqforge.generators.diffusion.prompts import PromptPair
+from eqforge.generators.diffusion.records import (
+    DEFAULT_WORDS,
+    EditControl,
+    LocalBlend,
+    PairImages,
+    PairRequest,
+    Span,
+    WordName,
+)
+from eqforge.generators.diffusion.settings import DiffusionSettings
+from eqforge.schemas.errors import BuildError, InputError
+from eqforge.schemas.records.frames import FrameSettings
+from eqforge.schemas.records.scores import Rejection, Score, compact_json
+from eqforge.schemas.tables.rendered import Generation
+from eqforge.transforms.dataset.encode_image import encode_image
+from eqforge.transforms.dataset.ledger import versions_of
+from eqforge.transforms.engines import progress
+from eqforge.transforms.engines.placement import on_gpu
+from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
+from eqforge.transforms.generated.work import MadePair, PairProposal, PairWork, StoredImage
+from eqforge.transforms.video.clip_work import error_rejection
+
+if TYPE_CHECKING:
+    from eqforge.generators.diffusion.generate import PairGenerator
+
+DRAWINGS: Final = "drawings"
+"""The stage of the books."""
+
+DRAWN: Final = "drawn"
+"""What a worker notes for every pair that was drawn, or could not be."""
+
+TINY: Final = "tiny"
+"""The name of the model that is made on the spot, with random weights."""
+
+VERSION = 1
+BLEND_AREA = "blend_area"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EditSettings:
+    """How the first picture of a pair guides the second."""
+
+    cross_replace: float = 0.8
+    """Share of the steps, from the first, in which the second picture takes the first one's
+    attention to the words that both have."""
+
+    changed_cross_replace: float | None = None
+    """The same share for the words that are changed or added; as for the others without it."""
+
+    reweight: float = 1.0
+    """Factor on the second picture's attention to the words that are changed or added, in the steps
+    in which its attention is replaced: 2 shows them more strongly."""
+
+    self_replace: float = 0.4
+    """Share of the steps in which it takes the first one's layout, its self-attention."""
+
+    local_blend: bool = True
+    """Take the first picture's pixels wherever neither picture attends to the object or attribute
+    that is changed; pairs whose scene changes are never blended."""
+
+    blend_threshold: float = 0.3
+    """Share of the greatest attention from which on a place belongs to a word."""
+
+    alignment: Literal["exact", "published"] = "exact"
+    """How words of the prompts are matched: word for word, or as the authors' code does, which
+    shifts what follows a word of several tokens."""
+
+    def __post_init__(self) -> None:
+        """Checks the numbers.
+
+        Raises:
+          InputError: a share is not from 0 to 1, or the factor is negative or not finite.
+        """
+        for name in ("cross_replace", "changed_cross_replace", "self_replace", "blend_threshold"):
+            share = getattr(self, name)
+            if share is not None and not 0 <= share <= 1:
+                raise InputError(f"--{name.replace('_', '-')} {share}: expected 0 to 1")
+        if not 0 <= self.reweight < math.inf:
+            raise InputError(f"--reweight {self.reweight}: expected 0 or more")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DiffuseRules:
+    """How prompts become pairs.
+
+    Attributes:
+      diffusion: the model, and how it draws; the model `tiny` is made on the spot.
+      edit: how the first picture guides the second.
+      generated: what is measured afterwards, and the folder of media and finished work.
+    """
+
+    diffusion: DiffusionSettings
+    edit: EditSettings
+    generated: GeneratedRules
+
+
+class SharedGenerator:
+    """A generator that the threads of a process share, one pair at a time."""
+
+    def __init__(self, generator: "PairGenerator") -> None:
+        self.generator = generator
+        self.lock = threading.Lock()
+
+    @property
+    def device(self) -> str:
+        """What the device calls itself."""
+        device = self.generator.pipeline.device
+        if device.type != "cuda":
+            return str(device.type)
+        import torch
+
+        return str(torch.cuda.get_device_name(device))
+
+
+_loading = threading.Lock()
+
+
+def shared_generator(settings: DiffusionSettings) -> SharedGenerator:
+    """Returns the generator of this process, loaded when it is first asked for.
+
+    Raises:
+      InputError: the model cannot be had, or the settings do not fit it.
+      MissingExtra: torch, diffusers or transformers is not installed.
+    """
+    with _loading:
+        return _load(settings)
+
+
+@functools.lru_cache(maxsize=1)
+def _load(settings: DiffusionSettings) -> SharedGenerator:
+    from eqforge.generators.diffusion.generate import PairGenerator
+
+    if settings.model != TINY:
+        return SharedGenerator(PairGenerator(settings))
+    from eqforge.generators.diffusion.tiny import make_tiny_pipeline
+
+    with tempfile.TemporaryDirectory(prefix="eqforge-model-") as folder:
+        made = make_tiny_pipeline(f"{folder}/{TINY}")
+        return SharedGenerator(PairGenerator(replace(settings, model=str(made))))
+
+
+def diffuse_pair(pair: PromptPair, rules: DiffuseRules) -> PairWork:
+    """Returns a pair drawn, or the reason why it could not be.
+
+    Raises:
+      InputError: the model cannot be had, or a prompt does not fit it.
+      BuildError: the device has too little memory for the model.
+    """
+    work = PairWork(proposal=_proposal(pair))
+    shared = shared_generator(rules.diffusion)
+    control = control_of(pair, rules.edit)
+    basis = [VERSION, shared.generator.fingerprint, shared.device, versions_of("pillow")]
+    try:
+        made = make_once(
+            [msgspec.to_builtins(pair), _as_json(control)],
+            rules.generated.ledger("draw", basis),
+            rules.generated.media,
+            lambda: _draw(pair, control, shared, rules),
+        )
+    except Exception as error:
+        return work.refused(DRAWINGS, error_rejection(error))
+    if isinstance(made, Rejection):
+        return work.refused(DRAWINGS, made)
+    return replace(work, made=made).passed(DRAWINGS)
+
+
+def control_of(pair: PromptPair, settings: EditSettings) -> EditControl:
+    """Returns how the first picture of a pair guides the second."""
+    blend = None
+    if settings.local_blend and any(pair.blended):
+        blend = LocalBlend(words=pair.blended, threshold=settings.blend_threshold)
+    return EditControl(
+        method=pair.control,
+        cross_replace_steps=_cross_steps(pair, settings),
+        self_replace_steps=settings.self_replace,
+        reweight={}
+        if settings.reweight == 1
+        else dict.fromkeys(pair.changed[1], settings.reweight),
+        blend=blend,
+        alignment=settings.alignment,
+        changed=pair.changed,
+    )
+
+
+def _cross_steps(pair: PromptPair, settings: EditSettings) -> Span | dict[WordName, Span]:
+    if settings.changed_cross_replace is None:
+        return settings.cross_replace
+    steps: dict[WordName, Span] = {DEFAULT_WORDS: settings.cross_replace}
+    steps.update(dict.fromkeys(pair.changed[1], settings.changed_cross_replace))
+    return steps
+
+
+def _as_json(control: EditControl) -> Any:
+    """Returns a control as JSON-like values; words that are numbers become text."""
+    return msgspec.to_builtins(asdict(control), str_keys=True)
+
+
+def _proposal(pair: PromptPair) -> PairProposal:
+    def spec(side: Literal[0, 1]) -> str:
+        return compact_json(
+            {
+                "prompt": pair.prompts[side],
+                "group": pair.group,
+                "changed_words": pair.changed[side],
+                "blended_words": pair.blended[side],
+            }
+        )
+
+    return PairProposal(
+        sample_id=pair.sample_id,
+        source_id=f"{pair.group}/{pair.thing}",
+        kind=pair.kind,
+        change=pair.change,
+        captions=pair.captions,
+        specs=(spec(0), spec(1)),
+    )
+
+
+def _draw(
+    pair: PromptPair, control: EditControl, shared: SharedGenerator, rules: DiffuseRules
+) -> MadePair | Rejection:
+    import torch
+
+    request = PairRequest(prompts=pair.prompts, seed=pair.seed, control=control)
+    try:
+        with shared.lock:
+            drawn = shared.generator.generate(request)
+    except torch.OutOfMemoryError as error:
+        raise BuildError(
+            f"{shared.device} has too little memory to draw {pair.sample_id}, even one row at a "
+            "time; give it more, or set --precision fp16 or a smaller --size-px"
+        ) from error
+    if drawn.flagged is not None and any(drawn.flagged):
+        sides = ", ".join(str(side) for side in (0, 1) if drawn.flagged[side])
+        return Rejection(reason="safety_checker", detail=f"image {sides}")
+    return MadePair(
+        images=(_store(drawn, 0, rules), _store(drawn, 1, rules)),
+        generation=_generation(pair, control, shared, drawn),
+        scores=_scores(drawn, control),
+    )
+
+
+def _store(drawn: PairImages, side: Literal[0, 1], rules: DiffuseRules) -> StoredImage:
+    image = encode_image(drawn.images[side], FrameSettings(image_format="png"))
+    return store_image(rules.generated.media, image.data, image.width_px, image.height_px)
+
+
+def _generation(
+    pair: PromptPair, control: EditControl, shared: SharedGenerator, drawn: PairImages
+) -> Generation:
+    generator = shared.generator
+    found = generator.parameters
+    parameters = {**found, "weights": generator.identity.digest, "control": _as_json(control)}
+    return Generation(
+        generator="diffusers",
+        version=f"{found['diffusers']}, torch {found['torch']}",
+        model=generator.identity.name,
+        revision=generator.identity.revision,
+        device=shared.device,
+        seed=pair.seed,
+        parameters=compact_json({**parameters, "batch_rows": drawn.batch_rows}),
+    )
+
+
+def _scores(drawn: PairImages, control: EditControl) -> tuple[Score, ...]:
+    """Returns the share of the picture in which the second could differ, where there is one."""
+    mask = drawn.blend_mask
+    if mask is None or control.blend is None:
+        return ()
+    return (
+        Score(
+            name=BLEND_AREA,
+            value=round(float(mask.mean()), 6),
+            scorer="eqforge.diffuse",
+            version=str(VERSION),
+            settings=compact_json({"threshold": control.blend.threshold}),
+        ),
+    )
+
+
+@dataclass
+class DiffusePairs(beam.PTransform):
+    """Draws every pair of prompts."""
+
+    rules: DiffuseRules
+    progress_folder: str | None = None
+
+    def expand(self, pairs: beam.PCollection[PromptPair]) -> beam.PCollection[PairWork]:
+        draw = beam.Map(self._draw).with_output_types(PairWork)
+        if self.rules.diffusion.device != "cpu":
+            draw = on_gpu(draw, pairs.pipeline)
+        return pairs | "DrawPair" >> draw
+
+    def _draw(self, pair: PromptPair) -> PairWork:
+        work = diffuse_pair(pair, self.rules)
+        progress.count(self.progress_folder, DRAWN)
+        return work

@@ -1,0 +1,267 @@
+"""What all datasets of generated pairs share: a made pair is measured, judged and written.
+
+A dataset's own step turns its specs into `PairWork` with the pair made; what it measured and
+refused on the way is in the work already. `JudgeGenerated` does the rest.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import apache_beam as beam
+
+from eqforge.generators.text import words
+from eqforge.generators.text.caption_lint import lint_pair
+from eqforge.schemas.io import storage
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.tables.pairs import ImageRow, Reject
+from eqforge.schemas.tables.rendered import MaskRow, RenderedSample
+from eqforge.transforms.dataset.ledger import Ledger, versions_of
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.engines import progress
+from eqforge.transforms.engines.placement import on_gpu
+from eqforge.transforms.filters import minimality
+from eqforge.transforms.filters.images import (
+    ImageFilters,
+    ScoredImage,
+    read_pixels,
+    refuse_image,
+    score_image,
+)
+from eqforge.transforms.generated.work import (
+    MadePair,
+    MeasuredMade,
+    PairProposal,
+    PairWork,
+    StoredImage,
+    images_of,
+    masks_of,
+    rejects_of,
+    samples_of,
+    tallies_of,
+)
+from eqforge.transforms.oracle.answers import Question, ask
+from eqforge.transforms.oracle.judges import Oracle, refuse_pair
+from eqforge.transforms.video.clip_work import error_rejection
+
+IMAGES, PAIRS = "images", "pairs"
+"""The stages of the books that follow those of a dataset's own steps."""
+
+MEASURED = "measured"
+"""What a worker notes for every pair that went through the shared step."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GeneratedRules:
+    """How made pairs become samples, whatever made them.
+
+    Attributes:
+      dataset: name of the dataset.
+      work: the folder or URL of the media store and of what is known to be done.
+      images: what is measured on each image, and which values are refused.
+      gates: limits on the measured minimality.
+      kind_gates: kinds of pairs, each with limits that hold for it instead.
+      distinct_captions: whether captions that say the same are refused.
+      oracle: the models that judge whether captions match; none where none is asked for.
+    """
+
+    dataset: str
+    work: str
+    images: ImageFilters
+    gates: minimality.GateSettings
+    kind_gates: tuple[tuple[str, minimality.GateSettings], ...] = ()
+    distinct_captions: bool
+    oracle: Oracle = field(default_factory=Oracle)
+
+    @property
+    def media(self) -> MediaStore:
+        """The media store."""
+        return MediaStore(storage.join(self.work, "media"))
+
+    def ledger(self, step: str, basis: Any) -> Ledger:
+        """Returns the ledger of a step whose results depend on the basis."""
+        return Ledger(root=storage.join(self.work, "done"), step=step, basis=basis)
+
+    def measuring(self) -> Ledger:
+        """Returns the ledger of the shared measures."""
+        packages = ("numpy", "scipy", "pillow", "scikit-image", "imagehash", "rapidfuzz")
+        own = [self.images.basis(), minimality.VERSION, words.VERSION]
+        return self.ledger("measure", [*own, versions_of(*packages)])
+
+
+def make_once(
+    inputs: Any, ledger: Ledger, media: MediaStore, make: Callable[[], MadePair | Rejection]
+) -> MadePair | Rejection:
+    """Returns the pair that these inputs gave before, while the store has it; else makes it.
+
+    Why there is none is remembered, too, but for an `error:`, which may be the machine's fault.
+
+    Args:
+      inputs: JSON-like values that identify what is made.
+      ledger: of the making step; its basis names all settings and versions that matter.
+      media: where `make` stores the images and masks.
+      make: makes the pair, or tells why there is none. Its exceptions pass through.
+    """
+    known = ledger.recall(inputs, MadePair)
+    if known is not None and known.is_stored(media):
+        return known
+    refused = ledger.recall(inputs, Rejection) if known is None else None
+    if refused is not None:
+        return refused
+    made = make()
+    if isinstance(made, MadePair):
+        media.sync(made.files)
+    if isinstance(made, MadePair) or not made.reason.startswith("error:"):
+        ledger.write(inputs, made)
+    return made
+
+
+def store_image(media: MediaStore, data: bytes, width_px: int, height_px: int) -> StoredImage:
+    """Stores an encoded PNG."""
+    return StoredImage(
+        image_id=media.put(data, ".png"),
+        suffix=".png",
+        width_px=width_px,
+        height_px=height_px,
+        num_bytes=len(data),
+    )
+
+
+def store_mask(media: MediaStore, data: bytes, width_px: int, height_px: int) -> MaskRow:
+    """Stores an encoded PNG that is a mask."""
+    return MaskRow(
+        mask_id=media.put(data, ".png"),
+        suffix=".png",
+        width_px=width_px,
+        height_px=height_px,
+        num_bytes=len(data),
+    )
+
+
+def measure_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
+    """Returns a made pair with its images scored, its minimality measured and its oracle asked.
+
+    Everything is taken from the stored images, so anybody who has the dataset can take it again. A
+    pair on which a measure fails is refused; one that was refused before is left alone.
+    """
+    made, proposal = work.made, work.proposal
+    if made is None or proposal is None:
+        return work
+    inputs = [[image.image_id for image in made.images], proposal.captions]
+    try:
+        measured = rules.measuring().remember(
+            inputs, MeasuredMade, lambda: _measure(made, proposal.captions, rules)
+        )
+    except Exception as error:
+        return work.refused(PAIRS, error_rejection(error))
+    return _with_matches(replace(work, measured=measured), proposal, measured, rules)
+
+
+def _measure(made: MadePair, captions: tuple[str, str], rules: GeneratedRules) -> MeasuredMade:
+    pixels_0, pixels_1 = (
+        read_pixels(rules.media.get(image.image_id, image.suffix)) for image in made.images
+    )
+    return MeasuredMade(
+        images=(
+            _image_row(made.images[0], score_image(pixels_0, rules.images)),
+            _image_row(made.images[1], score_image(pixels_1, rules.images)),
+        ),
+        measures=minimality.measure_pair(minimality.view(pixels_0), minimality.view(pixels_1)),
+        edit=words.word_edit(*captions),
+    )
+
+
+def _with_matches(
+    work: PairWork, proposal: PairProposal, measured: MeasuredMade, rules: GeneratedRules
+) -> PairWork:
+    """Returns the work with the oracle's scores, where an oracle is asked for.
+
+    A pair that anything else speaks against is not scored: it is the most expensive measure.
+    """
+    images = measured.images
+    is_refused = any(refuse_image(image.scores, rules.images) is not None for image in images)
+    if (
+        not rules.oracle.judges
+        or is_refused
+        or _refuse_measured(proposal, measured, rules) is not None
+    ):
+        return work
+    suffixes = {image.image_id: image.suffix for image in images}
+    scorer = rules.oracle.scorer(
+        lambda image_id: read_pixels(rules.media.get(image_id, suffixes[image_id]))
+    )
+    question = Question(images=(images[0].image_id, images[1].image_id), captions=proposal.captions)
+    (answer,) = ask([question], scorer, rules.ledger("match", rules.oracle.basis()))
+    if isinstance(answer, Rejection):
+        return work.refused(PAIRS, answer)
+    return replace(work, scores=(*work.scores, *answer))
+
+
+def _image_row(stored: StoredImage, scored: ScoredImage) -> ImageRow:
+    return ImageRow(
+        image_id=stored.image_id,
+        suffix=stored.suffix,
+        width_px=stored.width_px,
+        height_px=stored.height_px,
+        num_bytes=stored.num_bytes,
+        phash=scored.phash,
+        scores=scored.scores,
+    )
+
+
+def drop_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
+    """Returns a pair with the decisions of the two shared stages, `images` and `pairs`."""
+    if work.proposal is None or work.made is None or work.measured is None:
+        return work
+    first, second = (refuse_image(image.scores, rules.images) for image in work.measured.images)
+    decided = work.with_images_decided(IMAGES, (first, second))
+    if first is not None or second is not None:
+        return decided.refused(PAIRS, Rejection(reason="image_rejected"))
+    rejection = _refuse_measured(work.proposal, work.measured, rules)
+    if rejection is None:
+        rejection = refuse_pair(work.scores, rules.oracle.settings)
+    return decided.decided(PAIRS, rejection)
+
+
+def _refuse_measured(
+    proposal: PairProposal, measured: MeasuredMade, rules: GeneratedRules
+) -> Rejection | None:
+    image_0, image_1 = measured.images
+    if image_0.image_id == image_1.image_id:
+        return Rejection(reason="same_image", detail=image_0.image_id)
+    if rules.distinct_captions and (equal := lint_pair(*proposal.captions)) is not None:
+        return equal
+    gates = dict(rules.kind_gates).get(proposal.kind, rules.gates)
+    return minimality.gate_pair(measured.measures, gates)
+
+
+@dataclass
+class JudgeGenerated(beam.PTransform):
+    """Judges made pairs; gives samples, images, masks, rejects and the books, in this order."""
+
+    rules: GeneratedRules
+    progress_folder: str | None = None
+
+    def expand(self, works: beam.PCollection[PairWork]) -> Any:
+        measure = beam.Map(self._measure).with_output_types(PairWork)
+        if self.rules.oracle.uses_gpu:
+            measure = on_gpu(measure, works.pipeline)
+        finished = (
+            works
+            | "MeasureGenerated" >> measure
+            | "DropGenerated" >> beam.Map(drop_generated, self.rules).with_output_types(PairWork)
+        )
+        dataset = self.rules.dataset
+        return (
+            finished
+            | "Samples" >> beam.FlatMap(samples_of, dataset).with_output_types(RenderedSample),
+            finished | "Images" >> beam.FlatMap(images_of).with_output_types(ImageRow),
+            finished | "Masks" >> beam.FlatMap(masks_of).with_output_types(MaskRow),
+            finished | "Rejects" >> beam.FlatMap(rejects_of).with_output_types(Reject),
+            finished | "Tallies" >> beam.FlatMap(tallies_of),
+        )
+
+    def _measure(self, work: PairWork) -> PairWork:
+        measured = measure_generated(work, self.rules)
+        progress.count(self.progress_folder, MEASURED)
+        return measured

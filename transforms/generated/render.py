@@ -1,0 +1,256 @@
+"""Renders proposed pairs of scenes, and refuses those whose pictures do not show what was asked.
+
+Source: EqBen, section 4.2 and appendix B.4; the gates are ours.
+"""
+
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from typing import Any
+
+import apache_beam as beam
+import msgspec
+
+from eqforge.generators.scenes.assets import AssetLibrary
+from eqforge.generators.scenes.propose import STAGE
+from eqforge.schemas.records.scenes import Claim, RenderSettings, ScenePair, SceneSpec
+from eqforge.schemas.records.scores import Rejection, compact_json
+from eqforge.schemas.tables.pairs import Reject
+from eqforge.schemas.tables.rendered import Generation
+from eqforge.transforms.children.child import ChildFailed
+from eqforge.transforms.dataset.ledger import Ledger, versions_of
+from eqforge.transforms.engines import progress
+from eqforge.transforms.engines.placement import on_gpu, with_render_memory
+from eqforge.transforms.filters import minimality
+from eqforge.transforms.filters.images import read_pixels
+from eqforge.transforms.generated import scene_scores
+from eqforge.transforms.generated.masks import coloured, read_numbers
+from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image, store_mask
+from eqforge.transforms.generated.scene_gates import SceneGates, gate_scenes
+from eqforge.transforms.generated.scene_renderer import Render, SceneKillsRenderer, SceneRenderer
+from eqforge.transforms.generated.scene_scores import RenderedView, score_scenes
+from eqforge.transforms.generated.work import (
+    MadePair,
+    PairProposal,
+    PairWork,
+    refused_plan,
+)
+from eqforge.transforms.video.clip_work import error_rejection
+
+RENDERS = "renders"
+"""The stage of the books."""
+
+RENDERED = "rendered"
+"""What a worker notes for every pair that was rendered, or could not be."""
+
+VERSION = "1"
+"""Raised whenever the same pair under the same settings would be stored otherwise."""
+
+DETAIL = 500
+"""Characters of an error's text that a reject keeps."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedPair:
+    """What the plan says of one pair: its scenes, or why there are none."""
+
+    pair: ScenePair | None
+    reject: Reject | None = None
+
+    @classmethod
+    def of(cls, proposed: ScenePair | Reject) -> "PlannedPair":
+        """Returns the record of a proposal."""
+        if isinstance(proposed, Reject):
+            return cls(pair=None, reject=proposed)
+        return cls(pair=proposed)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RenderRules:
+    """How proposed scenes become pairs.
+
+    Attributes:
+      render: resolution, samples and device.
+      assets: path or URL of the manifest of assets, or `builtin`.
+      assets_sha256: of that manifest.
+      cache: folder that assets are unpacked to.
+      timeout_s: seconds without a sign of life after which a renderer is taken to hang.
+      gates: which pairs are refused.
+      generated: what is measured afterwards, and the folder of media and finished work.
+    """
+
+    render: RenderSettings
+    assets: str
+    assets_sha256: str
+    cache: str
+    timeout_s: float
+    gates: SceneGates
+    generated: GeneratedRules
+
+    def ledger(self) -> Ledger:
+        """Returns the ledger of finished renderings."""
+        packages = ("eqforge", "kubric-nightly", "bpy", "pybullet", "numpy", "scipy", "pillow")
+        own = [VERSION, scene_scores.VERSION, minimality.VERSION, versions_of(*packages)]
+        return self.generated.ledger("render", [asdict(self.render), self.assets_sha256, *own])
+
+    def renderer(self) -> SceneRenderer:
+        """Returns a renderer; the caller closes it."""
+        return SceneRenderer(
+            self.render, assets=self.assets, cache=self.cache, timeout_s=self.timeout_s
+        )
+
+
+def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) -> PairWork:
+    """Returns a pair rendered and judged by its masks, or the reason why there is none.
+
+    Raises:
+      InputError: an asset or the device is not there.
+      MissingExtra: kubric or Blender is not installed.
+    """
+    work = PairWork(proposal=propose(pair)).passed(STAGE)
+    inputs = msgspec.to_builtins([pair.scenes, pair.claims])
+    try:
+        made = make_once(
+            inputs,
+            rules.ledger(),
+            rules.generated.media,
+            lambda: _make(pair, rules, renderer),
+        )
+    except Exception as error:
+        return work.refused(RENDERS, error_rejection(error))
+    if isinstance(made, Rejection):
+        return work.refused(RENDERS, made)
+    return replace(work, made=made).decided(RENDERS, gate_scenes(made.scores, rules.gates))
+
+
+def propose(pair: ScenePair) -> PairProposal:
+    """Returns what is asked for; the spec of a picture is its scene, with the claim beside it."""
+    first, second = (
+        msgspec.json.encode({**msgspec.to_builtins(scene), "claim": claim}).decode()
+        for scene, claim in zip(pair.scenes, pair.claims, strict=True)
+    )
+    return PairProposal(
+        sample_id=pair.sample_id,
+        source_id=pair.sample_id,
+        kind=pair.kind,
+        change=pair.change,
+        captions=pair.captions,
+        specs=(first, second),
+    )
+
+
+class _Claimed(msgspec.Struct, frozen=True):
+    claim: Claim
+
+
+def scene_pair_of(row: Mapping[str, Any]) -> ScenePair:
+    """Returns the pair of scenes that a row of the samples was rendered from.
+
+    Raises:
+      msgspec.DecodeError: a spec is not that of a scene.
+    """
+    specs = (row["spec_0"], row["spec_1"])
+    scenes = [msgspec.json.decode(spec, type=SceneSpec) for spec in specs]
+    claims = [msgspec.json.decode(spec, type=_Claimed).claim for spec in specs]
+    return ScenePair(
+        sample_id=row["sample_id"],
+        kind=row["kind"],
+        change=row["change"],
+        scenes=(scenes[0], scenes[1]),
+        captions=(row["caption_0"], row["caption_1"]),
+        claims=(claims[0], claims[1]),
+    )
+
+
+def _make(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) -> MadePair | Rejection:
+    try:
+        first, second = renderer.render(pair.scenes)
+    except SceneKillsRenderer as error:
+        # More likely the machine's fault than the scene's, so it counts as a failure of the run.
+        reason = f"error:{type(error.__cause__).__name__}"
+        return Rejection(reason=reason, detail=str(error)[:DETAIL])
+    except ChildFailed as error:
+        # The last line of the traceback says what was wrong; the others name files of this machine.
+        last = str(error).strip().rpartition("\n")[2]
+        return Rejection(reason="error:ChildFailed", detail=last[:DETAIL])
+    media, side = rules.generated.media, rules.render.resolution
+    return MadePair(
+        images=(
+            store_image(media, first.image_png, side, side),
+            store_image(media, second.image_png, side, side),
+        ),
+        generation=_generation(pair, rules),
+        masks=(
+            store_mask(media, coloured(first.mask_png), side, side),
+            store_mask(media, coloured(second.mask_png), side, side),
+        ),
+        objects=(first.objects, second.objects),
+        scores=score_scenes(pair, (_view(first), _view(second))),
+    )
+
+
+def _view(render: Render) -> RenderedView:
+    return RenderedView(
+        pixels=read_pixels(render.image_png),
+        numbers=read_numbers(render.mask_png),
+        objects=render.objects,
+        overlaps=render.overlaps,
+    )
+
+
+def assets_of(pair: ScenePair) -> set[str]:
+    """Returns the ids of the objects and environment pictures of both scenes."""
+    objects = {item.asset for scene in pair.scenes for item in scene.objects}
+    return objects | {hdri for scene in pair.scenes if (hdri := scene.backdrop.hdri) is not None}
+
+
+def _generation(pair: ScenePair, rules: RenderRules) -> Generation:
+    library = _library(rules.assets, rules.cache).assets
+    # kubric's own shapes, such as the sphere, stand in no manifest.
+    assets = {name: library[name].sha256 if name in library else None for name in assets_of(pair)}
+    parameters = {"engine": "cycles", **asdict(rules.render), "assets": assets}
+    return Generation(
+        generator="kubric",
+        version=f"{version('kubric-nightly')}, bpy {version('bpy')}",
+        model=None,
+        revision=None,
+        device=rules.render.device,
+        seed=pair.scenes[0].seed,
+        parameters=compact_json(parameters),
+    )
+
+
+@functools.lru_cache(maxsize=1)
+def _library(manifest: str, cache: str) -> AssetLibrary:
+    return AssetLibrary(manifest, cache)
+
+
+class _Render(beam.DoFn):
+    """Holds one renderer for each worker."""
+
+    def __init__(self, rules: RenderRules, progress_folder: str | None) -> None:
+        self.rules, self.renderer, self.progress_folder = rules, rules.renderer(), progress_folder
+
+    def process(self, planned: PlannedPair) -> Iterator[PairWork]:
+        if planned.reject is not None:
+            yield refused_plan(planned.reject)
+        if planned.pair is not None:
+            yield render_pair(planned.pair, self.rules, self.renderer)
+        progress.count(self.progress_folder, RENDERED)
+
+    def teardown(self) -> None:
+        self.renderer.close()
+
+
+@dataclass
+class RenderPairs(beam.PTransform):
+    """Renders every proposed pair, both scenes in the same Blender, and judges its masks."""
+
+    rules: RenderRules
+    progress_folder: str | None = None
+
+    def expand(self, pairs: beam.PCollection[PlannedPair]) -> beam.PCollection[PairWork]:
+        render = beam.ParDo(_Render(self.rules, self.progress_folder))
+        place = with_render_memory if self.rules.render.device == "cpu" else on_gpu
+        return pairs | "RenderScenes" >> place(render, pairs.pipeline)

@@ -1,0 +1,156 @@
+"""Refuses rendered pairs whose pictures do not show what was asked: limits on `scene_scores`."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.scores import Rejection, Score
+from eqforge.transforms.generated import scene_scores
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SceneGates:
+    """Limits on what was measured on the two renderings; None switches one off.
+
+    Shares of the picture do not depend on the resolution: 0.002 of 256 x 256 pixels are 131 of
+    them, and 0.01 of their width are 2.6.
+    """
+
+    max_overlap_m: float | None = 0.01
+    """Greatest depth to which two objects may be in each other, in metres."""
+
+    min_frame_margin: float | None = 0.004
+    """Least distance of an object that is spoken of to the picture's edge, in picture widths."""
+
+    min_visible_area: float | None = 0.002
+    """Least share of the picture that every object covers."""
+
+    max_occlusion: float | None = 0.5
+    """Greatest share of an object that is spoken of that others, or the picture's edge, hide."""
+
+    min_blob_gap: float | None = 0.004
+    """Least distance between two copies that are counted, in picture widths: nearer ones look
+    like one thing."""
+
+    min_side_margin: float | None = 0.08
+    """How far left or right of the other an object has to be to be called so, in picture widths
+    between the middles of their boxes."""
+
+    min_depth_margin_m: float | None = 0.4
+    """How much nearer or farther than the other an object has to be to be called in front of or
+    behind it, in metres along the view."""
+
+    max_crossed_side_margin: float | None = 0.08
+    """How far left or right of the other an object may be, in picture widths, where only the
+    caption of the other picture says so."""
+
+    max_crossed_depth_margin_m: float | None = 0.4
+    """How much nearer or farther than the other an object may be, in metres along the view, where
+    only the caption of the other picture says so."""
+
+    min_unchanged_iou: float | None = 0.95
+    """Least intersection over union of the masks of an object that was to stay as it is."""
+
+    min_unchanged_ssim: float | None = 0.9
+    """Least structural similarity, in lightness and colour, outside the changed objects, where
+    shadows change: a parasol's give 0.96."""
+
+    max_unchanged_difference: float | None = 0.03
+    """Greatest mean difference of the pixels outside the changed objects, in [0, 1]: a parasol's
+    shadow gives 0.018."""
+
+    min_change: float | None = 0.06
+    """Least mean difference of the pixels where objects changed, in [0, 1]: black rubber and black
+    metal differ by 0.04, a red and a blue mug by 0.3."""
+
+    def __post_init__(self) -> None:
+        """Refuses limits that no measure can reach.
+
+        Raises:
+          InputError: a limit is out of its measure's range.
+        """
+        for name, highest in _HIGHEST.items():
+            limit = getattr(self, name)
+            if limit is not None and not 0 <= limit <= highest:
+                flag = name.replace("_", "-")
+                raise InputError(f"--{flag} {limit}: expected 0 to {highest:g}")
+
+
+_HIGHEST = {
+    "max_overlap_m": math.inf,
+    "min_frame_margin": 0.5,
+    "min_visible_area": 1.0,
+    "max_occlusion": 1.0,
+    "min_blob_gap": 1.0,
+    "min_side_margin": 1.0,
+    "min_depth_margin_m": math.inf,
+    "max_crossed_side_margin": 1.0,
+    "max_crossed_depth_margin_m": math.inf,
+    "min_unchanged_iou": 1.0,
+    "min_unchanged_ssim": 1.0,
+    "max_unchanged_difference": 1.0,
+    "min_change": 1.0,
+}
+"""What each limit may be at most; the least is 0."""
+
+OFF = SceneGates(**dict.fromkeys(_HIGHEST))
+"""No gate at all: the paper describes none for its renderings."""
+
+SCENE_REASONS = {
+    "overlap": "Two objects stand in each other.",
+    "out_of_frame": "An object that is spoken of reaches the picture's edge.",
+    "too_few_pixels": "An object covers less of the picture than it has to.",
+    "occluded": "Too much of an object that is spoken of is hidden.",
+    "merged_copies": "Two of the copies that are counted look like one thing.",
+    "relation_not_seen": "What the caption says of left, right, front or behind is not plain.",
+    "other_caption_true": "What the other caption says of left, right, front or behind holds too.",
+    "unchanged_moved": "An object that was to stay as it is does not cover the same pixels.",
+    "background_changed": "Outside the changed objects the images differ more than allowed.",
+    "change_not_seen": "The objects that were to change look too much as before.",
+}
+
+_BOTH = ("_0", "_1")
+_GATES = (
+    ("max_overlap_m", scene_scores.OVERLAP, _BOTH, "overlap"),
+    ("min_visible_area", scene_scores.VISIBLE_AREA, _BOTH, "too_few_pixels"),
+    ("min_frame_margin", scene_scores.FRAME_MARGIN, _BOTH, "out_of_frame"),
+    ("max_occlusion", scene_scores.OCCLUSION, _BOTH, "occluded"),
+    ("min_blob_gap", scene_scores.COPY_GAP, _BOTH, "merged_copies"),
+    ("min_side_margin", scene_scores.SIDE_MARGIN, _BOTH, "relation_not_seen"),
+    ("min_depth_margin_m", scene_scores.DEPTH_MARGIN, _BOTH, "relation_not_seen"),
+    ("max_crossed_side_margin", scene_scores.CROSSED_SIDE_MARGIN, _BOTH, "other_caption_true"),
+    ("max_crossed_depth_margin_m", scene_scores.CROSSED_DEPTH_MARGIN, _BOTH, "other_caption_true"),
+    ("min_unchanged_iou", scene_scores.UNCHANGED_IOU, ("",), "unchanged_moved"),
+    ("min_unchanged_ssim", scene_scores.UNCHANGED_SSIM, ("",), "background_changed"),
+    (
+        "max_unchanged_difference",
+        scene_scores.UNCHANGED_DIFFERENCE,
+        ("",),
+        "background_changed",
+    ),
+    ("min_change", scene_scores.CHANGE, ("",), "change_not_seen"),
+)
+"""Setting, score, the score's endings and reason, in the order in which they are checked."""
+
+
+def gate_scenes(scores: Iterable[Score], gates: SceneGates) -> Rejection | None:
+    """Rejects a pair with a score beyond a limit that is set; the first of _GATES counts.
+
+    A score that has no value, such as the relation where none is claimed, is no ground.
+
+    Raises:
+      KeyError: a score is missing: they were taken by another version.
+    """
+    values = {score.name: score.value for score in scores}
+    for setting, name, endings, reason in _GATES:
+        limit = getattr(gates, setting)
+        for ending in endings if limit is not None else ():
+            value = values[name + ending]
+            if value is not None and not _is_within(value, limit, setting):
+                return Rejection(reason=reason, value=value, threshold=limit, detail=name + ending)
+    return None
+
+
+def _is_within(value: float, limit: float, setting: str) -> bool:
+    return value >= limit if setting.startswith("min_") else value <= limit

@@ -1,0 +1,198 @@
+"""Renders scenes with Blender in a child process, which is kept for the scenes that follow."""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from eqforge.generators.scenes.assets import is_remote
+from eqforge.generators.scenes.kubric_import import check_installed
+from eqforge.schemas.errors import BuildError, EqforgeError, InputError
+from eqforge.schemas.io import storage
+from eqforge.schemas.records.scenes import Overlap, RenderedObject, RenderSettings, SceneSpec
+from eqforge.transforms.children.cage import Cage
+from eqforge.transforms.children.child import (
+    MOST_MESSAGE_BYTES,
+    Child,
+    ChildDied,
+    ChildFailed,
+    ChildTimeout,
+)
+
+FUNCTION = "eqforge.generators.scenes.render_child:render"
+MEMORY_GB = 64.0
+CPU_S = 24 * 3600.0
+"""Address space of a renderer, and processor time for the scenes of one request."""
+
+TIMEOUT_S = 300.0
+"""Cycles reports at least every 30 s, but shares its cores with whatever else runs."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Render:
+    """A rendered scene.
+
+    Attributes:
+      image_png: the picture, 8-bit RGB.
+      mask_png: the number of the object in each pixel, 8-bit (16-bit from 256 objects on): from 1
+        in the order of the scene, and 0 for the backdrop.
+      objects: what the picture shows of each object, in the order of the scene.
+      overlaps: the pairs of objects that reach into one another.
+    """
+
+    image_png: bytes
+    mask_png: bytes
+    objects: tuple[RenderedObject, ...]
+    overlaps: tuple[Overlap, ...]
+
+
+class _Answer(msgspec.Struct, frozen=True, kw_only=True):
+    image: str
+    mask: str
+    objects: tuple[RenderedObject, ...]
+    overlaps: tuple[Overlap, ...]
+
+
+class SceneKillsRenderer(EqforgeError):
+    """A scene ended two renderers, one after the other, or left both hanging.
+
+    Args:
+      index: which of the scenes it is.
+      cause: how the second one ended.
+    """
+
+    def __init__(self, index: int, cause: ChildDied | ChildTimeout) -> None:
+        super().__init__(f"scene {index} ended the renderer twice: {cause}")
+        self.index, self.cause = index, cause
+
+    def __reduce__(self) -> tuple[type["SceneKillsRenderer"], tuple[int, Exception]]:
+        """Lets the error travel from a worker to the driver."""
+        return type(self), (self.index, self.cause)
+
+
+class SceneRenderer:
+    """Renders scenes; its process is started for the first of them.
+
+    It may be pickled, or taken along into a forked process, and has a process of its own there.
+    Only one thread may use it at a time.
+    """
+
+    def __init__(
+        self,
+        settings: RenderSettings,
+        *,
+        assets: str,
+        cache: str,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        """Says how and with which assets scenes are rendered; nothing is started yet.
+
+        Args:
+          settings: resolution, samples and the like.
+          assets: path or URL of the manifest of assets, or `builtin`.
+          cache: folder that assets are unpacked to, on this machine.
+          timeout_s: longest silence of the renderer, in seconds; then it is taken to hang.
+        """
+        self._settings = settings
+        self._assets = assets
+        self._cache = cache
+        self._child = Child(FUNCTION, timeout_s=timeout_s)
+
+    def _cage(self) -> Cage | None:
+        """Returns what the renderer may do: read everything, and write where its files belong.
+
+        It fetches what it does not find in the cache, so it has the network where assets lie in a
+        store. A graphics card's driver starts programs and shares memory with the kernel: no cage.
+        """
+        if self._settings.device == "gpu":
+            return None
+        with contextlib.suppress(OSError):  # which the renderer reports
+            os.makedirs(self._cache, exist_ok=True)
+        return Cage(
+            read=("/",),
+            write=(tempfile.gettempdir(), self._cache, "/dev/shm"),  # kubric makes a semaphore
+            network=is_remote(self._assets),
+            memory_gb=MEMORY_GB,
+            cpu_s=CPU_S,
+        )
+
+    def render(self, scenes: Sequence[SceneSpec]) -> tuple[Render, ...]:
+        """Renders scenes, both of a pair or more.
+
+        A renderer that dies or hangs is replaced once for each scene; what it had finished is kept.
+
+        Raises:
+          SceneKillsRenderer: it died or hung twice on the same scene.
+          InputError: an asset or the device is not there, or a library of the system is missing.
+          MissingExtra: a package is not installed.
+          ChildFailed: a scene raised another exception.
+          BuildError: no renderer starts.
+        """
+        check_installed()
+        self._child.cage = self._cage()
+        renders: list[Render] = []
+        is_second_try = False
+        while len(renders) < len(scenes):
+            done = len(renders)
+            try:
+                self._append_renders(scenes[done:], renders)
+            except (ChildDied, ChildTimeout) as error:
+                if is_second_try and len(renders) == done:
+                    raise SceneKillsRenderer(done, error) from error
+                is_second_try = True
+            except BuildError as error:
+                if is_second_try or not isinstance(error.__cause__, ChildDied):
+                    raise
+                is_second_try = True
+        return tuple(renders)
+
+    def close(self) -> None:
+        """Ends the process if there is one; the next scene starts another."""
+        self._child.close()
+
+    def _append_renders(self, scenes: Sequence[SceneSpec], renders: list[Render]) -> None:
+        with tempfile.TemporaryDirectory(prefix="eqforge-render-") as folder:
+            request = {
+                "scenes": msgspec.to_builtins(list(scenes)),
+                "settings": msgspec.to_builtins(self._settings),
+                "assets": self._assets,
+                "cache": self._cache,
+                "output": folder,
+            }
+            for answer in self._child.ask(request):
+                renders.append(_read(answer, folder))
+
+
+def _read(answer: Any, folder: str) -> Render:
+    """Reads what the renderer wrote; assets that took it over may have it name anything.
+
+    Raises:
+      InputError: the renderer says so.
+      ChildFailed: it is no answer, or names something else than a file it could have written.
+    """
+    if isinstance(answer, dict) and "input_error" in answer:
+        raise InputError(str(answer["input_error"]))
+    try:
+        found = msgspec.convert(answer, _Answer)
+        image, mask = _written(found.image, folder), _written(found.mask, folder)
+    except (msgspec.ValidationError, InputError, OSError) as error:
+        raise ChildFailed(f"no answer: {error}") from error
+    return Render(
+        image_png=image,
+        mask_png=mask,
+        objects=found.objects,
+        overlaps=found.overlaps,
+    )
+
+
+def _written(path: str, folder: str) -> bytes:
+    """Returns a plain file of a folder, of whose path only the last name counts."""
+    with storage.open_below(folder, os.path.basename(path)) as file:
+        content = file.read(MOST_MESSAGE_BYTES + 1)
+    if len(content) > MOST_MESSAGE_BYTES:
+        raise ChildFailed(f"a picture of more than {MOST_MESSAGE_BYTES:,} bytes")
+    return content

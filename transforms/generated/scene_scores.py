@@ -1,0 +1,197 @@
+"""Measures two rendered scenes: is each picture what its claim says, and did one thing change?
+
+What is measured is what was rendered: masks, boxes, depths and pixels. The specs only say which
+objects are spoken of and which were meant to change.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import scipy.ndimage  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+from eqforge.schemas.records.scenes import Claim, Overlap, RenderedObject, ScenePair, SceneSpec
+from eqforge.schemas.records.scores import Score
+from eqforge.transforms.filters import minimality
+
+SCORER = "eqforge.scenes"
+VERSION = "3"
+
+OVERLAP = "overlap_m"
+FRAME_MARGIN = "frame_margin"
+VISIBLE_AREA = "visible_area"
+OCCLUSION = "occlusion"
+COPY_GAP = "copy_gap"
+SIDE_MARGIN = "side_margin"
+DEPTH_MARGIN = "depth_margin_m"
+CROSSED_SIDE_MARGIN = "crossed_side_margin"
+CROSSED_DEPTH_MARGIN = "crossed_depth_margin_m"
+UNCHANGED_IOU = "unchanged_iou"
+UNCHANGED_SSIM = "unchanged_ssim"
+UNCHANGED_DIFFERENCE = "unchanged_difference"
+CHANGE = "change"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class RenderedView:
+    """A rendered scene with its pixels.
+
+    Attributes:
+      pixels: uint8 [height, width, 3], RGB.
+      numbers: the instance mask, integers [height, width]: 0 for the backdrop, the objects from 1.
+      objects: what the picture shows of each, in the order of their numbers.
+      overlaps: the pairs of objects that reach into one another.
+    """
+
+    pixels: NDArray[np.uint8]
+    numbers: NDArray[np.integer[Any]]
+    objects: tuple[RenderedObject, ...]
+    overlaps: tuple[Overlap, ...]
+
+    def mask(self, names: Iterable[str]) -> NDArray[np.bool_]:
+        """Returns the visible pixels of some objects; names of other scenes have none."""
+        wanted = set(names)
+        numbers = [number for number, shown in enumerate(self.objects, 1) if shown.name in wanted]
+        return np.isin(self.numbers, numbers)
+
+    def shown(self, name: str) -> RenderedObject:
+        """Returns what the picture shows of an object."""
+        return next(shown for shown in self.objects if shown.name == name)
+
+
+def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> tuple[Score, ...]:
+    """Measures both pictures of a pair, and what changed between them.
+
+    Scores of one picture end in `_0` or `_1`:
+      overlap_m: depth of the deepest overlap of two objects, in metres.
+      frame_margin: least distance of an object that is spoken of to the picture's edge, as a share
+        of its width; None where none of them is visible.
+      visible_area: least share of the picture that an object covers, of all objects.
+      occlusion: greatest share of an object that is spoken of that is hidden, in [0, 1].
+      copy_gap: least number of pixels between two copies that the caption counts, as a share of
+        the width: 0 where they touch; None where it counts none.
+      side_margin: for `left` and `right`, how far the middles of the two boxes are apart the right
+        way, as a share of the width; None for other claims, negative where the claim is false.
+      depth_margin_m: for `front` and `behind`, how far the two are apart in depth the right way.
+      crossed_side_margin, crossed_depth_margin_m: the same two for the claim of the other picture,
+        where that names another relation: a mug may be both left of a bowl and in front of it.
+
+    Scores of the pair:
+      unchanged_iou: least intersection over union of the masks of an object that was to stay as it
+        is, where neither picture shows a changed object; None where there is no such object.
+      unchanged_ssim: structural similarity outside the changed objects' masks, the least of L*, a*
+        and b*; None where nothing is outside.
+      unchanged_difference: mean absolute difference of the pixels outside those masks, in [0, 1]:
+        another colour of the floor, which has no structure.
+      change: the same within those masks.
+    """
+    scores = [
+        _score(f"{name}_{number}", value)
+        for number, (view, claim) in enumerate(zip(views, pair.claims, strict=True))
+        for name, value in (*_of_one(view, claim), *_of_other(view, claim, pair.claims[1 - number]))
+    ]
+    return (*scores, *(_score(name, value) for name, value in _of_both(pair.scenes, views)))
+
+
+def _score(name: str, value: float | None) -> Score:
+    rounded = None if value is None else round(float(value), 6)
+    return Score(name=name, value=rounded, scorer=SCORER, version=VERSION, settings="{}")
+
+
+def _of_one(view: RenderedView, claim: Claim) -> Iterator[tuple[str, float | None]]:
+    related = claim.reference if claim.relation is not None else None
+    named = {claim.target, *claim.copies, *(() if related is None else (related,))}
+    spoken_of = [shown for shown in view.objects if shown.name in named]
+    yield OVERLAP, max((overlap.depth_m for overlap in view.overlaps), default=0.0)
+    yield FRAME_MARGIN, _frame_margin(view, spoken_of)
+    yield VISIBLE_AREA, min(shown.visible_px for shown in view.objects) / view.numbers.size
+    yield OCCLUSION, 1 - min(shown.visible_fraction for shown in spoken_of)
+    yield COPY_GAP, _copy_gap(view, claim.copies)
+    yield SIDE_MARGIN, _side_margin(view, claim)
+    yield DEPTH_MARGIN, _depth_margin(view, claim)
+
+
+def _of_other(view: RenderedView, claim: Claim, other: Claim) -> Iterator[tuple[str, float | None]]:
+    is_open = other.relation != claim.relation
+    yield CROSSED_SIDE_MARGIN, _side_margin(view, other) if is_open else None
+    yield CROSSED_DEPTH_MARGIN, _depth_margin(view, other) if is_open else None
+
+
+def _frame_margin(view: RenderedView, spoken_of: list[RenderedObject]) -> float | None:
+    height, width = view.numbers.shape
+    margins = [
+        min(box.x, box.y, width - box.x - box.width, height - box.y - box.height)
+        for shown in spoken_of
+        if (box := shown.box) is not None
+    ]
+    return min(margins) / width if margins else None
+
+
+def _copy_gap(view: RenderedView, copies: tuple[str, ...]) -> float | None:
+    """Returns the pixels between the two nearest copies; connected masks (8 neighbours) give 0."""
+    masks = [mask for name in copies if (mask := view.mask([name])).any()]
+    gaps = [
+        int(scipy.ndimage.distance_transform_cdt(~first, "chessboard")[second].min()) - 1
+        for first, second in combinations(masks, 2)
+    ]
+    return min(gaps) / view.numbers.shape[1] if gaps else None
+
+
+def _side_margin(view: RenderedView, claim: Claim) -> float | None:
+    if claim.relation not in ("left", "right") or claim.reference is None:
+        return None
+    target, reference = view.shown(claim.target).box, view.shown(claim.reference).box
+    if target is None or reference is None:
+        return None
+    shift = (target.x + target.width / 2) - (reference.x + reference.width / 2)
+    return (shift if claim.relation == "right" else -shift) / view.numbers.shape[1]
+
+
+def _depth_margin(view: RenderedView, claim: Claim) -> float | None:
+    if claim.relation not in ("front", "behind") or claim.reference is None:
+        return None
+    target, reference = view.shown(claim.target), view.shown(claim.reference)
+    if target.box is None or reference.box is None:
+        return None
+    shift = target.depth_m - reference.depth_m
+    return shift if claim.relation == "behind" else -shift
+
+
+def _of_both(
+    scenes: tuple[SceneSpec, SceneSpec], views: tuple[RenderedView, RenderedView]
+) -> Iterator[tuple[str, float | None]]:
+    changed_names = changed_objects(scenes)
+    changed = views[0].mask(changed_names) | views[1].mask(changed_names)
+    unchanged = [shown.name for shown in views[0].objects if shown.name not in changed_names]
+    yield UNCHANGED_IOU, _least_iou(views, unchanged, ~changed)
+    look_0, look_1 = (minimality.view(view.pixels) for view in views)
+    yield UNCHANGED_SSIM, minimality.background_similarity(look_0, look_1, changed)
+    difference = np.abs(views[1].pixels.astype(np.int16) - views[0].pixels.astype(np.int16))
+    yield UNCHANGED_DIFFERENCE, _mean(difference[~changed]) / 255
+    yield CHANGE, _mean(difference[changed]) / 255
+
+
+def _mean(values: NDArray[np.int16]) -> float:
+    """Returns the mean; 0 of no values."""
+    return float(values.mean(dtype=np.float64)) if values.size else 0.0
+
+
+def changed_objects(scenes: tuple[SceneSpec, SceneSpec]) -> set[str]:
+    """Returns the names of the objects that are not the same in both scenes."""
+    first, second = ({item.name: item for item in scene.objects} for scene in scenes)
+    return {name for name in first | second if first.get(name) != second.get(name)}
+
+
+def _least_iou(
+    views: tuple[RenderedView, RenderedView], names: list[str], where: NDArray[np.bool_]
+) -> float | None:
+    """Returns the least intersection over union, over objects of which `where` leaves something."""
+    ious = []
+    for name in names:
+        first, second = (view.mask([name]) & where for view in views)
+        if union := np.count_nonzero(first | second):
+            ious.append(np.count_nonzero(first & second) / union)
+    return min(ious, default=None)

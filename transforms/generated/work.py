@@ -1,0 +1,228 @@
+"""One generated pair on its way through the pipeline, and what leaves the pipeline of it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from eqforge.generators.text.words import WordEdit
+from eqforge.schemas.records.clips import Tally
+from eqforge.schemas.records.scenes import RenderedObject
+from eqforge.schemas.records.scores import Rejection, Score
+from eqforge.schemas.records.spans import Span
+from eqforge.schemas.tables.pairs import ImageRow, Reject
+from eqforge.schemas.tables.rendered import Generation, MaskRow, RenderedSample
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.filters.minimality import PairMeasures
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PairProposal:
+    """What is asked of a generator: two specs that differ in one thing, and a caption of each.
+
+    Attributes:
+      sample_id: the id the sample will have.
+      source_id: what the statistics take for one cluster.
+      kind, change: what differs.
+      captions: caption i describes image i.
+      specs: what image i is made from, as a JSON object.
+      split: of the dataset.
+    """
+
+    sample_id: str
+    source_id: str
+    kind: str
+    change: str
+    captions: tuple[str, str]
+    specs: tuple[str, str]
+    split: str = "test"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredImage:
+    """An image in the media store."""
+
+    image_id: str
+    suffix: str
+    width_px: int
+    height_px: int
+    num_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MadePair:
+    """What a generator made of a proposal, its pixels in the media store.
+
+    Attributes:
+      images: the two images.
+      generation: how they were made.
+      masks: their instance masks; None where there are none.
+      objects: what each shows of its objects; nothing where that is not known.
+      scores: what the maker measured while it had the pixels.
+    """
+
+    images: tuple[StoredImage, StoredImage]
+    generation: Generation
+    masks: tuple[MaskRow, MaskRow] | None = None
+    objects: tuple[tuple[RenderedObject, ...], tuple[RenderedObject, ...]] = ((), ())
+    scores: tuple[Score, ...] = ()
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the images and masks."""
+        masks = self.masks or ()
+        return sum(image.num_bytes for image in self.images) + sum(mask.num_bytes for mask in masks)
+
+    @property
+    def files(self) -> list[tuple[str, str]]:
+        """The id and the suffix of each image and mask in the media store."""
+        images = [(image.image_id, image.suffix) for image in self.images]
+        return images + [(mask.mask_id, mask.suffix) for mask in self.masks or ()]
+
+    def is_stored(self, media: MediaStore) -> bool:
+        """Tells whether the store has every image and mask, whole."""
+        return all(
+            media.exists(image.image_id, image.suffix, image.num_bytes) for image in self.images
+        ) and all(
+            media.exists(mask.mask_id, mask.suffix, mask.num_bytes) for mask in self.masks or ()
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MeasuredMade:
+    """What was measured on the two stored images, and the edit between their captions."""
+
+    images: tuple[ImageRow, ImageRow]
+    measures: PairMeasures
+    edit: WordEdit
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PairWork:
+    """A proposal and what has been made of it so far; every step returns a new one.
+
+    Attributes:
+      proposal: what is asked for; None where the plan refused it.
+      made: the pair; None before it is made, and from the moment it is refused.
+      measured: what was measured on it, once it has been.
+      scores: scores of the pair that no other field holds.
+      rejects: why it was refused, and which of its images were.
+      tallies: the books so far.
+    """
+
+    proposal: PairProposal | None
+    made: MadePair | None = None
+    measured: MeasuredMade | None = None
+    scores: tuple[Score, ...] = ()
+    rejects: tuple[Reject, ...] = ()
+    tallies: tuple[Tally, ...] = ()
+
+    def passed(self, stage: str) -> "PairWork":
+        """Returns the work with one candidate more that a stage kept."""
+        return self._with_tally(Tally(stage=stage, candidates=1, kept=1))
+
+    def refused(self, stage: str, rejection: Rejection) -> "PairWork":
+        """Returns the work of a pair that a stage refused; the steps behind it leave it alone."""
+        reject = self._reject("", stage, rejection)
+        entered = self._with_tally(Tally(stage=stage, candidates=1, kept=0))
+        return replace(entered, made=None, rejects=(*self.rejects, reject))
+
+    def decided(self, stage: str, rejection: Rejection | None) -> "PairWork":
+        """Returns the work after a stage's decision: refused where there is a rejection."""
+        return self.passed(stage) if rejection is None else self.refused(stage, rejection)
+
+    def with_images_decided(
+        self, stage: str, rejections: tuple[Rejection | None, Rejection | None]
+    ) -> "PairWork":
+        """Returns the work with the books of its two images, `<sample_id>/0` and `/1`."""
+        rejects = tuple(
+            self._reject(f"/{number}", stage, rejection)
+            for number, rejection in enumerate(rejections)
+            if rejection is not None
+        )
+        tally = Tally(stage=stage, candidates=2, kept=2 - len(rejects))
+        return replace(self._with_tally(tally), rejects=(*self.rejects, *rejects))
+
+    def _with_tally(self, tally: Tally) -> "PairWork":
+        return replace(self, tallies=(*self.tallies, tally))
+
+    def _reject(self, part: str, stage: str, rejection: Rejection) -> Reject:
+        assert self.proposal is not None
+        return Reject(
+            candidate_id=self.proposal.sample_id + part,
+            stage=stage,
+            reason=rejection.reason,
+            value=rejection.value,
+            threshold=rejection.threshold,
+            detail=rejection.detail,
+            source_id=self.proposal.source_id,
+        )
+
+
+def refused_plan(reject: Reject) -> PairWork:
+    """Returns the work of a pair that the plan refused, so that it stands in the books."""
+    tally = Tally(stage=reject.stage, candidates=1, kept=0)
+    return PairWork(proposal=None, rejects=(reject,), tallies=(tally,))
+
+
+def samples_of(work: PairWork, dataset: str) -> Iterator[RenderedSample]:
+    """Yields the sample of a finished work, unless it was refused."""
+    proposal, made, measured = work.proposal, work.made, work.measured
+    if proposal is None or made is None or measured is None:
+        return
+    mask_0, mask_1 = made.masks or (None, None)
+    yield RenderedSample(
+        sample_id=proposal.sample_id,
+        dataset=dataset,
+        split=proposal.split,
+        source_id=proposal.source_id,
+        kind=proposal.kind,
+        change=proposal.change,
+        caption_0=proposal.captions[0],
+        caption_1=proposal.captions[1],
+        captions_0=proposal.captions[:1],
+        captions_1=proposal.captions[1:],
+        image_0_id=made.images[0].image_id,
+        image_1_id=made.images[1].image_id,
+        mask_0_id=None if mask_0 is None else mask_0.mask_id,
+        mask_1_id=None if mask_1 is None else mask_1.mask_id,
+        generation=made.generation,
+        spec_0=proposal.specs[0],
+        spec_1=proposal.specs[1],
+        objects_0=made.objects[0],
+        objects_1=made.objects[1],
+        changed_area_fraction=measured.measures.changed_area_fraction,
+        ssim=measured.measures.ssim,
+        background_ssim=measured.measures.background_ssim,
+        luminance_shift=measured.measures.luminance_shift,
+        phash_distance=measured.measures.phash_distance,
+        word_edit_distance=measured.edit.distance,
+        edited_spans_0=_spans(measured.edit.spans_0),
+        edited_spans_1=_spans(measured.edit.spans_1),
+        scores=(*made.scores, *work.scores),
+    )
+
+
+def _spans(pairs: tuple[tuple[int, int], ...]) -> tuple[Span, ...]:
+    return tuple(Span(start=start, end=end) for start, end in pairs)
+
+
+def images_of(work: PairWork) -> Iterator[ImageRow]:
+    """Yields the two images of a finished work, unless it was refused."""
+    if work.made is not None and work.measured is not None:
+        yield from work.measured.images
+
+
+def masks_of(work: PairWork) -> Iterator[MaskRow]:
+    """Yields the masks of a finished work, unless it was refused."""
+    if work.made is not None and work.measured is not None:
+        yield from work.made.masks or ()
+
+
+def rejects_of(work: PairWork) -> Iterator[Reject]:
+    """Yields everything that was refused of a pair."""
+    yield from work.rejects
+
+
+def tallies_of(work: PairWork) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yields (stage, (candidates, kept)) for every stage of a pair."""
+    for tally in work.tallies:
+        yield tally.stage, (tally.candidates, tally.kept)

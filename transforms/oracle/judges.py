@@ -1,0 +1,202 @@
+"""Lets image-text models judge pairs: a caption must match its own image, not the other one.
+
+Scoring and deciding are two steps, as with every filter. An image is decoded and encoded by itself,
+and the four scores of a pair are one batch, so that a pair's scores depend neither on what other
+pairs there are nor on the worker or the order of the work, and an image that cannot be used takes
+no other along.
+
+Source: SIMAT, section 3.2: P(image, own caption) > 0.9 and P(image, other caption) < 0.1, by OSCAR.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.models.pretrained import check_device
+from eqforge.models.scorer import Identity
+from eqforge.models.spec import ScorerSpec, load_scorer, parse_specs
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io import pictures
+from eqforge.schemas.records.scores import Rejection, Score, value_of
+from eqforge.transforms.dataset.ledger import versions_of
+from eqforge.transforms.oracle.scores import VERSION, PairScorer, score_name
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class OracleSettings:
+    """Which models judge whether captions match images, and from which probability on."""
+
+    oracle: str | None = None
+    """Model that judges: blip-itm:MODEL, clip:MODEL or siglip:MODEL, where MODEL is a folder that
+    transformers saved, or ID@COMMIT on the Hugging Face hub; oscar:CHECKPOINT,features=FILE.tsv;
+    matrix:FILE,rows=FILE,columns=FILE. Two with + between must agree. Options follow after commas,
+    such as ,device=cuda:0,precision=bfloat16."""
+
+    oracle_min: float | None = 0.9
+    """Each image and its own caption must match with more than this probability."""
+
+    oracle_max: float | None = 0.1
+    """Each image and the other caption must match with less than this probability."""
+
+    evaluated_families: tuple[str, ...] = ()
+    """Families of the models to be evaluated on the dataset, such as clip or blip: the manifest
+    warns where the judge is one of them."""
+
+    def __post_init__(self) -> None:
+        """Checks the limits and the names of the models.
+
+        Raises:
+          InputError: a limit is no probability, or a model is not named as expected.
+        """
+        for name in ("oracle_min", "oracle_max"):
+            limit = getattr(self, name)
+            if limit is not None and not 0 <= limit <= 1:
+                flag = name.replace("_", "-")
+                raise InputError(f"--{flag} {limit}: expected a probability from 0 to 1")
+        specs_of(self)
+
+
+def specs_of(settings: OracleSettings) -> tuple[ScorerSpec, ...]:
+    """Returns the models that judge; none where none is asked for.
+
+    Raises:
+      InputError: a model is not named as expected.
+    """
+    return () if settings.oracle is None else parse_specs(settings.oracle)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Oracle:
+    """The models that judge, and their limits; it travels to workers, which load the models there.
+
+    Attributes:
+      settings: what was asked for.
+      judges: what each model is.
+    """
+
+    settings: OracleSettings = dataclasses.field(default_factory=OracleSettings)
+    judges: tuple[Identity, ...] = ()
+
+    @property
+    def uses_gpu(self) -> bool:
+        """Whether one of the models runs on another device than the CPU."""
+        return any(spec.device != "cpu" for spec in specs_of(self.settings))
+
+    def basis(self) -> list[object]:
+        """Returns what the scores depend on beside images and captions; limits do not belong."""
+        judges = [dataclasses.asdict(judge) for judge in self.judges]
+        packages = ("torch", "transformers", "tokenizers", "pillow")
+        return [VERSION, pictures.VERSION, judges, versions_of(*packages)]
+
+    def scorer(self, pixels: Callable[[str], NDArray[np.uint8]]) -> PairScorer:
+        """Returns what scores pairs, in this process; it finds decoded images by their keys."""
+        return PairScorer(specs_of(self.settings), self.judges, pixels)
+
+
+def prepare_oracle(settings: OracleSettings) -> Oracle:
+    """Returns the models that are asked for, with what they are.
+
+    Raises:
+      InputError: a model cannot be loaded.
+      MissingExtra: a package is not installed.
+    """
+    judges = () if settings.oracle is None else judges_of(settings.oracle)
+    return Oracle(settings=settings, judges=judges)
+
+
+def judges_of(text: str) -> tuple[Identity, ...]:
+    """Returns what the models are that a setting names; each is loaded once to see that it can be.
+
+    Raises:
+      InputError, MissingExtra: see prepare_oracle.
+    """
+    return tuple(map(_identify, parse_specs(text)))
+
+
+@functools.cache
+def _identify(spec: ScorerSpec) -> Identity:
+    if spec.text("device") is not None:
+        check_device(spec.device)
+    # The driver only looks at the model; an accelerator's memory is for those that use it.
+    return load_scorer(spec.on_cpu()).identity
+
+
+def score_pair(
+    oracle: Oracle,
+    images: Mapping[str, NDArray[np.uint8]],
+    captions: tuple[str, str],
+) -> tuple[Score, ...]:
+    """Scores both images of a pair with both captions, by every model that judges.
+
+    Args:
+      oracle: the models.
+      images: the two decoded images by their ids, uint8 of shape (height, width, 3), RGB.
+      captions: caption i describes image i.
+
+    Returns:
+      Four scores a model, P(match) to 6 decimals: `oracle_1_c0_i1` is of the first model, the
+      first caption and the second image. None where no model judges.
+
+    Raises:
+      ValueError: an image cannot be used, or a score is not a number.
+    """
+    first, second = images
+    return oracle.scorer(images.__getitem__).score((first, second), captions)
+
+
+def refuse_pair(scores: Sequence[Score], settings: OracleSettings) -> Rejection | None:
+    """Rejects a pair whose own captions match too little or whose crossed captions too well.
+
+    Where two models judge and only one of them speaks against the pair, the reason is that they
+    disagree.
+
+    Raises:
+      KeyError: the scores were made with other models.
+    """
+    judges = range(1, len(specs_of(settings)) + 1)
+    verdicts = [_refuse(number, scores, settings) for number in judges]
+    against = [verdict for verdict in verdicts if verdict is not None]
+    if not against or len(against) == len(verdicts):
+        return against[0] if against else None
+    detail = f"{against[0].detail}: {against[0].reason}"
+    return dataclasses.replace(against[0], reason="oracle_disagreement", detail=detail)
+
+
+def _refuse(number: int, scores: Sequence[Score], settings: OracleSettings) -> Rejection | None:
+    own = [score_name(number, i, i) for i in (0, 1)]
+    crossed = [score_name(number, 1 - i, i) for i in (0, 1)]
+    least = min(own, key=lambda name: _value(scores, name))
+    most = max(crossed, key=lambda name: _value(scores, name))
+    low, high = settings.oracle_min, settings.oracle_max
+    if low is not None and not _value(scores, least) > low:
+        return _rejection("own_caption_mismatch", scores, least, low)
+    if high is not None and not _value(scores, most) < high:
+        return _rejection("crossed_caption_match", scores, most, high)
+    return None
+
+
+def _rejection(reason: str, scores: Sequence[Score], name: str, limit: float) -> Rejection:
+    return Rejection(reason=reason, value=_value(scores, name), threshold=limit, detail=name)
+
+
+def _value(scores: Sequence[Score], name: str) -> float:
+    value = value_of(scores, name)
+    assert value is not None
+    return value
+
+
+def oracle_warnings(oracle: Oracle) -> Iterator[str]:
+    """Yields a warning for every judge of a family that is evaluated on the dataset later.
+
+    Such a judge keeps what its family can do, so the family's scores come out too high.
+    """
+    evaluated = {family.casefold() for family in oracle.settings.evaluated_families}
+    for judge in oracle.judges:
+        if judge.family.casefold() in evaluated:
+            yield (
+                f"the oracle {judge.name} is of the family {judge.family!r}, which is evaluated on "
+                "this dataset: it chose the pairs that this family tells apart"
+            )

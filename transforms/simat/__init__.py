@@ -1,0 +1,1 @@
+"""SIMAT's gallery of crops and its queries (SIMAT, section 3)."""

@@ -1,0 +1,210 @@
+"""Cuts the regions of a source image out of it, each into the media store."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.generators.simat.crops import CropSettings, crop_box
+from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.io import pictures
+from eqforge.schemas.io.find_file import resolve_video
+from eqforge.schemas.io.pictures import BadImage, TooManyPixels, read_pixels
+from eqforge.schemas.io.source_file import SourceChanged, read_source
+from eqforge.schemas.records.frames import FrameSettings, MissedVideo
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.sources.simat import Region
+from eqforge.schemas.sources.visual_genome import Box
+from eqforge.schemas.tables.pairs import ImageRow
+from eqforge.transforms.dataset.encode_image import encode_image
+from eqforge.transforms.dataset.image_folder import UNREADABLE
+from eqforge.transforms.dataset.ledger import Ledger, versions_of
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.filters import minimality
+from eqforge.transforms.simat.plan import PlannedImage
+from eqforge.transforms.video.clip_work import error_rejection
+
+VERSION = "2"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Crop:
+    """A region that was cut out.
+
+    Attributes:
+      box: what was cut out, in pixels of the source image.
+      image: the crop; None where no folder of images was named.
+      source_path, source_sha256: the source image's file and digest; None likewise.
+    """
+
+    box: Box
+    image: ImageRow | None = None
+    source_path: str | None = None
+    source_sha256: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Crops:
+    """What the regions of one image gave, in order: of each a crop, or why there is none."""
+
+    crops: tuple[Crop | None, ...]
+    rejections: tuple[Rejection | None, ...]
+
+    @property
+    def found(self) -> tuple[Crop | Rejection, ...]:
+        """Returns the crop or the rejection of each region."""
+        pairs = zip(self.crops, self.rejections, strict=True)
+        return tuple(one for pair in pairs for one in pair if one is not None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cutter:
+    """How regions are cut out.
+
+    Attributes:
+      root: the folder of the source images; None where only boxes are wanted.
+      store: where the crops go.
+      settings: what is cut out.
+      encoding: how it is stored.
+      ledger_root: the folder in which finished work is remembered.
+      follow_links: whether symbolic links may lead out of the folder of the source images.
+    """
+
+    root: str | None
+    store: MediaStore
+    settings: CropSettings
+    encoding: FrameSettings
+    ledger_root: str
+    follow_links: bool = False
+
+    def ledger(self) -> Ledger:
+        """Returns the ledger of the crops of an image."""
+        own = [VERSION, pictures.VERSION, minimality.VERSION]
+        basis = [*own, asdict(self.settings), asdict(self.encoding)]
+        versions = versions_of("pillow", "numpy", "imagehash")
+        return Ledger(root=self.ledger_root, step="crop", basis=[*basis, versions])
+
+
+def cut_regions(image: PlannedImage, cutter: Cutter) -> tuple[Crop | Rejection, ...]:
+    """Returns the crop of each region of an image, or why there is none."""
+    regions = [planned.region for planned in image.regions]
+    if cutter.root is None:
+        return tuple(_without_image(region, image.size, cutter) for region in regions)
+    if not regions:
+        return ()
+    found = _read(cutter.root, image.paths, cutter.follow_links)
+    if isinstance(found, Rejection):
+        return tuple(found for _ in regions)
+    path, data = found
+    known = cutter.ledger().recall(_inputs(image, path, data), Crops)
+    if known is not None and all(_is_stored(crop, cutter.store) for crop in known.found):
+        return known.found
+    crops = _cut(regions, image.size, path, data, cutter)
+    # A failure may be the machine's: another run tries it again.
+    if not any(isinstance(c, Rejection) and c.reason.startswith("error:") for c in crops):
+        images = [crop.image for crop in crops if isinstance(crop, Crop) and crop.image]
+        cutter.store.sync((image.image_id, image.suffix) for image in images)
+        cutter.ledger().write(_inputs(image, path, data), _crops(crops))
+    return crops
+
+
+def _crops(found: Sequence[Crop | Rejection]) -> Crops:
+    return Crops(
+        crops=tuple(one if isinstance(one, Crop) else None for one in found),
+        rejections=tuple(one if isinstance(one, Rejection) else None for one in found),
+    )
+
+
+def _inputs(image: PlannedImage, path: str, data: bytes) -> list[object]:
+    regions = [asdict(planned.region) for planned in image.regions]
+    return [path, sha256_hex(data), image.size, regions]
+
+
+def _is_stored(crop: Crop | Rejection, store: MediaStore) -> bool:
+    if isinstance(crop, Rejection) or crop.image is None:
+        return True
+    return store.exists(crop.image.image_id, crop.image.suffix, crop.image.num_bytes)
+
+
+def _without_image(
+    region: Region, size: tuple[int, int] | None, cutter: Cutter
+) -> Crop | Rejection:
+    box = crop_box(region, size, cutter.settings)
+    return box if isinstance(box, Rejection) else Crop(box=box)
+
+
+def _read(root: str, paths: Sequence[str], follow_links: bool) -> tuple[str, bytes] | Rejection:
+    """Returns the path below the root and the bytes of the first file that is there."""
+    missing = Rejection(reason="image_missing", detail=" or ".join(paths))
+    for name in paths:
+        path = resolve_video(root, name, follow_links)
+        if isinstance(path, MissedVideo):
+            if path.reason != "video_missing":
+                return Rejection(reason=path.reason, detail=path.detail)
+            continue
+        try:
+            return os.path.relpath(path, root), read_source(path)
+        except SourceChanged as error:
+            return Rejection(reason="source_changed", detail=str(error))
+        except OSError as error:
+            if error.errno not in UNREADABLE:
+                raise
+            return Rejection(reason="undecodable_image", detail=f"cannot be read: {error.strerror}")
+    return missing
+
+
+def _cut(
+    regions: Sequence[Region],
+    size: tuple[int, int] | None,
+    path: str,
+    data: bytes,
+    cutter: Cutter,
+) -> tuple[Crop | Rejection, ...]:
+    pixels = _decode(data, size, cutter.encoding.max_pixels)
+    if isinstance(pixels, Rejection):
+        return tuple(pixels for _ in regions)
+    source = Crop(box=Box(x0=0, y0=0, x1=0, y1=0), source_path=path, source_sha256=sha256_hex(data))
+    return tuple(_cut_one(region, pixels, source, cutter) for region in regions)
+
+
+def _decode(
+    data: bytes, size: tuple[int, int] | None, max_pixels: int
+) -> NDArray[np.uint8] | Rejection:
+    try:
+        pixels = read_pixels(data, max_pixels)
+    except TooManyPixels as error:
+        return Rejection(reason="too_many_pixels", value=error.pixels, threshold=max_pixels)
+    except BadImage as error:
+        return Rejection(reason="undecodable_image", detail=str(error))
+    height, width = pixels.shape[:2]
+    if size is not None and (width, height) != size:
+        detail = f"{width}x{height}, annotated as {size[0]}x{size[1]}"
+        return Rejection(reason="other_size", detail=detail)
+    return pixels
+
+
+def _cut_one(
+    region: Region, pixels: NDArray[np.uint8], source: Crop, cutter: Cutter
+) -> Crop | Rejection:
+    height, width = pixels.shape[:2]
+    box = crop_box(region, (width, height), cutter.settings)
+    if isinstance(box, Rejection):
+        return box
+    try:
+        part = np.ascontiguousarray(pixels[box.y0 : box.y1, box.x0 : box.x1])
+        encoded = encode_image(part, cutter.encoding)
+        phash = minimality.perceptual_hash(read_pixels(encoded.data))
+    except Exception as error:
+        return error_rejection(error)
+    image = ImageRow(
+        image_id=cutter.store.put(encoded.data, encoded.suffix),
+        suffix=encoded.suffix,
+        width_px=encoded.width_px,
+        height_px=encoded.height_px,
+        num_bytes=len(encoded.data),
+        phash=phash,
+        scores=(),
+    )
+    return replace(source, box=box, image=image)

@@ -1,0 +1,247 @@
+"""Makes the crops, queries and captions of one source image of a SIMAT dataset.
+
+Source: SIMAT, section 3.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.schemas.records.scores import Rejection, Score
+from eqforge.schemas.tables.pairs import ImageRow, Reject
+from eqforge.schemas.tables.simat import CaptionRow, GalleryRow, QueryRow
+from eqforge.transforms.dataset.ledger import Ledger
+from eqforge.transforms.filters.images import read_pixels
+from eqforge.transforms.oracle.judges import Oracle
+from eqforge.transforms.simat.crops import Crop, Cutter, cut_regions
+from eqforge.transforms.simat.oracle import (
+    CaptionScores,
+    query_scores,
+    refuse_query,
+    score_captions,
+)
+from eqforge.transforms.simat.plan import (
+    RELATIONS,
+    PlannedImage,
+    PlannedQuery,
+    PlannedRegion,
+    region_name,
+)
+from eqforge.transforms.text.work import is_wanted
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SimatRules:
+    """How planned images become rows.
+
+    Attributes:
+      cutter: how regions are cut out.
+      oracle: the models that judge; none keeps every query.
+      ledger_root: the folder in which the oracle's answers are remembered.
+      published: whether a weight counts the source word over both splits, as published; else over
+        the queries of the split that change the same part.
+      only: ids of the regions and queries whose rows are written; empty writes all.
+    """
+
+    cutter: Cutter
+    oracle: Oracle
+    ledger_root: str
+    published: bool
+    only: tuple[str, ...] = ()
+
+    @property
+    def has_images(self) -> bool:
+        """Whether crops are made, and not boxes alone."""
+        return self.cutter.root is not None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AskedQuery:
+    """A query on its way.
+
+    Attributes:
+      row: without frequency and weight, while these are not counted.
+      frequency: as published; None where it is to be counted.
+      rejection: what speaks against it; None where nothing does.
+      is_wanted: whether its row is written.
+    """
+
+    row: QueryRow
+    frequency: int | None
+    rejection: Rejection | None
+    is_wanted: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SimatWork:
+    """What was made of one source image.
+
+    Attributes:
+      gallery, images, captions, rejects: rows that are written.
+      shown: the triplets of the crops that could be made, whether or not their rows are written.
+      queries: every query of the image.
+      candidates, kept: the books of its regions.
+    """
+
+    gallery: tuple[GalleryRow, ...] = ()
+    images: tuple[ImageRow, ...] = ()
+    captions: tuple[CaptionRow, ...] = ()
+    rejects: tuple[Reject, ...] = ()
+    shown: tuple[str, ...] = ()
+    queries: tuple[AskedQuery, ...] = ()
+    candidates: int = 0
+    kept: int = 0
+
+
+def show_image(image: PlannedImage, rules: SimatRules) -> SimatWork:
+    """Returns the crops, queries and captions of one source image."""
+    crops = cut_regions(image, rules.cutter)
+    captions = {row.caption_id: row.caption for row in image.captions}
+    gallery: list[GalleryRow] = []
+    images: dict[str, ImageRow] = {}
+    rejects = [reject for reject in image.rejects if is_wanted(reject.candidate_id, rules.only)]
+    shown: list[str] = []
+    queries: list[AskedQuery] = []
+    for planned, crop in zip(image.regions, crops, strict=True):
+        wanted = is_wanted(region_name(planned.region.region_id), rules.only)
+        if isinstance(crop, Rejection):
+            rejects += [_reject(planned, crop)] if wanted else []
+            queries += (_refused(planned, query, rules) for query in planned.queries)
+            continue
+        scores = _scores(planned, crop, captions, rules)
+        shown.append(planned.region.triplet.triplet_id)
+        queries += _asked(planned, crop, scores, captions, rules)
+        if wanted:
+            own = scores.get(captions[planned.region.triplet.triplet_id], CaptionScores())
+            gallery.append(_gallery_row(planned, crop, own.scores))
+            images |= {} if crop.image is None else {crop.image.image_id: crop.image}
+    return SimatWork(
+        gallery=tuple(gallery),
+        images=tuple(images.values()),
+        captions=tuple(_wanted_captions(image, gallery, queries)),
+        rejects=tuple(rejects),
+        shown=tuple(shown),
+        queries=tuple(queries),
+        candidates=len(gallery) + sum(reject.stage == RELATIONS for reject in rejects),
+        kept=len(gallery),
+    )
+
+
+def _wanted_captions(
+    image: PlannedImage, gallery: list[GalleryRow], queries: list[AskedQuery]
+) -> Iterator[CaptionRow]:
+    used = {row.triplet_id for row in gallery}
+    used |= {query.row.target_triplet_id for query in queries if query.is_wanted}
+    return (row for row in image.captions if row.caption_id in used)
+
+
+def _gallery_row(planned: PlannedRegion, crop: Crop, scores: tuple[Score, ...]) -> GalleryRow:
+    region = planned.region
+    return GalleryRow(
+        region_id=region.region_id,
+        source_id=region.image_id,
+        source_path=crop.source_path,
+        source_sha256=crop.source_sha256,
+        triplet_id=region.triplet.triplet_id,
+        image_id=None if crop.image is None else crop.image.image_id,
+        subject_box=region.subject_box,
+        object_box=region.object_box,
+        box=crop.box,
+        scores=scores,
+    )
+
+
+def _reject(planned: PlannedRegion, rejection: Rejection) -> Reject:
+    return Reject(
+        candidate_id=region_name(planned.region.region_id),
+        stage=RELATIONS,
+        reason=rejection.reason,
+        value=rejection.value,
+        threshold=rejection.threshold,
+        detail=rejection.detail,
+        source_id=planned.region.image_id,
+    )
+
+
+def _scores(
+    planned: PlannedRegion, crop: Crop, captions: Mapping[str, str], rules: SimatRules
+) -> dict[str, CaptionScores]:
+    """Returns the oracle's scores by caption; none where no oracle is asked for."""
+    if not rules.oracle.judges:
+        return {}
+    asked = [query.change.target for query in planned.queries if query.rejection is None]
+    names = [planned.region.triplet.triplet_id, *(triplet.triplet_id for triplet in asked)]
+    texts = list(dict.fromkeys(captions[name] for name in names))
+
+    def pixels() -> NDArray[np.uint8]:
+        if crop.image is None:
+            raise ValueError("the oracle reads pixels, and no folder of images was named")
+        return read_pixels(rules.cutter.store.get(crop.image.image_id, crop.image.suffix))
+
+    found = score_captions(
+        planned.region.region_id,
+        None if crop.image is None else crop.image.image_id,
+        texts,
+        pixels,
+        rules.oracle,
+        Ledger(root=rules.ledger_root, step="match", basis=rules.oracle.basis()),
+    )
+    return dict(zip(texts, found, strict=True))
+
+
+def _asked(
+    planned: PlannedRegion,
+    crop: Crop,
+    scores: Mapping[str, CaptionScores],
+    captions: Mapping[str, str],
+    rules: SimatRules,
+) -> Iterator[AskedQuery]:
+    own = scores.get(captions[planned.region.triplet.triplet_id])
+    for query in planned.queries:
+        asked = _query(planned, query, crop, rules)
+        target = scores.get(captions[query.change.target.triplet_id])
+        if asked.rejection is not None or own is None or target is None:
+            yield asked
+        elif (failed := own.rejection or target.rejection) is not None:
+            yield replace(asked, rejection=failed)
+        else:
+            found = query_scores(own, target)
+            yield replace(
+                asked,
+                row=replace(asked.row, scores=found),
+                rejection=refuse_query(found, rules.oracle.settings),
+            )
+
+
+def _refused(planned: PlannedRegion, query: PlannedQuery, rules: SimatRules) -> AskedQuery:
+    asked = _query(planned, query, None, rules)
+    return replace(asked, rejection=Rejection(reason="region_refused"))
+
+
+def _query(
+    planned: PlannedRegion, query: PlannedQuery, crop: Crop | None, rules: SimatRules
+) -> AskedQuery:
+    change = query.change
+    row = QueryRow(
+        sample_id=query.sample_id,
+        split=query.split,
+        region_id=planned.region.region_id,
+        source_id=planned.region.image_id,
+        image_id=None if crop is None or crop.image is None else crop.image.image_id,
+        part=change.part,
+        source_word=change.words[0],
+        target_word=change.words[1],
+        source_triplet_id=change.source.triplet_id,
+        target_triplet_id=change.target.triplet_id,
+        frequency=0,
+        weight=0.0,
+        scores=(),
+    )
+    return AskedQuery(
+        row=row,
+        frequency=query.frequency,
+        rejection=query.rejection,
+        is_wanted=is_wanted(query.sample_id, rules.only),
+    )

@@ -1,0 +1,156 @@
+"""Makes the gallery, the queries and the captions of a SIMAT dataset, image by image.
+
+A query's weight, and whether a crop of its target is left, depend on the whole dataset: both are
+counted in the pipeline, and joined by word and by triplet.
+
+Source: SIMAT, section 3.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import apache_beam as beam
+from apache_beam.pvalue import AsDict
+
+from eqforge.generators.simat.queries import weight_of
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.tables.pairs import ImageRow, Reject
+from eqforge.schemas.tables.simat import CaptionRow, GalleryRow, QueryRow
+from eqforge.transforms.engines import progress
+from eqforge.transforms.engines.placement import on_gpu
+from eqforge.transforms.simat.images import AskedQuery, SimatRules, SimatWork, show_image
+from eqforge.transforms.simat.plan import QUERIES, RELATIONS, PlannedImage
+
+GALLERY, CAPTIONS, CUT = "gallery", "captions", "cut"
+
+
+def judge_query(asked: AskedQuery, shown: Mapping[str, int]) -> AskedQuery:
+    """Returns a query with a rejection where no crop of its target can be found."""
+    target = asked.row.target_triplet_id
+    if asked.rejection is not None or target in shown:
+        return asked
+    return replace(asked, rejection=Rejection(reason="target_without_crop", detail=target))
+
+
+def word_key(row: QueryRow, published: bool) -> str:
+    """Returns what the queries that are counted together share.
+
+    Source: `norm2` of transfos.csv counts the word over subjects, objects and both splits.
+    """
+    return row.source_word if published else f"{row.split}/{row.part}/{row.source_word}"
+
+
+def weigh_query(asked: AskedQuery, counts: Mapping[str, int], published: bool) -> QueryRow:
+    """Returns the row of a kept query with its frequency and weight."""
+    counted = counts[word_key(asked.row, published)]
+    frequency = counted if asked.frequency is None else asked.frequency
+    return replace(asked.row, frequency=frequency, weight=weight_of(frequency))
+
+
+@dataclass
+class MakeSimat(beam.PTransform):
+    """Makes rows of planned images; gives a collection for each table, then the books."""
+
+    rules: SimatRules
+    progress_folder: str | None = None
+
+    def expand(self, planned: beam.PCollection[PlannedImage]) -> tuple[beam.PCollection, ...]:
+        show = beam.Map(self._show).with_output_types(SimatWork)
+        if self.rules.oracle.uses_gpu:
+            show = on_gpu(show, planned.pipeline)
+        works = planned | "ShowImage" >> show
+        shown = works | "Shown" >> beam.FlatMap(_shown).with_output_types(tuple[str, int])
+        found = AsDict(shown | "CountShown" >> beam.CombinePerKey(sum))
+        asked = (
+            works
+            | "Asked" >> beam.FlatMap(_queries).with_output_types(AskedQuery)
+            | "JudgeQuery" >> beam.Map(judge_query, found).with_output_types(AskedQuery)
+        )
+        kept = asked | "Kept" >> beam.Filter(_is_kept).with_output_types(AskedQuery)
+        words = kept | "Words" >> beam.Map(self._word).with_output_types(tuple[str, int])
+        counts = AsDict(words | "CountWords" >> beam.CombinePerKey(sum))
+        samples = (
+            kept
+            | "Wanted" >> beam.Filter(_is_wanted)
+            | "WeighQuery" >> beam.Map(weigh_query, counts, self.rules.published)
+        )
+        rejects = (
+            works | "RefusedRegions" >> beam.FlatMap(_rejects).with_output_types(Reject),
+            asked | "RefusedQueries" >> beam.FlatMap(_refusal).with_output_types(Reject),
+        )
+        tallies = (
+            works | "RegionBooks" >> beam.FlatMap(_region_tallies),
+            asked | "QueryBooks" >> beam.FlatMap(_query_tally),
+        )
+        images = (works | "Images" >> beam.FlatMap(_images),) if self.rules.has_images else ()
+        return (
+            samples,
+            works | "Gallery" >> beam.FlatMap(_gallery),
+            works | "Captions" >> beam.FlatMap(_captions),
+            *images,
+            rejects | "Rejects" >> beam.Flatten(),
+            tallies | "Tallies" >> beam.Flatten(),
+        )
+
+    def _show(self, image: PlannedImage) -> SimatWork:
+        work = show_image(image, self.rules)
+        progress.count(self.progress_folder, CUT)
+        return work
+
+    def _word(self, asked: AskedQuery) -> tuple[str, int]:
+        return word_key(asked.row, self.rules.published), 1
+
+
+def _shown(work: SimatWork) -> Iterator[tuple[str, int]]:
+    return ((triplet_id, 1) for triplet_id in work.shown)
+
+
+def _queries(work: SimatWork) -> Iterator[AskedQuery]:
+    yield from work.queries
+
+
+def _gallery(work: SimatWork) -> Iterator[GalleryRow]:
+    yield from work.gallery
+
+
+def _captions(work: SimatWork) -> Iterator[CaptionRow]:
+    yield from work.captions
+
+
+def _images(work: SimatWork) -> Iterator[ImageRow]:
+    yield from work.images
+
+
+def _rejects(work: SimatWork) -> Iterator[Reject]:
+    yield from work.rejects
+
+
+def _is_kept(asked: AskedQuery) -> bool:
+    return asked.rejection is None
+
+
+def _is_wanted(asked: AskedQuery) -> bool:
+    return asked.is_wanted
+
+
+def _refusal(asked: AskedQuery) -> Iterator[Reject]:
+    if asked.is_wanted and asked.rejection is not None:
+        yield Reject(
+            candidate_id=asked.row.sample_id,
+            stage=QUERIES,
+            reason=asked.rejection.reason,
+            value=asked.rejection.value,
+            threshold=asked.rejection.threshold,
+            detail=asked.rejection.detail,
+            source_id=asked.row.source_id,
+        )
+
+
+def _region_tallies(work: SimatWork) -> Iterator[tuple[str, tuple[int, int]]]:
+    yield RELATIONS, (work.candidates, work.kept)
+    yield QUERIES, (sum(reject.stage == QUERIES for reject in work.rejects), 0)
+
+
+def _query_tally(asked: AskedQuery) -> Iterator[tuple[str, tuple[int, int]]]:
+    if asked.is_wanted:
+        yield QUERIES, (1, int(_is_kept(asked)))

@@ -1,0 +1,327 @@
+"""Plans a SIMAT dataset: which regions are shown, what is asked of each, and why others are not."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from eqforge.generators.simat.captions import write_caption
+from eqforge.generators.simat.queries import Change, changes_of
+from eqforge.generators.simat.synonyms import Synonyms, are_synonyms
+from eqforge.generators.simat.triplets import TripletSettings, select_triplets
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import Namer, derive_seed, is_sampled, short_digest
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.sources.simat import PublishedQuery, Region, Triplet
+from eqforge.schemas.sources.visual_genome import ImageData
+from eqforge.schemas.tables.pairs import Reject
+from eqforge.schemas.tables.simat import CaptionRow
+from eqforge.transforms.dataset.plan import Selection
+
+NAME = "simat"
+RELATIONS, QUERIES = "relations", "queries"
+FOLDERS = ("", "VG_100K/", "VG_100K_2/")
+"""Where Visual Genome's two archives lay an image."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedQuery:
+    """One change of a region's triplet.
+
+    Attributes:
+      sample_id: the id of the query.
+      change: the word that changes.
+      split: `dev` or `test`.
+      frequency: as published; None where it is to be counted.
+      rejection: why it is not asked, whatever the images show; None where it may be.
+    """
+
+    sample_id: str
+    change: Change
+    split: str
+    frequency: int | None = None
+    rejection: Rejection | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedRegion:
+    """A region of the gallery and what is asked of it."""
+
+    region: Region
+    queries: tuple[PlannedQuery, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedImage:
+    """A source image with its regions.
+
+    Attributes:
+      image_id: Visual Genome's id.
+      paths: where the file may lie below the images folder, the first that is there counts.
+      size: width and height by image_data.json; None where that was not given.
+      regions: those that are cut out.
+      captions: of the triplets of the regions and of what their queries ask for.
+      rejects: regions and queries that are refused without looking at any image.
+      new_triplets: how many triplets its regions show that no image before it in the plan shows.
+    """
+
+    image_id: str
+    paths: tuple[str, ...]
+    size: tuple[int, int] | None
+    regions: tuple[PlannedRegion, ...]
+    captions: tuple[CaptionRow, ...]
+    rejects: tuple[Reject, ...]
+    new_triplets: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanRules:
+    """How a plan is made.
+
+    Attributes:
+      triplets: which triplets are kept.
+      published: whether regions are counted and split as published.
+      chosen: the regions of triplets.csv with their triplets; None chooses by `triplets`.
+      queries: those of transfos.csv; None takes every change to another triplet.
+      captions: a user's, by triplet; the others are written by template.
+      synonyms: words that mean the same and are not asked for; None asks for all.
+      images: what image_data.json says; None where it was not given.
+      seed: of the run; decides the split.
+    """
+
+    triplets: TripletSettings
+    published: bool
+    chosen: Mapping[str, Triplet] | None = None
+    queries: Sequence[PublishedQuery] | None = None
+    captions: Mapping[Triplet, str]
+    synonyms: Synonyms | None
+    images: Mapping[str, ImageData] | None = None
+    seed: int
+
+
+def region_name(region_id: str) -> str:
+    """Returns the id under which a region's reject stands, and that `--only` takes."""
+    return f"{NAME}/{region_id}"
+
+
+def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedImage]:
+    """Yields the source images in the order of the source, each with all that is known of it.
+
+    Raises:
+      InputError: triplets.csv or transfos.csv names a region that the source has not.
+    """
+    first, again = _unique(source)
+    regions = first | again
+    shown, counts, rejects = _choose(first, rules)
+    rejects |= {name: Rejection(reason="region_twice") for name in again}
+    asked = _published_queries(shown, regions, rules)
+    if asked is None:
+        changes = changes_of(counts)
+        asked = {
+            name: tuple(_proposed(region, change, rules) for change in changes[region.triplet])
+            for name, region in shown.items()
+        }
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for name, region in regions.items():
+        groups[region.image_id].append(name)
+    for image_id, names in groups.items():
+        planned = tuple(
+            PlannedRegion(region=shown[name], queries=asked.get(name, ()))
+            for name in names
+            if name in shown
+        )
+        lost = [
+            _reject(regions[name], name, RELATIONS, rejects[name])
+            for name in names
+            if name in rejects
+        ]
+        lost += [
+            _reject(regions[name], query.sample_id, QUERIES, Rejection(reason="region_refused"))
+            for name in names
+            if name not in shown
+            for query in asked.get(name, ())
+        ]
+        yield _image(image_id, planned, tuple(lost), counts, rules)
+
+
+def _unique(source: Iterable[Region]) -> tuple[dict[str, Region], dict[str, Region]]:
+    """Returns the regions by name, and others of the same id by names of their own.
+
+    Which of several comes first is up to what they say, not to the order of the source.
+    """
+    named: dict[str, list[Region]] = {}
+    for region in source:
+        named.setdefault(region_name(region.region_id), []).append(region)
+    first, again, namer = {}, {}, Namer()
+    for name, regions in named.items():
+        first[name], *others = sorted(regions, key=_digest) if len(regions) > 1 else regions
+        again.update({namer(f"{name}#{_digest(region)}"): region for region in others})
+    return first, again
+
+
+def _digest(region: Region) -> str:
+    return short_digest(asdict(region))
+
+
+def _choose(
+    first: Mapping[str, Region], rules: PlanRules
+) -> tuple[dict[str, Region], dict[Triplet, int], dict[str, Rejection]]:
+    """Returns the regions that are shown, the triplets' counts, and why others are not shown."""
+    if rules.chosen is None:
+        counts, refused = select_triplets(
+            tuple(first.values()), rules.triplets, published=rules.published
+        )
+        shown = {name: region for name, region in first.items() if region.triplet in counts}
+        rejects = {name: refused[r.triplet] for name, r in first.items() if r.triplet in refused}
+        return shown, counts, rejects
+    for region_id, triplet in rules.chosen.items():
+        found = first.get(region_name(region_id))
+        if found is None or found.triplet != triplet:
+            what = "none of that id" if found is None else repr(found.triplet.triplet_id)
+            raise InputError(
+                f"--triplets: expected the region {region_id} of {triplet.triplet_id!r} among the "
+                f"regions of the source, found {what}"
+            )
+    shown = {name: region for name, region in first.items() if region.region_id in rules.chosen}
+    rejects = {name: Rejection(reason="not_chosen") for name in first if name not in shown}
+    return shown, dict(Counter(rules.chosen.values())), rejects
+
+
+def _published_queries(
+    shown: Mapping[str, Region], regions: Mapping[str, Region], rules: PlanRules
+) -> dict[str, tuple[PlannedQuery, ...]] | None:
+    """Returns the queries of transfos.csv by region; None where it was not given."""
+    if rules.queries is None:
+        return None
+    triplets = {region.triplet for region in shown.values()}
+    asked: defaultdict[str, list[PlannedQuery]] = defaultdict(list)
+    if twice := [key for key, n in Counter(map(_question, rules.queries)).items() if n > 1]:
+        raise InputError(f"--transfos: the query {' '.join(twice[0])} stands twice")
+    for query in rules.queries:
+        name = region_name(query.region_id)
+        region = regions.get(name)
+        if region is None or region.triplet.word(query.part) != query.source:
+            raise InputError(
+                f"--transfos: a query changes the {query.part} {query.source!r} of the region "
+                f"{query.region_id}, which the source does not have so"
+            )
+        change = Change(
+            part=query.part,
+            source=region.triplet,
+            target=region.triplet.changed(query.part, query.target),
+        )
+        split = query.split if rules.published else _split(region, rules)
+        frequency = query.norm2 if rules.published else None
+        asked[name].append(_planned(region, change, split, frequency, rules, triplets))
+    return {name: tuple(queries) for name, queries in asked.items()}
+
+
+def _question(query: PublishedQuery) -> tuple[str, str, str]:
+    return query.region_id, query.part, query.target
+
+
+def _proposed(region: Region, change: Change, rules: PlanRules) -> PlannedQuery:
+    return _planned(region, change, _split(region, rules), None, rules, None)
+
+
+def _planned(
+    region: Region,
+    change: Change,
+    split: str,
+    frequency: int | None,
+    rules: PlanRules,
+    known: set[Triplet] | None,
+) -> PlannedQuery:
+    rejection = None
+    if known is not None and change.target not in known:
+        rejection = Rejection(reason="target_without_crop", detail=change.target.triplet_id)
+    elif rules.synonyms is not None and are_synonyms(change.part, *change.words, rules.synonyms):
+        rejection = Rejection(reason="synonym", detail=" = ".join(change.words))
+    return PlannedQuery(
+        sample_id=f"{region_name(region.region_id)}/{change.part}/{change.words[1]}",
+        change=change,
+        split=split,
+        frequency=frequency,
+        rejection=rejection,
+    )
+
+
+def _split(region: Region, rules: PlanRules) -> str:
+    """Returns the split: by region as published, or by source image, so that none is in both."""
+    key = region_name(region.region_id) if rules.published else region.image_id
+    return ("dev", "test")[derive_seed(rules.seed, key, "simat split", 1) % 2]
+
+
+def _reject(region: Region, name: str, stage: str, rejection: Rejection) -> Reject:
+    return Reject(
+        candidate_id=name,
+        stage=stage,
+        reason=rejection.reason,
+        value=rejection.value,
+        threshold=rejection.threshold,
+        detail=rejection.detail or region.triplet.triplet_id,
+        source_id=region.image_id,
+    )
+
+
+def _image(
+    image_id: str,
+    planned: tuple[PlannedRegion, ...],
+    rejects: tuple[Reject, ...],
+    counts: Mapping[Triplet, int],
+    rules: PlanRules,
+) -> PlannedImage:
+    data = None if rules.images is None else rules.images.get(image_id)
+    named = () if data is None else (data.path,)
+    needed = {each.region.triplet for each in planned}
+    needed |= {query.change.target for each in planned for query in each.queries}
+    return PlannedImage(
+        image_id=image_id,
+        paths=tuple(dict.fromkeys((*named, *(f"{folder}{image_id}.jpg" for folder in FOLDERS)))),
+        size=None if data is None else (data.width_px, data.height_px),
+        regions=planned,
+        captions=tuple(_caption(triplet, counts, rules) for triplet in sorted(needed)),
+        rejects=rejects,
+    )
+
+
+def _caption(triplet: Triplet, counts: Mapping[Triplet, int], rules: PlanRules) -> CaptionRow:
+    written = rules.captions.get(triplet)
+    return CaptionRow(
+        caption_id=triplet.triplet_id,
+        subject=triplet.subject,
+        relation=triplet.relation,
+        object=triplet.object,
+        caption=write_caption(triplet) if written is None else written,
+        origin="template" if written is None else "file",
+        regions=counts.get(triplet, 0),
+    )
+
+
+def select_planned(images: Iterable[PlannedImage], selection: Selection) -> Iterator[PlannedImage]:
+    """Yields the selected images; the limit counts regions, and the last image is taken whole.
+
+    A weight is counted over the whole dataset, so what is named by `only` leaves no image out here:
+    all are worked on, and the rows of the others are not written.
+
+    Raises:
+      InputError: a name in `only` is of no region and no query.
+    """
+    missing, number = set(selection.only), 0
+    known: set[Triplet] = set()
+    for image in images:
+        if not is_sampled(image.image_id, selection.sample):
+            continue
+        if selection.limit is not None and number >= selection.limit:
+            continue
+        number += len(image.regions) + sum(each.stage == RELATIONS for each in image.rejects)
+        missing -= {reject.candidate_id for reject in image.rejects}
+        missing -= {region_name(each.region.region_id) for each in image.regions}
+        missing -= {query.sample_id for each in image.regions for query in each.queries}
+        new = {each.region.triplet for each in image.regions} - known
+        known |= new
+        yield replace(image, new_triplets=len(new))
+    if missing:
+        raise InputError(
+            f"--only: the plan has no region or query {min(missing)!r}; they are named "
+            f"{NAME}/REGION and {NAME}/REGION/PART/WORD"
+        )

@@ -1,0 +1,1 @@
+"""Captions and their edits: perturbations, hard positives, training captions."""

@@ -1,0 +1,180 @@
+"""Perturbs captions in all 13 ways, and measures each caption once."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+
+import apache_beam as beam
+
+from eqforge.generators.text.analysis import Analysis, Tagger
+from eqforge.generators.text.caption_lint import CaptionSettings
+from eqforge.generators.text.granularity import measure_granularity
+from eqforge.generators.text.language import Language
+from eqforge.generators.text.perturbations.perturb import perturb_all
+from eqforge.generators.text.perturbations.record import PERTURBATIONS as NAMES
+from eqforge.generators.text.perturbations.record import PerturbationSettings
+from eqforge.generators.text.taggers import load_tagger
+from eqforge.schemas.records.clips import Tally
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.sources.caption_sources import CaptionRecord
+from eqforge.schemas.tables.pairs import Reject
+from eqforge.schemas.tables.texts import MeasuredCaption, PerturbedCaption
+from eqforge.transforms.dataset.image_folder import ImageFolder
+from eqforge.transforms.engines import progress
+from eqforge.transforms.text.work import (
+    CaptionBatch,
+    TextWork,
+    admit_texts,
+    guarded,
+    is_wanted,
+    reject,
+)
+from eqforge.transforms.video.clip_work import error_rejection
+
+PERTURBATIONS = "perturbations"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PerturbationRules:
+    """How captions are perturbed.
+
+    Attributes:
+      seed: of the run.
+      spacy_model: a spaCy pipeline for the tags; None uses the lexicon tagger.
+      perturbations: mode and strength.
+      captions: which captions are refused.
+      images: the folder of images, where the user names one.
+      only: ids of the samples to make; empty makes all.
+      language: what the captions have to be written in.
+    """
+
+    seed: int
+    spacy_model: str | None
+    perturbations: PerturbationSettings
+    captions: CaptionSettings
+    images: ImageFolder | None
+    only: tuple[str, ...] = ()
+    language: Language = "en"
+
+
+@lru_cache(maxsize=2)
+def tagger_of(spacy_model: str | None) -> Tagger:
+    """Returns a tagger, loaded once in every process."""
+    return load_tagger(spacy_model)
+
+
+def analyse_captions(
+    captions: Sequence[str], spacy_model: str | None
+) -> list[Analysis | Rejection]:
+    """Returns the analysis of each caption; a rejection for one on which the tagger fails."""
+    try:
+        return list(tagger_of(spacy_model).analyse(captions))
+    except Exception as error:
+        if len(captions) == 1:
+            return [error_rejection(error)]
+        return [found for text in captions for found in analyse_captions([text], spacy_model)]
+
+
+def perturb_batch(batch: CaptionBatch, rules: PerturbationRules) -> TextWork:
+    """Returns the perturbed and the measured captions of a batch; each is analysed once.
+
+    Source: Hendriksen et al., "Benchmark Granularity and Model Robustness for Image-Text
+      Retrieval", sections 3 and 4.
+    """
+    admitted = admit_texts(
+        batch.captions, rules.captions, rules.images, rules.only, language=rules.language
+    )
+    analyses = analyse_captions([r.caption for r in admitted.records], rules.spacy_model)
+    samples: list[PerturbedCaption] = []
+    measured: list[MeasuredCaption] = []
+    rejects: list[Reject] = list(admitted.rejects)
+    candidates = 0
+    for record, analysis in zip(admitted.records, analyses, strict=True):
+        names = [f"{record.caption_id}/{name}" for name in NAMES]
+        wanted = [name for name in names if is_wanted(name, rules.only)]
+        candidates += len(wanted)
+        made = _make(record, admitted.image_id(record), analysis, rules)
+        if isinstance(made, Rejection):
+            rejects += (reject(record, name, PERTURBATIONS, made) for name in wanted)
+            continue
+        samples += (sample for sample in made[0] if is_wanted(sample.sample_id, rules.only))
+        measured.append(made[1])
+    return TextWork(
+        samples=tuple(samples),
+        captions=tuple(measured),
+        images=admitted.images_of([*samples, *measured]),
+        rejects=tuple(rejects),
+        tallies=(
+            admitted.tally,
+            Tally(stage=PERTURBATIONS, candidates=candidates, kept=len(samples)),
+        ),
+    )
+
+
+def _make(
+    record: CaptionRecord,
+    image_id: str | None,
+    analysis: Analysis | Rejection,
+    rules: PerturbationRules,
+) -> tuple[list[PerturbedCaption], MeasuredCaption] | Rejection:
+    if isinstance(analysis, Rejection):
+        return analysis
+    return guarded(
+        lambda: (
+            _perturbed(record, image_id, analysis, rules),
+            _measured(record, image_id, analysis),
+        )
+    )
+
+
+def _perturbed(
+    record: CaptionRecord, image_id: str | None, analysis: Analysis, rules: PerturbationRules
+) -> list[PerturbedCaption]:
+    found = perturb_all(analysis, record.caption_id, rules.seed, rules.perturbations)
+    return [
+        PerturbedCaption(
+            sample_id=f"{record.caption_id}/{perturbation.name}",
+            caption_id=record.caption_id,
+            image=record.image,
+            image_id=image_id,
+            split=record.split,
+            perturbation=perturbation.name,
+            mode=perturbation.mode,
+            version=perturbation.version,
+            caption=record.caption,
+            perturbed_caption=perturbation.text,
+            applied=perturbation.applied,
+            reason=perturbation.reason,
+            spans=perturbation.spans_before,
+            perturbed_spans=perturbation.spans_after,
+        )
+        for perturbation in found
+    ]
+
+
+def _measured(record: CaptionRecord, image_id: str | None, analysis: Analysis) -> MeasuredCaption:
+    return MeasuredCaption(
+        caption_id=record.caption_id,
+        image=record.image,
+        image_id=image_id,
+        split=record.split,
+        caption=record.caption,
+        tagger=analysis.tagger,
+        **asdict(measure_granularity(analysis)),
+    )
+
+
+@dataclass
+class PerturbCaptions(beam.PTransform):
+    """Perturbs and measures batches of captions."""
+
+    rules: PerturbationRules
+    progress_folder: str | None = None
+
+    def expand(self, batches: beam.PCollection[CaptionBatch]) -> beam.PCollection[TextWork]:
+        return batches | "PerturbBatch" >> beam.Map(self._perturb)
+
+    def _perturb(self, batch: CaptionBatch) -> TextWork:
+        work = perturb_batch(batch, self.rules)
+        progress.count(self.progress_folder, "perturbed")
+        return work

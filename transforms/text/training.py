@@ -1,0 +1,132 @@
+"""Makes the texts to train on: each caption, its hard positive and its hard negative."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import apache_beam as beam
+
+from eqforge.generators.text.caption_lint import CaptionSettings
+from eqforge.generators.text.language import Language
+from eqforge.schemas.records.clips import Tally
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.tables.pairs import Reject
+from eqforge.schemas.tables.texts import TrainingCaption
+from eqforge.transforms.dataset.image_folder import ImageFolder
+from eqforge.transforms.engines import progress
+from eqforge.transforms.text.caption_edits import (
+    CaptionEdit,
+    EditedCaption,
+    EditRules,
+    edit_captions,
+)
+from eqforge.transforms.text.work import (
+    CaptionBatch,
+    TextWork,
+    admit_texts,
+    is_wanted,
+    reject,
+)
+
+TEXTS = "training_texts"
+ROLES = ("original", "hard_positive", "hard_negative")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainingRules:
+    """How training texts are made.
+
+    Attributes:
+      edits: how captions are edited.
+      captions: which captions are refused.
+      images: the folder of images, where the user names one.
+      only: ids of the samples to make; empty makes all.
+      language: what the captions have to be written in.
+    """
+
+    edits: EditRules
+    captions: CaptionSettings
+    images: ImageFolder | None
+    only: tuple[str, ...] = ()
+    language: Language = "en"
+
+
+def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
+    """Returns up to three texts for each caption of a batch of whole images.
+
+    Source: Kamath et al., "The Hard Positive Truth about Vision-Language Compositionality",
+      section 5: a caption, a hard positive and a hard negative of each caption of COCO.
+    """
+    admitted = admit_texts(
+        batch.captions, rules.captions, rules.images, rules.only, language=rules.language
+    )
+    candidates = [f"{record.caption_id}/{role}" for record in admitted.records for role in ROLES]
+    samples: list[TrainingCaption] = []
+    rejects: list[Reject] = list(admitted.rejects)
+    for edited in edit_captions(admitted.records, rules.edits):
+        for text in _texts(edited, admitted.image_id(edited.record)):
+            if not is_wanted(_id_of(text), rules.only):
+                continue
+            if isinstance(text, Reject):
+                rejects.append(text)
+            else:
+                samples.append(text)
+    return TextWork(
+        samples=tuple(samples),
+        images=admitted.images_of(samples),
+        rejects=tuple(rejects),
+        tallies=(
+            admitted.tally,
+            Tally(
+                stage=TEXTS,
+                candidates=sum(is_wanted(name, rules.only) for name in candidates),
+                kept=len(samples),
+            ),
+        ),
+    )
+
+
+def _id_of(text: TrainingCaption | Reject) -> str:
+    return text.candidate_id if isinstance(text, Reject) else text.sample_id
+
+
+def _texts(edited: EditedCaption, image_id: str | None) -> Iterator[TrainingCaption | Reject]:
+    record = edited.record
+    yield _row(edited, image_id, "original", record.caption, None)
+    for role, made in (("hard_positive", edited.positive), ("hard_negative", edited.negative)):
+        if isinstance(made, Rejection):
+            yield reject(record, f"{record.caption_id}/{role}", TEXTS, made)
+        else:
+            yield _row(edited, image_id, role, made.edited.text, made)
+
+
+def _row(
+    edited: EditedCaption, image_id: str | None, role: str, text: str, made: CaptionEdit | None
+) -> TrainingCaption:
+    record = edited.record
+    return TrainingCaption(
+        sample_id=f"{record.caption_id}/{role}",
+        caption_id=record.caption_id,
+        image=record.image,
+        image_id=image_id,
+        split=record.split,
+        role=role,
+        text=text,
+        kind=None if made is None else made.kind,
+        generator=None if made is None else made.generator,
+    )
+
+
+@dataclass
+class MakeTrainingTexts(beam.PTransform):
+    """Makes the training texts of batches of captions."""
+
+    rules: TrainingRules
+    progress_folder: str | None = None
+
+    def expand(self, batches: beam.PCollection[CaptionBatch]) -> beam.PCollection[TextWork]:
+        return batches | "EditBatch" >> beam.Map(self._make)
+
+    def _make(self, batch: CaptionBatch) -> TextWork:
+        work = make_training_texts(batch, self.rules)
+        progress.count(self.progress_folder, "edited")
+        return work

@@ -1,0 +1,214 @@
+"""A batch of captions on its way through a text pipeline, and what leaves the pipeline of it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
+
+from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption
+from eqforge.generators.text.language import Language, refuse_language
+from eqforge.schemas.records.clips import Tally
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.sources.caption_sources import CaptionRecord
+from eqforge.schemas.sources.visual_genome import Box
+from eqforge.schemas.tables.pairs import ImageRow, Reject
+from eqforge.transforms.dataset.image_folder import FoundImage, ImageFolder, bad_box
+from eqforge.transforms.video.clip_work import error_rejection
+
+CAPTIONS = "captions"
+Made = TypeVar("Made")
+
+
+class SourceText(Protocol):
+    """What a source says of an image: a caption, or a caption and a false one."""
+
+    @property
+    def image(self) -> str:
+        """The image as the source names it."""
+
+    @property
+    def text_id(self) -> str:
+        """Unique in the source; a sample's id is this, or this with more behind a slash."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Every text of it."""
+
+
+class ShownText(SourceText, Protocol):
+    """A text of an image, or of a part of it."""
+
+    @property
+    def box(self) -> Box | None:
+        """The part of the image that is meant; None where the whole is."""
+
+
+Text = TypeVar("Text", bound=SourceText)
+Shown = TypeVar("Shown", bound=ShownText)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CaptionBatch:
+    """Captions that are analysed together; the same captions in every run."""
+
+    captions: tuple[CaptionRecord, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TextWork:
+    """What has been made of a batch.
+
+    Attributes:
+      samples: rows of the samples table.
+      captions: rows of the captions table, for datasets that have one.
+      images: the images of the captions.
+      rejects: what was refused.
+      tallies: the books.
+    """
+
+    samples: tuple[Any, ...] = ()
+    captions: tuple[Any, ...] = ()
+    images: tuple[ImageRow, ...] = ()
+    rejects: tuple[Reject, ...] = ()
+    tallies: tuple[Tally, ...] = ()
+
+
+def is_wanted(name: str, only: tuple[str, ...]) -> bool:
+    """Tells whether a record or sample is asked for; all are where nothing is named.
+
+    It is if it is named itself, if a sample of it is, or if the record is that it was made of.
+    """
+    return not only or any(
+        name == other or other.startswith(f"{name}/") or name.startswith(f"{other}/")
+        for other in only
+    )
+
+
+def guarded(make: Callable[[], Made]) -> Made | Rejection:
+    """Returns what a function makes of one record; a rejection where the record breaks it.
+
+    Raises:
+      EqforgeError, OSError, MemoryError: the failure is of the run; see `error_rejection`.
+    """
+    try:
+        return make()
+    except Exception as error:
+        return error_rejection(error)
+
+
+def reject(record: SourceText, candidate_id: str, stage: str, rejection: Rejection) -> Reject:
+    """Returns the reject of a candidate made from a text."""
+    return Reject(
+        candidate_id=candidate_id,
+        stage=stage,
+        reason=rejection.reason,
+        value=rejection.value,
+        threshold=rejection.threshold,
+        detail=rejection.detail,
+        source_id=record.image,
+        source_path=record.image,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Admitted(Generic[Shown]):
+    """The texts of a batch that can be worked on, and the books of those that are asked for.
+
+    Attributes:
+      records: the texts, those too that are only there because their image is asked for.
+      images: the image of each text, by the text's id; none where no folder was named.
+      rejects: those asked for that cannot be worked on.
+      tally: the books of the stage.
+    """
+
+    records: tuple[Shown, ...]
+    images: dict[str, FoundImage]
+    rejects: tuple[Reject, ...]
+    tally: Tally
+
+    def image_id(self, record: Shown) -> str | None:
+        """Returns the id of a text's image; None where no folder of images was named."""
+        image = self.images.get(record.text_id)
+        return None if image is None else image.row.image_id
+
+    def source_sha256(self, record: Shown) -> str | None:
+        """Returns the digest of the file of a text's image; None where no folder was named."""
+        image = self.images.get(record.text_id)
+        return None if image is None else image.source_sha256
+
+    def images_of(self, rows: Iterable[Any]) -> tuple[ImageRow, ...]:
+        """Returns the images that some rows refer to, each once."""
+        used = {row.image_id for row in rows}
+        by_id = {image.row.image_id: image.row for image in self.images.values()}
+        return tuple(image for image_id, image in by_id.items() if image_id in used)
+
+
+def admit_texts(
+    records: Iterable[Shown],
+    settings: CaptionSettings,
+    images: ImageFolder | None,
+    only: tuple[str, ...] = (),
+    *,
+    language: Language = "any",
+) -> Admitted[Shown]:
+    """Checks texts, and finds their images where a folder is named.
+
+    Args:
+      records: the texts.
+      settings: what each text may be.
+      images: the folder of images.
+      only: ids of the samples asked for; empty asks for all.
+      language: what the texts have to be written in.
+    """
+    admitted: list[Shown] = []
+    found: dict[str, FoundImage] = {}
+    rejects: list[Reject] = []
+    candidates = 0
+    for record in records:
+        wanted = is_wanted(record.text_id, only)
+        candidates += wanted
+        checked = _check(record, settings, images, language)
+        if not isinstance(checked, Rejection):
+            admitted.append(record)
+            found.update({} if checked is None else {record.text_id: checked})
+        elif wanted:
+            rejects.append(reject(record, record.text_id, CAPTIONS, checked))
+    kept = sum(is_wanted(record.text_id, only) for record in admitted)
+    return Admitted(
+        records=tuple(admitted),
+        images=found,
+        rejects=tuple(rejects),
+        tally=Tally(stage=CAPTIONS, candidates=candidates, kept=kept),
+    )
+
+
+def _check(
+    record: ShownText, settings: CaptionSettings, images: ImageFolder | None, language: Language
+) -> FoundImage | Rejection | None:
+    """Returns why a text cannot be worked on, or its image where a folder is named."""
+    for text in record.texts:
+        rejection = lint_caption(text.strip(), settings)
+        if rejection is not None:
+            return rejection
+    if language == "en":
+        # Together, for two captions of two words tell more than one.
+        refused = guarded(lambda: refuse_language("\n".join(record.texts)))
+        if refused is not None:
+            return refused
+    if record.box is not None and record.box.is_empty:
+        return bad_box(record.box)
+    return None if images is None else guarded(lambda: images.look_up(record.image, record.box))
+
+
+def field_of(name: str) -> Callable[[Any], Iterator[Any]]:
+    """Returns a function that yields one field of a work, for a FlatMap; any kind of work."""
+    return _tallies if name == "tallies" else partial(_rows, name)
+
+
+def _rows(name: str, work: Any) -> Iterator[Any]:
+    yield from getattr(work, name)
+
+
+def _tallies(work: Any) -> Iterator[tuple[str, tuple[int, int]]]:
+    for tally in work.tallies:
+        yield tally.stage, (tally.candidates, tally.kept)

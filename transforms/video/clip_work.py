@@ -1,0 +1,187 @@
+"""One video on its way through the pipeline, and what leaves the pipeline of it."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from eqforge.generators.text.words import WordEdit
+from eqforge.schemas.errors import EqforgeError
+from eqforge.schemas.records.clips import Clip, PairCandidate, Tally
+from eqforge.schemas.records.frames import StoredFrame
+from eqforge.schemas.records.scores import Rejection, Score
+from eqforge.schemas.records.spans import Span
+from eqforge.schemas.tables.pairs import ImageRow, Origin, PairSample, Reject
+from eqforge.transforms.filters.minimality import PairMeasures
+
+FRAMES, PAIRS = "frames", "pairs"
+
+_DEVICE_ERRORS = ("AcceleratorError", "OutOfMemoryError")
+"""Errors of torch, by name, for torch need not be installed."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Source:
+    """A source file: its path relative to the folder the user named, and its SHA-256."""
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptFrame:
+    """A frame in the media store, with what the filters measured on it once they have."""
+
+    stored: StoredFrame
+    image: ImageRow | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MeasuredPair:
+    """A candidate pair with its measured minimality and other scores."""
+
+    candidate: PairCandidate
+    measures: PairMeasures
+    edit: WordEdit
+    scores: tuple[Score, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClipWork:
+    """A clip and what has been made of it so far; every step returns a new one.
+
+    Attributes:
+      clip: the plan.
+      source: the video file; None where it could not be had.
+      encoding: how frames are encoded, as JSON.
+      frames: the frames still in play.
+      pairs: the pairs still in play, once they are measured.
+      rejects: everything refused so far, planning included.
+      tallies: the books so far.
+    """
+
+    clip: Clip
+    source: Source | None
+    encoding: str
+    frames: tuple[KeptFrame, ...] = ()
+    pairs: tuple[MeasuredPair, ...] = ()
+    rejects: tuple[Reject, ...] = ()
+    tallies: tuple[Tally, ...] = ()
+
+    def reject(self, candidate_id: str, stage: str, rejection: Rejection) -> Reject:
+        """Returns the reject of a candidate of this clip, with the clip's lineage."""
+        return Reject(
+            candidate_id=candidate_id,
+            stage=stage,
+            reason=rejection.reason,
+            value=rejection.value,
+            threshold=rejection.threshold,
+            detail=rejection.detail,
+            source_id=self.clip.clip_id,
+            source_path=None if self.source is None else self.source.path,
+            source_sha256=None if self.source is None else self.source.sha256,
+        )
+
+    def with_rejects(self, rejects: list[Reject]) -> "ClipWork":
+        """Returns the work with more rejects."""
+        return replace(self, rejects=(*self.rejects, *rejects))
+
+    def with_tally(self, stage: str, candidates: int, kept: int) -> "ClipWork":
+        """Returns the work with the books of one more stage."""
+        return replace(
+            self,
+            tallies=(*self.tallies, Tally(stage=stage, candidates=candidates, kept=kept)),
+        )
+
+
+def error_rejection(error: Exception) -> Rejection:
+    """Returns the rejection of a record on which a step failed.
+
+    Raises:
+      EqforgeError, OSError, MemoryError, torch.AcceleratorError, torch.OutOfMemoryError: the error
+        is not of the record but of the run: a missing package, a full disk, no memory, a lost
+        accelerator. It is raised again as it is.
+    """
+    of_the_system = isinstance(error, OSError) and error.errno is not None
+    of_the_device = type(error).__name__ in _DEVICE_ERRORS
+    if of_the_system or of_the_device or isinstance(error, EqforgeError | MemoryError):
+        raise error
+    # Addresses would make the same failure read differently in every process.
+    detail = re.sub(r"0x[0-9a-f]+", "0x", str(error))[:500]
+    return Rejection(reason=f"error:{type(error).__name__}", detail=detail)
+
+
+def samples_of(work: ClipWork, dataset: str) -> Iterator[PairSample]:
+    """Yields the samples of a finished clip."""
+    frames = {frame.stored.frame_id: frame for frame in work.frames}
+    for pair in work.pairs:
+        candidate = pair.candidate
+        first, second = frames[candidate.frame_0_id], frames[candidate.frame_1_id]
+        yield PairSample(
+            sample_id=candidate.sample_id,
+            dataset=dataset,
+            split=work.clip.split,
+            source_id=work.clip.clip_id,
+            caption_0=candidate.caption_0,
+            caption_1=candidate.caption_1,
+            captions_0=candidate.captions_0,
+            captions_1=candidate.captions_1,
+            image_0_id=first.stored.image_id,
+            image_1_id=second.stored.image_id,
+            origin_0=_origin(work, first.stored),
+            origin_1=_origin(work, second.stored),
+            annotation=json.dumps(candidate.annotation, sort_keys=True, ensure_ascii=False),
+            changed_area_fraction=pair.measures.changed_area_fraction,
+            ssim=pair.measures.ssim,
+            background_ssim=pair.measures.background_ssim,
+            luminance_shift=pair.measures.luminance_shift,
+            phash_distance=pair.measures.phash_distance,
+            word_edit_distance=pair.edit.distance,
+            edited_spans_0=_spans(pair.edit.spans_0),
+            edited_spans_1=_spans(pair.edit.spans_1),
+            scores=pair.scores,
+        )
+
+
+def _spans(pairs: tuple[tuple[int, int], ...]) -> tuple[Span, ...]:
+    return tuple(Span(start=start, end=end) for start, end in pairs)
+
+
+def _origin(work: ClipWork, frame: StoredFrame) -> Origin:
+    assert work.source is not None
+    return Origin(
+        frame_id=frame.frame_id,
+        source_path=work.source.path,
+        source_sha256=work.source.sha256,
+        licence=work.clip.licence,
+        requested_timestamp_s=frame.requested_timestamp_s,
+        timestamp_s=frame.timestamp_s,
+        pts=frame.pts,
+        time_base=frame.time_base,
+        frame_index=frame.frame_index,
+        rotation_deg=frame.rotation_deg,
+        parameters=work.encoding,
+    )
+
+
+def images_of(work: ClipWork) -> Iterator[ImageRow]:
+    """Yields the images that the samples of a finished clip refer to, each once."""
+    frames = {frame.stored.frame_id: frame for frame in work.frames}
+    needed = {
+        frame_id
+        for pair in work.pairs
+        for frame_id in (pair.candidate.frame_0_id, pair.candidate.frame_1_id)
+    }
+    images = [frames[frame_id].image for frame_id in sorted(needed)]
+    yield from {image.image_id: image for image in images if image is not None}.values()
+
+
+def rejects_of(work: ClipWork) -> Iterator[Reject]:
+    """Yields everything that was refused of a clip."""
+    yield from work.rejects
+
+
+def tallies_of(work: ClipWork) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yields (stage, (candidates, kept)) for every stage of a clip."""
+    for tally in work.tallies:
+        yield tally.stage, (tally.candidates, tally.kept)

@@ -1,0 +1,203 @@
+"""Takes the planned frames out of a video, once, into the media store."""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+
+import apache_beam as beam
+
+from eqforge.schemas.io.find_file import resolve_video
+from eqforge.schemas.io.source_file import SourceFile, open_source
+from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import FrameSettings, MissedFrame, MissedVideo, StoredFrame
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.tables.pairs import Reject
+from eqforge.transforms.dataset.ledger import Ledger
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.engines import progress
+from eqforge.transforms.video.clip_work import FRAMES, ClipWork, KeptFrame, Source, error_rejection
+from eqforge.transforms.video.frames.extract import FrameExtractor
+
+TRANSIENT = ("decoder_crashed", "decoder_timeout")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Extraction:
+    """What one pass over a video gave."""
+
+    source_sha256: str
+    stored: tuple[StoredFrame, ...]
+    missed: tuple[MissedFrame, ...]
+
+
+def extract_frames(
+    clip: Clip,
+    videos: str,
+    extractor: FrameExtractor,
+    ledger: Ledger,
+    follow_links: bool = False,
+) -> ClipWork:
+    """Returns a clip with its frames in the media store, and a reject for every one not had.
+
+    A video that was finished before, and has not changed since, is not opened again. Where no frame
+    is wanted, because no pair was planned, the file is only looked for.
+    """
+    encoding = json.dumps(encoding_parameters(extractor.settings), sort_keys=True)
+    work = ClipWork(
+        clip=clip, source=None, encoding=encoding, rejects=clip.rejects, tallies=clip.tallies
+    )
+    if not clip.video:  # records that name no video
+        return work.with_tally(FRAMES, 0, 0)
+    path = resolve_video(videos, clip.video, follow_links)
+    if isinstance(path, MissedVideo):
+        return _without_video(work, Rejection(reason=path.reason, detail=path.detail))
+    if not clip.frames:
+        return work.with_tally(FRAMES, 0, 0)
+    try:
+        extraction = _extract_once(clip, path, extractor, ledger)
+    except _SourceLost as error:
+        return _without_video(work, error.rejection)
+    except Exception as error:
+        return _without_video(work, error_rejection(error))
+    return _with_frames(
+        work,
+        Source(path=os.path.relpath(path, videos), sha256=extraction.source_sha256),
+        extraction,
+    )
+
+
+def encoding_parameters(settings: FrameSettings) -> dict[str, object]:
+    """Returns the settings that decide an image's bytes."""
+    names = ["image_format", "max_side"] + ["jpeg_quality"] * (settings.image_format == "jpeg")
+    return {name: value for name, value in asdict(settings).items() if name in names}
+
+
+class _SourceLost(Exception):
+    """A video file cannot be read, or was changed meanwhile; the rejection says so."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.rejection = Rejection(reason=reason, detail=detail)
+
+
+def _extract_once(clip: Clip, path: str, extractor: FrameExtractor, ledger: Ledger) -> Extraction:
+    with _opened(path) as source:
+        inputs = [clip.video, source.state, list(map(asdict, clip.frames))]
+        known = ledger.recall(inputs, Extraction)
+        if known is not None and _is_all_there(known, extractor.store):
+            return known
+        extraction = _extract(clip, path, source, extractor)
+        # What was seen of a file that is still being written says nothing of the whole one; and the
+        # decoder, which opens it by its name, may have come upon another.
+        was_other = any(missed.reason == "source_changed" for missed in extraction.missed)
+        if was_other or source.is_changed():
+            raise _SourceLost("source_changed", "the file changed while it was read")
+    # A crash may be the machine's fault, not the video's: another run has to try again.
+    if not any(missed.reason in TRANSIENT for missed in extraction.missed):
+        extractor.store.sync((frame.image_id, frame.suffix) for frame in extraction.stored)
+        ledger.write(inputs, extraction)
+    return extraction
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[SourceFile]:
+    with contextlib.ExitStack() as opened:
+        try:
+            source = opened.enter_context(open_source(path))
+        except FileNotFoundError as error:
+            raise _SourceLost("video_missing", "the file was taken away") from error
+        except OSError as error:
+            raise _SourceLost("video_unreadable", error.strerror or str(error)) from error
+        yield source
+
+
+def _digest(source: SourceFile) -> str:
+    try:
+        return source.digest()
+    except OSError as error:
+        raise _SourceLost("video_unreadable", error.strerror or str(error)) from error
+
+
+def _is_all_there(extraction: Extraction, media: MediaStore) -> bool:
+    """Tells whether the store still has every frame, whole: a power cut may have shortened one."""
+    return all(
+        media.exists(frame.image_id, frame.suffix, frame.num_bytes) for frame in extraction.stored
+    )
+
+
+def _extract(clip: Clip, path: str, source: SourceFile, extractor: FrameExtractor) -> Extraction:
+    sha256, state = _digest(source), source.state
+    answers = {answer.frame_id: answer for answer in extractor.extract(path, clip.frames, state)}
+    again = [frame for frame in clip.frames if _is_transient(answers[frame.frame_id])]
+    if again:
+        answers |= {answer.frame_id: answer for answer in extractor.extract(path, again, state)}
+    ordered = [answers[frame.frame_id] for frame in clip.frames]
+    return Extraction(
+        source_sha256=sha256,
+        stored=tuple(answer for answer in ordered if isinstance(answer, StoredFrame)),
+        missed=tuple(answer for answer in ordered if isinstance(answer, MissedFrame)),
+    )
+
+
+def _is_transient(answer: StoredFrame | MissedFrame) -> bool:
+    return isinstance(answer, MissedFrame) and answer.reason in TRANSIENT
+
+
+def _without_video(work: ClipWork, rejection: Rejection) -> ClipWork:
+    # A file that cannot be had is told of, even where no frame of it was wanted.
+    wanted = [frame.frame_id for frame in work.clip.frames] or [work.clip.root]
+    rejects = [work.reject(name, FRAMES, rejection) for name in wanted]
+    return work.with_rejects(rejects).with_tally(FRAMES, len(rejects), 0)
+
+
+def _with_frames(work: ClipWork, source: Source, extraction: Extraction) -> ClipWork:
+    frames = tuple(KeptFrame(stored=stored) for stored in extraction.stored)
+    found = replace(work, source=source, frames=frames)
+    return found.with_rejects([_reject_missed(found, missed) for missed in extraction.missed])
+
+
+def _reject_missed(work: ClipWork, missed: MissedFrame) -> Reject:
+    rejection = Rejection(reason=missed.reason, detail=missed.detail)
+    return work.reject(missed.frame_id, FRAMES, rejection)
+
+
+class _Extract(beam.DoFn):
+    """Holds one decoder child for each worker."""
+
+    def __init__(
+        self,
+        videos: str,
+        extractor: FrameExtractor,
+        ledger: Ledger,
+        progress_folder: str | None,
+        follow_links: bool,
+    ) -> None:
+        self.videos, self.extractor, self.ledger = videos, extractor, ledger
+        self.progress_folder, self.follow_links = progress_folder, follow_links
+
+    def process(self, clip: Clip) -> Iterator[ClipWork]:
+        yield extract_frames(clip, self.videos, self.extractor, self.ledger, self.follow_links)
+        progress.count(self.progress_folder, "extracted")
+
+    def teardown(self) -> None:
+        self.extractor.close()
+
+
+@dataclass
+class ExtractFrames(beam.PTransform):
+    """Takes the frames of every clip into the media store, in one decoding pass per video."""
+
+    videos: str
+    extractor: FrameExtractor
+    ledger: Ledger
+    progress_folder: str | None = None
+    follow_links: bool = False
+
+    def expand(self, clips: beam.PCollection[Clip]) -> beam.PCollection[ClipWork]:
+        return clips | "DecodeOnce" >> beam.ParDo(
+            _Extract(
+                self.videos, self.extractor, self.ledger, self.progress_folder, self.follow_links
+            )
+        )

@@ -1,0 +1,256 @@
+"""Takes frames out of videos into a media store, in a process that may crash without harm."""
+
+import dataclasses
+import importlib.util
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, Self
+
+import msgspec
+
+from eqforge.schemas.errors import MissingExtra
+from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.io.source_file import FileState
+from eqforge.schemas.records.frames import FrameRequest, FrameSettings, MissedFrame, StoredFrame
+from eqforge.transforms.children.cage import Cage
+from eqforge.transforms.children.child import Child, ChildDied, ChildFailed, ChildTimeout
+from eqforge.transforms.dataset.encode_image import EncodedImage, encode_image
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.video.frames.answers import DecodedFrame, UndecodedFrame
+from eqforge.transforms.video.frames.decode import decode_frames
+
+MEMORY_GB = 8.0
+"""Address space of the decoder: twelve times what a video of 4K takes, seven times one of 8K."""
+
+CPU_S = 4 * 3600.0
+"""Processor time for the frames of one video."""
+
+
+class ImageSink(Protocol):
+    """Where images go, such as a media store."""
+
+    def put(self, data: bytes, suffix: str) -> str:
+        """Takes the bytes of an image file, and returns their SHA-256."""
+
+
+def extract_frames(
+    video_path: str,
+    requests: Sequence[FrameRequest],
+    store: ImageSink,
+    settings: FrameSettings,
+    alive: Callable[[], None] = lambda: None,
+    expected: FileState | None = None,
+) -> Iterator[StoredFrame | MissedFrame]:
+    """Decodes a video once and stores the frames wanted; yields one answer for each request.
+
+    The answers come as they are ready, in no particular order. A frame on which several requests
+    fall is encoded once.
+    """
+    moments = [request.moment for request in requests]
+    pixels, stored = None, None
+    for answer in decode_frames(video_path, moments, settings, alive, expected):
+        request = requests[answer.request]
+        if isinstance(answer, UndecodedFrame):
+            yield _missed(request, answer.reason, answer.detail)
+            continue
+        if stored is None or answer.pixels is not pixels:
+            pixels = answer.pixels
+            image = encode_image(pixels, settings)
+            stored = image, store.put(image.data, image.suffix)
+        yield _stored(request, answer, *stored)
+
+
+def _stored(
+    request: FrameRequest, answer: DecodedFrame, image: EncodedImage, image_id: str
+) -> StoredFrame:
+    return StoredFrame(
+        frame_id=request.frame_id,
+        image_id=image_id,
+        suffix=image.suffix,
+        width_px=image.width_px,
+        height_px=image.height_px,
+        num_bytes=len(image.data),
+        requested_timestamp_s=(
+            answer.timestamp_s if request.timestamp_s is None else request.timestamp_s
+        ),
+        timestamp_s=answer.timestamp_s,
+        pts=answer.pts,
+        time_base=str(answer.time_base),
+        frame_index=answer.frame_index,
+        rotation_deg=answer.rotation_deg,
+    )
+
+
+def _missed(request: FrameRequest, reason: str, detail: str) -> MissedFrame:
+    return MissedFrame(
+        frame_id=request.frame_id,
+        requested_timestamp_s=request.timestamp_s,
+        reason=reason,
+        detail=detail,
+    )
+
+
+@dataclasses.dataclass(kw_only=True)
+class FrameExtractor:
+    """Extracts frames in a child process, which is started when it is first needed.
+
+    Whatever happens to the child, the frames it had finished are stored, and the next video gets a
+    fresh one. The child is in a cage: it reads below the folder of videos alone, and sends the
+    images back. It may be pickled; one thread may use it at a time.
+
+    Attributes:
+      store: where the frames go.
+      folder: where most of the videos lie. One that lies elsewhere, or is led to by a link, costs
+        the start of another child, which may read that video's folder, too.
+      settings: how they are decoded and encoded.
+      timeout_s: longest time without a sign of life: a packet read or a frame finished.
+    """
+
+    store: MediaStore
+    folder: str | None = None
+    settings: FrameSettings = dataclasses.field(default_factory=FrameSettings)
+    timeout_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        """Names the child's function; nothing is started yet."""
+        cage = Cage(memory_gb=MEMORY_GB, cpu_s=CPU_S)
+        self._child = Child(f"{__name__}:serve", timeout_s=self.timeout_s, cage=cage)
+
+    def __enter__(self) -> Self:
+        """Returns the extractor itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends the child."""
+        self.close()
+
+    def close(self) -> None:
+        """Ends the child, if it runs; it would end with this process, too."""
+        self._child.close()
+
+    def _let_in(self, video_path: str) -> None:
+        """Sees to it that the child may read a video."""
+        cage, folder = self._child.cage, os.path.dirname(os.path.realpath(video_path))
+        assert cage is not None
+        if not any(os.path.commonpath([root, folder]) == root for root in cage.read):
+            self.close()
+            roots = [] if self.folder is None else [os.path.realpath(self.folder)]
+            self._child.cage = dataclasses.replace(
+                cage, read=tuple(dict.fromkeys([*roots, folder]))
+            )
+
+    def extract(
+        self,
+        video_path: str,
+        requests: Sequence[FrameRequest],
+        expected: FileState | None = None,
+    ) -> list[StoredFrame | MissedFrame]:
+        """Returns one answer for each request, in their order.
+
+        Args:
+          video_path: the file.
+          requests: the frames wanted of it.
+          expected: the state that the file has to be in when it is opened; None for any.
+
+        Raises:
+          ValueError: two requests have the same frame_id.
+          MissingExtra: PyAV is not installed.
+          OSError: the store cannot be written to.
+          BuildError: the child process does not start.
+        """
+        answers: dict[str, StoredFrame | MissedFrame] = {}
+        images: set[tuple[str, str]] = set()
+        if len({request.frame_id for request in requests}) < len(requests):
+            raise ValueError(f"two requests to {video_path} have the same frame_id")
+        if not requests:
+            return []
+        if importlib.util.find_spec("av") is None:
+            raise MissingExtra("av", "video")
+        self._let_in(video_path)
+        reason, detail = "", ""
+        try:
+            for value in self._child.ask(self._question(video_path, requests, expected)):
+                answer = self._take(value, images)
+                answers[answer.frame_id] = answer
+        except ChildDied as error:
+            reason, detail = "decoder_crashed", error.ending
+        except ChildTimeout as error:
+            reason, detail = "decoder_timeout", str(error)
+        return [
+            answers.get(request.frame_id) or _missed(request, reason, detail)
+            for request in requests
+        ]
+
+    def _take(self, value: Any, images: set[tuple[str, str]]) -> StoredFrame | MissedFrame:
+        """Stores the image that came with an answer, and adds it to those of the video.
+
+        Raises:
+          ChildFailed: it is no answer, or about an image that did not come.
+        """
+        try:
+            answer = msgspec.convert(value, _Answer)
+        except msgspec.ValidationError as error:
+            raise ChildFailed(f"no answer: {error}") from error
+        if answer.missed is not None:
+            return answer.missed
+        stored = answer.stored
+        if stored is not None and answer.image is not None and stored.suffix in (".jpg", ".png"):
+            images.add((self.store.put(answer.image, stored.suffix), stored.suffix))
+        if stored is None or (stored.image_id, stored.suffix) not in images:
+            raise ChildFailed("no answer: it names an image that was not sent")
+        return stored
+
+    def _question(
+        self, video_path: str, requests: Sequence[FrameRequest], expected: FileState | None
+    ) -> dict[str, Any]:
+        return {
+            "video_path": video_path,
+            "requests": [dataclasses.asdict(request) for request in requests],
+            "settings": dataclasses.asdict(self.settings),
+            "expected": expected,
+        }
+
+
+class _Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the child sends for each frame; a video that took it over may have it send anything.
+
+    Attributes:
+      stored, missed: one of the two.
+      image: the file of the image of `stored`, if this is its first frame.
+    """
+
+    stored: StoredFrame | None = None
+    missed: MissedFrame | None = None
+    image: bytes | None = None
+
+
+class _Outbox:
+    """Takes images, to be sent to the parent: a child in its cage writes nothing."""
+
+    def __init__(self) -> None:
+        self._image: bytes | None = None
+
+    def put(self, data: bytes, suffix: str) -> str:
+        self._image = data
+        return sha256_hex(data)
+
+    def answer(self, frame: StoredFrame | MissedFrame) -> dict[str, Any]:
+        """Returns what is sent for a frame, with the image that was put last, if any was."""
+        if isinstance(frame, MissedFrame):
+            return {"missed": dataclasses.asdict(frame)}
+        image, self._image = self._image, None
+        return msgspec.to_builtins({"stored": frame, "image": image})
+
+
+def serve(question: dict[str, Any], alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
+    """Extracts the frames of one question, in the child."""
+    outbox = _Outbox()
+    frames = extract_frames(
+        question["video_path"],
+        [FrameRequest(**request) for request in question["requests"]],
+        outbox,
+        FrameSettings(**question["settings"]),
+        alive,
+        None if question["expected"] is None else FileState(*question["expected"]),
+    )
+    yield from map(outbox.answer, frames)

@@ -1,0 +1,180 @@
+"""Decodes only what some frames of a well-indexed video need.
+
+The index says which packets lie between a wanted frame and its keyframe. Those are decoded, save
+the frames in between that no other frame refers to; the rest of the file is jumped over. Nothing
+is taken on trust: each packet read and each frame decoded has to be the one that the index names.
+"""
+
+from collections import deque
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Literal
+
+from eqforge.schemas.errors import EqforgeError
+from eqforge.transforms.video.frames.index import PacketEntry, PacketIndex, Run, plan_runs
+from eqforge.transforms.video.frames.video import Video, error_text
+
+if TYPE_CHECKING:
+    from av.packet import Packet
+    from av.video.frame import VideoFrame
+
+# Containers whose packets carry true times and keyframes, and codecs in which each packet is one
+# frame. MPEG-TS seeks to the wrong packet, AVI stores no times, VP8 stores frames never shown.
+WALKABLE_FORMATS = frozenset({"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm"})
+WALKABLE_CODECS = frozenset(
+    {"h264", "hevc", "vp9", "libdav1d", "av1", "mpeg4", "mjpeg", "prores", "dnxhd", "ffv1"}
+)
+
+
+class Surprise(EqforgeError):
+    """The container did not give the packet that the index names."""
+
+
+class _Damage(EqforgeError):
+    """A packet, at a position in decoding order, does not decode as it should."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(f"packet {position}")
+        self.position = position
+
+
+def can_walk(video: Video, index: PacketIndex) -> bool:
+    """Tells whether a video's index can be relied on to jump about in it."""
+    codec = video.stream.codec_context
+    is_progressive = codec.field_order <= 1  # 0 is unknown; in others a packet may be half a frame
+    return (
+        video.container.format.name in WALKABLE_FORMATS
+        and codec.name in WALKABLE_CODECS
+        and is_progressive
+        and index.is_sound
+    )
+
+
+def walk(video: Video, index: PacketIndex, wanted: Collection[int]) -> Iterator["VideoFrame"]:
+    """Yields the wanted frames, but for those in which something is not as it should be.
+
+    Args:
+      video: the open video, standing anywhere.
+      index: its index, for which `can_walk` holds.
+      wanted: presentation timestamps of frames shown.
+
+    Raises:
+      Surprise: the container does not keep to its index; the frames yielded before are right.
+    """
+    from av.error import FFmpegError
+
+    codec = video.stream.codec_context
+    codec.reorder_depth = max(codec.reorder_depth, index.reorder_depth)
+    runs = deque(plan_runs(index, wanted))
+    while runs:
+        run = runs.popleft()
+        missing = set(run.wanted)
+        try:
+            for frame in _decode_run(video, index, run):
+                if frame.pts in missing:
+                    missing.remove(frame.pts)
+                    yield frame
+        except _Damage as damage:
+            runs.extendleft(_runs_around(index, run, missing, damage.position))
+        except FFmpegError as error:
+            raise Surprise(error_text(error)) from error
+
+
+def _runs_around(
+    index: PacketIndex, run: Run, missing: Collection[int], damaged: int
+) -> Iterator[Run]:
+    """Yields what is worth another try after damage at a position.
+
+    If the damage is in a wanted frame, the others may not need that one. Otherwise its group is
+    lost, with what the decoder still held of it.
+    """
+    culprit = index.entries[damaged].pts
+    assert culprit is not None  # the index is sound
+    group = index.start_of(culprit)
+    if culprit in missing:
+        rest = [pts for pts in missing if pts != culprit]
+    else:
+        rest = [pts for pts in missing if index.start_of(pts) != group]
+    for smaller in plan_runs(index, rest, min_skipped=-len(index.entries)):
+        if smaller != run:
+            yield smaller
+
+
+def _decode_run(video: Video, index: PacketIndex, run: Run) -> Iterator["VideoFrame"]:
+    """Yields a run's frames, wanted or not.
+
+    Raises:
+      _Damage: a packet cannot be decoded, or gives a damaged frame.
+    """
+    from av.error import FFmpegError
+
+    codec = video.stream.codec_context
+    unwanted = _unwanted(video)
+    for position, packet in _packets_of(video, index, run):
+        is_wanted = packet is not None and packet.pts in run.wanted
+        codec.skip_frame = "DEFAULT" if is_wanted else unwanted
+        try:
+            frames = codec.decode(packet)
+        except FFmpegError as error:
+            raise _Damage(position) from error
+        for frame in frames:
+            known = index.position.get(frame.pts) if frame.pts is not None else None
+            if frame.is_corrupt or known is None:
+                raise _Damage(position if known is None else known)
+            yield frame
+
+
+def _packets_of(
+    video: Video, index: PacketIndex, run: Run
+) -> Iterator[tuple[int, "Packet | None"]]:
+    """Yields a run's packets, then None, which makes the decoder give out what it holds."""
+    key = index.entries[run.first]
+    _seek(video, key)
+    position = -1
+    for packet in video.packets():
+        position = position + 1 if position >= 0 else _landing(index, run, packet)
+        if packet.pts != index.entries[position].pts:
+            raise Surprise(f"packet {packet.pts} where {index.entries[position].pts} was due")
+        # A keyframe's leading pictures refer to frames that were not decoded.
+        if position >= run.first and _pts(packet) >= _pts(key):
+            if packet.is_corrupt:
+                raise _Damage(position)
+            yield position, packet
+        if position == run.last:
+            break
+    yield run.last, None
+
+
+def _seek(video: Video, key: PacketEntry) -> None:
+    """Moves to a keyframe or before it."""
+    video.container.seek(_pts(key), stream=video.stream)
+
+
+def _landing(index: PacketIndex, run: Run, packet: "Packet") -> int:
+    """Returns the position of the first packet after a seek."""
+    position = index.position.get(_pts(packet))
+    if position is None or position > run.first:
+        raise Surprise(f"a seek to {index.entries[run.first].pts} came out at {packet.pts}")
+    return position
+
+
+def _pts(packet: "Packet | PacketEntry") -> int:
+    if packet.pts is None:
+        raise Surprise("a packet without a time")
+    return packet.pts
+
+
+def _unwanted(video: Video) -> Literal["DEFAULT", "NONREF"]:
+    """Returns what the decoder may leave out of a packet that is not wanted.
+
+    H.264 marks the frames that nothing refers to. HEVC marks those that nothing in their own
+    temporal layer refers to, which is the same if there is one layer; byte 21 of its
+    configuration record (ISO/IEC 14496-15, 8.3.3.1) holds the number. Other decoders have no such
+    mark, or drop more than the packet they were told of.
+    """
+    codec = video.stream.codec_context
+    if codec.name == "h264":
+        return "NONREF"
+    record = codec.extradata or b""
+    if codec.name == "hevc" and len(record) > 22 and record[0] == 1:
+        return "NONREF" if record[21] >> 3 & 7 == 1 else "DEFAULT"
+    return "DEFAULT"

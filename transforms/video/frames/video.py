@@ -1,0 +1,253 @@
+"""Opens a video for exact reading: one file, one stream, one clock."""
+
+import contextlib
+import dataclasses
+import math
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from eqforge.schemas.errors import EqforgeError, MissingExtra
+from eqforge.schemas.io.source_file import SourceFile, open_source
+from eqforge.schemas.records.frames import FrameSettings
+from eqforge.transforms.video.frames.h264 import is_idr
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+    from av.packet import Packet
+    from av.video.reformatter import VideoReformatter
+    from av.video.stream import VideoStream
+
+# A playlist or a session description makes a demuxer open other files, or the network. Only
+# formats that hold their own data are opened.
+SELF_CONTAINED_FORMATS = (
+    "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,flv,mpegts,mpeg,mpegvideo,gif,apng,asf,ogg,ivf,"
+    "h264,hevc,m4v,obu,mxf,nut,rm,dv,wtv,mp3,aac,wav,flac"
+)
+
+_DURATION = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
+
+# The float nearest to a frame's time may lie just below it.
+CLOCK_GRACE_S = Fraction(1, 2_000_000)
+
+
+class VideoUnusable(EqforgeError):
+    """A video, or a frame of it, cannot be used.
+
+    Args:
+      reason: a key of FRAME_REASONS.
+      detail: what was found.
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Video:
+    """An open video.
+
+    Attributes:
+      container: the demuxer; packets of other streams are discarded unread where it can.
+      stream: the stream that players show.
+      time_base: seconds per tick of the stream's timestamps.
+      zero_s: time 0 of the requests, on the stream's own clock.
+      reformatter: converts the video's frames.
+      settings: the tolerance at the end and the limit of pixels.
+      alive: called for each packet read, so that a watcher can tell slow from stuck.
+    """
+
+    container: "InputContainer"
+    stream: "VideoStream"
+    time_base: Fraction
+    zero_s: Fraction
+    reformatter: "VideoReformatter"
+    settings: FrameSettings
+    alive: Callable[[], None]
+
+    @property
+    def has_pts(self) -> bool:
+        """Tells whether the container stores when frames are shown, not only when decoded."""
+        return self.container.format.name != "avi"
+
+    def tick(self, timestamp_s: float) -> int:
+        """Returns the last tick that is not later than a time."""
+        return math.floor((Fraction(timestamp_s) + self.zero_s + CLOCK_GRACE_S) / self.time_base)
+
+    def seconds(self, pts: int) -> float:
+        """Returns the time of a tick, in seconds after the container's start."""
+        return float(pts * self.time_base - self.zero_s)
+
+    def packets(self) -> Iterator["Packet"]:
+        """Yields the stream's packets that hold data, from where the container stands."""
+        for packet in self.container.demux(self.stream):
+            self.alive()
+            if packet.size:
+                yield packet
+
+    def can_start_at(self, packet: "Packet") -> bool:
+        """Tells whether decoding can start at a packet as if nothing had come before it."""
+        codec = self.stream.codec_context
+        if not packet.is_keyframe or codec.name != "h264":
+            return packet.is_keyframe
+        return is_idr(bytes(packet), codec.extradata or b"")
+
+    @property
+    def tolerance(self) -> int:
+        """How many ticks the last frame still answers after its end."""
+        return math.floor(Fraction(self.settings.end_tolerance_s) / self.time_base)
+
+    def announced_end(self) -> int | None:
+        """Returns the tick at which the file says that the stream ends, None if it does not say.
+
+        Matroska says it in a tag of the stream; what it says of the file may be about its sound.
+        """
+        if self.stream.duration:
+            return (self.stream.start_time or 0) + self.stream.duration
+        if tag := _DURATION.fullmatch(self.stream.metadata.get("DURATION", "")):
+            hours, minutes, seconds = map(Fraction, tag.groups())
+            return math.floor((hours * 3600 + minutes * 60 + seconds) / self.time_base)
+        if self.container.duration and len(self.container.streams) == 1:
+            return math.floor(Fraction(self.container.duration, 1_000_000) / self.time_base)
+        return None
+
+    def ticks_per_frame(self) -> int:
+        """Returns the length of a frame by the stream's rate, at least 1."""
+        rate = self.stream.average_rate or self.stream.guessed_rate
+        return max(1, math.floor(1 / rate / self.time_base)) if rate else 1
+
+
+@contextlib.contextmanager
+def open_file(path: str) -> Iterator[SourceFile]:
+    """Opens the file of a video.
+
+    Raises:
+      VideoUnusable: there is no such file, it is empty, or it cannot be read.
+    """
+    _check_file(path)
+    with contextlib.ExitStack() as opened:
+        try:
+            source = opened.enter_context(open_source(path))
+        except OSError as error:
+            raise VideoUnusable("video_unreadable", error_text(error)) from error
+        yield source
+
+
+@contextlib.contextmanager
+def open_video(
+    source: SourceFile, settings: FrameSettings, alive: Callable[[], None]
+) -> Iterator[Video]:
+    """Opens a file's best video stream, from its start, for decoding in one thread.
+
+    FFmpeg reads from the descriptor: whatever lies under the name by now is not opened.
+
+    Raises:
+      VideoUnusable: none of the file can be decoded.
+      MissingExtra: PyAV is not installed.
+    """
+    try:
+        import av
+    except ImportError as error:
+        raise MissingExtra("av", "video") from error
+
+    source.stream.seek(0)
+    # FFmpeg counts the padding of up to 2**16 rows to a multiple of 64 pixels.
+    limits = {"max_pixels": str(settings.max_pixels + 2**22)}
+    try:
+        container = av.open(
+            source.stream,
+            mode="r",
+            options=limits,
+            container_options={
+                "format_whitelist": SELF_CONTAINED_FORMATS,
+                "protocol_whitelist": "file",
+            },
+            metadata_errors="replace",
+        )
+    except (av.error.FFmpegError, OSError, ValueError) as error:
+        raise VideoUnusable("video_unreadable", error_text(error)) from error
+    with container:
+        stream = _best_stream(container, settings)
+        # A damaged picture is to raise an error, not to be patched up from its neighbours.
+        stream.codec_context.options = limits | {"err_detect": "explode"}
+        stream.codec_context.thread_count = 1
+        for other in container.streams:
+            if other.index != stream.index:
+                other.discard = av.stream.Discard.all
+        assert stream.time_base is not None
+        yield Video(
+            container=container,
+            stream=stream,
+            time_base=stream.time_base,
+            zero_s=_start_s(container),
+            reformatter=av.video.reformatter.VideoReformatter(),
+            settings=settings,
+            alive=alive,
+        )
+
+
+def _check_file(path: str) -> None:
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise VideoUnusable("video_missing", f"no file {os.path.basename(path)}") from error
+    except (OSError, ValueError) as error:
+        raise VideoUnusable("video_unreadable", error_text(error)) from error
+    if not stat.S_ISREG(found.st_mode):
+        raise VideoUnusable("video_unreadable", "not a regular file")
+    if found.st_size == 0:
+        raise VideoUnusable("video_empty", "0 bytes")
+
+
+def _best_stream(container: "InputContainer", settings: FrameSettings) -> "VideoStream":
+    """Returns the stream players show, which FFmpeg ranks first; cover art is none."""
+    from av.stream import Disposition
+
+    moving = [
+        stream
+        for stream in container.streams.video
+        if not stream.disposition & Disposition.attached_pic
+    ]
+    if not moving:
+        kinds = ", ".join(sorted({stream.type for stream in container.streams})) or "nothing"
+        raise VideoUnusable("no_video_stream", f"the file holds {kinds}")
+    best = container.streams.best("video")
+    stream = next((stream for stream in moving if best and stream.index == best.index), moving[0])
+    codec = stream.codec_context
+    if codec is None or stream.time_base is None:
+        raise VideoUnusable("video_unreadable", f"no decoder for stream {stream.index}")
+    check_size(codec.width, codec.height, settings)
+    return stream
+
+
+def check_size(width: int, height: int, settings: FrameSettings) -> None:
+    """Checks a picture's size in pixels against the limit.
+
+    Raises:
+      VideoUnusable: it has too many.
+    """
+    if width * height > settings.max_pixels:
+        detail = f"{width} x {height}, at most {settings.max_pixels}"
+        raise VideoUnusable("too_many_pixels", detail)
+
+
+def _start_s(container: "InputContainer") -> Fraction:
+    """Returns the container's start exactly: FFmpeg rounds it to microseconds."""
+    rounded = Fraction(container.start_time or 0, 1_000_000)
+    for stream in container.streams:
+        if stream.start_time is not None and stream.time_base is not None:
+            exact = stream.start_time * stream.time_base
+            if abs(exact - rounded) <= Fraction(1, 1_000_000):
+                return exact
+    return rounded
+
+
+def error_text(error: Exception) -> str:
+    """Returns an error as one line without the path of the file, which differs by machine."""
+    reason = getattr(error, "strerror", None) or str(error) or "no message"
+    return f"{type(error).__name__}: {reason}"

@@ -1,0 +1,95 @@
+"""Scores by an oracle the pairs of a clip that nothing else speaks against."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import apache_beam as beam
+from more_itertools import chunked
+
+from eqforge.schemas.records.clips import PairCandidate
+from eqforge.schemas.records.frames import StoredFrame
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.tables.pairs import Reject
+from eqforge.transforms.dataset.ledger import Ledger
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.engines import progress
+from eqforge.transforms.engines.placement import on_gpu
+from eqforge.transforms.filters.images import read_pixels
+from eqforge.transforms.oracle.answers import Answer, Question, ask
+from eqforge.transforms.oracle.judges import Oracle
+from eqforge.transforms.video.clip_work import (
+    PAIRS,
+    ClipWork,
+    MeasuredPair,
+)
+from eqforge.transforms.video.pair import PairFilters, refuse_measured
+
+PAIRS_WRITTEN_DOWN = 16
+"""Pairs whose scores are written down together: so many at most are scored again after a crash."""
+
+
+def score_matches(
+    work: ClipWork, media: MediaStore, filters: PairFilters, ledger: Ledger
+) -> ClipWork:
+    """Returns a clip whose pairs carry the oracle's scores, where an oracle is asked for.
+
+    Pairs that their measures speak against are not scored: it is the most expensive step. A pair
+    on which the oracle fails is a reject and takes no other along.
+    """
+    if not filters.oracle.judges:
+        return work
+    judged = [pair for pair in work.pairs if refuse_measured(pair, filters) is None]
+    answers = dict(_ask_all(work, judged, media, filters.oracle, ledger))
+    scored: list[MeasuredPair] = []
+    rejects: list[Reject] = []
+    for pair in work.pairs:
+        answer = answers.get(pair.candidate.sample_id, ())
+        if isinstance(answer, Rejection):
+            rejects.append(work.reject(pair.candidate.sample_id, PAIRS, answer))
+        else:
+            scored.append(replace(pair, scores=(*pair.scores, *answer)))
+    return replace(work, pairs=tuple(scored)).with_rejects(rejects)
+
+
+def _ask_all(
+    work: ClipWork,
+    pairs: list[MeasuredPair],
+    media: MediaStore,
+    oracle: Oracle,
+    ledger: Ledger,
+) -> Iterator[tuple[str, Answer]]:
+    """Yields what the oracle says of each pair, by its sample's id."""
+    stored = {frame.stored.frame_id: frame.stored for frame in work.frames}
+    suffixes = {frame.image_id: frame.suffix for frame in stored.values()}
+    scorer = oracle.scorer(lambda image_id: read_pixels(media.get(image_id, suffixes[image_id])))
+    for some in chunked([pair.candidate for pair in pairs], PAIRS_WRITTEN_DOWN):
+        answers = ask([_question(candidate, stored) for candidate in some], scorer, ledger)
+        yield from zip((candidate.sample_id for candidate in some), answers, strict=True)
+
+
+def _question(candidate: PairCandidate, stored: Mapping[str, StoredFrame]) -> Question:
+    return Question(
+        images=(stored[candidate.frame_0_id].image_id, stored[candidate.frame_1_id].image_id),
+        captions=(candidate.caption_0, candidate.caption_1),
+    )
+
+
+@dataclass
+class ScoreMatches(beam.PTransform):
+    """Scores the pairs of every clip by the oracle, where one is asked for."""
+
+    media_root: str
+    filters: PairFilters
+    ledger: Ledger
+    progress_folder: str | None = None
+
+    def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
+        score = beam.Map(self._score)
+        if self.filters.oracle.uses_gpu:
+            score = on_gpu(score, clips.pipeline)
+        return clips | "ScorePairsByOracle" >> score
+
+    def _score(self, work: ClipWork) -> ClipWork:
+        scored = score_matches(work, MediaStore(self.media_root), self.filters, self.ledger)
+        progress.count(self.progress_folder, "paired")
+        return scored

@@ -1,0 +1,211 @@
+"""Measures the candidate pairs of a clip, and drops those that a score speaks against."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+
+import apache_beam as beam
+
+from eqforge.generators.text import words
+from eqforge.generators.text.caption_lint import lint_pair
+from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.io import pictures
+from eqforge.schemas.records.clips import PairCandidate
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.tables.pairs import Reject
+from eqforge.transforms.dataset.ledger import Ledger, versions_of
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.filters import cuts, minimality
+from eqforge.transforms.filters.images import read_pixels
+from eqforge.transforms.oracle.judges import Oracle, refuse_pair
+from eqforge.transforms.video.clip_work import (
+    PAIRS,
+    ClipWork,
+    KeptFrame,
+    MeasuredPair,
+    error_rejection,
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PairFilters:
+    """Which pairs are refused.
+
+    Attributes:
+      cuts: how a camera cut between the two frames is told.
+      gates: limits on the measured minimality.
+      distinct_captions: whether captions that say the same are refused.
+      max_pairs_per_video: most pairs of one video; None keeps all.
+      oracle: the models that judge whether captions match; none where none is asked for.
+    """
+
+    cuts: cuts.CutSettings
+    gates: minimality.GateSettings
+    distinct_captions: bool
+    max_pairs_per_video: int | None
+    oracle: Oracle = field(default_factory=Oracle)
+
+    def basis(self) -> list[object]:
+        """Returns what the measures depend on beside the images: measures and library versions."""
+        packages = ("numpy", "scipy", "pillow", "opencv-python-headless", "scikit-image")
+        own = [pictures.VERSION, cuts.VERSION, minimality.VERSION, words.VERSION]
+        return [*own, versions_of(*packages, "imagehash", "rapidfuzz")]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MeasuredPairs:
+    """The measured pairs of one clip, and the rejects among them."""
+
+    pairs: tuple[MeasuredPair, ...]
+    rejects: tuple[Reject, ...]
+
+
+def measure_pairs(
+    work: ClipWork, media: MediaStore, filters: PairFilters, ledger: Ledger
+) -> ClipWork:
+    """Returns a clip with every pair measured whose two frames are there.
+
+    Every image is decoded once, however many pairs it is in. A pair on which a measure fails is a
+    reject, and so is one with a frame missing or with the same picture twice.
+    """
+    frames = {frame.stored.frame_id: frame for frame in work.frames}
+    rejects: list[Reject] = []
+    candidates: list[PairCandidate] = []
+    for candidate in work.clip.pairs:
+        rejection = _without_measuring(candidate, frames, filters)
+        if rejection is None:
+            candidates.append(candidate)
+        else:
+            rejects.append(work.reject(candidate.sample_id, PAIRS, rejection))
+    images = {frame_id: frame.stored.image_id for frame_id, frame in frames.items()}
+    inputs = [[asdict(c), images[c.frame_0_id], images[c.frame_1_id]] for c in candidates]
+    measured = ledger.remember(
+        inputs,
+        MeasuredPairs,
+        lambda: _measure_all(work, candidates, frames, media, filters),
+        _has_no_error,
+    )
+    return replace(work, pairs=measured.pairs).with_rejects([*rejects, *measured.rejects])
+
+
+def _has_no_error(measured: MeasuredPairs) -> bool:
+    return not measured.rejects
+
+
+def _without_measuring(
+    candidate: PairCandidate, frames: dict[str, KeptFrame], filters: PairFilters
+) -> Rejection | None:
+    for frame_id in (candidate.frame_0_id, candidate.frame_1_id):
+        if frame_id not in frames:
+            return Rejection(reason="frame_rejected", detail=frame_id)
+    first, second = frames[candidate.frame_0_id], frames[candidate.frame_1_id]
+    if first.stored.image_id == second.stored.image_id:
+        return Rejection(reason="same_image", detail=first.stored.image_id)
+    return (
+        lint_pair(candidate.caption_0, candidate.caption_1) if filters.distinct_captions else None
+    )
+
+
+def _measure_all(
+    work: ClipWork,
+    candidates: list[PairCandidate],
+    frames: dict[str, KeptFrame],
+    media: MediaStore,
+    filters: PairFilters,
+) -> MeasuredPairs:
+    views = _Views(frames, media)
+    pairs: list[MeasuredPair] = []
+    rejects: list[Reject] = []
+    for candidate in candidates:
+        try:
+            pairs.append(_measure(candidate, views, filters))
+        except Exception as error:
+            rejects.append(work.reject(candidate.sample_id, PAIRS, error_rejection(error)))
+    return MeasuredPairs(pairs=tuple(pairs), rejects=tuple(rejects))
+
+
+class _Views:
+    """The measuring views of a clip's images, made when they are first asked for."""
+
+    def __init__(self, frames: dict[str, KeptFrame], media: MediaStore) -> None:
+        self._frames, self._media = frames, media
+        self._views: dict[str, tuple[minimality.PairView, cuts.CutView]] = {}
+
+    def __getitem__(self, frame_id: str) -> tuple[minimality.PairView, cuts.CutView]:
+        stored = self._frames[frame_id].stored
+        if stored.image_id not in self._views:
+            pixels = read_pixels(self._media.get(stored.image_id, stored.suffix))
+            self._views[stored.image_id] = minimality.view(pixels), cuts.cut_view(pixels)
+        return self._views[stored.image_id]
+
+
+def _measure(candidate: PairCandidate, views: _Views, filters: PairFilters) -> MeasuredPair:
+    first, second = views[candidate.frame_0_id], views[candidate.frame_1_id]
+    return MeasuredPair(
+        candidate=candidate,
+        measures=minimality.measure_pair(first[0], second[0]),
+        edit=words.word_edit(candidate.caption_0, candidate.caption_1),
+        scores=tuple(cuts.score_cut(first[1], second[1])),
+    )
+
+
+def drop_pairs(work: ClipWork, filters: PairFilters) -> ClipWork:
+    """Returns a clip without the pairs whose scores are refused, and the books of its pairs."""
+    rejections = {pair.candidate.sample_id: _refuse(pair, filters) for pair in work.pairs}
+    passed = [pair for pair in work.pairs if rejections[pair.candidate.sample_id] is None]
+    for pair in over_limit(passed, filters.max_pairs_per_video):
+        rejections[pair.candidate.sample_id] = Rejection(
+            reason="over_pair_limit", threshold=filters.max_pairs_per_video
+        )
+    rejects = [
+        work.reject(sample_id, PAIRS, rejection)
+        for sample_id, rejection in rejections.items()
+        if rejection is not None
+    ]
+    kept = tuple(pair for pair in passed if rejections[pair.candidate.sample_id] is None)
+    decided = replace(work, pairs=kept).with_rejects(rejects)
+    return decided.with_tally(PAIRS, len(work.clip.pairs), len(kept))
+
+
+def _refuse(pair: MeasuredPair, filters: PairFilters) -> Rejection | None:
+    rejection = refuse_measured(pair, filters)
+    return rejection if rejection is not None else refuse_pair(pair.scores, filters.oracle.settings)
+
+
+def refuse_measured(pair: MeasuredPair, filters: PairFilters) -> Rejection | None:
+    """Rejects a pair that its measures speak against, before any oracle is asked."""
+    rejection = cuts.decide_cut(list(pair.scores), filters.cuts)
+    return (
+        rejection if rejection is not None else minimality.gate_pair(pair.measures, filters.gates)
+    )
+
+
+def over_limit(pairs: list[MeasuredPair], limit: int | None) -> Iterator[MeasuredPair]:
+    """Yields the pairs beyond a limit; a hash of the id decides which pairs stay."""
+    if limit is not None:
+        ranked = sorted(pairs, key=lambda pair: sha256_hex(pair.candidate.sample_id.encode()))
+        yield from ranked[limit:]
+
+
+@dataclass
+class MeasurePairs(beam.PTransform):
+    """Measures every candidate pair of every clip."""
+
+    media_root: str
+    filters: PairFilters
+    ledger: Ledger
+
+    def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
+        return clips | "MeasureStoredPairs" >> beam.Map(self._measure)
+
+    def _measure(self, work: ClipWork) -> ClipWork:
+        return measure_pairs(work, MediaStore(self.media_root), self.filters, self.ledger)
+
+
+@dataclass
+class DropPairs(beam.PTransform):
+    """Drops the pairs with a refused score, and those beyond the limit of a video."""
+
+    filters: PairFilters
+
+    def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
+        return clips | "DecidePairs" >> beam.Map(drop_pairs, self.filters)

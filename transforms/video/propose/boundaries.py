@@ -1,0 +1,189 @@
+"""Pairs of frames around event boundaries: Eq-GEBC."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
+from eqforge.generators.text.words import find_words
+from eqforge.schemas.records.clips import Clip, PairCandidate, Tally
+from eqforge.schemas.records.frames import FrameRequest
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.sources.gebplus import Boundary, BoundaryVideo
+from eqforge.schemas.tables.pairs import Reject
+
+STAGE = "boundaries"
+FARTHEST_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BoundaryRules:
+    """How boundaries become pairs.
+
+    Attributes:
+      dataset: prefix of the ids.
+      split: split of the annotation file.
+      action_words: words whose captions are dropped, in lower case.
+      with_subject: whether a caption is subject and status, or the status alone.
+      at_middle: whether a frame lies in the middle of its stretch, at most FARTHEST_S from the
+        boundary, or FARTHEST_S from the boundary but within the stretch, as GEB+'s features do.
+      captions: the caption lint's limits.
+    """
+
+    dataset: str
+    split: str
+    action_words: tuple[str, ...]
+    with_subject: bool
+    at_middle: bool
+    captions: CaptionSettings
+
+
+def propose_boundary_pairs(video: BoundaryVideo, rules: BoundaryRules) -> Clip:
+    """Plans pairs of the frame before a boundary and the frame after the next one.
+
+    One boundary is skipped between the two frames, which widens the gap in meaning, and a
+    boundary serves in one pair only. Of several annotators the first in the alphabet counts.
+
+    Source: EqBen, section 4.1 ("sparse sampling across multiple boundaries") and appendix B.2.
+    """
+    chosen = {boundary.number: boundary for boundary in reversed(video.boundaries)}
+    others = [found for found in video.boundaries if chosen[found.number] is not found]
+    rejects = [_reject(rules, other, Rejection(reason="other_annotator")) for other in others]
+    pairs: list[tuple[Boundary, Boundary]] = []
+    used: set[int] = set()
+    for number in sorted(chosen):
+        if number in used:
+            continue
+        first, second = chosen[number], chosen.get(number + 1)
+        rejection = _refuse(first, second, rules)
+        if rejection is None and second is not None:
+            pairs.append((first, second))
+            used |= {number, number + 1}
+        elif rejection is not None:
+            rejects.append(_reject(rules, first, rejection))
+    root = f"{rules.dataset}/{video.video_id}"
+    if not video.boundaries:
+        rejects.append(_reject_video(root, video))
+    frames = [frame for pair in pairs for frame in _frames(rules, *pair)]
+    candidates = max(1, len(video.boundaries))
+    return Clip(
+        clip_id=video.video_id,
+        video=video.video_id,
+        split=rules.split,
+        root=root,
+        frames=tuple(frames),
+        pairs=tuple(_candidate(rules, *pair) for pair in pairs),
+        rejects=tuple(sorted(rejects, key=lambda reject: reject.candidate_id)),
+        tallies=(Tally(stage=STAGE, candidates=candidates, kept=2 * len(pairs)),),
+    )
+
+
+def _refuse(first: Boundary, second: Boundary | None, rules: BoundaryRules) -> Rejection | None:
+    """Returns why the first boundary cannot open a pair with the second; None where it can."""
+    if second is None:
+        return Rejection(reason="no_next_boundary")
+    for boundary in (first, second):
+        if not boundary.prev_timestamp_s < boundary.timestamp_s < boundary.next_timestamp_s:
+            return Rejection(reason="bad_order", detail=boundary.boundary_id)
+    before, after = _captions(rules, first, second)
+    found = chain(
+        _caption_rejections(before, after, rules), _annotation_rejections((first, second), rules)
+    )
+    return next(found, None)
+
+
+def _caption_rejections(before: str, after: str, rules: BoundaryRules) -> Iterator[Rejection]:
+    for caption in (before, after):
+        if (rejection := lint_caption(caption, rules.captions)) is not None:
+            yield rejection
+        if found := find_words(caption, rules.action_words):
+            start, _, word = found[0]
+            yield Rejection(reason="action_word", detail=f"{word!r} at character {start}")
+    if (rejection := lint_pair(before, after)) is not None:
+        yield rejection
+
+
+def _annotation_rejections(
+    boundaries: tuple[Boundary, Boundary], rules: BoundaryRules
+) -> Iterator[Rejection]:
+    """Yields why a text that goes into the annotation cannot stand in a row."""
+    limits = replace(rules.captions, max_tokens=None)
+    for boundary in boundaries:
+        for text in (boundary.label, boundary.subject):
+            rejection = lint_caption(text, limits)
+            if rejection is not None and rejection.reason != "empty_caption":
+                yield rejection
+
+
+def _captions(rules: BoundaryRules, first: Boundary, second: Boundary) -> tuple[str, str]:
+    if not rules.with_subject:
+        return first.status_before, second.status_after
+    return (
+        f"{first.subject} {first.status_before}".strip(),
+        f"{second.subject} {second.status_after}".strip(),
+    )
+
+
+def _reject(rules: BoundaryRules, boundary: Boundary, rejection: Rejection) -> Reject:
+    video_id = boundary.boundary_id.rpartition("_")[0]
+    return Reject(
+        candidate_id=f"{rules.dataset}/{video_id}/{_short(boundary)}",
+        stage=STAGE,
+        reason=rejection.reason,
+        value=rejection.value,
+        threshold=rejection.threshold,
+        detail=rejection.detail,
+        source_id=video_id,
+    )
+
+
+def _reject_video(root: str, video: BoundaryVideo) -> Reject:
+    return Reject(
+        candidate_id=root, stage=STAGE, reason="too_few_moments", source_id=video.video_id
+    )
+
+
+def _short(boundary: Boundary) -> str:
+    return f"{boundary.number:03d}{boundary.annotator}"
+
+
+def _frames(
+    rules: BoundaryRules, first: Boundary, second: Boundary
+) -> tuple[FrameRequest, FrameRequest]:
+    before_s = _time_near(first.timestamp_s, first.prev_timestamp_s, rules.at_middle)
+    after_s = _time_near(second.timestamp_s, second.next_timestamp_s, rules.at_middle)
+    root = f"{rules.dataset}/{first.boundary_id.rpartition('_')[0]}"
+    return (
+        FrameRequest(frame_id=f"{root}/{_short(first)}-before", timestamp_s=before_s),
+        FrameRequest(frame_id=f"{root}/{_short(second)}-after", timestamp_s=after_s),
+    )
+
+
+def _time_near(boundary_s: float, neighbour_s: float, at_middle: bool) -> float:
+    """Returns a time on the neighbour's side of a boundary, at most FARTHEST_S away from it."""
+    stretch_s = abs(neighbour_s - boundary_s)
+    distance_s = min(stretch_s / 2 if at_middle else stretch_s, FARTHEST_S)
+    return boundary_s + (distance_s if neighbour_s > boundary_s else -distance_s)
+
+
+def _candidate(rules: BoundaryRules, first: Boundary, second: Boundary) -> PairCandidate:
+    before, after = _frames(rules, first, second)
+    caption_0, caption_1 = _captions(rules, first, second)
+    root = before.frame_id.rpartition("/")[0]
+    return PairCandidate(
+        sample_id=f"{root}/{_short(first)}-{_short(second)}",
+        frame_0_id=before.frame_id,
+        frame_1_id=after.frame_id,
+        caption_0=caption_0,
+        caption_1=caption_1,
+        captions_0=(caption_0,),
+        captions_1=(caption_1,),
+        annotation={
+            "boundary_0": first.boundary_id,
+            "boundary_1": second.boundary_id,
+            "label_0": first.label,
+            "label_1": second.label,
+            "subject_0": first.subject,
+            "subject_1": second.subject,
+        },
+    )

@@ -1,0 +1,236 @@
+"""Pairs of frames between which a person's relations to an object change: Eq-AG."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from eqforge.generators.text.scene_graph_captions import (
+    canonical_object,
+    canonical_relation,
+    english_captions,
+    template_captions,
+)
+from eqforge.schemas.records.clips import Clip, PairCandidate, Tally
+from eqforge.schemas.records.frames import FrameRequest
+from eqforge.schemas.sources.action_genome import (
+    RELATION_KINDS,
+    AnnotatedFrame,
+    Box,
+    FrameObject,
+    SceneGraphVideo,
+)
+from eqforge.schemas.tables.pairs import Reject
+
+STAGE = "objects"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SceneGraphRules:
+    """How scene graphs become pairs.
+
+    Attributes:
+      dataset: prefix of the ids.
+      min_changed_relations: of the three kinds of relation, how many have to differ.
+      skip_frames: annotated frames skipped after a chosen one.
+      english: whether captions are English, or the template filled with the published names.
+    """
+
+    dataset: str
+    min_changed_relations: int
+    skip_frames: int
+    english: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sight:
+    """One object in one frame, with canonical names, its captions and the published boxes."""
+
+    number: int
+    relations: dict[str, tuple[str, ...]]
+    captions: tuple[str, ...]
+    box_xywh: Box | None = None
+    person_boxes_xyxy: tuple[Box, ...] | None = None
+
+
+def propose_scene_graph_pairs(video: SceneGraphVideo, rules: SceneGraphRules) -> Clip:
+    """Plans, object by object, the pairs of frames in which at least two relation kinds differ.
+
+    Source: EqBen, section 4.1 (skips 2 frames) and appendix B.1 (skips 1).
+    """
+    root = f"{rules.dataset}/{video.video}"
+    by_object, rejects = _sights(root, video, rules)
+    pairs: list[PairCandidate] = []
+    chosen_pairs: list[tuple[Sight, Sight]] = []
+    kept = 0
+    for name, sights in sorted(by_object.items()):
+        chosen = choose_pairs(sights, rules.min_changed_relations, rules.skip_frames)
+        chosen_pairs += chosen
+        pairs += (_candidate(root, name, *pair) for pair in chosen)
+        used = {sight.number for pair in chosen for sight in pair}
+        kept += len(used)
+        rejects += _unused(root, video.video, name, sights, used, rules)
+    numbers = sorted({sight.number for pair in chosen_pairs for sight in pair})
+    total = sum(len(frame.objects) for frame in video.frames)
+    if total == 0:
+        rejects.append(_reject(video.video, root, "too_few_moments", ""))
+    return Clip(
+        clip_id=video.video,
+        video=video.video,
+        split=_subset(video),
+        root=root,
+        frames=tuple(_frame(root, number) for number in numbers),
+        pairs=tuple(pairs),
+        rejects=tuple(rejects),
+        tallies=(Tally(stage=STAGE, candidates=max(1, total), kept=kept),),
+    )
+
+
+def choose_pairs(
+    sights: Sequence[Sight], min_changed_relations: int, skip_frames: int
+) -> list[tuple[Sight, Sight]]:
+    """Returns the pairs of one object's frames, walking them in temporal order.
+
+    A pair (i, j), i before j, is chosen if its frames differ in enough kinds of relation and
+    neither lies among the `skip_frames` frames after one that an earlier pair chose. What is
+    skipped stays skipped, whether or not it serves in a pair already. So no two pairs share a
+    frame while their others are that near: (i, x) never stands beside (i + 1, x), nor (x, j)
+    beside (x, j + 1). The two frames of one pair may be neighbours: a changed relation tells them
+    apart, which is the appendix's answer to its first problem.
+
+    Args:
+      sights: the frames in which the object is seen.
+      min_changed_relations: of the three kinds of relation, how many have to differ, 1 to 3.
+      skip_frames: how many of `sights` after a chosen one are skipped, 0 or more.
+
+    Source: EqBen, appendix B.1: the immediate next frame of a chosen one is too similar to it, "if
+    it is chosen, we will skip the subsequent frame"; section 4.1: "if it is chosen for previous
+    samples". Neither exempts a frame that serves already.
+    """
+    skipped: set[int] = set()
+    pairs = []
+    for i, first in enumerate(sights):
+        for j in range(i + 1, len(sights)):
+            if i in skipped:
+                break
+            if j in skipped or _changed(first, sights[j]) < min_changed_relations:
+                continue
+            pairs.append((first, sights[j]))
+            skipped |= {place + step for place in (i, j) for step in range(1, skip_frames + 1)}
+    return pairs
+
+
+def _changed(first: Sight, second: Sight) -> int:
+    return sum(set(first.relations[kind]) != set(second.relations[kind]) for kind in RELATION_KINDS)
+
+
+def _sights(
+    root: str, video: SceneGraphVideo, rules: SceneGraphRules
+) -> tuple[dict[str, list[Sight]], list[Reject]]:
+    by_object: dict[str, list[Sight]] = {}
+    rejects: list[Reject] = []
+    caption = english_captions if rules.english else template_captions
+    for frame in video.frames:
+        objects = sorted(frame.objects, key=repr)  # their order in the file tells nothing
+        slugs = [_slug(canonical_object(found.name) or found.name) for found in objects]
+        for place, (found, slug) in enumerate(zip(objects, slugs, strict=True)):
+            candidate_id = f"{root}/{slug}/{frame.number:06d}"
+            name = canonical_object(found.name)
+            reason, sight = _see(frame, found, name, caption)
+            if slugs.count(slug) > 1:
+                reason, candidate_id = reason or "object_twice", f"{candidate_id}.{place}"
+            if reason is None and name is not None and sight is not None:
+                by_object.setdefault(name, []).append(sight)
+            else:
+                rejects.append(_reject(video.video, candidate_id, reason or "", found.name))
+    return by_object, rejects
+
+
+def _see(
+    frame: AnnotatedFrame,
+    found: FrameObject,
+    name: str | None,
+    caption: Callable[..., tuple[str, ...]],
+) -> tuple[str | None, Sight | None]:
+    """Returns the sight of an object, or the reason why there is none."""
+    if name is None:
+        return "unknown_class", None
+    if not found.visible:
+        return "object_invisible", None
+    relations: dict[str, tuple[str, ...]] = {}
+    for kind in RELATION_KINDS:
+        known = [canonical_relation(relation) for relation in getattr(found, kind)]
+        if None in known:
+            return "unknown_relation", None
+        relations[kind] = tuple(relation for relation in known if relation is not None)
+    captions = caption(name, **relations)
+    if not captions:
+        return "no_caption", None
+    return None, Sight(
+        number=frame.number,
+        relations=relations,
+        captions=captions,
+        box_xywh=found.box_xywh,
+        person_boxes_xyxy=frame.person_boxes_xyxy,
+    )
+
+
+def _unused(
+    root: str,
+    video: str,
+    name: str,
+    sights: Sequence[Sight],
+    used: set[int],
+    rules: SceneGraphRules,
+) -> Iterator[Reject]:
+    for place, sight in enumerate(sights):
+        if sight.number not in used:
+            before = sights[max(0, place - rules.skip_frames) : place]
+            near = any(earlier.number in used for earlier in before)
+            reason = "near_chosen_frame" if near else "no_partner"
+            yield _reject(video, f"{root}/{_slug(name)}/{sight.number:06d}", reason, name)
+
+
+def _reject(video: str, candidate_id: str, reason: str, name: str) -> Reject:
+    return Reject(
+        candidate_id=candidate_id, stage=STAGE, reason=reason, detail=name, source_id=video
+    )
+
+
+def _slug(name: str) -> str:
+    return name.replace("/", "_")
+
+
+def _frame(root: str, number: int) -> FrameRequest:
+    # Frames were numbered from 1 when the videos were dumped to files.
+    return FrameRequest(frame_id=f"{root}/{number:06d}", frame_index=number - 1)
+
+
+def _subset(video: SceneGraphVideo) -> str:
+    subsets = {found.subset for frame in video.frames for found in frame.objects}
+    return min(subsets) if subsets else "unknown"
+
+
+def _candidate(root: str, name: str, first: Sight, second: Sight) -> PairCandidate:
+    changed = [
+        kind for kind in RELATION_KINDS if set(first.relations[kind]) != set(second.relations[kind])
+    ]
+    return PairCandidate(
+        sample_id=f"{root}/{_slug(name)}/{first.number:06d}-{second.number:06d}",
+        frame_0_id=f"{root}/{first.number:06d}",
+        frame_1_id=f"{root}/{second.number:06d}",
+        caption_0=first.captions[0],
+        caption_1=second.captions[0],
+        captions_0=first.captions,
+        captions_1=second.captions,
+        annotation={"object": name, "changed_relations": ",".join(changed)}
+        | _boxes(first, "0")
+        | _boxes(second, "1"),
+    )
+
+
+def _boxes(sight: Sight, side: str) -> dict[str, str]:
+    boxes = {
+        f"object_box_xywh_{side}": sight.box_xywh,
+        f"person_boxes_xyxy_{side}": sight.person_boxes_xyxy,
+    }
+    return {name: json.dumps(box) for name, box in boxes.items() if box is not None}

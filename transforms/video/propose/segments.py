@@ -1,0 +1,136 @@
+"""Pairs of captioned segments: Eq-YouCook2, and the same construction for any captioned videos."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import comb
+
+from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.clips import Clip, PairCandidate, Tally
+from eqforge.schemas.records.frames import FrameRequest
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.sources.captioned_videos import CaptionedSegment, CaptionedVideo, RefusedRecord
+from eqforge.schemas.tables.pairs import Reject
+
+STAGE = "segments"
+# 124,750 pairs; YouCook2 has at most 16 segments in a video.
+MAX_SEGMENTS = 500
+TOO_FEW = Rejection(reason="too_few_moments", threshold=2)
+
+
+def propose_segment_pairs(dataset: str, video: CaptionedVideo, captions: CaptionSettings) -> Clip:
+    """Plans the middle frame of every usable segment and all pairs of them, the earlier one first.
+
+    A video with fewer than two usable segments gives no pair; the one it may have is refused.
+
+    Raises:
+      InputError: there are too many segments, or two pairs have the same id.
+
+    Source: EqBen, section 4.1 and appendix B.3.
+    """
+    root = f"{dataset}/{video.video_id}"
+    usable = []
+    rejects = [_reject_record(root, video, record) for record in video.refused]
+    for segment in sorted(video.segments, key=_place):
+        rejection = _refuse(segment, captions)
+        if rejection is None:
+            usable.append(segment)
+        else:
+            rejects.append(_reject(root, video, segment.segment_id, rejection))
+    kept = usable if len(usable) > 1 else []
+    rejects += [_reject(root, video, lone.segment_id, TOO_FEW) for lone in usable if not kept]
+    if not rejects and not kept:
+        rejects.append(_reject(root, video, None, TOO_FEW))
+    _check_number(video, kept)
+    pairs = tuple(_pair(root, video, first, second) for first, second in combinations(kept, 2))
+    _check_ids(video, pairs)
+    candidates = len(kept) + len(rejects)
+    return Clip(
+        clip_id=video.video_id,
+        video=video.video,
+        split=video.split,
+        licence=video.licence,
+        root=root,
+        frames=tuple(_middle_frame(root, segment) for segment in kept),
+        pairs=pairs,
+        rejects=tuple(rejects),
+        tallies=(Tally(stage=STAGE, candidates=candidates, kept=len(kept)),),
+    )
+
+
+def _place(segment: CaptionedSegment) -> tuple[float, float, float, str]:
+    """Returns what orders the segments of a video: the time of the frame, first of all."""
+    return _middle_s(segment), segment.start_s, segment.end_s, segment.segment_id
+
+
+def _check_number(video: CaptionedVideo, kept: Sequence[CaptionedSegment]) -> None:
+    if len(kept) > MAX_SEGMENTS:
+        raise InputError(
+            f"{video.video_id}: {len(kept)} captioned segments, which make {comb(len(kept), 2):,} "
+            f"pairs; at most {MAX_SEGMENTS} segments of one video are paired: thin them out"
+        )
+
+
+def _check_ids(video: CaptionedVideo, pairs: Sequence[PairCandidate]) -> None:
+    if len({pair.sample_id for pair in pairs}) != len(pairs):
+        raise InputError(
+            f"{video.video_id}: two pairs of segments have the same id, because segment ids hold "
+            "hyphens; rename them"
+        )
+
+
+def _refuse(segment: CaptionedSegment, captions: CaptionSettings) -> Rejection | None:
+    if not 0 <= segment.start_s <= segment.end_s:
+        return Rejection(
+            reason="bad_segment", detail=f"from {segment.start_s} s to {segment.end_s} s"
+        )
+    return lint_caption(segment.caption, captions)
+
+
+def _reject_record(root: str, video: CaptionedVideo, record: RefusedRecord) -> Reject:
+    rejection = Rejection(reason=record.reason, detail=record.detail)
+    return _reject(root, video, record.record_id, rejection)
+
+
+def _reject(
+    root: str, video: CaptionedVideo, record_id: str | None, rejection: Rejection
+) -> Reject:
+    """Returns the reject of a record of a video, or of the video itself."""
+    return Reject(
+        candidate_id=root if record_id is None else f"{root}/{record_id}",
+        stage=STAGE,
+        reason=rejection.reason,
+        value=rejection.value,
+        threshold=rejection.threshold,
+        detail=rejection.detail,
+        source_id=video.video_id,
+    )
+
+
+def _middle_frame(root: str, segment: CaptionedSegment) -> FrameRequest:
+    return FrameRequest(frame_id=f"{root}/{segment.segment_id}", timestamp_s=_middle_s(segment))
+
+
+def _middle_s(segment: CaptionedSegment) -> float:
+    return (segment.start_s + segment.end_s) / 2
+
+
+def _pair(
+    root: str, video: CaptionedVideo, first: CaptionedSegment, second: CaptionedSegment
+) -> PairCandidate:
+    return PairCandidate(
+        sample_id=f"{root}/{first.segment_id}-{second.segment_id}",
+        frame_0_id=f"{root}/{first.segment_id}",
+        frame_1_id=f"{root}/{second.segment_id}",
+        caption_0=first.caption,
+        caption_1=second.caption,
+        captions_0=(first.caption,),
+        captions_1=(second.caption,),
+        annotation=video.annotation | _of_side(first, "0") | _of_side(second, "1"),
+    )
+
+
+def _of_side(segment: CaptionedSegment, side: str) -> dict[str, str]:
+    """Returns what the annotation of a pair says of one of its two segments."""
+    said = segment.annotation | {"segment": segment.segment_id}
+    return {f"{name}_{side}": text for name, text in said.items()}

@@ -1,0 +1,1 @@
+"""VLUE's items of five tasks and the lints of their annotations."""
