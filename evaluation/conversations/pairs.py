@@ -1,10 +1,7 @@
 """The pairs of a dataset that are asked about: all, or some of each subset, and their images."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-
-import pyarrow.compute as pc
 
 from eqforge.evaluation.tables.samples import check_label_column
 from eqforge.schemas.dataset.reader import Dataset
@@ -64,46 +61,3 @@ def _drawn(pairs: list[Pair], count: int | None, seed: int) -> list[Pair]:
     if count is None:
         return pairs
     return sorted(pairs, key=lambda pair: derive_seed(seed, pair.sample_id, "converse", 1))[:count]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Shelf:
-    """Where each image of a dataset stands: its file and the batch of rows it is in."""
-
-    dataset: Dataset
-    files: dict[str, str]
-
-    def read(self, images: Collection[str | None]) -> dict[str, bytes]:
-        """Returns the encoded images that there are, by id; others are not held in memory.
-
-        Raises:
-          InputError: a file is missing or damaged.
-        """
-        wanted = {image for image in images if image is not None and image in self.files}
-        found: dict[str, bytes] = {}
-        for path in sorted({self.files[image] for image in wanted}):
-            found |= dict(self._of_file(path, wanted))
-        return found
-
-    def _of_file(self, path: str, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
-        for batch in self.dataset.file_batches(path, ["image_id", "image"], 100):
-            ids = batch.column("image_id")
-            rows = [place for place, image in enumerate(ids.to_pylist()) if image in wanted]
-            for row in batch.take(rows).to_pylist() if rows else ():
-                yield row["image_id"], (row["image"] or {}).get("bytes") or b""
-
-
-def make_shelf(dataset: Dataset) -> Shelf:
-    """Goes through the ids of a dataset's images once.
-
-    Raises:
-      InputError: there is no table of images, or a file is missing or damaged.
-    """
-    if not dataset.files("images"):
-        raise InputError(f"{dataset.folder}: has no images; build it with --images FOLDER")
-    files: dict[str, str] = {}
-    for file in dataset.files("images"):
-        for batch in dataset.file_batches(file.path, ["image_id"], 20_000):
-            ids = pc.unique(batch.column("image_id")).to_pylist()
-            files |= dict.fromkeys(ids, file.path)
-    return Shelf(dataset=dataset, files=files)

@@ -27,7 +27,7 @@ from eqforge.evaluation.conversations.folder import (
     to_json,
     write_rows,
 )
-from eqforge.evaluation.conversations.pairs import Pair, Shelf, choose_pairs, make_shelf
+from eqforge.evaluation.conversations.pairs import Pair, choose_pairs
 from eqforge.evaluation.conversations.parsing import read_answer
 from eqforge.evaluation.conversations.questions import ARRANGEMENTS, Arrangement, ask
 from eqforge.evaluation.conversations.settings import ConverseSettings
@@ -36,6 +36,7 @@ from eqforge.evaluation.scoring.header import device_name
 from eqforge.evaluation.scoring.progress import Progress
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.score_tables import Counts
+from eqforge.schemas.dataset.shelf import Shelf, make_shelf
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import storage

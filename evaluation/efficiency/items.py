@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import cycle
 
-from eqforge.evaluation.conversations.pairs import make_shelf
 from eqforge.evaluation.scoring.tasks import Task
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.shelf import make_shelf
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import derive_seed
 

@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eqforge import cli
-from eqforge.evaluation.conversations.pairs import make_shelf
 from eqforge.evaluation.efficiency.items import choose_items
 from eqforge.evaluation.scoring.image_batches import cut_batches
 from eqforge.evaluation.scoring.index import make_index, make_pairs
@@ -32,6 +31,7 @@ from eqforge.evaluation.tables.samples import read_samples
 from eqforge.evaluation.training.examples import read_examples
 from eqforge.evaluation.training.pictures import copy_pictures
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
+from eqforge.schemas.dataset.shelf import make_shelf
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.tables.pairs import REJECTS
 from tests.evaluation.training import made

@@ -13,6 +13,7 @@ from PIL import Image, ImageDraw
 from eqforge.commands.fonts import Lettering, advice
 from eqforge.commands.sheet_entries import Entry, read_entries
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.shelf import make_shelf
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import name_of
@@ -70,23 +71,19 @@ def draw_sheet(dataset: Dataset, rows: int, boxes: bool, file: Path) -> int:
 
 
 def _images(dataset: Dataset, wanted: set[str]) -> dict[str, Image.Image]:
-    found = {
-        row["image_id"]: _opened(dataset, row)
-        for row in dataset.rows("images", ["image_id", "image"])
-        if row["image_id"] in wanted
-    }
+    found = make_shelf(dataset).read(wanted)
     if lost := wanted - found.keys():
         raise InputError(
             f"{dataset.folder}: no image {name_of(min(lost))}; eqforge verify finds all damage"
         )
-    return found
+    return {name: _opened(dataset, name, data) for name, data in found.items()}
 
 
-def _opened(dataset: Dataset, row: dict[str, Any]) -> Image.Image:
+def _opened(dataset: Dataset, name: str, data: bytes) -> Image.Image:
     try:
-        return open_rgb((row["image"] or {}).get("bytes") or b"")
+        return open_rgb(data)
     except (BadImage, TooManyPixels) as error:
-        raise InputError(f"{dataset.folder}: image {name_of(row['image_id'])}: {error}") from error
+        raise InputError(f"{dataset.folder}: image {name_of(name)}: {error}") from error
 
 
 def _cell(
