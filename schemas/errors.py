@@ -74,7 +74,8 @@ def reported_errors(*, goes_on: bool = False) -> Iterator[None]:
     EQFORGE_TRACEBACK=1 the traceback stands above the message.
 
     Args:
-      goes_on: whether the same command goes on where a signal stopped it, which is then said.
+      goes_on: whether the same command goes on where a signal stopped it, which is then said; in
+        a body within another body, the outer one tells.
 
     Raises:
       SystemExit: 1 for a build that did not finish or a system that refused, as one with a full
@@ -88,12 +89,12 @@ def reported_errors(*, goes_on: bool = False) -> Iterator[None]:
     except KeyboardInterrupt as error:
         listener.is_said = True
         number = signals.number_of(error)
-        _leave(signals.sentence(number, goes_on), 128 + number)
+        _leave(signals.sentence(number, listener.goes_on), 128 + number)
     except Exception as error:
         # What a signal to the whole group breaks is no news; that a lease was lost is.
         if listener.number is not None and not isinstance(error.__cause__, KeyboardInterrupt):
             listener.is_said = True
-            _leave(signals.sentence(listener.number, goes_on), 128 + listener.number)
+            _leave(signals.sentence(listener.number, listener.goes_on), 128 + listener.number)
         _report(error)
         raise
 

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Sequence
 
 import numpy as np
-import tyro
 
 from eqforge.evaluation.conversations.folder import read_answers
 from eqforge.evaluation.conversations.pairs import choose_pairs
@@ -16,28 +15,12 @@ from eqforge.evaluation.tables.report import Report, Rules
 from eqforge.evaluation.tables.sample_tasks import model_names
 from eqforge.evaluation.tables.samples import Samples, read_samples
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.errors import EqforgeError, tell
+from eqforge.schemas.shell import shell
 
 CLUSTER = "source_id"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Asks what the command line names and prints the table; returns the exit status.
-
-    Returns:
-      0, or 2 for input that cannot be asked about.
-    """
-    try:
-        settings = tyro.cli(ConverseSettings, args=argv, prog="eqforge converse")
-        report = converse_command(settings)
-    except EqforgeError as error:
-        tell("eqforge converse", error)
-        return 2
-    print(FORMATS[settings.show](report), end="" if settings.show != "text" else "\n")
-    return 0
-
-
-def converse_command(settings: ConverseSettings) -> Report:
+def converse_report(settings: ConverseSettings) -> Report:
     """Asks, or reads answers, and returns their table.
 
     Raises:
@@ -69,6 +52,20 @@ def _only(samples: Samples, keys: Sequence[str]) -> Samples:
         subsets={name: members[chosen] for name, members in samples.subsets.items()},
     )
 
+
+def converse_command(settings: ConverseSettings) -> int:
+    """Asks, or reads answers, and prints their table; returns 0.
+
+    Raises:
+      EqforgeError: the input cannot be used, or a package is missing.
+    """
+    report = converse_report(settings)
+    print(FORMATS[settings.show](report), end="" if settings.show != "text" else "\n")
+    return 0
+
+
+main = shell("eqforge converse", ConverseSettings, converse_command)
+"""Asks what a command line names."""
 
 if __name__ == "__main__":
     sys.exit(main())

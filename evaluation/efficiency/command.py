@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import tyro
@@ -20,9 +20,10 @@ from eqforge.models.own import device_of, load_model
 from eqforge.models.scorer import Scorer
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.dataset.score_tables import ScoringModel
-from eqforge.schemas.errors import EqforgeError, InputError, tell
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import pictures
 from eqforge.schemas.io.pictures import MAX_PIXELS
+from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import in_lines
 
 
@@ -88,22 +89,6 @@ class EfficiencySettings:
             raise InputError("--batches: expected sizes of at least 1, ascending")
         if self.detector_s is not None and not 0 < self.detector_s < float("inf"):
             raise InputError("--detector-s: expected seconds above 0")
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Measures what the command line names; returns the exit status.
-
-    Returns:
-      0, or 2 for input that cannot be measured.
-    """
-    try:
-        settings = tyro.cli(EfficiencySettings, args=argv, prog="eqforge efficiency")
-        found = measure_efficiency(settings)
-    except EqforgeError as error:
-        tell("eqforge efficiency", error)
-        return 2
-    print(summary(found))
-    return 0
 
 
 def measure_efficiency(settings: EfficiencySettings) -> Efficiency:
@@ -222,6 +207,19 @@ def _in_ms(times: Spread) -> str:
     )
     return f"median {median:.2f} ms [{low:.2f}, {high:.2f}], mean {mean:.2f} ms"
 
+
+def efficiency_command(settings: EfficiencySettings) -> int:
+    """Measures a model and prints what it takes; returns 0.
+
+    Raises:
+      InputError, MissingExtra: see measure_efficiency.
+    """
+    print(summary(measure_efficiency(settings)))
+    return 0
+
+
+main = shell("eqforge efficiency", EfficiencySettings, efficiency_command)
+"""Measures what a command line names."""
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,7 +1,6 @@
 """The command `eqforge pareto`: who is on the front of score against time, and how surely."""
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -16,9 +15,10 @@ from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES, percentile_interval
 from eqforge.evaluation.tables.report import Rules
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.errors import EqforgeError, InputError, tell
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.typed_json import decode, read_bytes
+from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import in_lines, visible
 
 FORMAT = "eqforge pareto"
@@ -94,24 +94,8 @@ class Front:
     models: list[Contestant] = field(default_factory=list)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Finds the front that the command line asks for; returns the exit status.
-
-    Returns:
-      0, or 2 for input that cannot be used.
-    """
-    try:
-        settings = tyro.cli(ParetoSettings, args=argv, prog="eqforge pareto")
-        front = pareto_command(settings)
-    except EqforgeError as error:
-        tell("eqforge pareto", error)
-        return 2
-    print(as_text(front))
-    return 0
-
-
-def pareto_command(settings: ParetoSettings) -> Front:
-    """Returns the front, and writes it where a file is named.
+def pareto_command(settings: ParetoSettings) -> int:
+    """Prints the front, and writes it where a file is named; returns 0.
 
     Raises:
       EqforgeError: the input cannot be used.
@@ -122,7 +106,8 @@ def pareto_command(settings: ParetoSettings) -> Front:
     if settings.output is not None:
         data = msgspec.json.format(msgspec.json.encode(front), indent=2) + b"\n"
         storage.write_bytes(str(settings.output), data)
-    return front
+    print(as_text(front))
+    return 0
 
 
 def _contest(settings: ParetoSettings) -> Contest:
@@ -204,6 +189,9 @@ def as_text(front: Front) -> str:
         ]
     )
 
+
+main = shell("eqforge pareto", ParetoSettings, pareto_command)
+"""Finds the front that a command line asks for."""
 
 if __name__ == "__main__":
     sys.exit(main())

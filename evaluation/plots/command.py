@@ -26,7 +26,8 @@ from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.evaluation.tables.report import Rules
 from eqforge.evaluation.tables.settings import refuse_unread
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.errors import EqforgeError, InputError, tell
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.shell import shell
 
 Kind = Literal["equivariance", "minimality", "drops", "lambdas", "pareto"]
 _ALWAYS = ("kind", "inputs", "output", "labels", "title")
@@ -93,24 +94,8 @@ class PlotSettings:
     """For minimality: how often the bootstrap draws."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Draws what the command line names; returns the exit status.
-
-    Returns:
-      0, or 2 for input that cannot be drawn.
-    """
-    try:
-        settings = tyro.cli(PlotSettings, args=argv, prog="eqforge plot")
-        plot_command(settings)
-    except EqforgeError as error:
-        tell("eqforge plot", error)
-        return 2
-    print(settings.output)
-    return 0
-
-
-def plot_command(settings: PlotSettings) -> None:
-    """Draws one plot into its file.
+def plot_command(settings: PlotSettings) -> int:
+    """Draws one plot into its file, and says where it is; returns 0.
 
     Raises:
       EqforgeError: the input cannot be drawn, or matplotlib is not installed.
@@ -133,6 +118,8 @@ def plot_command(settings: PlotSettings) -> None:
         draw_front(front, settings.title or "Score against time", settings.output)
     else:
         _draw_table(settings)
+    print(settings.output)
+    return 0
 
 
 def _draw_pairs(settings: PlotSettings) -> None:
@@ -181,6 +168,9 @@ def _pair_metric(name: str) -> PairMetric:
             return cast(PairMetric, known)
     raise InputError(f"--metric {name}: expected one of {', '.join(get_args(PairMetric))}")
 
+
+main = shell("eqforge plot", PlotSettings, plot_command)
+"""Draws what a command line names."""
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,30 +1,12 @@
 """The command `eqforge score`."""
 
 import sys
-from collections.abc import Sequence
-
-import tyro
 
 from eqforge.evaluation.scoring.run import score_dataset
 from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.schemas.dataset.score_tables import ScoresManifest
-from eqforge.schemas.errors import BuildError, EqforgeError, tell
+from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import in_lines
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Scores what the command line names; returns the exit status.
-
-    Returns:
-      0, or 1 where the work ended before it was done, or 2 for input that cannot be scored.
-    """
-    try:
-        settings = tyro.cli(ScoreSettings, args=argv, prog="eqforge score")
-        print(summary(str(settings.output), score_dataset(settings)))
-    except EqforgeError as error:
-        tell("eqforge score", error)
-        return 1 if isinstance(error, BuildError) else 2
-    return 0
 
 
 def summary(output: str, manifest: ScoresManifest) -> str:
@@ -40,6 +22,19 @@ def summary(output: str, manifest: ScoresManifest) -> str:
         lines.append("  data/failures-00000-of-00001.parquet says why")
     return in_lines(lines)
 
+
+def score_command(settings: ScoreSettings) -> int:
+    """Scores a dataset and says what came of it; returns 0.
+
+    Raises:
+      EqforgeError: the input cannot be scored, or the work ended before it was done.
+    """
+    print(summary(str(settings.output), score_dataset(settings)))
+    return 0
+
+
+main = shell("eqforge score", ScoreSettings, score_command)
+"""Scores what a command line names."""
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -2,7 +2,7 @@
 
 import dataclasses
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,8 @@ import tyro
 from eqforge.evaluation.shortcuts.audit import audit_pairs, probe_judges
 from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
 from eqforge.evaluation.shortcuts.report import as_json, as_text
-from eqforge.schemas.errors import EqforgeError, InputError, tell
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.shell import shell
 from eqforge.schemas.sources.labelled_captions import is_training, read_labelled_captions
 from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs, with_hard_positives
 
@@ -50,20 +51,6 @@ class AuditSettings:
 
     fail_above: float | None = None
     """Exit with 1 if a true caption is told from a negative more often than this, in [0, 1]."""
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Audits what the command line names; returns the exit status.
-
-    Returns:
-      0, or 1 if `--fail-above` is exceeded, or 2 for input that cannot be audited.
-    """
-    settings = tyro.cli(AuditSettings, args=argv, prog="eqforge audit", description=__doc__)
-    try:
-        return audit_command(settings)
-    except EqforgeError as error:
-        tell("eqforge audit", error)
-        return 2
 
 
 def audit_command(settings: AuditSettings) -> int:
@@ -111,6 +98,9 @@ def _read(path: Path) -> tuple[Iterable[TextPair], int]:
         raise InputError(f"{path}: none of its {len(records):,} captions has a hard negative")
     return pairs, len(records) - len(pairs)
 
+
+main = shell("eqforge audit", AuditSettings, audit_command, description=__doc__)
+"""Audits what a command line names; 1 if `--fail-above` is exceeded."""
 
 if __name__ == "__main__":
     sys.exit(main())

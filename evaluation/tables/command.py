@@ -1,10 +1,7 @@
 """The command `eqforge metrics`: scores in, the papers' tables out."""
 
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
-
-import tyro
 
 from eqforge.evaluation.tables.answers_task import AnswerRules, answers_report, is_answered
 from eqforge.evaluation.tables.boundary_task import boundary_report
@@ -33,8 +30,9 @@ from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.evaluation.tables.simat_data import is_simat
 from eqforge.evaluation.tables.simat_task import SimatRules, simat_report
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.errors import EqforgeError, InputError, tell
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
+from eqforge.schemas.shell import shell
 
 FILES = {
     "metrics.json": as_json,
@@ -44,20 +42,6 @@ FILES = {
     "metrics.txt": as_text,
 }
 """What is written, and how it is set."""
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Measures what the command line names; returns the exit status.
-
-    Returns:
-      0, or 2 for input that cannot be measured.
-    """
-    try:
-        settings = tyro.cli(MetricsSettings, args=argv, prog="eqforge metrics")
-        return metrics_command(settings)
-    except EqforgeError as error:
-        tell("eqforge metrics", error)
-        return 2
 
 
 def metrics_command(settings: MetricsSettings) -> int:
@@ -142,6 +126,9 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: SampleRules
     settings.check_read("files of hard positives" if asked else "samples")
     return samples_report(dataset, task, scores, of_samples)
 
+
+main = shell("eqforge metrics", MetricsSettings, metrics_command)
+"""Measures what a command line names."""
 
 if __name__ == "__main__":
     sys.exit(main())

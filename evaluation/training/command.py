@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from eqforge.evaluation.training.finetune import finetune
 from eqforge.evaluation.training.settings import parse_settings
-from eqforge.schemas.errors import BuildError, EqforgeError, tell
+from eqforge.schemas.errors import reported_errors
 
 _DESCRIPTION = """Train a CLIP or SigLIP, or linear layers behind a CLIP, on a dataset with images.
 
@@ -14,20 +14,16 @@ is asked for, as clip:FOLDER or siglip:FOLDER."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Trains what the command line names; returns the exit status.
+    """Trains what the command line names; returns 0.
 
-    Returns:
-      0, or 1 if the training broke off, or 2 for input that cannot be trained on.
+    Raises:
+      SystemExit: 1 if the training broke off, 2 for input that cannot be trained on; see
+        reported_errors.
     """
-    arguments = None if argv is None else list(argv)
-    settings = parse_settings(arguments, _DESCRIPTION)
-    try:
-        done = finetune(settings)
-    except EqforgeError as error:
-        tell("eqforge finetune", error)
-        return 1 if isinstance(error, BuildError) else 2
-    if done is not None:
-        print(done)
+    with reported_errors():
+        done = finetune(parse_settings(None if argv is None else list(argv), _DESCRIPTION))
+        if done is not None:
+            print(done)
     return 0
 
 

@@ -18,6 +18,7 @@ from eqforge.evaluation.training.objective import (
 )
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.machine import check_workers
+from eqforge.schemas.shell import parse
 
 Preset = Literal["none", "eqsim-paper", "hard-positives-paper", "simat-paper"]
 Off = tyro.conf.FlagCreatePairsOff
@@ -200,9 +201,8 @@ PRESETS: dict[Preset, dict[str, Any]] = {
 
 def parse_settings(argv: list[str] | None, description: str | None) -> FinetuneSettings:
     """Reads a command line; a preset's settings are the defaults of the others."""
-    parse: Any = tyro.cli
-    common = {"args": argv, "prog": "eqforge finetune", "description": description}
-    first: FinetuneSettings = parse(FinetuneSettings, **common)
+    common = {"prog": "eqforge finetune", "description": description}
+    first: FinetuneSettings = parse(FinetuneSettings, argv, **common)
     if first.preset == "none":
         return first
     chosen = dict(PRESETS[first.preset])
@@ -210,7 +210,7 @@ def parse_settings(argv: list[str] | None, description: str | None) -> FinetuneS
     start = FinetuneSettings(
         dataset=first.dataset, model=first.model, output=first.output, **chosen
     )
-    found: FinetuneSettings = parse(FinetuneSettings, default=start, **common)
+    found: FinetuneSettings = parse(FinetuneSettings, argv, default=start, **common)
     return dataclasses.replace(found, loss=found.loss or losses)
 
 

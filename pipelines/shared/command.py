@@ -8,6 +8,7 @@ from typing import Any, TypeVar, get_args
 import tyro
 
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, RunSettings
+from eqforge.schemas import shell
 
 Configured = TypeVar("Configured", bound=DatasetConfig)
 
@@ -33,9 +34,9 @@ def parse(
     """
     split = list(argv).index("--") if "--" in argv else len(argv)
     own, beam_args = list(argv[:split]), list(argv[split + 1 :])
-    config = tyro.cli(
+    config = shell.parse(
         kind,
-        args=own,
+        own,
         prog=program,
         description=f"{kind.__doc__} {note}".strip(),
         default=default_config(kind, defaults, _mode_of(own)),

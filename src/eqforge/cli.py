@@ -198,8 +198,7 @@ def _run(arguments: list[str]) -> int:
     if name in ("plan", "build"):
         return _on_dataset(name, rest)
     run: Callable[[list[str]], int] = _import(COMMANDS[name][0]).main
-    with _import("eqforge.commands.local_paths").local_paths():
-        return run(rest)
+    return run(rest)
 
 
 def _on_dataset(command: str, arguments: list[str]) -> int:
@@ -213,8 +212,7 @@ def _on_dataset(command: str, arguments: list[str]) -> int:
     run = _import(COMMANDS[command][0])
     pipeline = _import(DATASETS[name][0]).PIPELINE
     on_pipeline: Callable[..., int] = getattr(run, f"{command}_command")
-    with _import("eqforge.commands.local_paths").local_paths():
-        return on_pipeline(pipeline, rest)
+    return on_pipeline(pipeline, rest)
 
 
 def _import(module: str) -> Any:

@@ -14,13 +14,16 @@ from eqforge.evaluation.shortcuts.audit import (
     audit_pairs,
     probe_judges,
 )
-from eqforge.evaluation.shortcuts.command import main
+from eqforge.evaluation.shortcuts.command import main as command
 from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
 from eqforge.evaluation.shortcuts.probes import PROBES, train_and_judge
 from eqforge.evaluation.shortcuts.report import as_json, as_text
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
 from tests.evaluation.training.made import COLOURS, PLACES, write_captions
+from tests.statuses import status_of
+
+main = status_of(command)
 
 NOUNS = [f"{a}{b}" for a in ("bla", "dro", "fli", "gru") for b in ("ck", "nt", "sh", "mp", "rk")]
 

@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -11,7 +11,8 @@ import tyro
 
 from eqforge.generators.text.lints.findings import KINDS, Finding, Severity
 from eqforge.generators.text.lints.lint import lint_records
-from eqforge.schemas.errors import EqforgeError, InputError, tell
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.shell import shell
 from eqforge.schemas.sources.labelled_captions import (
     LabelledCaptions,
     label_pair,
@@ -39,20 +40,6 @@ class LintSettings:
 
     fail_on: Severity = "warning"
     """The least severity that makes the exit status 1."""
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Lints what the command line names; returns the exit status.
-
-    Returns:
-      0 without findings of the severity to fail on, 1 with, 2 for input that cannot be read.
-    """
-    settings = tyro.cli(LintSettings, args=argv, prog="eqforge lint", description=__doc__)
-    try:
-        return lint_command(settings)
-    except EqforgeError as error:
-        tell("eqforge lint", error)
-        return 2
 
 
 def lint_command(settings: LintSettings) -> int:
@@ -118,6 +105,9 @@ def _summary(
             lines += (f"           {f.record_id} {f.field}: {f.detail}" for f in shown[kind])
     return in_lines(lines)
 
+
+main = shell("eqforge lint", LintSettings, lint_command, description=__doc__)
+"""Lints what a command line names; 1 with findings of the severity to fail on."""
 
 if __name__ == "__main__":
     sys.exit(main())

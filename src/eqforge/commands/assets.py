@@ -6,8 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import tyro
-
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.copies import (
     GSO_WORDS,
@@ -18,8 +16,9 @@ from eqforge.generators.scenes.copies import (
     with_words,
 )
 from eqforge.generators.scenes.manifest import Asset, read_manifest, write_manifest
-from eqforge.schemas.errors import InputError, reported_errors
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
+from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import in_lines, visible
 
 MANIFEST = "manifest.json"
@@ -73,15 +72,12 @@ class Fetch(Chosen):
     "colour": "brown", "parts": []}}; some Google Scanned Objects have words without it."""
 
 
-def main(argv: list[str]) -> int:
+def assets_command(arguments: List | Check | Fetch) -> int:
     """Runs one of the three; returns 1 if an asset is not as it should be."""
-    arguments = tyro.cli(List | Check | Fetch, args=argv, prog="eqforge assets")
-    with reported_errors(goes_on=True):
-        found = list(choose(arguments))
-        if isinstance(arguments, List):
-            return _list(found)
-        return _check(found) if isinstance(arguments, Check) else _fetch(arguments, found)
-    return 2
+    found = list(choose(arguments))
+    if isinstance(arguments, List):
+        return _list(found)
+    return _check(found) if isinstance(arguments, Check) else _fetch(arguments, found)
 
 
 def choose(chosen: Chosen) -> Iterator[Asset]:
@@ -180,3 +176,7 @@ def _fetch(arguments: Fetch, assets: list[Asset]) -> int:
     mute = sum(asset.words is None and asset.kind == "object" for asset in there.values())
     print(f"{storage.join(arguments.output, MANIFEST)}: {len(there)} assets, {mute} without words")
     return 1 if failures else 0
+
+
+main = shell("eqforge assets", List | Check | Fetch, assets_command)
+"""Lists, checks or fetches what a command line names."""

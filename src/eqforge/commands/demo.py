@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import tyro
-
 from eqforge.commands import verify
 from eqforge.generators.demo.workspace import Workspace, make_workspace
 from eqforge.generators.scenes.kubric_import import check_installed
@@ -26,7 +24,8 @@ from eqforge.pipelines import (
     training_captions,
     vlue,
 )
-from eqforge.schemas.errors import EqforgeError, reported_errors
+from eqforge.schemas.errors import EqforgeError
+from eqforge.schemas.shell import shell
 from eqforge.schemas.sources.vlue import TASKS
 from eqforge.schemas.visible import visible
 
@@ -118,28 +117,25 @@ def _vlue(workspace: Workspace) -> tuple[str, ...]:
     return (*map(str, tasks), "--images", str(workspace.images))
 
 
-def main(argv: list[str]) -> int:
+def demo(arguments: Arguments) -> int:
     """Makes the workspace, builds and verifies the datasets; returns 0 only if all are sound.
 
     A dataset that needs what is not installed is left out, and the last lines say so.
     """
-    arguments = tyro.cli(Arguments, args=argv, prog="eqforge demo")
-    with reported_errors():
-        started = time.monotonic()
-        print(f"making clips and annotations in {arguments.output / 'workspace'}", file=sys.stderr)
-        chosen = builds(make_workspace(arguments.output / "workspace"))
-        missing = {name: text for name, build in chosen.items() if (text := _missing(build))}
-        built = [name for name in chosen if name not in missing]
-        status = max(_build(name, chosen[name], arguments) for name in built)
-        print(f"\nthe demo took {time.monotonic() - started:.0f} s. Look at:")
-        for name in built:
-            print(f"  eqforge inspect {shlex.quote(str(arguments.output / name))}")
-        last = shlex.quote(str(arguments.output / built[-1]))
-        print(f"  eqforge inspect {last} --sheet pairs.png")
-        for name, text in missing.items():
-            print(visible(f"{name} was left out: {text}"))
-        return status
-    return 2
+    started = time.monotonic()
+    print(f"making clips and annotations in {arguments.output / 'workspace'}", file=sys.stderr)
+    chosen = builds(make_workspace(arguments.output / "workspace"))
+    missing = {name: text for name, build in chosen.items() if (text := _missing(build))}
+    built = [name for name in chosen if name not in missing]
+    status = max(_build(name, chosen[name], arguments) for name in built)
+    print(f"\nthe demo took {time.monotonic() - started:.0f} s. Look at:")
+    for name in built:
+        print(f"  eqforge inspect {shlex.quote(str(arguments.output / name))}")
+    last = shlex.quote(str(arguments.output / built[-1]))
+    print(f"  eqforge inspect {last} --sheet pairs.png")
+    for name, text in missing.items():
+        print(visible(f"{name} was left out: {text}"))
+    return status
 
 
 def _missing(build: Build) -> str | None:
@@ -155,3 +151,7 @@ def _build(name: str, build: Build, arguments: Arguments) -> int:
     common = ["--output", output, "--workers", str(arguments.workers)]
     common += ["--overwrite"] * arguments.overwrite
     return max(build.main([*build.arguments, *common]), verify.main([output]))
+
+
+main = shell("eqforge demo", Arguments, demo)
+"""Builds the demo as a command line says."""

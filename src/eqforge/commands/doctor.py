@@ -19,15 +19,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Literal
 
-import tyro
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from eqforge.commands.fonts import font_files
 from eqforge.generators.text.wordnet import wordnet_version
-from eqforge.schemas.errors import EqforgeError, reported_errors
+from eqforge.schemas.errors import EqforgeError
 from eqforge.schemas.io.cache import cache_folder
+from eqforge.schemas.shell import shell
 from eqforge.transforms.children import landlock, probe
 from eqforge.transforms.children.cage import VARIABLE
 from eqforge.transforms.engines.flink_parts import job_server_jar
@@ -92,17 +92,14 @@ class Fact:
     remedy: str = ""
 
 
-def main(argv: list[str]) -> int:
+def doctor(arguments: Arguments) -> int:
     """Prints the facts; returns 0 only if nothing necessary is missing."""
-    arguments = tyro.cli(Arguments, args=argv, prog="eqforge doctor")
-    with reported_errors():
-        found = list(facts())
-        if arguments.json:
-            print(json.dumps([asdict(fact) for fact in found], indent=2))
-        else:
-            Console(width=None if sys.stdout.isatty() else 160).print(_table(found))
-        return int(any(fact.state == "NECESSARY" for fact in found))
-    return 2
+    found = list(facts())
+    if arguments.json:
+        print(json.dumps([asdict(fact) for fact in found], indent=2))
+    else:
+        Console(width=None if sys.stdout.isatty() else 160).print(_table(found))
+    return int(any(fact.state == "NECESSARY" for fact in found))
 
 
 def facts() -> Iterator[Fact]:
@@ -280,3 +277,7 @@ def _table(found: list[Fact]) -> Table:
     for fact in found:
         table.add_row(*map(Text, (fact.name, fact.state, fact.found, fact.cost, fact.remedy)))
     return table
+
+
+main = shell("eqforge doctor", Arguments, doctor)
+"""Looks at this machine as a command line says."""

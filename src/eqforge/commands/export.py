@@ -13,8 +13,9 @@ import msgspec
 import tyro
 
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
-from eqforge.schemas.errors import InputError, reported_errors
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
+from eqforge.schemas.shell import shell
 from eqforge.schemas.sources.visual_genome import Box
 from eqforge.transforms.dataset.sorted_runs import Run, RunSorter, merge_runs
 
@@ -185,13 +186,14 @@ EXPORTERS: Final[dict[Format, Callable[[Dataset, str, bool], dict[str, int]]]] =
 }
 
 
-def main(argv: list[str]) -> int:
+def export_command(arguments: Arguments) -> int:
     """Writes a dataset in another form, and says which files it wrote; returns the exit status."""
-    arguments = tyro.cli(Arguments, args=argv, prog="eqforge export")
-    with reported_errors():
-        dataset = open_dataset(arguments.dataset)
-        export = EXPORTERS[arguments.format]
-        for url, records in export(dataset, arguments.output, arguments.overwrite).items():
-            print(f"{url}: {records:,} records")
-        return 0
-    return 2
+    dataset = open_dataset(arguments.dataset)
+    export = EXPORTERS[arguments.format]
+    for url, records in export(dataset, arguments.output, arguments.overwrite).items():
+        print(f"{url}: {records:,} records")
+    return 0
+
+
+main = shell("eqforge export", Arguments, export_command)
+"""Writes a dataset as a command line says."""

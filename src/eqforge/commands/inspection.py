@@ -15,7 +15,7 @@ from eqforge.commands.contact_sheet import draw_sheet
 from eqforge.generators.text.granularity import Granularity
 from eqforge.generators.text.granularity_table import summarise_granularity
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
-from eqforge.schemas.errors import reported_errors
+from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import json_text, visible
 from eqforge.transforms.dataset.reasons import STAGE_REASONS
 from eqforge.transforms.vlue.lints import RULES
@@ -43,31 +43,28 @@ class Arguments:
     """Show every column of the samples, and the columns of every table with their types."""
 
 
-def main(argv: list[str]) -> int:
+def inspect(arguments: Arguments) -> int:
     """Prints a dataset's counts, reasons, columns and a few rows."""
-    arguments = tyro.cli(Arguments, args=argv, prog="eqforge inspect")
-    with reported_errors():
-        dataset = open_dataset(arguments.dataset)
-        if arguments.sheet is not None:
-            drawn = draw_sheet(dataset, arguments.rows, arguments.boxes, arguments.sheet)
-            print(f"{arguments.sheet}: {drawn} samples")
-            return 0
-        console = Console(highlight=False, markup=False, emoji=False)
-        title = f"{dataset.manifest.dataset}, {dataset.manifest.mode} mode"
-        console.print(visible(title), style="bold")
-        shown = [tables(dataset), books(dataset), reasons(dataset)]
-        if dataset.manifest.findings:
-            shown.append(findings(dataset))
-        if "nouns" in dataset.columns("captions"):
-            shown.append(granularity(dataset))
-        for table in (*shown, columns(dataset)) if arguments.full else shown:
-            console.print(table)
-            console.print()
-        for row in islice(dataset.rows("samples"), arguments.rows):
-            short = row if arguments.full else {k: v for k, v in row.items() if _is_short(v)}
-            console.print(JSONHighlighter()(json_text(short, indent=2)), soft_wrap=True)
+    dataset = open_dataset(arguments.dataset)
+    if arguments.sheet is not None:
+        drawn = draw_sheet(dataset, arguments.rows, arguments.boxes, arguments.sheet)
+        print(f"{arguments.sheet}: {drawn} samples")
         return 0
-    return 2
+    console = Console(highlight=False, markup=False, emoji=False)
+    title = f"{dataset.manifest.dataset}, {dataset.manifest.mode} mode"
+    console.print(visible(title), style="bold")
+    shown = [tables(dataset), books(dataset), reasons(dataset)]
+    if dataset.manifest.findings:
+        shown.append(findings(dataset))
+    if "nouns" in dataset.columns("captions"):
+        shown.append(granularity(dataset))
+    for table in (*shown, columns(dataset)) if arguments.full else shown:
+        console.print(table)
+        console.print()
+    for row in islice(dataset.rows("samples"), arguments.rows):
+        short = row if arguments.full else {k: v for k, v in row.items() if _is_short(v)}
+        console.print(JSONHighlighter()(json_text(short, indent=2)), soft_wrap=True)
+    return 0
 
 
 def tables(dataset: Dataset) -> Table:
@@ -168,3 +165,7 @@ def _is_short(value: object) -> bool:
     """Tells whether a value reads at a glance: numbers and a line of text do, structs do not."""
     is_long = isinstance(value, str) and len(value) > SHORT_CHARACTERS
     return value is not None and not is_long and not isinstance(value, list | dict)
+
+
+main = shell("eqforge inspect", Arguments, inspect)
+"""Shows the dataset that a command line names."""

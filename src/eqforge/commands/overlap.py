@@ -14,9 +14,10 @@ from rich.console import Console
 from rich.table import Table
 
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
-from eqforge.schemas.errors import InputError, reported_errors
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.machine import check_workers
+from eqforge.schemas.shell import shell
 from eqforge.schemas.sources.training_ids import (
     Collection,
     keys_of_name,
@@ -107,24 +108,21 @@ class Seen:
     distance: int | None = None
 
 
-def main(argv: list[str]) -> int:
+def overlap_command(arguments: Arguments) -> int:
     """Writes and prints which images of a dataset were seen; returns the exit status."""
-    arguments = tyro.cli(Arguments, args=argv, prog="eqforge overlap")
-    with reported_errors():
-        _check(arguments)
-        dataset = open_dataset(arguments.dataset)
-        shown = list(shown_images(dataset))
-        if arguments.training_ids and all(each.image is None for each in shown):
-            raise InputError(f"{dataset.folder}: its rows name no images; compare with --images")
-        _, collection = NAMED_BY.get(dataset.manifest.dataset, ("", arguments.names_are))
-        seen = seen_by_id(shown, arguments, collection)
-        unreadable = seen_by_look(dataset, arguments, shown, seen)
-        rows = overlap_rows(shown, seen)
-        _write(rows, arguments.output)
-        _print(rows, unreadable)
-        print(f"{arguments.output}: {len(rows):,} rows")
-        return 0
-    return 2
+    _check(arguments)
+    dataset = open_dataset(arguments.dataset)
+    shown = list(shown_images(dataset))
+    if arguments.training_ids and all(each.image is None for each in shown):
+        raise InputError(f"{dataset.folder}: its rows name no images; compare with --images")
+    _, collection = NAMED_BY.get(dataset.manifest.dataset, ("", arguments.names_are))
+    seen = seen_by_id(shown, arguments, collection)
+    unreadable = seen_by_look(dataset, arguments, shown, seen)
+    rows = overlap_rows(shown, seen)
+    _write(rows, arguments.output)
+    _print(rows, unreadable)
+    print(f"{arguments.output}: {len(rows):,} rows")
+    return 0
 
 
 def _check(arguments: Arguments) -> None:
@@ -271,3 +269,7 @@ def _print(rows: list[dict[str, Any]], unreadable: int) -> None:
     console.print(table)
     if unreadable:
         console.print(f"{unreadable:,} training images could not be read and were not compared")
+
+
+main = shell("eqforge overlap", Arguments, overlap_command)
+"""Compares a dataset with what a command line names."""

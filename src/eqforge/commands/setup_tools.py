@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import tyro
 
 from eqforge.generators.text.wordnet import setup_wordnet
-from eqforge.schemas.errors import reported_errors
+from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import visible
 from eqforge.transforms.engines.flink_parts import setup_flink
 from eqforge.transforms.engines.prism_parts import setup_prism
@@ -40,10 +40,11 @@ class Arguments:
     """What to fetch."""
 
 
-def main(argv: list[str]) -> int:
+def set_up(arguments: Arguments) -> int:
     """Fetches one thing and says where it lies."""
-    arguments = tyro.cli(Arguments, args=argv, prog="eqforge setup")
-    with reported_errors():
-        print(_SETUPS[arguments.what](lambda line: print(visible(line), file=sys.stderr)))
-        return 0
-    return 2
+    print(_SETUPS[arguments.what](lambda line: print(visible(line), file=sys.stderr)))
+    return 0
+
+
+main = shell("eqforge setup", Arguments, set_up)
+"""Fetches what a command line names."""

@@ -27,11 +27,11 @@ from eqforge.schemas.errors import (
     EqforgeError,
     InputError,
     MissingExtra,
-    reported_errors,
 )
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.pictures import BadImage, TooManyPixels, open_rgb
+from eqforge.schemas.shell import shell
 from eqforge.schemas.sources.labelled_captions import dataset_captions
 from eqforge.schemas.tables.pairs import SCHEMA_VERSION
 from eqforge.schemas.tables.types import table_type
@@ -97,25 +97,22 @@ class Outcome:
     lines: list[str]
 
 
-def main(argv: list[str]) -> int:
+def verify_command(arguments: Arguments) -> int:
     """Prints what is wrong with a dataset; returns 0 only if everything was checked and nothing is.
 
     Returns:
       0, or 1 where something is wrong, 3 where nothing is but a check could not be made.
     """
-    arguments = tyro.cli(Arguments, args=argv, prog="eqforge verify")
-    with reported_errors():
-        opened = open_dataset(arguments.dataset)
-        dataset = replace(opened, changed=changed_files(opened))
-        outcomes = [] if (signed := _signed(arguments)) is None else [signed]
-        for name in CHECKS:
-            outcomes.append(_outcome(name, dataset))
-            _print(name, outcomes[-1])
-        print(visible(f"{dataset.folder}: {_verdict(outcomes)}"))
-        dataset.check_unreplaced()
-        states = {outcome.state for outcome in outcomes}
-        return 1 if "FAILED" in states else NOT_CHECKED if "not checked" in states else 0
-    return 2
+    opened = open_dataset(arguments.dataset)
+    dataset = replace(opened, changed=changed_files(opened))
+    outcomes = [] if (signed := _signed(arguments)) is None else [signed]
+    for name in CHECKS:
+        outcomes.append(_outcome(name, dataset))
+        _print(name, outcomes[-1])
+    print(visible(f"{dataset.folder}: {_verdict(outcomes)}"))
+    dataset.check_unreplaced()
+    states = {outcome.state for outcome in outcomes}
+    return 1 if "FAILED" in states else NOT_CHECKED if "not checked" in states else 0
 
 
 def _signed(arguments: Arguments) -> Outcome | None:
@@ -421,3 +418,7 @@ CHECKS: dict[str, Callable[[Dataset], Iterator[str]]] = {
 }
 OF_CLIP = frozenset(("edit_beyond_context",))
 NOTED_IN_PAPER_MODE = frozenset(("lints of error level",))
+
+
+main = shell("eqforge verify", Arguments, verify_command)
+"""Checks the dataset that a command line names."""

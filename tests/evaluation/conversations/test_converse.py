@@ -7,11 +7,14 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from eqforge.cli import main
+from eqforge.cli import main as command
 from eqforge.evaluation.conversations import run
 from eqforge.evaluation.conversations.questions import QUESTION
 from tests.evaluation.conversations.made import processor, save_idefics, save_llava
 from tests.evaluation.scoring.made import pair_tables, write_dataset
+from tests.statuses import status_of
+
+main = status_of(command)
 
 
 def converse(dataset: Path, model: Path, output: Path, *options: str) -> int:

@@ -7,13 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eqforge.cli import main
+from eqforge.cli import main as command
 from eqforge.evaluation.conversations.folder import Answered
 from eqforge.evaluation.conversations.questions import ARRANGEMENTS, QUESTION, ask, check_template
 from eqforge.evaluation.conversations.side_by_side import side_by_side
 from eqforge.evaluation.conversations.table import CHANCE, judge_answers
 from eqforge.schemas.errors import InputError
 from tests.evaluation.scoring.made import pair_tables, write_dataset
+from tests.statuses import status_of
+
+main = status_of(command)
 
 
 def answered(sample: str, lefts: list[int | None]) -> list[Answered]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eqforge.cli import main
+from eqforge.cli import main as command
 from eqforge.evaluation.efficiency.clock import draw_medians, seconds_of, spread
 from eqforge.evaluation.efficiency.conditions import check_alike
 from eqforge.evaluation.efficiency.items import choose_items
@@ -17,7 +17,10 @@ from eqforge.evaluation.efficiency.result import read_efficiency
 from eqforge.evaluation.scoring.tasks import task_of
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.evaluation.scoring.made import pair_tables, write_dataset
+from tests.statuses import status_of
 from tests.tiny_models import save_clip
+
+main = status_of(command)
 
 SMALL = ("--items", "6", "--warm-up", "1", "--repeats", "3", "--batches", "1", "2", "8")
 

@@ -6,8 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eqforge.cli import main
+from eqforge.cli import main as command
 from eqforge.evaluation.efficiency.pareto import membership, on_front
+from tests.statuses import status_of
+
+main = status_of(command)
 
 # VLUE (Zhou et al. 2022), table 4: mean score, and milliseconds with object detection.
 VLUE = {

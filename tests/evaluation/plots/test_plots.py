@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eqforge.cli import main
+from eqforge.cli import main as command
 from eqforge.evaluation.metrics.pairs import equivariance
 from eqforge.evaluation.plots.equivariance import density, deviations, equivariance_curves
 from eqforge.evaluation.plots.minimality import bins_of
@@ -18,6 +18,9 @@ from eqforge.evaluation.tables.report import Rules
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import InputError
 from tests.evaluation.tables.made import score_rows, table, write_dataset, write_scores
+from tests.statuses import status_of
+
+main = status_of(command)
 
 pytest.importorskip("matplotlib")
 

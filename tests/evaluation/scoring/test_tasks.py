@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eqforge.cli import main
+from eqforge.cli import main as command
 from eqforge.evaluation.scoring.image_batches import Batch, Piece
 from eqforge.evaluation.scoring.pictures import Preparation, prepared_batches
 from eqforge.evaluation.scoring.run import score_dataset
@@ -25,7 +25,10 @@ from tests.evaluation.scoring.made import (
     picture,
     write_dataset,
 )
+from tests.statuses import status_of
 from tests.tiny_families import save_vilt
+
+main = status_of(command)
 
 pytest.importorskip("transformers")
 

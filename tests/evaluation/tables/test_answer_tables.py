@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
-from eqforge.evaluation.tables.command import main
+from eqforge.evaluation.tables.command import main as command
 from tests.evaluation.tables.made import table, write_dataset
+from tests.statuses import status_of
+
+main = status_of(command)
 
 
 @pytest.fixture(scope="module")

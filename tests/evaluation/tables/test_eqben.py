@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from eqforge.evaluation.statistics.averages import EQBEN_SIZES
-from eqforge.evaluation.tables.command import main
+from eqforge.evaluation.tables.command import main as command
 from eqforge.evaluation.tables.eqben import EqbenVector, Order, eqben_report
 from eqforge.evaluation.tables.report import Rules
 from eqforge.evaluation.tables.vectors import read_vector, unshuffle
 from eqforge.schemas.errors import InputError
+from tests.statuses import status_of
+
+main = status_of(command)
 
 FIBER = {  # EqBen, tables 3 and 4, per cent: text, image, group
     "youcook2": (52.04, 50.84, 38.32),

@@ -6,7 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eqforge.evaluation.tables.command import main
+from eqforge.evaluation.tables.command import main as command
+from tests.statuses import status_of
+
+main = status_of(command)
 
 
 def _rows(folder: Path) -> dict[tuple[str, str, str], dict[str, str]]:

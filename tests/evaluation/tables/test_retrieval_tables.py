@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eqforge.evaluation.tables.command import main
+from eqforge.evaluation.tables.command import main as command
 from eqforge.evaluation.tables.gallery import read_gallery
 from eqforge.evaluation.tables.report import Measure, Rules
 from eqforge.evaluation.tables.retrieval_contest import RetrievalRules, derived
@@ -15,6 +15,9 @@ from eqforge.evaluation.tables.retrieval_task import retrieval_report
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.dataset.score_tables import GRID
 from tests.evaluation.tables.made import table, vectors, write_dataset, write_scores
+from tests.statuses import status_of
+
+main = status_of(command)
 
 IMAGES = 30
 

@@ -10,10 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import beta, binomtest
 
-from eqforge.evaluation.tables.command import main
+from eqforge.evaluation.tables.command import main as command
 from eqforge.evaluation.tables.own_scores import read_file
 from eqforge.schemas.errors import InputError
 from tests.evaluation.tables.made import score_rows, table, write_dataset, write_scores
+from tests.statuses import status_of
+
+main = status_of(command)
 
 IMAGES = ["image_0_id", "image_1_id"]
 CAPTIONS = ["caption_0", "caption_1"]

@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eqforge.evaluation.tables.command import main
+from eqforge.evaluation.tables.command import main as command
 from eqforge.evaluation.tables.settings import READ, MetricsSettings
 from eqforge.schemas.errors import InputError
+from tests.statuses import status_of
+
+main = status_of(command)
 
 CHANGED: dict[str, Any] = {
     "quantity": "logit",

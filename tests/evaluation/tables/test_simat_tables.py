@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 from eqforge.evaluation.metrics.simat import intersection_over_union, sentence_deltas
-from eqforge.evaluation.tables.command import main
+from eqforge.evaluation.tables.command import main as command
 from tests.evaluation.tables.made import table, vectors, write_dataset, write_scores
+from tests.statuses import status_of
+
+main = status_of(command)
 
 TRIPLETS = list(itertools.product(["man", "dog"], ["on", "eating"], ["sofa", "grass", "apple"]))
 PARTS = ("subject", "relation", "object")

@@ -20,14 +20,17 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from eqforge.evaluation.training.command import main
+from eqforge.evaluation.training.command import main as command
 from eqforge.evaluation.training.settings import PRESETS, parse_settings
 from eqforge.models.scorer import DualEncoder, Picture
 from eqforge.models.spec import load_scorer, parse_specs
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.io.storage import digest
 from tests.evaluation.training.made import describe, write_captions, write_pairs
+from tests.statuses import status_of
 from tests.tiny_models import save_clip, save_siglip
+
+main = status_of(command)
 
 pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")

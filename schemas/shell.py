@@ -1,0 +1,89 @@
+"""What every command is wrapped in: its options, errors in one sentence, signals."""
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+import tyro
+from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
+
+from eqforge.schemas.errors import InputError, reported_errors
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(://|::)|data:")
+
+
+class Main(Protocol):
+    """Runs a command, of the program's own command line or of another; returns the exit status."""
+
+    def __call__(self, argv: Sequence[str] | None = None) -> int: ...
+
+
+def shell(
+    program: str,
+    settings: Any,
+    run: Callable[[Any], int],
+    *,
+    description: str | None = None,
+) -> Main:
+    """Returns the `main` of a command.
+
+    Args:
+      program: what the help calls it, such as `eqforge lint`.
+      settings: the class of its options, or a union of such classes; its docstring is the help.
+      run: does the work, and returns the exit status.
+      description: the help, where the docstring is another's.
+
+    Returns:
+      A function of a command line, which it takes from the program where there is none. It returns
+      the exit status of `run`, or raises SystemExit; see reported_errors.
+    """
+
+    def main(argv: Sequence[str] | None = None) -> int:
+        with reported_errors():
+            return run(parse(settings, argv, prog=program, description=description))
+        raise AssertionError("reported_errors swallows nothing")
+
+    return main
+
+
+def parse(settings: Any, argv: Sequence[str] | None, **options: Any) -> Any:
+    """Returns the settings of a command line; see tyro.cli for the options.
+
+    Raises:
+      InputError: a URL is named where a file or folder of this machine is wanted.
+      SystemExit: help was asked for (0), or an option is unknown or wrong (2).
+    """
+    with local_paths():
+        return tyro.cli(settings, args=argv, **options)
+
+
+def local_path(text: str) -> Path:
+    """Returns the path that an argument names.
+
+    Raises:
+      InputError: it is a URL, which a path would shorten by a slash.
+    """
+    if _URL.match(text):
+        raise InputError(f"{text}: is a URL, where a file or folder of this machine is wanted")
+    return Path(text)
+
+
+def local_paths() -> AbstractContextManager[Any]:
+    """Returns the context in which options that are paths refuse URLs."""
+    registry = ConstructorRegistry()
+
+    @registry.primitive_rule
+    def rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Path] | None:
+        if info.type is not Path:
+            return None
+        return PrimitiveConstructorSpec(
+            nargs=1,
+            metavar="PATH",
+            instance_from_str=lambda arguments: local_path(arguments[0]),
+            is_instance=lambda value: isinstance(value, Path),
+            str_from_instance=lambda value: [str(value)],
+        )
+
+    return registry
