@@ -24,8 +24,8 @@ from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.models.pretrained import device_here
 from eqforge.pipelines.shared.driver import Pilot, PilotCost, Pipeline, Target, build_command
 from eqforge.pipelines.shared.generated import select_pairs, tables_of
-from eqforge.pipelines.shared.header import WORK
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, check_seconds
+from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.cache import cache_folder
 from eqforge.schemas.io.source_file import digest_input

@@ -22,9 +22,9 @@ from eqforge.generators.simat.synonyms import load_synonyms
 from eqforge.generators.simat.triplets import TripletSettings
 from eqforge.generators.simat.vocabulary import clean_name, clean_predicate, load_vocabulary
 from eqforge.pipelines.shared.driver import Pipeline, Target, build_command
-from eqforge.pipelines.shared.header import WORK
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, selection_of
 from eqforge.pipelines.shared.text import check_images, confirm_images, media_root
+from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.records.frames import FrameSettings

@@ -17,7 +17,6 @@ from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.llm.writer import WriterSettings
 from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.shared.driver import build_command
-from eqforge.pipelines.shared.header import WORK
 from eqforge.pipelines.shared.text import (
     CaptionDataset,
     batch_images,
@@ -32,6 +31,7 @@ from eqforge.pipelines.shared.text import (
     select_images,
     text_pipeline,
 )
+from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.sources.caption_sources import read_captions

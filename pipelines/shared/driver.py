@@ -15,9 +15,7 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 
 from eqforge.models.pretrained import devices_elsewhere
 from eqforge.pipelines.shared.command import parse
-from eqforge.pipelines.shared.exclusive_job import locked
 from eqforge.pipelines.shared.header import (
-    WORK,
     check_output,
     claim_output,
     identity,
@@ -27,7 +25,7 @@ from eqforge.pipelines.shared.header import (
 )
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode
 from eqforge.schemas import signals
-from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, Manifest, load_manifest
+from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, WORK, Manifest, load_manifest
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.identity import fingerprint
@@ -41,6 +39,7 @@ from eqforge.transforms.dataset.replace import is_complete, settle
 from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.engines import placement, progress
 from eqforge.transforms.engines import run as runners
+from eqforge.transforms.engines.exclusive_job import locked
 from eqforge.transforms.engines.run_folder import outside, run_folder
 
 Configured = TypeVar("Configured", bound=DatasetConfig)

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from eqforge.pipelines.shared.header import WORK
 from eqforge.pipelines.shared.settings import RunSettings, selection_of
+from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import is_sampled
 from eqforge.schemas.io import storage

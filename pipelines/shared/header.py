@@ -13,7 +13,14 @@ import msgspec
 
 from eqforge.generators.text import words
 from eqforge.pipelines.shared.settings import DatasetConfig, RunSettings
-from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, InputFile, Manifest, load_manifest
+from eqforge.schemas.dataset.manifest import (
+    FILE_NAME,
+    NEXT,
+    WORK,
+    InputFile,
+    Manifest,
+    load_manifest,
+)
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import pictures, storage
 from eqforge.schemas.io.checked import shown
@@ -23,7 +30,6 @@ from eqforge.transforms.dataset.finish import delete_parts
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.oracle.judges import judges_of
 
-WORK = "_work"
 IDENTITY = "identity.json"
 SHOWN_DIFFERENCES = 10
 # Folders below the output in which a killed run may leave large files half-written; those that it

@@ -10,8 +10,8 @@ from more_itertools import batched
 
 from eqforge.generators.text.language import Language, refuse_language
 from eqforge.pipelines.shared.driver import Pipeline, Target
-from eqforge.pipelines.shared.header import WORK
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, RunSettings, selection_of
+from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import is_sampled
 from eqforge.schemas.io import storage

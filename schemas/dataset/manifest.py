@@ -18,6 +18,8 @@ from eqforge.schemas.io.checked import clipped, shown
 from eqforge.schemas.visible import escaped_json
 
 FILE_NAME = "dataset.json"
+WORK = "_work"
+"""The folder of what has no place in a finished dataset: notes, parts, media."""
 NEXT = "_next"
 """The folder in which a dataset is built that is to replace a finished one."""
 FORMAT = "eqforge dataset"

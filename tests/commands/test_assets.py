@@ -168,7 +168,7 @@ def test_the_scanned_objects_that_the_manual_fetches_have_words() -> None:
 
 def edited(source: Path, change: dict[str, bytes | None]) -> bytes:
     """An archive with some files replaced, or taken out."""
-    from eqforge.generators.scenes.meshes.wavefront import pack
+    from tools.meshes.wavefront import pack
 
     with tarfile.open(source) as archive:
         files = {m.name: archive.extractfile(m).read() for m in archive}  # type: ignore[union-attr]

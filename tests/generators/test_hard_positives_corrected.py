@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eqforge.generators.text.edits import Edit, EditedText, invert
-from eqforge.generators.text.hard_positives.comparison import (
+from benchmarks.corrections import (
     CHANGES,
     compare_modes,
     correct_all,
 )
+from eqforge.generators.text.edits import Edit, EditedText, invert
 from eqforge.generators.text.hard_positives.corrected import reword_foil
 from eqforge.generators.text.hard_positives.foils import find_foil
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS

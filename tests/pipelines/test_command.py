@@ -23,7 +23,6 @@ from eqforge.pipelines import (
     training_captions,
 )
 from eqforge.pipelines.shared.command import parse
-from eqforge.pipelines.shared.exclusive_job import locked
 from eqforge.schemas.errors import (
     BuildError,
     EqforgeError,
@@ -31,6 +30,7 @@ from eqforge.schemas.errors import (
     MissingExtra,
     reported_errors,
 )
+from eqforge.transforms.engines.exclusive_job import locked
 from tests.builds import environment
 
 Main = Callable[[list[str]], int]

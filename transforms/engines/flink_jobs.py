@@ -17,6 +17,7 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
 )
 
+from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.transforms.engines.flink_cluster import (
@@ -103,7 +104,7 @@ def end_left_job(output: str) -> None:
 
 
 def _note(output: str) -> str:
-    return storage.join(output, "_work", "flink-job.json")
+    return storage.join(output, WORK, "flink-job.json")
 
 
 def _is_loopback(master: str) -> bool:

@@ -4,7 +4,7 @@ They are in the project as files, so that no user's version of a package decides
 a test compares them with what this makes.
 
 Example:
-    python -m eqforge.generators.scenes.meshes.build
+    python -m tools.meshes.build    # from the root of the repository
 """
 
 import json
@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from eqforge.generators.scenes.assets import BUILTIN_MANIFEST
-from eqforge.generators.scenes.meshes.catalogue import CATALOGUE, Entry, words_entry
-from eqforge.generators.scenes.meshes.wavefront import asset_files, asset_kwargs, normalised, pack
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
+from tools.meshes.catalogue import CATALOGUE, Entry, words_entry
+from tools.meshes.wavefront import asset_files, asset_kwargs, normalised, pack
 
 LICENCE = "Apache-2.0"
 VERSION = "1"

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.spatial import ConvexHull  # type: ignore[import-untyped]
 
-from eqforge.generators.scenes.meshes.shapes import DECIMALS, Points, Solid, corner_normals
 from eqforge.schemas.records.scenes import Vector
+from tools.meshes.shapes import DECIMALS, Points, Solid, corner_normals
 
 RENDER, SIMULATION = "visual_geometry.obj", "object.urdf"
 MATERIALS, COLLISION = "visual_geometry.mtl", "collision_geometry.obj"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from eqforge.generators.scenes.meshes.shapes import (
+from tools.meshes.shapes import (
     Solid,
     arc,
     bar,

@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from eqforge.generators.scenes.manifest import AssetWords
-from eqforge.generators.scenes.meshes import household, things
-from eqforge.generators.scenes.meshes.household import Model
-from eqforge.generators.scenes.meshes.wavefront import Surface
 from eqforge.generators.scenes.palette import PALETTE
+from tools.meshes import household, things
+from tools.meshes.household import Model
+from tools.meshes.wavefront import Surface
 
 PAINT = "paint"
 """The material that a scene's colour replaces."""

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from eqforge.pipelines.shared.header import WORK
+from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import BuildError, InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.visible import shortened

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from eqforge.generators.scenes.meshes.household import Model
-from eqforge.generators.scenes.meshes.shapes import (
+from tools.meshes.household import Model
+from tools.meshes.shapes import (
     bar,
     block,
     disc,

@@ -17,10 +17,10 @@ from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
 from eqforge.pipelines import training_captions
-from eqforge.pipelines.shared import exclusive_job as lock
-from eqforge.pipelines.shared.exclusive_job import locked
 from eqforge.schemas.errors import BuildError, InputError
 from eqforge.schemas.io import storage
+from eqforge.transforms.engines import exclusive_job
+from eqforge.transforms.engines.exclusive_job import locked
 
 
 class Shelf(DirFileSystem):  # type: ignore[misc]
@@ -52,8 +52,8 @@ fsspec.register_implementation("exclusive", Exclusive, clobber=True)
 
 @pytest.fixture(autouse=True)
 def short_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock, "LEASE_S", 1.0)
-    monkeypatch.setattr(lock, "RENEW_S", 0.1)
+    monkeypatch.setattr(exclusive_job, "LEASE_S", 1.0)
+    monkeypatch.setattr(exclusive_job, "RENEW_S", 0.1)
 
 
 @pytest.fixture(params=["memory", "shelf"])
@@ -68,10 +68,10 @@ def leases(output: str) -> list[str]:
 
 HOLD = """
 import sys, time
-from eqforge.pipelines import lock
-from tests.pipelines import test_lock
-lock.RENEW_S = 0.1
-with lock.locked(sys.argv[1]):
+from eqforge.transforms.engines import exclusive_job
+from tests.transforms.engines import test_exclusive_job
+exclusive_job.RENEW_S = 0.1
+with exclusive_job.locked(sys.argv[1]):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -120,7 +120,7 @@ def test_a_run_in_another_process_is_waited_for_as_long_as_it_lives_and_then_rep
     killed = time.monotonic()
 
     with locked("shelf://held"):
-        assert time.monotonic() - killed >= lock.LEASE_S
+        assert time.monotonic() - killed >= exclusive_job.LEASE_S
 
     assert f"process {holder.pid} on " in capsys.readouterr().err
     assert leases("shelf://held") == []

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from eqforge.generators.scenes.assets import BUILTIN, BUILTIN_MANIFEST, AssetLibrary
-from eqforge.generators.scenes.meshes.build import model_files
-from eqforge.generators.scenes.meshes.catalogue import CATALOGUE, words_entry
-from eqforge.generators.scenes.meshes.shapes import (
+from eqforge.generators.scenes.palette import PALETTE
+from tools.meshes.build import model_files
+from tools.meshes.catalogue import CATALOGUE, words_entry
+from tools.meshes.shapes import (
     AROUND,
     Solid,
     block,
@@ -19,8 +20,7 @@ from eqforge.generators.scenes.meshes.shapes import (
     lathe,
     tube,
 )
-from eqforge.generators.scenes.meshes.wavefront import normalised, pack
-from eqforge.generators.scenes.palette import PALETTE
+from tools.meshes.wavefront import normalised, pack
 
 
 def volume(solid: Solid) -> float:
