@@ -25,8 +25,9 @@ import pyarrow.parquet as pq
 from eqforge.schemas.identity import bucket
 from eqforge.schemas.tables.pairs import IMAGES, ImageRow, image_row
 from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.dataset.sorted_runs import carry
 from eqforge.transforms.dataset.tables import images_table
-from eqforge.transforms.dataset.write import write_shard
+from eqforge.transforms.dataset.write import write_runs
 
 
 def fill_store(folder: Path, images: int, num_bytes: int) -> list[ImageRow]:
@@ -57,7 +58,7 @@ def write_ours(store: Path, rows: list[ImageRow], shards: int, output: Path) -> 
     for row in rows:
         dealt[bucket(row.image_id, shards)].append(row)
     for shard, records in enumerate(dealt):
-        write_shard(table, shard, records, str(output))
+        write_runs(table, shard, carry(table.key, records), str(output))
 
 
 def write_raw(store: Path, rows: list[ImageRow], shards: int, output: Path) -> None:

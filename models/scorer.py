@@ -162,18 +162,6 @@ def match_vectors(
     return model.compare(np.stack(list(images))[pairs[:, 0]], vectors[pairs[:, 1]])
 
 
-def score_pictures(
-    scorer: Scorer, pictures: Sequence[Picture], captions: Sequence[str], pairs: IndexPairs
-) -> Matches:
-    """Scores pairs of pictures and captions, all three steps in one go and one batch.
-
-    Raises:
-      ValueError: an image cannot be used.
-    """
-    prepared = [scorer.prepare(picture) for picture in pictures]
-    return scorer.match(scorer.encode_images(prepared), captions, pairs)
-
-
 def sigmoid(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     """Returns 1 / (1 + exp(-x)) in float64, without overflow."""
     exact = logits.astype(np.float64)

@@ -7,13 +7,16 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from eqforge.transforms.dataset.sorted_runs import carry
+from eqforge.transforms.dataset.write import Table, WrittenShard, write_runs
 
 ENTRY = [sys.executable, "-m", "eqforge.cli"]
 
@@ -158,3 +161,12 @@ def rewrite(
         }
 
     patch_manifest(dataset, describe)
+
+
+def write_shard(table: Table, shard: int, records: Iterable[Any], output: str) -> WrittenShard:
+    """Writes the records of one shard, in one run.
+
+    Raises:
+      BuildError: two different records have the same key.
+    """
+    return write_runs(table, shard, carry(table.key, records), output)

@@ -237,13 +237,3 @@ def _draw_each(
         drawn = kind_of[rng.integers(0, len(kind_of), size=len(kind_of), dtype=np.int32)]
         row[:] = np.bincount(drawn, minlength=len(kinds)) @ kinds
     return sums
-
-
-def combine(parts: Sequence[Numbers], shares: Sequence[float] | None = None) -> Numbers:
-    """Returns the weighted mean of draws of independent parts, draw by draw.
-
-    Args:
-      parts: draws [resamples] of each part, drawn with different seeds.
-      shares: the weight of each part; None for equal ones.
-    """
-    return np.average(np.stack(list(parts)), axis=0, weights=shares)

@@ -103,17 +103,6 @@ def eqben_report(
     )
 
 
-def read_eqben(vector: EqbenVector, sizes: Mapping[str, int] = EQBEN_SIZES) -> NDArray[Any]:
-    """Reads a vector as scores [samples, image, caption].
-
-    A sample's four numbers are caption 0 with image 0, 1 with 0, 0 with 1, 1 with 1.
-
-    Raises:
-      InputError: it has another length than four times the samples, or cannot be read.
-    """
-    return _scores(_read(vector.path, sizes), vector.order)
-
-
 def _scores(numbers: NDArray[Any], order: Order) -> NDArray[Any]:
     return (unshuffle(numbers) if order == "official" else numbers).reshape(-1, 2, 2)
 

@@ -12,7 +12,7 @@ Source: EqBen, section 4.2 and appendix B.5. The paper prints pairs to which a s
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Literal, get_args
 
@@ -49,9 +49,6 @@ class Picture:
         """The content as text."""
         found = (self.style, self.before, self.thing, self.after, self.place, self.condition)
         return "/".join("" if phrase is None else phrase.text for phrase in found)
-
-
-SLOTS = tuple(field.name for field in fields(Picture))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -149,10 +149,3 @@ class SceneProposer:
 def sample_id_of(kind: Kind, number: int) -> str:
     """Returns the id of the sample that a pair will be."""
     return f"{DATASET}/{kind}/{number:06d}"
-
-
-def propose_scene_pairs(
-    settings: SceneSettings, library: AssetLibrary, mode: Mode, seed: int
-) -> Iterator[ScenePair | Reject]:
-    """Yields all pairs that the settings ask for; see SceneProposer."""
-    yield from SceneProposer(settings, library, mode, seed)

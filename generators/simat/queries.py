@@ -4,14 +4,11 @@ Source: SIMAT, section 3.2, "Building transformation queries", and section 3.3.
 """
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeVar
 
 from eqforge.schemas.sources.simat import PARTS, Part, Triplet
-
-Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,17 +46,6 @@ def changes_of(triplets: Iterable[Triplet]) -> dict[Triplet, tuple[Change, ...]]
         )
         for triplet in known
     }
-
-
-def count_words(words: Iterable[Key], elsewhere: Mapping[Key, int] | None = None) -> dict[Key, int]:
-    """Returns how many queries have each word.
-
-    Args:
-      words: the source word of each query.
-      elsewhere: counts of queries that are not among them, such as those of the other split: the
-        published `norm2` is the sum over both.
-    """
-    return dict(Counter(words) + Counter({} if elsewhere is None else elsewhere))
 
 
 def weight_of(frequency: int) -> float:

@@ -64,16 +64,3 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> EditedText:
         done = end
     parts.append(text[done:])
     return EditedText(text="".join(parts), spans_before=tuple(before), spans_after=tuple(after))
-
-
-def invert(text: str, edited: EditedText) -> tuple[Edit, ...]:
-    """Returns the edits that lead from the edited text back to the text it was made from.
-
-    Args:
-      text: the text before the edits.
-      edited: what `apply_edits(text, ...)` returned.
-    """
-    return tuple(
-        Edit(start=after.start, end=after.end, replacement=text[before.start : before.end])
-        for before, after in zip(edited.spans_before, edited.spans_after, strict=True)
-    )

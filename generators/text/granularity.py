@@ -22,8 +22,6 @@ import functools
 from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun, is_word
 from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
 
-GRANULARITY_VERSION = 1
-
 ARTICLES = frozenset(("a", "an", "the"))
 QUANTIFIERS = frozenset(
     {

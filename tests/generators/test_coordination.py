@@ -13,9 +13,10 @@ from eqforge.generators.text.coordination.swap import (
     swap_coordination,
     swap_phrases,
 )
-from eqforge.generators.text.edits import apply_edits, invert
+from eqforge.generators.text.edits import apply_edits
 from eqforge.generators.text.taggers import load_tagger
 from eqforge.generators.text.tokenizer import find_tokens
+from tests.undone import invert
 
 TAGGER = load_tagger()
 

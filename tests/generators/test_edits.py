@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eqforge.generators.text.edits import Edit, Span, apply_edits, invert
+from eqforge.generators.text.edits import Edit, Span, apply_edits
+from tests.undone import invert
 
 
 @st.composite

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.articles import agree_articles
-from eqforge.generators.text.edits import apply_edits, invert
+from eqforge.generators.text.edits import apply_edits
 from eqforge.generators.text.hard_negatives.co_hyponyms import (
     adjective_antonyms,
     noun_co_hyponyms,
@@ -22,7 +22,6 @@ from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.make import (
     known_words,
     make_hard_negative,
-    make_hard_negatives,
 )
 from eqforge.generators.text.hard_negatives.records import (
     NEGATIVE_KINDS,
@@ -32,12 +31,21 @@ from eqforge.generators.text.hard_negatives.records import (
     NegativeRefusal,
 )
 from eqforge.generators.text.taggers import load_tagger
+from tests.undone import invert
 
 TAGGER = load_tagger()
 
 
 def _analysis(caption: str) -> Analysis:
     return TAGGER.analyse([caption])[0]
+
+
+def _negatives(analysis: Analysis, seed: int) -> list[HardNegative | NegativeRefusal]:
+    """One result per kind, of which each draws from a seed of its own."""
+    return [
+        make_hard_negative(analysis, kind, random.Random(f"{seed}/{kind}"), use_wordnet=False)
+        for kind in NEGATIVE_KINDS
+    ]
 
 
 def _outcomes(
@@ -183,23 +191,13 @@ def test_wordnet_is_used_for_words_that_the_closed_classes_lack() -> None:
     assert _outcomes("replace_object", "a drawer") == {"no_object"}
 
 
-def test_kinds_draw_from_their_own_seeds() -> None:
-    analysis = _analysis("a small dog on a red table near two cats")
-    arguments = {"record_id": "r", "run_seed": 3, "use_wordnet": False}
-    everything = make_hard_negatives(analysis, **arguments)
-    for kind, result in zip(NEGATIVE_KINDS, everything, strict=True):
-        assert make_hard_negatives(analysis, kinds=[kind], **arguments) == [result]
-    other = make_hard_negatives(analysis, record_id="s", run_seed=3, use_wordnet=False)
-    assert everything != other
-
-
 def test_another_process_with_another_hash_seed_makes_the_same_negatives() -> None:
     caption = "a small dog on a red table near two cats in a kitchen"
     code = (
         "from eqforge.generators.text.taggers import load_tagger\n"
-        "from eqforge.generators.text.hard_negatives.make import make_hard_negatives\n"
+        "from tests.generators.test_hard_negatives import _negatives\n"
         f"a = load_tagger().analyse([{caption!r}])[0]\n"
-        "for i in range(20): print(make_hard_negatives(a, str(i), 1, use_wordnet=False))\n"
+        "for i in range(20): print(_negatives(a, i))\n"
     )
     other = subprocess.run(
         [sys.executable, "-c", code],
@@ -209,13 +207,13 @@ def test_another_process_with_another_hash_seed_makes_the_same_negatives() -> No
         check=True,
     )
     analysis = _analysis(caption)
-    own = [make_hard_negatives(analysis, str(i), 1, use_wordnet=False) for i in range(20)]
+    own = [_negatives(analysis, i) for i in range(20)]
     assert other.stdout.splitlines() == [str(results) for results in own]
 
 
 def _check(caption: str, seed: int) -> collections.Counter[str]:
     counts: collections.Counter[str] = collections.Counter()
-    for result in make_hard_negatives(_analysis(caption), "x", seed, use_wordnet=False):
+    for result in _negatives(_analysis(caption), seed):
         if isinstance(result, NegativeRefusal):
             assert result.reason in NEGATIVE_REFUSALS
             counts["refused"] += 1
@@ -249,7 +247,7 @@ def test_coco_captions_get_negatives_with_agreeing_articles(data_folder: Path) -
         counts += _check(caption, index)
         if agree_articles(caption):
             continue
-        for result in make_hard_negatives(_analysis(caption), "x", index, use_wordnet=False):
+        for result in _negatives(_analysis(caption), index):
             if isinstance(result, HardNegative):
                 assert agree_articles(result.edited.text) == (), result.edited.text
     assert counts.total() == 6 * len(captions)

@@ -13,7 +13,7 @@ from benchmarks.corrections import (
     compare_modes,
     correct_all,
 )
-from eqforge.generators.text.edits import Edit, EditedText, invert
+from eqforge.generators.text.edits import Edit, EditedText
 from eqforge.generators.text.hard_positives.corrected import reword_foil
 from eqforge.generators.text.hard_positives.foils import find_foil
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
@@ -24,6 +24,7 @@ from eqforge.generators.text.lexicon import Kind, Lexicon, load_lexicon
 from eqforge.generators.text.lints.lint import lint_records
 from eqforge.schemas.sources.text_pairs import TextPair
 from eqforge.schemas.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
+from tests.undone import invert
 
 
 @functools.cache

@@ -8,11 +8,11 @@ import pytest
 from eqforge.generators.text.hard_positives.published import (
     PUBLISHED_GROUPS,
     PublishedTriple,
-    published_order,
     replace_as_published,
 )
 from eqforge.generators.text.lexicon import Kind, load_lexicon
 from eqforge.schemas.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
+from tests.generators.published import published_order
 
 
 def _record(positive: str, negative: str) -> VlChecklistRecord:

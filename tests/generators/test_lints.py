@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eqforge.generators.text.clip_tokens import count_clip_tokens
-from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS, published_order
+from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.lexicon import Kind, load_lexicon
 from eqforge.generators.text.lints.command import main as command
 from eqforge.generators.text.lints.findings import KINDS
@@ -19,6 +19,7 @@ from eqforge.schemas.sources.labelled_captions import LabelledCaptions
 from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
 from eqforge.schemas.sources.visual_genome import Box
 from eqforge.schemas.sources.vl_checklist import read_vl_checklist
+from tests.generators.published import published_order
 from tests.statuses import status_of
 
 main = status_of(command)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eqforge.generators.text.edits import EditedText, apply_edits, invert
+from eqforge.generators.text.edits import EditedText, apply_edits
 from eqforge.generators.text.granularity import measure_granularity
 from eqforge.generators.text.perturbations.perturb import perturb, perturb_all
 from eqforge.generators.text.perturbations.record import (
@@ -27,6 +27,7 @@ from eqforge.generators.text.perturbations.record import (
 )
 from eqforge.generators.text.perturbations.shuffles import find_words
 from eqforge.generators.text.taggers import load_tagger
+from tests.undone import invert
 
 PAPER = PerturbationSettings(mode="paper")
 REFUSALS = {

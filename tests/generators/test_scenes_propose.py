@@ -20,7 +20,6 @@ from eqforge.generators.scenes.propose import (
     PROPOSAL_REASONS,
     STAGE,
     SceneProposer,
-    propose_scene_pairs,
 )
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.generators.scenes.view import corners, project
@@ -40,7 +39,7 @@ def library() -> AssetLibrary:
 
 @pytest.fixture(scope="module")
 def pairs(library: AssetLibrary) -> list[ScenePair]:
-    found = list(propose_scene_pairs(SETTINGS, library, "corrected", seed=3))
+    found = list(SceneProposer(SETTINGS, library, "corrected", seed=3))
     return [pair for pair in found if isinstance(pair, ScenePair)]
 
 
@@ -229,7 +228,7 @@ def test_captions_of_materials_name_no_colour_of_the_thing(
 ) -> None:
     """In 9 of 23 pictures of glass or metal the mask had not the colour of the caption."""
     settings = SceneSettings(pairs=30, kinds=("attribute",), attributes=("material",))
-    found = list(propose_scene_pairs(settings, library, mode, seed=1))
+    found = list(SceneProposer(settings, library, mode, seed=1))
     pairs = [pair for pair in found if isinstance(pair, ScenePair)]
     assert len(pairs) > 25
     for pair in pairs:
@@ -347,7 +346,7 @@ def test_the_paper_changes_no_attribute_but_colour_and_shows_no_third_thing(
     library: AssetLibrary,
 ) -> None:
     settings = replace(scene_settings("paper"), pairs=12)
-    for pair in propose_scene_pairs(settings, library, "paper", 1):
+    for pair in SceneProposer(settings, library, "paper", 1):
         assert isinstance(pair, ScenePair)
         assert pair.change in ("colour", "count", "position")
         for scene in pair.scenes:

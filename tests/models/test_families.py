@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eqforge.models.scorer import CountsTokens, DualEncoder, Picture, Scorer, score_pictures
+from eqforge.models.scorer import CountsTokens, DualEncoder, Picture, Scorer
 from eqforge.models.spec import load_scorer, parse_specs
 from eqforge.schemas.errors import InputError
 from tests import tiny_families
+from tests.scored import score_pictures
 from tests.tiny_models import save_blip
 
 pytest.importorskip("transformers")

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from eqforge.models.open_clip import import_open_clip
-from eqforge.models.scorer import DualEncoder, Picture, Scorer, score_pictures
+from eqforge.models.scorer import DualEncoder, Picture, Scorer
 from eqforge.models.spec import load_scorer, parse_specs
 from eqforge.schemas.errors import InputError, MissingExtra
+from tests.scored import score_pictures
 
 CONFIG = {
     "embed_dim": 16,

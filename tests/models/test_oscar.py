@@ -13,9 +13,10 @@ import pytest
 
 from eqforge.models.oscar.regions import RegionFiles
 from eqforge.models.oscar.scorer import OscarFiles, OscarScorer
-from eqforge.models.scorer import Picture, Scorer, score_pictures
+from eqforge.models.scorer import Picture, Scorer
 from eqforge.models.spec import load_scorer, parse_specs
 from eqforge.schemas.errors import InputError
+from tests.scored import score_pictures
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")

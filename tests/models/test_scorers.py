@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from eqforge.models.pretrained import Weights
-from eqforge.models.scorer import DualEncoder, Matches, Picture, Scorer, score_pictures, sigmoid
+from eqforge.models.scorer import DualEncoder, Matches, Picture, Scorer, sigmoid
 from eqforge.models.spec import load_scorer, parse_specs
 from eqforge.schemas.errors import InputError
+from tests.scored import score_pictures
 from tests.tiny_models import save_blip, save_clip, save_siglip
 
 pytest.importorskip("transformers")

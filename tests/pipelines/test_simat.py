@@ -283,8 +283,9 @@ def test_two_oracles_that_differ_are_a_reason(made: Made, tmp_path: Path) -> Non
 def test_a_model_that_reads_pixels_scores_the_stored_crops(made: Made, tmp_path: Path) -> None:
     """Each score is that of the crop in `images` and one caption, given to the model alone."""
     pytest.importorskip("transformers")
-    from eqforge.models.scorer import Picture, score_pictures
+    from eqforge.models.scorer import Picture
     from eqforge.models.spec import load_scorer, parse_specs
+    from tests.scored import score_pictures
     from tests.tiny_models import save_clip
 
     judge = f"clip:{save_clip(tmp_path / 'clip')}"

@@ -17,7 +17,7 @@ from eqforge.schemas.errors import BuildError
 from eqforge.schemas.io import storage
 from eqforge.schemas.tables.pairs import IMAGE, with_metadata
 from eqforge.transforms.dataset.replace import copy_file
-from eqforge.transforms.dataset.sorted_runs import Run, carry, merge_runs
+from eqforge.transforms.dataset.sorted_runs import Run, merge_runs
 
 ROW_GROUP_BYTES = 32 << 20
 ROW_GROUP_ROWS = 50_000
@@ -74,15 +74,6 @@ class WrittenShard:
     file: DataFile
     counts: tuple[tuple[str, str, int], ...]
     skipped: bool
-
-
-def write_shard(table: Table, shard: int, records: Iterable[Any], output: str) -> WrittenShard:
-    """Writes the records of one shard; see `write_runs`, which does so without holding them.
-
-    Raises:
-      BuildError: two different records have the same key.
-    """
-    return write_runs(table, shard, carry(table.key, records), output)
 
 
 def write_runs(

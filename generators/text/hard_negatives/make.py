@@ -1,4 +1,4 @@
-"""Makes the hard negatives of a caption, kind by kind."""
+"""Makes a hard negative of a caption."""
 
 import random
 from collections.abc import Iterable
@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.hard_negatives.negation import negate
 from eqforge.generators.text.hard_negatives.records import (
-    NEGATIVE_KINDS,
     HardNegative,
     NegativeKind,
     NegativeRefusal,
@@ -18,9 +17,6 @@ from eqforge.generators.text.hard_negatives.replace import (
 )
 from eqforge.generators.text.hard_negatives.swap import swap_attributes, swap_objects
 from eqforge.generators.text.tokenizer import find_tokens
-from eqforge.schemas.identity import derive_seed
-
-STEP_VERSION = 1
 
 
 def make_hard_negative(
@@ -58,41 +54,6 @@ def make_hard_negative(
             return swap_attributes(analysis, rng)
         case "negation":
             return negate(analysis, rng)
-
-
-def make_hard_negatives(
-    analysis: Analysis,
-    record_id: str,
-    run_seed: int,
-    known: frozenset[str] = frozenset(),
-    *,
-    kinds: Iterable[NegativeKind] = NEGATIVE_KINDS,
-    use_wordnet: bool = True,
-) -> list[HardNegative | NegativeRefusal]:
-    """Returns one result per kind; each kind draws from its own seed, so kinds can be left out.
-
-    Args:
-      analysis: the caption's analysis.
-      record_id: the caption's id.
-      run_seed: the seed of the run.
-      known: words of other captions of the image, from `known_words`.
-      kinds: the kinds to make.
-      use_wordnet: whether REPLACE falls back on WordNet where the closed classes lack a word.
-
-    Raises:
-      InputError: WordNet is wanted and not on this machine.
-      MissingExtra: a package of the extra "text" is not installed.
-    """
-    return [
-        make_hard_negative(
-            analysis,
-            kind,
-            random.Random(derive_seed(run_seed, record_id, f"hard_negative/{kind}", STEP_VERSION)),
-            known,
-            use_wordnet=use_wordnet,
-        )
-        for kind in kinds
-    ]
 
 
 def known_words(captions: Iterable[str]) -> frozenset[str]:

@@ -19,7 +19,7 @@ Source: Kamath et al. 2024, section 3.4 and appendix A; github.com/amitakamath/h
 data/ and swapped_data/vl_checklist_{attributes,relations}.json.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eqforge.generators.text.lexicon import Kind, Lexicon, LexiconEntry, select
@@ -142,22 +142,3 @@ def _relation(
 def _missing_words(positive: str, negative: str) -> list[str]:
     kept = set(negative.split())
     return [word for word in positive.split() if word not in kept]
-
-
-def published_order(
-    records: Mapping[str, Sequence[VlChecklistRecord]], kind: Kind, lexicon: Lexicon
-) -> list[PublishedTriple]:
-    """Returns the rows of one kind in the order of the published files.
-
-    Args:
-      records: the records of each group's file.
-      kind: which of the two files is made.
-      lexicon: the paper's lexicon, or another.
-    """
-    triples = (
-        triple
-        for group in PUBLISHED_GROUPS[kind]
-        for record in records[group]
-        for triple in replace_as_published(record, kind, group, lexicon)
-    )
-    return sorted(triples, key=lambda triple: triple.order)

@@ -20,8 +20,8 @@ from eqforge.transforms.dataset.finish import DatasetTarget, WriteDataset, finis
 from eqforge.transforms.dataset.replace import is_complete
 from eqforge.transforms.dataset.sorted_runs import carry
 from eqforge.transforms.dataset.tables import rejects_table, samples_table
-from eqforge.transforms.dataset.write import write_runs, write_shard
-from tests.builds import books, ids, rows
+from eqforge.transforms.dataset.write import write_runs
+from tests.builds import books, ids, rows, write_shard
 from tests.samples import SAMPLE
 
 HEADER = Manifest(

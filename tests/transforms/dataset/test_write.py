@@ -23,7 +23,7 @@ from eqforge.schemas.tables.pairs import (
 from eqforge.transforms.dataset import write
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.tables import images_table, rejects_table, samples_table
-from eqforge.transforms.dataset.write import write_shard
+from tests.builds import write_shard
 
 ORIGIN = Origin(
     frame_id="d/v/000",
