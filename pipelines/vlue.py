@@ -26,8 +26,8 @@ from eqforge.pipelines.shared.text import (
     text_pipeline,
 )
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.sources.vlue import TASKS, Task, read_answer_list, read_vlue
-from eqforge.schemas.tables.vlue import FINDINGS, TASK_SCHEMAS, VLUE_SAMPLES
+from eqforge.schemas.sources.vlue import read_answer_list, read_vlue
+from eqforge.schemas.tables.vlue import FINDINGS, TASK_SCHEMAS, TASKS, VLUE_SAMPLES, Task
 from eqforge.transforms.dataset.census import IMAGES, Medium, medium
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.dataset.tables import files_for

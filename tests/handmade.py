@@ -10,7 +10,8 @@ import numpy as np
 from PIL import Image
 
 from eqforge.schemas.dataset.manifest import Manifest
-from eqforge.schemas.records.scenes import Box, RenderedObject
+from eqforge.schemas.records.boxes import PixelBox
+from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.schemas.tables.rendered import Generation
 from eqforge.transforms.dataset.finish import DatasetTarget, WriteDataset
@@ -36,7 +37,7 @@ GENERATION = Generation(
 SQUARE = RenderedObject(
     name="square",
     asset="square",
-    box=Box(x=10, y=10, width=20, height=20),
+    box=PixelBox(x=10, y=10, width=20, height=20),
     visible_px=400,
     full_px=400,
     visible_fraction=1.0,

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from eqforge.schemas.records.scenes import Box, RenderedObject
+from eqforge.schemas.records.boxes import PixelBox
+from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Score
 from eqforge.schemas.records.spans import Span
 from eqforge.schemas.tables.pairs import ImageRow, Origin, PairSample, Reject
@@ -59,7 +60,7 @@ REJECT = Reject(candidate_id="d/v/000", stage="frames", reason="face_found", val
 OBJECT = RenderedObject(
     name="mug",
     asset="mug",
-    box=Box(x=1, y=2, width=3, height=4),
+    box=PixelBox(x=1, y=2, width=3, height=4),
     visible_px=10,
     full_px=12,
     visible_fraction=10 / 12,

@@ -9,7 +9,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from eqforge.schemas.records.scenes import Box, SceneCamera, Vector
+from eqforge.schemas.records.boxes import PixelBox
+from eqforge.schemas.records.scenes import SceneCamera, Vector
 
 NEAREST_M = 0.1
 """What is nearer to the camera is not in the picture; the default of kubric's camera."""
@@ -19,13 +20,13 @@ BORDER = 1.0
 on behind the camera has no end."""
 
 
-def box_of(mask: NDArray[np.bool_]) -> Box | None:
+def box_of(mask: NDArray[np.bool_]) -> PixelBox | None:
     """Returns the box around the pixels of a mask, [height, width]; None where there are none."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     if not len(rows):
         return None
     x, y = int(columns[0]), int(rows[0])
-    return Box(x=x, y=y, width=int(columns[-1]) - x + 1, height=int(rows[-1]) - y + 1)
+    return PixelBox(x=x, y=y, width=int(columns[-1]) - x + 1, height=int(rows[-1]) - y + 1)
 
 
 def to_camera(points: NDArray[np.float64], camera: SceneCamera) -> NDArray[np.float64]:

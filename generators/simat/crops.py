@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.simat import Region
-from eqforge.schemas.sources.visual_genome import Box
 
 CROP_REASONS = {
     "bad_box": "A box is empty, or lies outside the image.",
@@ -42,7 +42,7 @@ class CropSettings:
 
 def crop_box(
     region: Region, size: tuple[int, int] | None, settings: CropSettings
-) -> Box | Rejection:
+) -> CornerBox | Rejection:
     """Returns what is cut out for a region, or why nothing can be.
 
     Args:
@@ -66,12 +66,12 @@ def crop_box(
     return found
 
 
-def _square(box: Box, size: tuple[int, int] | None) -> Box:
+def _square(box: CornerBox, size: tuple[int, int] | None) -> CornerBox:
     """Returns the smallest square around a box: centred, moved into the image, then clipped."""
     side = max(box.width, box.height)
     x0, x1 = _stretch(box.x0, box.x1, side, None if size is None else size[0])
     y0, y1 = _stretch(box.y0, box.y1, side, None if size is None else size[1])
-    return Box(x0=x0, y0=y0, x1=x1, y1=y1)
+    return CornerBox(x0=x0, y0=y0, x1=x1, y1=y1)
 
 
 def _stretch(start: int, stop: int, length: int, end: int | None) -> tuple[int, int]:
@@ -82,5 +82,5 @@ def _stretch(start: int, stop: int, length: int, end: int | None) -> tuple[int, 
     return max(0, first), max(0, first) + length
 
 
-def _text(box: Box) -> str:
+def _text(box: CornerBox) -> str:
     return f"{box.x0},{box.y0},{box.x1},{box.y1}"

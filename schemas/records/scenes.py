@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.boxes import PixelBox
 
 Vector = tuple[float, float, float]
 Kind = Literal["attribute", "counting", "location"]
@@ -171,16 +172,6 @@ class RenderSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Box:
-    """A box in pixels: left and top edge, width and height; (0, 0) is the top left pixel."""
-
-    x: int
-    y: int
-    width: int
-    height: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class RenderedObject:
     """What the picture shows of an object.
 
@@ -196,7 +187,7 @@ class RenderedObject:
 
     name: str
     asset: str
-    box: Box | None
+    box: PixelBox | None
     visible_px: int
     full_px: int
     visible_fraction: float

@@ -19,7 +19,7 @@ from eqforge.schemas.io.pickle_stream import convert_members
 
 RELATION_KINDS = ("attention", "spatial", "contacting")
 
-Box = tuple[float, float, float, float]
+FourNumbers = tuple[float, float, float, float]
 _OBJECT_BYTES = 10  # a dict of six names and values, each a reference of two bytes
 _FRAME_KEY = re.compile(r"(?P<video>[^/]+\.[A-Za-z0-9]+)/(?P<number>\d{6})\.png")
 
@@ -37,7 +37,7 @@ class FrameObject:
     """
 
     name: str
-    box_xywh: Box | None
+    box_xywh: FourNumbers | None
     attention: tuple[str, ...]
     spatial: tuple[str, ...]
     contacting: tuple[str, ...]
@@ -56,7 +56,7 @@ class AnnotatedFrame:
     """
 
     number: int
-    person_boxes_xyxy: tuple[Box, ...] | None
+    person_boxes_xyxy: tuple[FourNumbers, ...] | None
     objects: tuple[FrameObject, ...]
 
 
@@ -122,10 +122,10 @@ class _Allowance:
             )
 
 
-def _read_boxes(persons: str | Path) -> dict[str, tuple[Box, ...]]:
+def _read_boxes(persons: str | Path) -> dict[str, tuple[FourNumbers, ...]]:
     allowance = _Allowance(persons)
 
-    def read(_: str, record: Node) -> tuple[Box, ...]:
+    def read(_: str, record: Node) -> tuple[FourNumbers, ...]:
         return _xyxy(record, allowance)
 
     return convert_members(persons, read)
@@ -164,14 +164,14 @@ def _relations(node: Node, kind: str, allowance: _Allowance) -> tuple[str, ...]:
     return tuple(sys.intern(name) for name in names)
 
 
-def _box(node: Node) -> Box:
+def _box(node: Node) -> FourNumbers:
     values = [element.number() for element in node.elements()]
     if len(values) != 4:
         node.fail("four numbers")
     return (values[0], values[1], values[2], values[3])
 
 
-def _xyxy(record: Node, allowance: _Allowance) -> tuple[Box, ...]:
+def _xyxy(record: Node, allowance: _Allowance) -> tuple[FourNumbers, ...]:
     mode = record["bbox_mode"]
     if mode.name() != "xyxy":
         mode.fail("xyxy")

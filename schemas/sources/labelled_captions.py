@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from eqforge.schemas.dataset.reader import Dataset, open_samples
+from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
-from eqforge.schemas.sources.visual_genome import Box
 
 _TRAINING = ("caption_id", "image", "role", "text")
 _PERTURBED = ("sample_id", "image", "caption", "perturbed_caption", "applied")
@@ -39,7 +39,7 @@ class LabelledCaptions:
     negative: str | None = None
     hard_positive: str | None = None
     perturbed: str | None = None
-    box: Box | None = None
+    box: CornerBox | None = None
 
 
 def label_pair(pair: TextPair) -> LabelledCaptions:
@@ -97,7 +97,7 @@ def _pairs(rows: Iterable[dict[str, Any]]) -> Iterator[LabelledCaptions]:
             positive=row["caption"],
             negative=row["hard_negative"],
             hard_positive=row["hard_positive"],
-            box=None if row["box"] is None else Box(**row["box"]),
+            box=None if row["box"] is None else CornerBox(**row["box"]),
         )
 
 

@@ -22,7 +22,7 @@ from typing import Literal, get_args
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import Node, parse_json, read_text
-from eqforge.schemas.sources.visual_genome import Box
+from eqforge.schemas.records.boxes import CornerBox
 
 Part = Literal["subject", "relation", "object"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -69,9 +69,9 @@ class Region:
     region_id: str
     image_id: str
     triplet: Triplet
-    subject_box: Box
-    object_box: Box
-    box: Box | None = None
+    subject_box: CornerBox
+    object_box: CornerBox
+    box: CornerBox | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -237,12 +237,12 @@ def _word(node: Node) -> str:
     return word if "/" not in word and word.strip() == word else node.fail("a word without /")
 
 
-def _box(node: Node) -> Box:
+def _box(node: Node) -> CornerBox:
     parts = str(node.value).split(",")
     if len(parts) != 4 or not all(part.lstrip("-").isdecimal() for part in parts):
         node.fail("x0,y0,x1,y1 in pixels")
     x0, y0, x1, y1 = map(int, parts)
-    return Box(x0=x0, y0=y0, x1=x1, y1=y1)
+    return CornerBox(x0=x0, y0=y0, x1=x1, y1=y1)
 
 
 def _count(node: Node) -> int:

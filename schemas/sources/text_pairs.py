@@ -26,7 +26,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import Namer, short_digest
 from eqforge.schemas.io.checked import Node, load_json, name_of, parse_json, shown
 from eqforge.schemas.io.typed_json import read_lines
-from eqforge.schemas.sources.visual_genome import Box
+from eqforge.schemas.records.boxes import CornerBox
 
 Design = Literal["one_image", "two_by_two"]
 _BOX = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
@@ -59,7 +59,7 @@ class TextPair:
     hard_positive: str | None = None
     kind: str | None = None
     design: Design = "one_image"
-    box: Box | None = None
+    box: CornerBox | None = None
     number: int = field(default=0, compare=False)
 
     @property
@@ -214,14 +214,14 @@ def _aro(record_id: str, record: Node) -> Iterator[TextPair]:
     )
 
 
-def _box(record: Node) -> Box | None:
+def _box(record: Node) -> CornerBox | None:
     """Returns the box of a record, its corners rounded as Pillow's `Image.crop` does."""
     if all(record.get(name) is None for name in _BOX):
         return None
     x, y, width, height = (record[name].number() for name in _BOX)
     if max(map(abs, (x, y, x + width, y + height))) > _FARTHEST_PX:
         record.fail(f"a box within {_FARTHEST_PX} pixels of the image's corner")
-    return Box(x0=round(x), y0=round(y), x1=round(x + width), y1=round(y + height))
+    return CornerBox(x0=round(x), y0=round(y), x1=round(x + width), y1=round(y + height))
 
 
 def _sugar_crepe(record_id: str, record: Node) -> Iterator[TextPair]:
@@ -262,13 +262,13 @@ def _own(record_id: str, record: Node) -> Iterator[TextPair]:
     )
 
 
-def _own_box(record: Node) -> Box | None:
+def _own_box(record: Node) -> CornerBox | None:
     """Returns the box of a row of a dataset."""
     box = record.get("box")
     if box is None or not isinstance(box.value, dict) or set(box.value) != set(_CORNERS):
         return None
     x0, y0, x1, y1 = (box[name].integer() for name in _CORNERS)
-    return Box(x0=x0, y0=y0, x1=x1, y1=y1)
+    return CornerBox(x0=x0, y0=y0, x1=x1, y1=y1)
 
 
 def _optional(record: Node, *names: str) -> str | None:

@@ -22,55 +22,7 @@ import msgspec
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.typed_json import decode, read_bytes, read_lines
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Box:
-    """A box in pixels from the image's upper left corner: x0 <= x < x1, y0 <= y < y1."""
-
-    x0: int
-    y0: int
-    x1: int
-    y1: int
-
-    @property
-    def width(self) -> int:
-        """Its width in pixels."""
-        return self.x1 - self.x0
-
-    @property
-    def height(self) -> int:
-        """Its height in pixels."""
-        return self.y1 - self.y0
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it holds no pixel."""
-        return self.width <= 0 or self.height <= 0
-
-    def clip(self, size: tuple[int, int] | None) -> "Box":
-        """Returns the part that lies in an image; is empty where none does.
-
-        Args:
-          size: the image's width and height; None where they are not known, and only what lies left
-            of the image or above it is cut off.
-        """
-        width, height = (self.x1, self.y1) if size is None else size
-        return Box(
-            x0=max(0, self.x0),
-            y0=max(0, self.y0),
-            x1=min(width, self.x1),
-            y1=min(height, self.y1),
-        )
-
-    def union(self, other: "Box") -> "Box":
-        """Returns the smallest box that holds both."""
-        return Box(
-            x0=min(self.x0, other.x0),
-            y0=min(self.y0, other.y0),
-            x1=max(self.x1, other.x1),
-            y1=max(self.y1, other.y1),
-        )
+from eqforge.schemas.records.boxes import CornerBox
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,8 +40,8 @@ class Relation:
     subject: str
     predicate: str
     object: str
-    subject_box: Box
-    object_box: Box
+    subject_box: CornerBox
+    object_box: CornerBox
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,9 +69,9 @@ class _Thing(msgspec.Struct, frozen=True):
     def label(self) -> str:
         return self.name if self.name is not None else next(iter(self.names), "")
 
-    def box(self) -> Box:
+    def box(self) -> CornerBox:
         x, y = int(self.x), int(self.y)
-        return Box(x0=x, y0=y, x1=x + int(self.w), y1=y + int(self.h))
+        return CornerBox(x0=x, y0=y, x1=x + int(self.w), y1=y + int(self.h))
 
 
 class _Between(msgspec.Struct, frozen=True):

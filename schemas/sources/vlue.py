@@ -30,9 +30,8 @@ import msgspec
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import Namer, short_digest
 from eqforge.schemas.io.typed_json import decode, read_bytes, read_lines
+from eqforge.schemas.tables.vlue import Task
 
-Task = Literal["retrieval", "nlvr2", "vqa", "captioning", "grounding"]
-TASKS: Final[tuple[Task, ...]] = ("retrieval", "nlvr2", "vqa", "captioning", "grounding")
 T = TypeVar("T")
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.scores import Score
-from eqforge.schemas.sources.visual_genome import Box
 from eqforge.schemas.tables.pairs import BOX, SCORES, required
 
 
@@ -35,9 +35,9 @@ class GalleryRow:
     source_sha256: str | None
     triplet_id: str
     image_id: str | None
-    subject_box: Box
-    object_box: Box
-    box: Box
+    subject_box: CornerBox
+    object_box: CornerBox
+    box: CornerBox
     scores: tuple[Score, ...]
 
 

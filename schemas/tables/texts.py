@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.spans import Span
-from eqforge.schemas.sources.visual_genome import Box
 from eqforge.schemas.tables.pairs import BOX, SPANS, list_of, required
 
 
@@ -121,7 +121,7 @@ class HardPositiveSample:
     repairs: tuple[str, ...]
     generator: str
     source_order: tuple[int, ...]
-    box: Box | None = None
+    box: CornerBox | None = None
     source_sha256: str | None = None
 
 

@@ -8,12 +8,15 @@ None where no folder of images was named.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import pyarrow as pa
 
-from eqforge.schemas.sources.vlue import Task
+from eqforge.schemas.records.boxes import XywhBox
 from eqforge.schemas.tables.pairs import list_of, required
+
+Task = Literal["retrieval", "nlvr2", "vqa", "captioning", "grounding"]
+TASKS: Final[tuple[Task, ...]] = ("retrieval", "nlvr2", "vqa", "captioning", "grounding")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -136,16 +139,6 @@ class CaptioningImage:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Box:
-    """A rectangle in pixels from the upper left corner of the image as it is shown."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class GroundingPhrase:
     """A phrase that refers to one object of an image; accuracy at an IoU of 0.5.
 
@@ -164,7 +157,7 @@ class GroundingPhrase:
     phrase: str
     image: str
     image_id: str | None
-    box: Box
+    box: XywhBox
     width_px: int | None
     height_px: int | None
 

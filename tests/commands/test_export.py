@@ -7,8 +7,8 @@ import pytest
 
 from eqforge.commands import export
 from eqforge.pipelines import eq_video, hard_positives
+from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.sources.text_pairs import read_text_pairs, with_hard_positives
-from eqforge.schemas.sources.visual_genome import Box
 
 # (file of VL-CheckList, image, caption, negative), in an order in which neither ids nor captions
 # sort; what the published rule makes of each is derived in test_hard_positives_published.py.
@@ -174,7 +174,7 @@ def test_text_pairs_come_in_their_own_order_and_are_read_back(tmp_path: Path) ->
         for pair in with_hard_positives(original, swapped)
     ]
     swapped = read_text_pairs(tmp_path / "files" / "swapped_data" / "text_pairs.json")
-    apple = Box(x0=3, y0=-4, x1=13, y1=5)
+    apple = CornerBox(x0=3, y0=-4, x1=13, y1=5)
     assert [pair.box for pair in swapped] == [None, apple, *[None] * 13]
     assert found == [
         (p["image"], p["caption"], p["hard_negative"], f"the dog and {p['caption'][:-12]}")

@@ -15,9 +15,9 @@ from eqforge.generators.text.lints.findings import KINDS
 from eqforge.generators.text.lints.lint import lint_records
 from eqforge.generators.text.lints.vocabulary import is_known_word
 from eqforge.generators.text.lints.word_edits import WordExchange, exchanged_words
+from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.sources.labelled_captions import LabelledCaptions
 from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
-from eqforge.schemas.sources.visual_genome import Box
 from eqforge.schemas.sources.vl_checklist import read_vl_checklist
 from tests.generators.published import published_order
 from tests.statuses import status_of
@@ -379,10 +379,10 @@ def test_words_damaged_in_vl_checklist_are_found_and_no_others(
 
 
 def test_what_is_true_of_one_part_of_an_image_may_be_false_of_another() -> None:
-    left, right = Box(x0=0, y0=0, x1=5, y1=5), Box(x0=5, y0=0, x1=9, y1=5)
+    left, right = CornerBox(x0=0, y0=0, x1=5, y1=5), CornerBox(x0=5, y0=0, x1=9, y1=5)
     texts = ("a red car", "a blue car")
 
-    def kinds(*boxes: Box | None) -> set[str]:
+    def kinds(*boxes: CornerBox | None) -> set[str]:
         records = [
             LabelledCaptions(
                 record_id=str(number), image="1.jpg", positive=positive, negative=negative, box=box

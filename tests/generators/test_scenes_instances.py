@@ -10,7 +10,8 @@ from PIL import Image
 
 from eqforge.generators.scenes.instances import box_of, covered_px, depth_of, full_px, to_camera
 from eqforge.generators.scenes.render_child import encode_png
-from eqforge.schemas.records.scenes import Box, SceneCamera
+from eqforge.schemas.records.boxes import PixelBox
+from eqforge.schemas.records.scenes import SceneCamera
 
 CAMERA = SceneCamera(position=(0.0, -10.0, 0.0), look_at=(0.0, 0.0, 0.0))
 
@@ -92,7 +93,7 @@ def test_a_box_holds_all_pixels_and_no_empty_edge() -> None:
     mask = np.zeros((6, 8), bool)
     assert box_of(mask) is None
     mask[2, 5] = mask[4, 3] = True
-    assert box_of(mask) == Box(x=3, y=2, width=3, height=3)
+    assert box_of(mask) == PixelBox(x=3, y=2, width=3, height=3)
 
 
 @pytest.mark.parametrize(("dtype", "highest"), [(np.uint8, 255), (np.uint16, 300)])

@@ -20,6 +20,7 @@ from eqforge.generators.simat.vocabulary import (
     load_vocabulary,
 )
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.simat import (
     Part,
@@ -30,7 +31,6 @@ from eqforge.schemas.sources.simat import (
     read_transfos,
     read_triplets,
 )
-from eqforge.schemas.sources.visual_genome import Box
 
 
 def triplet(text: str) -> Triplet:
@@ -39,7 +39,7 @@ def triplet(text: str) -> Triplet:
 
 
 def region(text: str, image: int, number: int = 0) -> Region:
-    box = Box(x0=10, y0=10, x1=90, y1=90)
+    box = CornerBox(x0=10, y0=10, x1=90, y1=90)
     return Region(
         region_id=f"{image}-{number}",
         image_id=str(image),
@@ -266,8 +266,8 @@ def boxes(*values: int) -> Region:
         region_id="1",
         image_id="1",
         triplet=triplet("man/touching/dog"),
-        subject_box=Box(x0=x0, y0=y0, x1=x0 + 20, y1=y0 + 20),
-        object_box=Box(x0=x1 - 10, y0=y1 - 10, x1=x1, y1=y1),
+        subject_box=CornerBox(x0=x0, y0=y0, x1=x0 + 20, y1=y0 + 20),
+        object_box=CornerBox(x0=x1 - 10, y0=y1 - 10, x1=x1, y1=y1),
     )
 
 
@@ -278,7 +278,7 @@ def test_a_square_holds_both_boxes_and_is_as_small_as_can_be(seed: int) -> None:
     x0, y0 = int(rng.integers(0, width - 60)), int(rng.integers(0, height - 60))
     x1, y1 = int(rng.integers(x0 + 30, width)), int(rng.integers(y0 + 30, height))
     found = crop_box(boxes(x0, y0, x1, y1), (width, height), CropSettings(min_crop_px=1))
-    assert isinstance(found, Box)
+    assert isinstance(found, CornerBox)
     side = max(x1 - x0, y1 - y0)
     assert (found.width, found.height) == (min(side, width), min(side, height))
     assert found.x0 <= x0
@@ -296,10 +296,10 @@ def test_the_published_box_is_clipped_and_small_or_outside_ones_are_refused() ->
     inside = boxes(0, 0, 80, 50)
     published = Region(
         region_id="1", image_id="1", triplet=inside.triplet, subject_box=inside.subject_box,
-        object_box=inside.object_box, box=Box(x0=-5, y0=0, x1=70, y1=400),
+        object_box=inside.object_box, box=CornerBox(x0=-5, y0=0, x1=70, y1=400),
     )  # fmt: skip
-    assert crop_box(published, (200, 100), settings) == Box(x0=0, y0=0, x1=70, y1=100)
-    assert crop_box(inside, (200, 100), settings) == Box(x0=0, y0=0, x1=80, y1=50)
+    assert crop_box(published, (200, 100), settings) == CornerBox(x0=0, y0=0, x1=70, y1=100)
+    assert crop_box(inside, (200, 100), settings) == CornerBox(x0=0, y0=0, x1=80, y1=50)
     assert crop_box(boxes(0, 0, 40, 40), (200, 100), settings) == Rejection(
         reason="crop_too_small", value=40, threshold=64
     )

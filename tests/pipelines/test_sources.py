@@ -15,9 +15,9 @@ from eqforge.pipelines.shared import header
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import source_file as sources
+from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import FrameRequest
-from eqforge.schemas.sources.visual_genome import Box
 from eqforge.transforms.dataset.image_folder import FoundImage, ImageFolder
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
@@ -182,7 +182,7 @@ def test_a_part_of_an_image_and_its_digest_are_of_one_reading(tmp_path: Path) ->
     Image.new("RGB", (40, 30), "red").save(tmp_path / "images" / "a.png")
     before = sha256_hex((tmp_path / "images" / "a.png").read_bytes())
     folder = ImageFolder(root=str(tmp_path / "images"), media_root=str(tmp_path / "media"))
-    found = folder.look_up("a.png", Box(x0=0, y0=0, x1=9, y1=9))
+    found = folder.look_up("a.png", CornerBox(x0=0, y0=0, x1=9, y1=9))
     Image.new("RGB", (40, 30), "blue").save(tmp_path / "images" / "a.png")
 
     assert isinstance(found, FoundImage)

@@ -12,9 +12,9 @@ from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io.find_file import resolve_video
 from eqforge.schemas.io.pictures import MAX_PIXELS, BadImage, TooManyPixels, read_untrusted
 from eqforge.schemas.io.source_file import SourceChanged, read_source
+from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.frames import FrameSettings, MissedVideo
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.visual_genome import Box
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.dataset.media import MediaStore
@@ -46,7 +46,7 @@ class ImageFolder:
     follow_links: bool = False
     clip_boxes: bool = True
 
-    def find(self, name: str, box: Box | None = None) -> ImageRow | Rejection:
+    def find(self, name: str, box: CornerBox | None = None) -> ImageRow | Rejection:
         """Returns the row of an image, or why it cannot be used; read once for many captions.
 
         Args:
@@ -56,7 +56,7 @@ class ImageFolder:
         found = self.look_up(name, box)
         return found if isinstance(found, Rejection) else found.row
 
-    def look_up(self, name: str, box: Box | None = None) -> "FoundImage | Rejection":
+    def look_up(self, name: str, box: CornerBox | None = None) -> "FoundImage | Rejection":
         """Returns an image with the digest of the file it was taken from; see find."""
         return _look_up(self, name, box)
 
@@ -74,13 +74,13 @@ class FoundImage:
     source_sha256: str
 
 
-def bad_box(box: Box) -> Rejection:
+def bad_box(box: CornerBox) -> Rejection:
     """Returns the rejection of a box that is empty or lies outside its image."""
     return Rejection(reason="bad_box", detail=f"{box.x0},{box.y0},{box.x1},{box.y1}")
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _look_up(folder: ImageFolder, name: str, box: Box | None) -> FoundImage | Rejection:
+def _look_up(folder: ImageFolder, name: str, box: CornerBox | None) -> FoundImage | Rejection:
     data = _read(folder, name)
     if isinstance(data, Rejection):
         return data
@@ -105,7 +105,7 @@ def _read(folder: ImageFolder, name: str) -> bytes | Rejection:
         return Rejection(reason="undecodable_image", detail=f"cannot be read: {error.strerror}")
 
 
-def _store(folder: ImageFolder, data: bytes, box: Box | None) -> ImageRow | Rejection:
+def _store(folder: ImageFolder, data: bytes, box: CornerBox | None) -> ImageRow | Rejection:
     """Checks an encoded image and stores its bytes unchanged, or the pixels of a part of it."""
     try:
         suffix, pixels = read_untrusted(data, folder.max_pixels)
@@ -130,7 +130,9 @@ def _store(folder: ImageFolder, data: bytes, box: Box | None) -> ImageRow | Reje
     )
 
 
-def _cut(folder: ImageFolder, pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8] | Rejection:
+def _cut(
+    folder: ImageFolder, pixels: NDArray[np.uint8], box: CornerBox
+) -> NDArray[np.uint8] | Rejection:
     """Returns the pixels of a box, or why there are none."""
     inside = box.clip((pixels.shape[1], pixels.shape[0]))
     if inside.is_empty:

@@ -13,10 +13,10 @@ from eqforge.schemas.io import pictures
 from eqforge.schemas.io.find_file import resolve_video
 from eqforge.schemas.io.pictures import BadImage, TooManyPixels, read_pixels
 from eqforge.schemas.io.source_file import SourceChanged, read_source
+from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.frames import FrameSettings, MissedVideo
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.simat import Region
-from eqforge.schemas.sources.visual_genome import Box
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.dataset.image_folder import UNREADABLE
@@ -39,7 +39,7 @@ class Crop:
       source_path, source_sha256: the source image's file and digest; None likewise.
     """
 
-    box: Box
+    box: CornerBox
     image: ImageRow | None = None
     source_path: str | None = None
     source_sha256: str | None = None
@@ -165,7 +165,9 @@ def _cut(
     pixels = _decode(data, size, cutter.encoding.max_pixels)
     if isinstance(pixels, Rejection):
         return tuple(pixels for _ in regions)
-    source = Crop(box=Box(x0=0, y0=0, x1=0, y1=0), source_path=path, source_sha256=sha256_hex(data))
+    source = Crop(
+        box=CornerBox(x0=0, y0=0, x1=0, y1=0), source_path=path, source_sha256=sha256_hex(data)
+    )
     return tuple(_cut_one(region, pixels, source, cutter) for region in regions)
 
 

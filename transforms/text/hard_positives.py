@@ -20,12 +20,12 @@ from eqforge.generators.text.inflection import with_inflections
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import Lexicon
 from eqforge.generators.text.words import word_edit
+from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.clips import Tally
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.spans import Span
 from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.schemas.sources.text_pairs import TextPair
-from eqforge.schemas.sources.visual_genome import Box
 from eqforge.schemas.tables.pairs import Reject
 from eqforge.schemas.tables.texts import HardPositiveSample
 from eqforge.transforms.dataset.image_folder import ImageFolder
@@ -143,7 +143,7 @@ def _make(records: tuple[Text, ...], rules: HardPositiveRules) -> Iterator[_Made
 
 def _by_picture(records: Iterable[Text]) -> Iterable[list[Text]]:
     """Returns the records of each picture: of an image, or of the same part of it."""
-    groups: dict[tuple[str, Box | None], list[Text]] = {}
+    groups: dict[tuple[str, CornerBox | None], list[Text]] = {}
     for record in records:
         groups.setdefault((record.image, record.box), []).append(record)
     return groups.values()

@@ -7,10 +7,10 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption
 from eqforge.generators.text.language import Language, refuse_language
+from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.clips import Tally
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.caption_sources import CaptionRecord
-from eqforge.schemas.sources.visual_genome import Box
 from eqforge.schemas.tables.pairs import ImageRow, Reject
 from eqforge.transforms.dataset.image_folder import FoundImage, ImageFolder, bad_box
 from eqforge.transforms.video.clip_work import error_rejection
@@ -39,7 +39,7 @@ class ShownText(SourceText, Protocol):
     """A text of an image, or of a part of it."""
 
     @property
-    def box(self) -> Box | None:
+    def box(self) -> CornerBox | None:
         """The part of the image that is meant; None where the whole is."""
 
 

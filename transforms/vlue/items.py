@@ -9,9 +9,10 @@ import apache_beam as beam
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption
 from eqforge.schemas.records.clips import Tally
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.vlue import TASKS, VlueItem
+from eqforge.schemas.sources.vlue import VlueItem
 from eqforge.schemas.tables.pairs import ImageRow, Reject
 from eqforge.schemas.tables.vlue import (
+    TASKS,
     CaptioningImage,
     Finding,
     GroundingPhrase,

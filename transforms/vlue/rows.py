@@ -3,9 +3,9 @@
 from typing import Any
 
 from eqforge.generators.text.words import count_words
+from eqforge.schemas.records.boxes import XywhBox
 from eqforge.schemas.sources.vlue import VlueItem, canonical_name
 from eqforge.schemas.tables.vlue import (
-    Box,
     CaptioningImage,
     Finding,
     GroundingPhrase,
@@ -119,7 +119,7 @@ def _phrase(item: VlueItem, ids: ImageIds, size: tuple[int, int] | None) -> Grou
         phrase=item.texts[0],
         image=item.image,
         image_id=ids[0],
-        box=Box(x=x, y=y, width=width, height=height),
+        box=XywhBox(x=x, y=y, width=width, height=height),
         width_px=width_px,
         height_px=height_px,
     )

@@ -26,7 +26,7 @@ from eqforge.pipelines import (
 )
 from eqforge.schemas.errors import EqforgeError
 from eqforge.schemas.shell import shell
-from eqforge.schemas.sources.vlue import TASKS
+from eqforge.schemas.tables.vlue import TASKS
 from eqforge.schemas.visible import visible
 
 SMALL_SCENES = ("--pairs", "3", "--resolution", "128")

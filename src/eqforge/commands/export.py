@@ -15,8 +15,8 @@ import tyro
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
+from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.shell import shell
-from eqforge.schemas.sources.visual_genome import Box
 from eqforge.transforms.dataset.sorted_runs import Run, RunSorter, merge_runs
 
 Format = Literal["vl-checklist"]
@@ -68,7 +68,7 @@ class HardPositiveRow:
     hard_negative: str
     hard_negative_kind: str
     source_order: tuple[int, ...]
-    box: Box | None
+    box: CornerBox | None
 
     @property
     def name(self) -> str:

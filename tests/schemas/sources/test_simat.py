@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.sources.simat import (
     PublishedQuery,
     Region,
@@ -19,7 +20,6 @@ from eqforge.schemas.sources.simat import (
     read_transfos,
     read_triplets,
 )
-from eqforge.schemas.sources.visual_genome import Box
 from eqforge.schemas.tables.simat import (
     GALLERY,
     QUERIES,
@@ -42,9 +42,9 @@ def test_a_region_is_read_with_its_boxes(tmp_path: Path) -> None:
             region_id="4",
             image_id="2378586",
             triplet=LEAF,
-            subject_box=Box(x0=6, y0=28, x1=243, y1=176),
-            object_box=Box(x0=246, y0=180, x1=283, y1=205),
-            box=Box(x0=6, y0=28, x1=283, y1=205),
+            subject_box=CornerBox(x0=6, y0=28, x1=243, y1=176),
+            object_box=CornerBox(x0=246, y0=180, x1=283, y1=205),
+            box=CornerBox(x0=6, y0=28, x1=283, y1=205),
         ),
     )
     assert LEAF.triplet_id == "giraffe/licking/leaf"

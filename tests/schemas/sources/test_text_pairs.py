@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs, with_hard_positives
-from eqforge.schemas.sources.visual_genome import Box
 
 
 def _write(folder: Path, name: str, content: object) -> Path:
@@ -59,7 +59,7 @@ def test_aro_pairs_keep_the_relation_as_their_kind(tmp_path: Path) -> None:
             positive="the cup is on the table",
             negative="the table is on the cup",
             kind="on",
-            box=Box(x0=3, y0=-4, x1=13, y1=16),
+            box=CornerBox(x0=3, y0=-4, x1=13, y1=16),
         )
     ]
 

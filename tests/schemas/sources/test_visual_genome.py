@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.sources.visual_genome import (
-    Box,
     ImageData,
     Relation,
     read_aliases,
@@ -34,8 +34,8 @@ RELATION = Relation(
     subject="man",
     predicate="sitting on",
     object="bench",
-    subject_box=Box(x0=1, y0=2, x1=31, y1=42),
-    object_box=Box(x0=5, y0=6, x1=12, y1=14),
+    subject_box=CornerBox(x0=1, y0=2, x1=31, y1=42),
+    object_box=CornerBox(x0=5, y0=6, x1=12, y1=14),
 )
 
 
@@ -62,8 +62,8 @@ def test_both_files_give_the_same_relations(tmp_path: Path) -> None:
 
 
 def test_the_union_of_two_boxes_holds_both_and_no_more() -> None:
-    union = RELATION.subject_box.union(Box(x0=20, y0=-4, x1=50, y1=10))
-    assert union == Box(x0=1, y0=-4, x1=50, y1=42)
+    union = RELATION.subject_box.union(CornerBox(x0=20, y0=-4, x1=50, y1=10))
+    assert union == CornerBox(x0=1, y0=-4, x1=50, y1=42)
     assert (union.width, union.height) == (49, 46)
 
 
@@ -130,4 +130,4 @@ def test_the_excerpt_of_the_real_file_reads(data_folder: Path, tmp_path: Path) -
         ("shade", "ON", "sidewalk"),
         ("bikes", "near", "tree"),
     ]
-    assert found[0].object_box == Box(x0=78, y0=308, x1=800, y1=598)
+    assert found[0].object_box == CornerBox(x0=78, y0=308, x1=800, y1=598)

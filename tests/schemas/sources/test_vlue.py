@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.sources.vlue import Task, read_answer_list, read_vlue
+from eqforge.schemas.sources.vlue import read_answer_list, read_vlue
+from eqforge.schemas.tables.vlue import Task
 
 ROWS: dict[Task, list[dict[str, Any]]] = {
     "retrieval": [{"image": "a/1.jpg", "caption": ["one two", "three"]}],

@@ -10,9 +10,9 @@ import scipy.ndimage  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.boxes import PixelBox
 from eqforge.schemas.records.scenes import (
     Backdrop,
-    Box,
     Claim,
     Overlap,
     RenderedObject,
@@ -28,8 +28,8 @@ from eqforge.transforms.generated.scene_scores import RenderedView, changed_obje
 
 SIDE = 100
 GREY, RED, BLUE = (120, 120, 120), (200, 30, 30), (30, 30, 200)
-Drawn = Mapping[str, tuple[Box, tuple[int, int, int]]]
-MUG, BOWL = Box(x=20, y=40, width=15, height=15), Box(x=60, y=40, width=20, height=15)
+Drawn = Mapping[str, tuple[PixelBox, tuple[int, int, int]]]
+MUG, BOWL = PixelBox(x=20, y=40, width=15, height=15), PixelBox(x=60, y=40, width=20, height=15)
 SOUND: Drawn = {"mug": (MUG, RED), "bowl": (BOWL, (0, 90, 0))}
 ALONE = Claim(target="mug", copies=("mug",))
 
@@ -66,13 +66,13 @@ def drawn(
     )
 
 
-def around(mask: NDArray[np.bool_]) -> Box | None:
+def around(mask: NDArray[np.bool_]) -> PixelBox | None:
     """The box around the pixels of a mask."""
     if not mask.any():
         return None
     y, x = np.nonzero(mask)
     left, top = int(x.min()), int(y.min())
-    return Box(x=left, y=top, width=int(x.max()) - left + 1, height=int(y.max()) - top + 1)
+    return PixelBox(x=left, y=top, width=int(x.max()) - left + 1, height=int(y.max()) - top + 1)
 
 
 def scene(objects: Drawn) -> SceneSpec:
@@ -133,7 +133,7 @@ def test_overlapping_objects_are_refused() -> None:
 
 
 def test_an_object_at_the_edge_is_refused_only_if_it_is_spoken_of() -> None:
-    edge = Box(x=85, y=40, width=15, height=15)
+    edge = PixelBox(x=85, y=40, width=15, height=15)
     first, second = {**SOUND, "bowl": (edge, RED)}, {"mug": (MUG, BLUE), "bowl": (edge, RED)}
     views = drawn(first), drawn(second)
     beside = Claim(target="mug", copies=("mug",), relation="left", reference="bowl")
@@ -143,7 +143,7 @@ def test_an_object_at_the_edge_is_refused_only_if_it_is_spoken_of() -> None:
 
 
 def test_an_object_that_is_hardly_or_not_visible_is_refused() -> None:
-    small = Box(x=60, y=40, width=4, height=4)
+    small = PixelBox(x=60, y=40, width=4, height=4)
     hidden = {"bowl": (MUG, RED), "mug": (MUG, RED)}
 
     assert refused(pair(), (drawn(SOUND), drawn({**SOUND, "bowl": (small, RED)}))) == (
@@ -153,7 +153,7 @@ def test_an_object_that_is_hardly_or_not_visible_is_refused() -> None:
 
 
 def test_a_hidden_object_is_refused() -> None:
-    cover = Box(x=20, y=40, width=10, height=15)  # two thirds of the mug
+    cover = PixelBox(x=20, y=40, width=10, height=15)  # two thirds of the mug
     first = {"mug": (MUG, RED), "bowl": (cover, GREY)}
     second = {"mug": (MUG, BLUE), "bowl": (cover, GREY)}
     views = drawn(first), drawn(second)
@@ -164,7 +164,7 @@ def test_a_hidden_object_is_refused() -> None:
 
 @pytest.mark.parametrize(("apart", "reason"), [(0, "merged_copies"), (1, None), (10, None)])
 def test_copies_that_touch_are_refused(apart: int, reason: str | None) -> None:
-    twin = Box(x=MUG.x + MUG.width + apart, y=MUG.y, width=15, height=15)
+    twin = PixelBox(x=MUG.x + MUG.width + apart, y=MUG.y, width=15, height=15)
     one = {"mug": (MUG, RED)}
     two = {"mug": (MUG, RED), "mug 2": (twin, RED)}
     claims = ALONE, Claim(target="mug", copies=("mug", "mug 2"))
@@ -177,7 +177,7 @@ def test_copies_that_touch_are_refused(apart: int, reason: str | None) -> None:
 
 def test_copies_that_touch_at_a_corner_are_one_blob() -> None:
     """As connected components with 8 neighbours say."""
-    twin = Box(x=MUG.x + MUG.width, y=MUG.y + MUG.height, width=15, height=15)
+    twin = PixelBox(x=MUG.x + MUG.width, y=MUG.y + MUG.height, width=15, height=15)
     two = {"mug": (MUG, RED), "mug 2": (twin, RED)}
     view = drawn(two)
     assert scipy.ndimage.label(view.numbers > 0, np.ones((3, 3)))[1] == 1
@@ -230,7 +230,7 @@ def test_a_picture_of_which_the_other_caption_holds_too_is_refused(
     left = Claim(target="mug", copies=("mug",), relation="left", reference="bowl")
     front = replace(left, relation="front")
     before = drawn(SOUND, {"mug": depth_m, "bowl": 5.0})
-    near: Drawn = {"bowl": SOUND["bowl"], "mug": (Box(x=62, y=60, width=15, height=15), RED)}
+    near: Drawn = {"bowl": SOUND["bowl"], "mug": (PixelBox(x=62, y=60, width=15, height=15), RED)}
     after = drawn(near, {"mug": 4.0, "bowl": 5.0})
     asked = pair(second=near, claims=(left, front))
 
@@ -244,7 +244,7 @@ def test_a_picture_of_which_the_other_caption_holds_too_is_refused(
 
 def test_an_object_that_only_the_first_picture_shows_is_no_background() -> None:
     """Of two copies the second scene has one: the other's pixels are what changed."""
-    second_mug = Box(x=40, y=70, width=15, height=15)
+    second_mug = PixelBox(x=40, y=70, width=15, height=15)
     two: Drawn = {"mug": (MUG, RED), "mug-2": (second_mug, RED)}
     one: Drawn = {"mug": (MUG, RED)}
     counted = Claim(target="mug", copies=("mug", "mug-2"))
@@ -262,7 +262,7 @@ def test_an_object_that_only_the_first_picture_shows_is_no_background() -> None:
 @pytest.mark.parametrize(("x", "y"), [(1, 40), (84, 40), (40, 1), (40, 84)])
 def test_every_edge_of_the_picture_counts(x: int, y: int) -> None:
     """A box of 15 pixels, 1 pixel away from one of the four edges."""
-    place: Drawn = {"mug": (Box(x=x, y=y, width=15, height=15), RED)}
+    place: Drawn = {"mug": (PixelBox(x=x, y=y, width=15, height=15), RED)}
     views = drawn(place), drawn({"mug": (place["mug"][0], BLUE)})
 
     scores = score_scenes(pair(place), views)
@@ -281,7 +281,10 @@ def test_an_unchanged_object_that_moved_is_refused() -> None:
 
 
 def test_an_unchanged_object_may_be_covered_by_the_changed_one() -> None:
-    before, after = Box(x=20, y=40, width=15, height=15), Box(x=50, y=40, width=15, height=15)
+    before, after = (
+        PixelBox(x=20, y=40, width=15, height=15),
+        PixelBox(x=50, y=40, width=15, height=15),
+    )
     first = {"bowl": (BOWL, (0, 90, 0)), "mug": (before, RED)}
     second = {"bowl": (BOWL, (0, 90, 0)), "mug": (after, RED)}
     views = drawn(first), drawn(second)

@@ -17,7 +17,8 @@ import pytest
 
 from eqforge.generators.scenes import kubric_import
 from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.records.scenes import Box, RenderedObject, RenderSettings
+from eqforge.schemas.records.boxes import PixelBox
+from eqforge.schemas.records.scenes import RenderedObject, RenderSettings
 from eqforge.transforms.children.child import ChildDied, ChildFailed, ChildTimeout
 from eqforge.transforms.generated import scene_renderer
 from eqforge.transforms.generated.scene_renderer import Render, SceneKillsRenderer, SceneRenderer
@@ -235,7 +236,7 @@ def test_a_result_may_be_compared_and_pickled() -> None:
     found = RenderedObject(
         name="a",
         asset="b",
-        box=Box(x=1, y=2, width=3, height=4),
+        box=PixelBox(x=1, y=2, width=3, height=4),
         visible_px=5,
         full_px=10,
         visible_fraction=0.5,

@@ -8,8 +8,9 @@ import pytest
 from eqforge.generators.simat.synonyms import load_synonyms
 from eqforge.generators.simat.triplets import TripletSettings
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.sources.simat import PublishedQuery, Region, Triplet
-from eqforge.schemas.sources.visual_genome import Box, ImageData
+from eqforge.schemas.sources.visual_genome import ImageData
 from eqforge.transforms.dataset.plan import Selection
 from eqforge.transforms.simat.plan import PlannedImage, PlanRules, plan_images, select_planned
 
@@ -18,7 +19,7 @@ WORDS = [("man", "touching", "sofa"), ("man", "touching", "couch"), ("man", "lic
 
 
 def region(region_id: str, image_id: str, words: tuple[str, str, str]) -> Region:
-    box = Box(x0=0, y0=0, x1=90, y1=90)
+    box = CornerBox(x0=0, y0=0, x1=90, y1=90)
     return Region(
         region_id=region_id,
         image_id=image_id,

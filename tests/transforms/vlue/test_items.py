@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from eqforge.commands.overlap import REASONS
-from eqforge.schemas.sources.vlue import Task, VlueItem
-from eqforge.schemas.tables.vlue import Finding
+from eqforge.schemas.sources.vlue import VlueItem
+from eqforge.schemas.tables.vlue import Finding, Task
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.vlue.images import match_name
 from eqforge.transforms.vlue.items import Imported, VlueBatch, VlueRules, import_batch, import_item

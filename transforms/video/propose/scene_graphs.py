@@ -15,7 +15,7 @@ from eqforge.schemas.records.frames import FrameRequest
 from eqforge.schemas.sources.action_genome import (
     RELATION_KINDS,
     AnnotatedFrame,
-    Box,
+    FourNumbers,
     FrameObject,
     SceneGraphVideo,
 )
@@ -48,8 +48,8 @@ class Sight:
     number: int
     relations: dict[str, tuple[str, ...]]
     captions: tuple[str, ...]
-    box_xywh: Box | None = None
-    person_boxes_xyxy: tuple[Box, ...] | None = None
+    box_xywh: FourNumbers | None = None
+    person_boxes_xyxy: tuple[FourNumbers, ...] | None = None
 
 
 def propose_scene_graph_pairs(video: SceneGraphVideo, rules: SceneGraphRules) -> Clip:

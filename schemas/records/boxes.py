@@ -1,0 +1,72 @@
+"""Boxes in pixels of an image, (0, 0) its upper left corner, in the three forms they are met in."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PixelBox:
+    """A box of whole pixels: its left and top one, and how many it is wide and high."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class XywhBox:
+    """A box as annotators draw it, between pixels: left and top edge, width and height."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CornerBox:
+    """A box by its corners, which may lie outside the image: x0 <= x < x1, y0 <= y < y1."""
+
+    x0: int
+    y0: int
+    x1: int
+    y1: int
+
+    @property
+    def width(self) -> int:
+        """Its width in pixels."""
+        return self.x1 - self.x0
+
+    @property
+    def height(self) -> int:
+        """Its height in pixels."""
+        return self.y1 - self.y0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds no pixel."""
+        return self.width <= 0 or self.height <= 0
+
+    def clip(self, size: tuple[int, int] | None) -> "CornerBox":
+        """Returns the part that lies in an image; is empty where none does.
+
+        Args:
+          size: the image's width and height; None where they are not known, and only what lies left
+            of the image or above it is cut off.
+        """
+        width, height = (self.x1, self.y1) if size is None else size
+        return CornerBox(
+            x0=max(0, self.x0),
+            y0=max(0, self.y0),
+            x1=min(width, self.x1),
+            y1=min(height, self.y1),
+        )
+
+    def union(self, other: "CornerBox") -> "CornerBox":
+        """Returns the smallest box that holds both."""
+        return CornerBox(
+            x0=min(self.x0, other.x0),
+            y0=min(self.y0, other.y0),
+            x1=max(self.x1, other.x1),
+            y1=max(self.y1, other.y1),
+        )

@@ -1,0 +1,165 @@
+"""The commands as functions: settings are keyword arguments, errors are exceptions.
+
+Every setting has the name of its option, `--max-side 256` is `max_side=256`, and the same default.
+Paths may be text or Path. Whatever is wrong with the input is an InputError, a run that ended
+before its dataset was complete a BuildError.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from eqforge.cli import DATASETS
+from eqforge.commands import verify as verify_module
+from eqforge.evaluation.scoring.run import score_dataset
+from eqforge.evaluation.scoring.settings import ScoreSettings
+from eqforge.evaluation.tables.command import metrics_report
+from eqforge.evaluation.tables.report import Report
+from eqforge.evaluation.tables.settings import MetricsSettings
+from eqforge.generators.text.lints.command import LintSettings, lint_file
+from eqforge.generators.text.lints.findings import Finding
+from eqforge.keywords import settings_from
+from eqforge.opened import OpenDataset
+from eqforge.pipelines.shared.command import default_config
+from eqforge.pipelines.shared.driver import Pipeline, build_dataset
+from eqforge.pipelines.shared.planning import UNNAMED, PlanReport, forecast, plan_dataset
+from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.schemas.dataset.score_tables import ScoresManifest
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.source_file import one_content
+
+
+def build(dataset: str, *, beam: Sequence[str] = (), **settings: Any) -> OpenDataset:
+    """Builds a dataset, or finishes one that was interrupted, and opens it.
+
+    Args:
+      dataset: its name, such as "eq-video".
+      beam: options of the engine, as they stand after `--` on a command line.
+      **settings: as `eqforge build DATASET --help` lists them; `output` is the folder or URL.
+
+    Raises:
+      InputError: an input, a setting or the output folder is wrong; nothing was done yet.
+      BuildError: the run ended before the dataset was complete; the same call goes on.
+
+    Example:
+        >>> clips = eqforge.build(
+        ...     "eq-video", captions=work / "captions.jsonl", videos=work / "videos",
+        ...     output=work / "pairs", max_side=64,
+        ... )  # doctest: +SKIP
+    """
+    pipeline = _pipeline(dataset)
+    config = _config(pipeline, settings)
+    build_dataset(pipeline, config, beam)
+    return open(config.run.output)
+
+
+def plan(dataset: str, *, pilot: int = 0, **settings: Any) -> PlanReport:
+    """Returns what a build would try; writes nothing, and `output` may be left out.
+
+    Args:
+      dataset: its name, such as "eq-video".
+      pilot: how many records are built, to be thrown away, for a forecast of time and storage.
+      **settings: as of build.
+
+    Raises:
+      InputError: an input, a setting or the output folder is wrong.
+    """
+    pipeline = _pipeline(dataset)
+    config = _config(pipeline, {"output": UNNAMED, **settings})
+    with one_content():
+        report = plan_dataset(pipeline, config, pilot, checks_output="output" in settings)
+        if pipeline.pilot is None or not report.pilots:
+            return report
+        return replace(report, forecast=forecast(pipeline, config, report))
+
+
+def open(path: str | Path) -> OpenDataset:
+    """Opens a finished dataset.
+
+    Args:
+      path: its folder or URL.
+
+    Raises:
+      InputError: there is none.
+    """
+    return OpenDataset(open_dataset(str(path)))
+
+
+def verify(
+    path: str | Path, *, key: str | None = None, signature: str | None = None
+) -> verify_module.Verification:
+    """Checks a finished dataset: files, schemas, books, ids, images and captions.
+
+    Args:
+      path: its folder or URL.
+      key: public key of minisign, or its file: the manifest has to be signed by it.
+      signature: the signature, where it is not beside the manifest.
+
+    Raises:
+      InputError: there is no dataset, or a signature without a key.
+    """
+    return verify_module.verify_dataset(str(path), key, signature)
+
+
+def lint(path: str | Path, *, hard_positives: str | Path | None = None) -> list[Finding]:
+    """Returns the defects of text pairs: of a published file, of your own, or of a dataset.
+
+    Args:
+      path: the file, or the folder of a dataset.
+      hard_positives: the second file of a published set of hard positives.
+
+    Raises:
+      InputError: it cannot be read.
+    """
+    given = {"paths": (path,), "hard_positives": hard_positives}
+    return list(lint_file(Path(path), settings_from(LintSettings, given)))
+
+
+def score(
+    dataset: str | Path, *, model: str, output: str | Path, **settings: Any
+) -> ScoresManifest:
+    """Scores the images and captions of a dataset with a model, and writes the scores.
+
+    Args:
+      dataset: its folder or URL.
+      model: KIND:MODEL, as `eqforge score --help` lists them.
+      output: the folder of the scores; a run that was stopped goes on there.
+      **settings: as `eqforge score --help` lists them.
+
+    Raises:
+      InputError: dataset, model or settings cannot be used.
+      BuildError: the work ended before it was done; the same call goes on.
+    """
+    given = {"dataset": str(dataset), "model": model, "output": output, **settings}
+    return score_dataset(settings_from(ScoreSettings, given))
+
+
+def metrics(*paths: str | Path, **settings: Any) -> Report:
+    """Returns the table of a dataset and its scores, or of what `format` names.
+
+    Args:
+      *paths: the dataset and one or more scores of it.
+      **settings: as `eqforge metrics --help` lists them, but for those of printing.
+
+    Raises:
+      InputError: the input cannot be measured.
+    """
+    return metrics_report(settings_from(MetricsSettings, {"paths": paths, **settings}))
+
+
+def _pipeline(dataset: str) -> Pipeline[Any]:
+    if dataset not in DATASETS:
+        raise InputError(f"no dataset {dataset!r}; there are {', '.join(DATASETS)}")
+    pipeline: Pipeline[Any] = import_module(DATASETS[dataset][0]).PIPELINE
+    return pipeline
+
+
+def _config(pipeline: Pipeline[Any], settings: dict[str, Any]) -> Any:
+    mode = "paper" if settings.get("mode") == "paper" else "corrected"
+    if settings.get("mode", mode) != mode:
+        raise InputError(f"mode={settings['mode']!r}: expected 'paper' or 'corrected'")
+    return settings_from(
+        pipeline.config, settings, default_config(pipeline.config, pipeline.defaults, mode)
+    )

@@ -1,0 +1,94 @@
+"""The settings of commands as keyword arguments: `--max-side 256` is `max_side=256`."""
+
+import dataclasses
+import difflib
+import typing
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import tyro
+
+from eqforge.schemas.errors import InputError
+
+Settings = TypeVar("Settings")
+
+
+def settings_from(
+    kind: type[Settings], given: Mapping[str, Any], default: Settings | None = None
+) -> Settings:
+    """Returns the settings of a command.
+
+    Args:
+      kind: their dataclass; groups of settings in it have no names of their own.
+      given: values by the names of the options.
+      default: what is not given; without it the dataclass says.
+
+    Raises:
+      InputError: a name is unknown, a value has the wrong type or range, or a necessary one is
+        missing.
+    """
+    names = set(_names(kind))
+    if unknown := sorted(given.keys() - names):
+        near = difflib.get_close_matches(unknown[0], names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(names))}"
+        raise InputError(f"no setting {unknown[0]!r}{hint}")
+    made = _make(kind, given, default)
+    if missing := list(_missing(made)):
+        raise InputError(f"not given: {', '.join(missing)}")
+    return made
+
+
+def _names(kind: type) -> Iterator[str]:
+    for name, hint in typing.get_type_hints(kind).items():
+        if dataclasses.is_dataclass(hint):
+            yield from _names(typing.cast(type, hint))
+        else:
+            yield name
+
+
+def _make(kind: type[Settings], given: Mapping[str, Any], default: Any) -> Settings:
+    values: dict[str, Any] = {}
+    hints = typing.get_type_hints(kind)
+    for field in dataclasses.fields(typing.cast(Any, kind)):
+        hint, kept = hints[field.name], _default(field, default)
+        if dataclasses.is_dataclass(hint):
+            kept = None if kept is tyro.MISSING else kept
+            values[field.name] = _make(typing.cast(type, hint), given, kept)
+        elif field.name in given:
+            values[field.name] = _converted(field.name, given[field.name], hint)
+        else:
+            values[field.name] = kept
+    return kind(**values)
+
+
+def _default(field: dataclasses.Field[Any], default: Any) -> Any:
+    if default is not None:
+        return getattr(default, field.name)
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    factory = field.default_factory
+    return tyro.MISSING if factory is dataclasses.MISSING else factory()
+
+
+def _converted(name: str, value: Any, hint: Any) -> Any:
+    try:
+        return msgspec.convert(value, hint, dec_hook=_path)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{name}={value!r}: {error}") from error
+
+
+def _path(kind: type, value: Any) -> Any:
+    if kind is Path and isinstance(value, str | Path):
+        return Path(value)
+    raise ValueError(f"Expected a path, got `{type(value).__name__}`")
+
+
+def _missing(settings: Any) -> Iterator[str]:
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if dataclasses.is_dataclass(value):
+            yield from _missing(value)
+        elif value is tyro.MISSING:
+            yield field.name
