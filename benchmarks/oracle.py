@@ -16,7 +16,7 @@ import numpy as np
 
 from eqforge.models.scorer import Picture, Scorer
 from eqforge.models.spec import load_scorer, parse_specs
-from eqforge.transforms.oracle.scores import CROSSINGS
+from eqforge.transforms.oracle.scores import PAIR_CELLS
 
 CAPTIONS = ["a man cuts an onion on the board", "a man puts an onion into the pan"]
 REPEATS = 5
@@ -74,7 +74,7 @@ def report(name: str, scorer: Scorer) -> None:
         Picture(key=str(n), pixels=rng.integers(0, 256, (720, 1280, 3), dtype=np.uint8))
         for n in range(2)
     ]
-    crossings = np.array(CROSSINGS)
+    crossings = np.array([*PAIR_CELLS.values()])
 
     def encode(picture: Picture) -> object:
         return scorer.encode_images([scorer.prepare(picture)])[0]

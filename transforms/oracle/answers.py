@@ -1,16 +1,21 @@
-"""Asks an oracle about pairs of stored images, and remembers its answers."""
+"""Asks an oracle about stored images and their captions, and remembers its answers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+from more_itertools import chunked
 
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.transforms.dataset.ledger import Ledger
-from eqforge.transforms.oracle.scores import PairScorer
+from eqforge.transforms.oracle.scores import CellScorer
 from eqforge.transforms.video.clip_work import error_rejection
 
+BATCH = 32
+"""Captions of an image scored together; always the same, however the work is dealt out."""
+
 Answer: TypeAlias = tuple[Score, ...] | Rejection
-"""The scores of a pair, or why it has none."""
+"""The scores of a pair or of a caption, or why it has none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,31 +28,73 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answers:
-    """What the oracle says of some pairs, in order."""
+    """What the oracle says of some pairs or captions, in order."""
 
     found: tuple[Answer, ...]
 
 
-def ask(questions: Sequence[Question], scorer: PairScorer, ledger: Ledger) -> tuple[Answer, ...]:
+def ask(questions: Sequence[Question], scorer: CellScorer, ledger: Ledger) -> tuple[Answer, ...]:
     """Returns what the oracle says of each pair, or said when it was asked the same before.
 
     A pair on which it fails takes no other along, and is asked about again in the next run.
     """
-    answers = ledger.remember(
-        [asdict(question) for question in questions],
-        Answers,
-        lambda: Answers(found=tuple(_ask(question, scorer) for question in questions)),
-        _has_no_error,
-    )
-    return answers.found
+    inputs = [asdict(question) for question in questions]
+    return _remember(inputs, ledger, lambda: (_ask(question, scorer) for question in questions))
 
 
-def _ask(question: Question, scorer: PairScorer) -> Answer:
+def ask_captions(
+    key: str, image_id: str | None, captions: Sequence[str], scorer: CellScorer, ledger: Ledger
+) -> tuple[Answer, ...]:
+    """Returns what the oracle says of an image with each caption, or said before.
+
+    Args:
+      key: the image's id for the oracle, by which published scores and features are looked up.
+      image_id: of the stored image.
+      captions: each is scored in a batch with its neighbours.
+      scorer: the models that judge.
+      ledger: remembers the answers that are no failures.
+    """
+    inputs = [key, image_id, list(captions)]
+    return _remember(inputs, ledger, lambda: _ask_batches(key, captions, scorer))
+
+
+def _remember(
+    inputs: Any, ledger: Ledger, answer: Callable[[], Iterable[Answer]]
+) -> tuple[Answer, ...]:
+    def compute() -> Answers:
+        return Answers(found=tuple(answer()))
+
+    def is_final(answers: Answers) -> bool:
+        return not any(isinstance(answer, Rejection) for answer in answers.found)
+
+    return ledger.remember(inputs, Answers, compute, is_final).found
+
+
+def _ask(question: Question, scorer: CellScorer) -> Answer:
     try:
-        return scorer.score(question.images, question.captions)
+        return scorer.score_pair(question.images, question.captions)
     except Exception as error:
         return error_rejection(error)
 
 
-def _has_no_error(answers: Answers) -> bool:
-    return not any(isinstance(answer, Rejection) for answer in answers.found)
+def _ask_batches(key: str, captions: Sequence[str], scorer: CellScorer) -> Iterator[Answer]:
+    for batch in chunked(captions, BATCH):
+        yield from _ask_batch(key, batch, scorer)
+
+
+def _ask_batch(key: str, captions: Sequence[str], scorer: CellScorer) -> Sequence[Answer]:
+    """Returns the scores of each caption; where the batch fails, of each by itself."""
+    try:
+        return scorer.score_captions(key, captions)
+    except Exception as error:
+        rejection = _refusal(error)  # an error of the run is raised again
+    if len(captions) == 1:
+        return [rejection]
+    return [answer for caption in captions for answer in _ask_batch(key, [caption], scorer)]
+
+
+def _refusal(error: Exception) -> Rejection:
+    """Returns why nothing was scored; a ValueError says that image or caption cannot be."""
+    if isinstance(error, ValueError):
+        return Rejection(reason="not_scored", detail=str(error)[:500])
+    return error_rejection(error)

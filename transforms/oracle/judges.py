@@ -1,9 +1,9 @@
-"""Lets image-text models judge pairs: a caption must match its own image, not the other one.
+"""Lets image-text models judge captions: one must match its own image, and not another.
 
 Scoring and deciding are two steps, as with every filter. An image is decoded and encoded by itself,
-and the four scores of a pair are one batch, so that a pair's scores depend neither on what other
-pairs there are nor on the worker or the order of the work, and an image that cannot be used takes
-no other along.
+and the scores of a pair, or of an image's captions, are one batch, so that they depend neither on
+what other pairs there are nor on the worker or the order of the work, and an image that cannot be
+used takes no other along.
 
 Source: SIMAT, section 3.2: P(image, own caption) > 0.9 and P(image, other caption) < 0.1, by OSCAR.
 """
@@ -22,7 +22,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import pictures
 from eqforge.schemas.records.scores import Rejection, Score, value_of
 from eqforge.transforms.dataset.ledger import versions_of
-from eqforge.transforms.oracle.scores import VERSION, PairScorer, score_name
+from eqforge.transforms.oracle.scores import VERSION, CellScorer
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,9 +91,9 @@ class Oracle:
         packages = ("torch", "transformers", "tokenizers", "pillow")
         return [VERSION, pictures.VERSION, judges, versions_of(*packages)]
 
-    def scorer(self, pixels: Callable[[str], NDArray[np.uint8]]) -> PairScorer:
-        """Returns what scores pairs, in this process; it finds decoded images by their keys."""
-        return PairScorer(specs_of(self.settings), self.judges, pixels)
+    def scorer(self, pixels: Callable[[str], NDArray[np.uint8]]) -> CellScorer:
+        """Returns what scores images in this process; it finds decoded images by their keys."""
+        return CellScorer(specs_of(self.settings), self.judges, pixels)
 
 
 def prepare_oracle(settings: OracleSettings) -> Oracle:
@@ -144,7 +144,20 @@ def score_pair(
       ValueError: an image cannot be used, or a score is not a number.
     """
     first, second = images
-    return oracle.scorer(images.__getitem__).score((first, second), captions)
+    return oracle.scorer(images.__getitem__).score_pair((first, second), captions)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class _Rule:
+    """Which cells of a record must match, which must not, and why it is refused where they do."""
+
+    own: tuple[str, ...]
+    others: tuple[str, ...]
+    reason: str
+
+
+_PAIR = _Rule(own=("c0_i0", "c1_i1"), others=("c1_i0", "c0_i1"), reason="crossed_caption_match")
+_QUERY = _Rule(own=("source",), others=("target",), reason="target_caption_match")
 
 
 def refuse_pair(scores: Sequence[Score], settings: OracleSettings) -> Rejection | None:
@@ -156,8 +169,23 @@ def refuse_pair(scores: Sequence[Score], settings: OracleSettings) -> Rejection 
     Raises:
       KeyError: the scores were made with other models.
     """
-    judges = range(1, len(specs_of(settings)) + 1)
-    verdicts = [_refuse(number, scores, settings) for number in judges]
+    return _refuse(scores, settings, _PAIR)
+
+
+def refuse_query(scores: Sequence[Score], settings: OracleSettings) -> Rejection | None:
+    """Rejects a query whose image matches its own caption too little or the target's too well.
+
+    Two models must agree, as in refuse_pair.
+
+    Raises:
+      KeyError: the scores were made with other models.
+    """
+    return _refuse(scores, settings, _QUERY)
+
+
+def _refuse(scores: Sequence[Score], settings: OracleSettings, rule: _Rule) -> Rejection | None:
+    numbers = range(1, len(specs_of(settings)) + 1)
+    verdicts = [_verdict(f"oracle_{number}", scores, settings, rule) for number in numbers]
     against = [verdict for verdict in verdicts if verdict is not None]
     if not against or len(against) == len(verdicts):
         return against[0] if against else None
@@ -165,21 +193,19 @@ def refuse_pair(scores: Sequence[Score], settings: OracleSettings) -> Rejection 
     return dataclasses.replace(against[0], reason="oracle_disagreement", detail=detail)
 
 
-def _refuse(number: int, scores: Sequence[Score], settings: OracleSettings) -> Rejection | None:
-    own = [score_name(number, i, i) for i in (0, 1)]
-    crossed = [score_name(number, 1 - i, i) for i in (0, 1)]
-    least = min(own, key=lambda name: _value(scores, name))
-    most = max(crossed, key=lambda name: _value(scores, name))
+def _verdict(
+    judge: str, scores: Sequence[Score], settings: OracleSettings, rule: _Rule
+) -> Rejection | None:
+    own = {f"{judge}_{cell}": _value(scores, f"{judge}_{cell}") for cell in rule.own}
+    others = {f"{judge}_{cell}": _value(scores, f"{judge}_{cell}") for cell in rule.others}
+    least, most = min(own, key=own.__getitem__), max(others, key=others.__getitem__)
     low, high = settings.oracle_min, settings.oracle_max
-    if low is not None and not _value(scores, least) > low:
-        return _rejection("own_caption_mismatch", scores, least, low)
-    if high is not None and not _value(scores, most) < high:
-        return _rejection("crossed_caption_match", scores, most, high)
+    if low is not None and not own[least] > low:
+        reason = "own_caption_mismatch"
+        return Rejection(reason=reason, value=own[least], threshold=low, detail=least)
+    if high is not None and not others[most] < high:
+        return Rejection(reason=rule.reason, value=others[most], threshold=high, detail=most)
     return None
-
-
-def _rejection(reason: str, scores: Sequence[Score], name: str, limit: float) -> Rejection:
-    return Rejection(reason=reason, value=_value(scores, name), threshold=limit, detail=name)
 
 
 def _value(scores: Sequence[Score], name: str) -> float:

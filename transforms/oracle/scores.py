@@ -1,4 +1,4 @@
-"""Runs the models that judge pairs: one of each in a process, one call at a time."""
+"""Runs the models that judge captions: one of each in a process, one call at a time."""
 
 import contextlib
 import dataclasses
@@ -7,7 +7,7 @@ import importlib
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,11 @@ from eqforge.schemas.records.scores import Score, compact_json
 
 VERSION = "2"
 
-CROSSINGS = ((0, 0), (0, 1), (1, 0), (1, 1))
-"""The (image, caption) pairs of two images and two captions, in the order they are scored in."""
+PAIR_CELLS = {"c0_i0": (0, 0), "c1_i0": (0, 1), "c0_i1": (1, 0), "c1_i1": (1, 1)}
+"""Image and caption of the four scores of a pair, by name, in the order they are scored in."""
 
 REMEMBERED_IMAGES = 64
-"""Encodings that are kept while pairs of one source are scored; one is at most some megabytes."""
+"""Encodings that are kept while images of one source are scored; one is at most some megabytes."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -72,14 +72,14 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-class PairScorer:
-    """Scores pairs of images with pairs of captions, by every model that judges.
+class CellScorer:
+    """Scores images with captions, by every model that judges.
 
-    An image is encoded by itself, so its encoding does not depend on what it is paired with, and
-    is kept for the next pairs. The four scores of a pair are one batch.
+    An image is encoded by itself, so its encoding does not depend on what it is scored with, and
+    is kept for later calls. What one call scores is one batch.
 
     Args:
-      specs: the models; they are loaded when the first pair is scored.
+      specs: the models; they are loaded when the first image is scored.
       judges: what each of them is.
       pixels: returns the decoded image of a key, uint8 of shape (height, width, 3); it is called
         where a model reads pixels and the image is not remembered.
@@ -103,8 +103,8 @@ class PairScorer:
                 raise BuildError(f"the oracle {judge.name} changed since the run began")
         return models
 
-    def score(self, keys: tuple[str, str], captions: tuple[str, str]) -> tuple[Score, ...]:
-        """Returns four scores a model, P(match) to 6 decimals.
+    def score_pair(self, keys: tuple[str, str], captions: tuple[str, str]) -> tuple[Score, ...]:
+        """Returns four scores a model, P(match) to 6 decimals, named as PAIR_CELLS says.
 
         Args:
           keys: of the two images.
@@ -113,12 +113,32 @@ class PairScorer:
         Raises:
           ValueError: an image cannot be used, or a score is not a number.
         """
+        return name_cells(self._score(keys, captions, [*PAIR_CELLS.values()]), PAIR_CELLS)
+
+    def score_captions(self, key: str, captions: Sequence[str]) -> list[tuple[Score, ...]]:
+        """Returns P(match) of an image and each caption, named `oracle_1`, `oracle_2`.
+
+        Raises:
+          ValueError: see score_pair.
+        """
+        return self._score([key], captions, [(0, number) for number in range(len(captions))])
+
+    def _score(
+        self, keys: Sequence[str], captions: Sequence[str], cells: Sequence[tuple[int, int]]
+    ) -> list[tuple[Score, ...]]:
+        """Returns the scores of each cell, an (image, caption) pair, in the order of the models."""
         encodings = [self._encode(key) for key in keys]
-        return tuple(
-            score
-            for place, judge in enumerate(self._judges)
-            for score in self._score(place, judge, keys, captions, [e[place] for e in encodings])
-        )
+        columns = []
+        for place, judge in enumerate(self._judges):
+            model, images = self._models[place], [encoding[place] for encoding in encodings]
+            with model.lock, one_thread():
+                found = model.scorer.match(images, captions, np.array(cells)).probabilities
+            for (image, caption), value in zip(cells, found, strict=True):
+                if not 0 <= value <= 1:
+                    what = f"P(match) = {value} of {captions[caption]!r}"
+                    raise ValueError(f"{keys[image]}: {judge.kind} gives {what}")
+            columns.append([_named(f"oracle_{place + 1}", float(value), judge) for value in found])
+        return list(zip(*columns, strict=True))
 
     def _encode(self, key: str) -> list[Any]:
         """Returns what each model computes of an image alone."""
@@ -131,29 +151,22 @@ class PairScorer:
             self._encodings.popitem(last=False)
         return self._encodings[key]
 
-    def _score(
-        self,
-        place: int,
-        judge: Identity,
-        keys: tuple[str, str],
-        captions: tuple[str, str],
-        images: list[Any],
-    ) -> Iterator[Score]:
-        model = self._models[place]
-        with model.lock, one_thread():
-            found = model.scorer.match(images, captions, np.array(CROSSINGS)).probabilities
-        for (image, caption), value in zip(CROSSINGS, found, strict=True):
-            if not 0 <= value <= 1:
-                raise ValueError(
-                    f"{keys[image]}: {judge.kind} gives P(match) = {value} of {captions[caption]!r}"
-                )
-            yield Score(
-                name=score_name(place + 1, caption, image),
-                value=round(float(value), 6),
-                scorer=judge.kind,
-                version=judge.revision,
-                settings=_settings(judge),
-            )
+
+def _encode(model: SharedScorer, picture: Picture) -> Any:
+    prepared = model.scorer.prepare(picture)
+    with model.lock, one_thread():
+        (encoded,) = model.scorer.encode_images([prepared])
+    return encoded
+
+
+def _named(name: str, value: float, judge: Identity) -> Score:
+    return Score(
+        name=name,
+        value=round(value, 6),
+        scorer=judge.kind,
+        version=judge.revision,
+        settings=_settings(judge),
+    )
 
 
 @functools.cache
@@ -163,13 +176,11 @@ def _settings(judge: Identity) -> str:
     return compact_json({k: v for k, v in settings.items() if k not in ("kind", "revision")})
 
 
-def _encode(model: SharedScorer, picture: Picture) -> Any:
-    prepared = model.scorer.prepare(picture)
-    with model.lock, one_thread():
-        (encoded,) = model.scorer.encode_images([prepared])
-    return encoded
-
-
-def score_name(judge: int, caption: int, image: int) -> str:
-    """Returns the name of a score: of which judge, from 1, which caption and which image."""
-    return f"oracle_{judge}_c{caption}_i{image}"
+def name_cells(found: Iterable[tuple[Score, ...]], names: Iterable[str]) -> tuple[Score, ...]:
+    """Returns the scores of several cells as those of one record: `oracle_1_` and a cell's name."""
+    cells = tuple(names)
+    return tuple(
+        dataclasses.replace(score, name=f"{score.name}_{cell}")
+        for scores in zip(*found, strict=True)
+        for cell, score in zip(cells, scores, strict=True)
+    )

@@ -14,14 +14,10 @@ from eqforge.schemas.tables.pairs import ImageRow, Reject
 from eqforge.schemas.tables.simat import CaptionRow, GalleryRow, QueryRow
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.filters.images import read_pixels
-from eqforge.transforms.oracle.judges import Oracle
+from eqforge.transforms.oracle.answers import Answer, ask_captions
+from eqforge.transforms.oracle.judges import Oracle, refuse_query
+from eqforge.transforms.oracle.scores import name_cells
 from eqforge.transforms.simat.crops import Crop, Cutter, cut_regions
-from eqforge.transforms.simat.oracle import (
-    CaptionScores,
-    query_scores,
-    refuse_query,
-    score_captions,
-)
 from eqforge.transforms.simat.plan import (
     RELATIONS,
     PlannedImage,
@@ -114,8 +110,8 @@ def show_image(image: PlannedImage, rules: SimatRules) -> SimatWork:
         shown.append(planned.region.triplet.triplet_id)
         queries += _asked(planned, crop, scores, captions, rules)
         if wanted:
-            own = scores.get(captions[planned.region.triplet.triplet_id], CaptionScores())
-            gallery.append(_gallery_row(planned, crop, own.scores))
+            own = scores.get(captions[planned.region.triplet.triplet_id], ())
+            gallery.append(_gallery_row(planned, crop, () if isinstance(own, Rejection) else own))
             images |= {} if crop.image is None else {crop.image.image_id: crop.image}
     return SimatWork(
         gallery=tuple(gallery),
@@ -167,25 +163,24 @@ def _reject(planned: PlannedRegion, rejection: Rejection) -> Reject:
 
 def _scores(
     planned: PlannedRegion, crop: Crop, captions: Mapping[str, str], rules: SimatRules
-) -> dict[str, CaptionScores]:
-    """Returns the oracle's scores by caption; none where no oracle is asked for."""
+) -> dict[str, Answer]:
+    """Returns the oracle's answers by caption; none where no oracle is asked for."""
     if not rules.oracle.judges:
         return {}
     asked = [query.change.target for query in planned.queries if query.rejection is None]
     names = [planned.region.triplet.triplet_id, *(triplet.triplet_id for triplet in asked)]
     texts = list(dict.fromkeys(captions[name] for name in names))
 
-    def pixels() -> NDArray[np.uint8]:
+    def pixels(_: str) -> NDArray[np.uint8]:
         if crop.image is None:
             raise ValueError("the oracle reads pixels, and no folder of images was named")
         return read_pixels(rules.cutter.store.get(crop.image.image_id, crop.image.suffix))
 
-    found = score_captions(
+    found = ask_captions(
         planned.region.region_id,
         None if crop.image is None else crop.image.image_id,
         texts,
-        pixels,
-        rules.oracle,
+        rules.oracle.scorer(pixels),
         Ledger(root=rules.ledger_root, step="match", basis=rules.oracle.basis()),
     )
     return dict(zip(texts, found, strict=True))
@@ -194,7 +189,7 @@ def _scores(
 def _asked(
     planned: PlannedRegion,
     crop: Crop,
-    scores: Mapping[str, CaptionScores],
+    scores: Mapping[str, Answer],
     captions: Mapping[str, str],
     rules: SimatRules,
 ) -> Iterator[AskedQuery]:
@@ -204,10 +199,12 @@ def _asked(
         target = scores.get(captions[query.change.target.triplet_id])
         if asked.rejection is not None or own is None or target is None:
             yield asked
-        elif (failed := own.rejection or target.rejection) is not None:
-            yield replace(asked, rejection=failed)
+        elif isinstance(own, Rejection):
+            yield replace(asked, rejection=own)
+        elif isinstance(target, Rejection):
+            yield replace(asked, rejection=target)
         else:
-            found = query_scores(own, target)
+            found = name_cells((own, target), ("source", "target"))
             yield replace(
                 asked,
                 row=replace(asked.row, scores=found),

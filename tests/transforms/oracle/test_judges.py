@@ -22,7 +22,7 @@ from eqforge.transforms.oracle.judges import (
     refuse_pair,
     score_pair,
 )
-from eqforge.transforms.oracle.scores import CROSSINGS, score_name
+from eqforge.transforms.oracle.scores import PAIR_CELLS
 from tests.tiny_models import save_blip, save_clip
 
 pytest.importorskip("transformers")
@@ -54,7 +54,7 @@ def oracle(*named: str, **settings: Any) -> Oracle:
 
 def scores_of(*values: float, judge: int = 1) -> tuple[Score, ...]:
     """Scores of one judge: own of image 0, its crossed, crossed of image 1, its own."""
-    names = [score_name(judge, caption, image) for image, caption in CROSSINGS]
+    names = [f"oracle_{judge}_{cell}" for cell in PAIR_CELLS]
     return tuple(
         Score(name=name, value=value, scorer="clip", version="1", settings="{}")
         for name, value in zip(names, values, strict=True)
@@ -106,7 +106,7 @@ def test_an_images_scores_do_not_depend_on_its_other_pairs(blip: Path) -> None:
     judges = oracle(f"blip-itm:{blip}")
     scorer = judges.scorer(pixels)
     pairs = [(first, second) for first in range(4) for second in range(first)]
-    together = [scorer.score((str(a), str(b)), CAPTIONS) for a, b in pairs]
+    together = [scorer.score_pair((str(a), str(b)), CAPTIONS) for a, b in pairs]
 
     assert sorted(asked) == ["0", "1", "2", "3"]
     for (a, b), scores in zip(pairs, together, strict=True):

@@ -180,7 +180,7 @@ def test_what_was_scored_is_remembered_and_what_failed_is_tried_again(
     first = judged(work, media, filters)
     assert first.rejects == ()
 
-    monkeypatch.setattr(oracle_scores.PairScorer, "score", fail)
+    monkeypatch.setattr(oracle_scores.CellScorer, "score_pair", fail)
     assert judged(work, media, filters) == first
     # A limit that is moved needs no new scores.
     strict = filters_of(blip, oracle_min=1.0)
@@ -195,7 +195,7 @@ def test_pairs_that_are_refused_anyway_are_not_scored(
     blip: Path, media: MediaStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filters = replace(filters_of(blip), gates=GateSettings(max_ssim=-1.0))
-    monkeypatch.setattr(oracle_scores.PairScorer, "score", fail)
+    monkeypatch.setattr(oracle_scores.CellScorer, "score_pair", fail)
     work = judged(measured(media, filters), media, filters)
     assert {reject.reason for reject in work.rejects} == {"change_too_small"}
 
@@ -210,7 +210,7 @@ def test_an_accelerator_out_of_memory_ends_the_run_instead_of_refusing_pairs(
 
     filters = filters_of(blip)
     work = measured(media, filters)
-    monkeypatch.setattr(oracle_scores.PairScorer, "score", exhaust)
+    monkeypatch.setattr(oracle_scores.CellScorer, "score_pair", exhaust)
     with pytest.raises(torch.OutOfMemoryError):
         judged(work, media, filters)
 
