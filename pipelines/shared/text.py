@@ -15,8 +15,7 @@ from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import is_sampled
 from eqforge.schemas.io import storage
-from eqforge.schemas.io.find_file import resolve_video
-from eqforge.schemas.records.frames import MissedVideo
+from eqforge.schemas.io.find_file import MissingFile, find_file
 from eqforge.schemas.sources.caption_sources import CaptionRecord, Source
 from eqforge.transforms.dataset.census import IMAGES, Medium, medium
 from eqforge.transforms.dataset.finish import WriteDataset
@@ -163,8 +162,8 @@ def confirm_images(images: Path | None, names: Iterable[str]) -> None:
         return
     example = None
     for name in names:
-        found = resolve_video(str(images), name)
-        if not isinstance(found, MissedVideo) or found.reason != "video_missing":
+        found = find_file(str(images), name)
+        if not isinstance(found, MissingFile) or found.reason != "file_missing":
             return
         example = name if example is None else example
     if example is not None:

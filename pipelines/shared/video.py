@@ -118,7 +118,7 @@ def confirm(config: VideoDataset, plan: PlanFiles) -> None:
         found = find_video(config, clip) if clip.frames else None
         if isinstance(found, str):
             return
-        if found is not None and found.reason != "video_missing":
+        if found is not None and found.reason != "file_missing":
             advice = found.detail
     if plan.counts.get("frames"):
         raise InputError(

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from eqforge.pipelines.shared.driver import PilotCost
 from eqforge.pipelines.shared.settings import VideoDataset
-from eqforge.schemas.io.find_file import resolve_video
+from eqforge.schemas.io.find_file import MissingFile, find_file
 from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.records.frames import MissedVideo
+from eqforge.schemas.records.frames import VIDEO_SUFFIXES
 from eqforge.transforms.dataset.census import VIDEOS, Medium
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.video.clip_work import images_of
@@ -40,9 +40,9 @@ class Summary:
     samples: list[str] = field(default_factory=list)
 
 
-def find_video(config: VideoDataset, clip: Clip) -> str | MissedVideo:
+def find_video(config: VideoDataset, clip: Clip) -> str | MissingFile:
     """Returns the path of a clip's video, or why there is none."""
-    return resolve_video(str(config.videos), clip.video, config.run.follow_links)
+    return find_file(str(config.videos), clip.video, VIDEO_SUFFIXES, config.run.follow_links)
 
 
 def media(config: VideoDataset, plan: PlanFiles) -> Iterator[Medium]:
@@ -50,14 +50,14 @@ def media(config: VideoDataset, plan: PlanFiles) -> Iterator[Medium]:
     for clip in read_plan(Clip, plan.files):
         if clip.video:
             found = find_video(config, clip)
-            path = None if isinstance(found, MissedVideo) else found
+            path = None if isinstance(found, MissingFile) else found
             name = clip.video if path is None else os.path.relpath(path, config.videos)
             yield Medium(kind=VIDEOS, name=name, path=path, is_read=bool(clip.frames))
 
 
 def is_there(config: VideoDataset, clip: Clip) -> bool:
     """Tells whether the video of a clip is there."""
-    return not isinstance(find_video(config, clip), MissedVideo)
+    return not isinstance(find_video(config, clip), MissingFile)
 
 
 def has_pairs(config: VideoDataset, clip: Clip) -> bool:

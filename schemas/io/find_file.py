@@ -1,40 +1,38 @@
-"""Finds the file of a video inside the videos folder, and nowhere else."""
+"""Finds a file that an annotation names inside the folder its kind lies in, and nowhere else."""
 
 import errno
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from eqforge.schemas.errors import BuildError
-from eqforge.schemas.records.frames import MissedVideo
-
-VIDEO_SUFFIXES = (
-    ".mp4",
-    ".mkv",
-    ".webm",
-    ".mov",
-    ".m4v",
-    ".avi",
-    ".flv",
-    ".ts",
-    ".mpg",
-    ".mpeg",
-    ".wmv",
-    ".3gp",
-    ".ogv",
-    ".gif",
-)
-"""Endings tried after a video's id, the first that is found wins."""
 
 
-def resolve_video(root: str, name: str, follow_links: bool = False) -> str | MissedVideo:
-    """Returns the path of a video, or why there is none.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MissingFile:
+    """A file that cannot be had.
+
+    Attributes:
+      reason: `file_missing`, or `outside_root` for a name that leads out of the folder.
+      detail: what was found, for a human reader.
+    """
+
+    reason: str
+    detail: str
+
+
+def find_file(
+    root: str, name: str, suffixes: Sequence[str] = (), follow_links: bool = False
+) -> str | MissingFile:
+    """Returns the path of a file, or why there is none.
 
     Args:
-      root: the videos folder.
-      name: a video's id or file name, possibly with folders before it, relative to `root`. The
-        name as it stands is tried first, then with each of VIDEO_SUFFIXES, in lower and upper
-        case; the order is fixed, so that the choice is the same on every machine.
+      root: the folder.
+      name: an id or file name, possibly with folders before it, relative to `root`.
+      suffixes: endings that the name may lack. The name as it stands is tried first, then with each
+        of them, in lower and upper case; the order is fixed, so that the choice is the same on
+        every machine.
       follow_links: whether a symbolic link may lead out of the folder.
 
     Returns:
@@ -46,11 +44,11 @@ def resolve_video(root: str, name: str, follow_links: bool = False) -> str | Mis
       BuildError: there is no such folder: on one of several hosts it may not be mounted.
     """
     if os.path.isabs(name) or "\0" in name or ".." in name.split("/"):
-        return MissedVideo(reason="outside_root", detail=f"{name!r} leads out of the folder")
-    missing = MissedVideo(reason="video_missing", detail="no file of that name")
+        return MissingFile(reason="outside_root", detail=f"{name!r} leads out of the folder")
+    missing = MissingFile(reason="file_missing", detail="no file of that name")
     if not os.path.basename(name):
         return missing
-    for candidate in _candidates(name):
+    for candidate in _candidates(name, suffixes):
         found = _check(root, candidate, follow_links)
         if found is not None:
             return found
@@ -62,14 +60,14 @@ def resolve_video(root: str, name: str, follow_links: bool = False) -> str | Mis
     return missing
 
 
-def _candidates(name: str) -> Iterator[str]:
+def _candidates(name: str, suffixes: Sequence[str]) -> Iterator[str]:
     yield name
-    for suffix in VIDEO_SUFFIXES:
+    for suffix in suffixes:
         yield name + suffix
         yield name + suffix.upper()
 
 
-def _check(root: str, name: str, follow_links: bool) -> str | MissedVideo | None:
+def _check(root: str, name: str, follow_links: bool) -> str | MissingFile | None:
     """Returns a path that is a file below the root, why it may not be read, or None for no file."""
     path = os.path.join(root, name)
     try:
@@ -77,11 +75,11 @@ def _check(root: str, name: str, follow_links: bool) -> str | MissedVideo | None
     except OSError as error:
         if error.errno == errno.ELOOP:
             detail = f"the links of {name!r} go round in a circle"
-            return MissedVideo(reason="outside_root", detail=detail)
+            return MissingFile(reason="outside_root", detail=detail)
         return None
     if not follow_links and not _is_below(folder, real):
         detail = f"the link {_link_out(folder, name)!r} leads out of the folder; "
-        return MissedVideo(reason="outside_root", detail=f"{detail}--follow-links allows that")
+        return MissingFile(reason="outside_root", detail=f"{detail}--follow-links allows that")
     return path if os.path.isfile(real) else None
 
 

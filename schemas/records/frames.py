@@ -7,6 +7,24 @@ from typing import Literal
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.pictures import MAX_PIXELS
 
+VIDEO_SUFFIXES = (
+    ".mp4",
+    ".mkv",
+    ".webm",
+    ".mov",
+    ".m4v",
+    ".avi",
+    ".flv",
+    ".ts",
+    ".mpg",
+    ".mpeg",
+    ".wmv",
+    ".3gp",
+    ".ogv",
+    ".gif",
+)
+"""Endings tried after a video's id, the first that is found wins."""
+
 FRAME_REASONS: dict[str, str] = {
     "video_missing": "No file of that name lies in the videos folder.",
     "outside_root": "The name leads out of the videos folder, or round in a circle of links.",
@@ -145,18 +163,5 @@ class MissedFrame:
 
     frame_id: str
     requested_timestamp_s: float | None
-    reason: str
-    detail: str
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class MissedVideo:
-    """A video of which no frame can be had.
-
-    Attributes:
-      reason: a key of FRAME_REASONS.
-      detail: what was found, for a human reader.
-    """
-
     reason: str
     detail: str

@@ -20,9 +20,8 @@ from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import shown
-from eqforge.schemas.io.find_file import resolve_video
+from eqforge.schemas.io.find_file import MissingFile, find_file
 from eqforge.schemas.io.source_file import FileState
-from eqforge.schemas.records.frames import MissedVideo
 
 SHOWN = 5
 VIDEOS, IMAGES, MODEL = "videos", "images", "files of the model"
@@ -71,8 +70,8 @@ class Medium:
 
 def medium(kind: str, root: str, name: str, follow_links: bool) -> Medium:
     """Returns a file that a source names by an id or a path below a folder."""
-    path = resolve_video(root, name, follow_links)
-    return Medium(kind=kind, name=name, path=None if isinstance(path, MissedVideo) else path)
+    path = find_file(root, name, follow_links=follow_links)
+    return Medium(kind=kind, name=name, path=None if isinstance(path, MissingFile) else path)
 
 
 def model_files(model: str | None) -> Iterator[Medium]:

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io.find_file import resolve_video
+from eqforge.schemas.io.find_file import MissingFile, find_file
 from eqforge.schemas.io.pictures import MAX_PIXELS, BadImage, TooManyPixels, read_untrusted
 from eqforge.schemas.io.source_file import SourceChanged, read_source
 from eqforge.schemas.records.boxes import CornerBox
-from eqforge.schemas.records.frames import FrameSettings, MissedVideo
+from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.encode_image import encode_image
@@ -91,9 +91,9 @@ def _look_up(folder: ImageFolder, name: str, box: CornerBox | None) -> FoundImag
 
 
 def _read(folder: ImageFolder, name: str) -> bytes | Rejection:
-    path = resolve_video(folder.root, name, folder.follow_links)
-    if isinstance(path, MissedVideo):
-        reason = {"video_missing": "image_missing"}.get(path.reason, path.reason)
+    path = find_file(folder.root, name, follow_links=folder.follow_links)
+    if isinstance(path, MissingFile):
+        reason = {"file_missing": "image_missing"}.get(path.reason, path.reason)
         return Rejection(reason=reason, detail=path.detail)
     try:
         return read_source(path)

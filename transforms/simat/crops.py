@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from eqforge.generators.simat.crops import CropSettings, crop_box
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import pictures
-from eqforge.schemas.io.find_file import resolve_video
+from eqforge.schemas.io.find_file import MissingFile, find_file
 from eqforge.schemas.io.pictures import BadImage, TooManyPixels, read_pixels
 from eqforge.schemas.io.source_file import SourceChanged, read_source
 from eqforge.schemas.records.boxes import CornerBox
-from eqforge.schemas.records.frames import FrameSettings, MissedVideo
+from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.simat import Region
 from eqforge.schemas.tables.pairs import ImageRow
@@ -139,9 +139,9 @@ def _read(root: str, paths: Sequence[str], follow_links: bool) -> tuple[str, byt
     """Returns the path below the root and the bytes of the first file that is there."""
     missing = Rejection(reason="image_missing", detail=" or ".join(paths))
     for name in paths:
-        path = resolve_video(root, name, follow_links)
-        if isinstance(path, MissedVideo):
-            if path.reason != "video_missing":
+        path = find_file(root, name, follow_links=follow_links)
+        if isinstance(path, MissingFile):
+            if path.reason != "file_missing":
                 return Rejection(reason=path.reason, detail=path.detail)
             continue
         try:

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, replace
 
 import apache_beam as beam
 
-from eqforge.schemas.io.find_file import resolve_video
+from eqforge.schemas.io.find_file import MissingFile, find_file
 from eqforge.schemas.io.source_file import SourceFile, open_source
 from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.records.frames import FrameSettings, MissedFrame, MissedVideo, StoredFrame
+from eqforge.schemas.records.frames import VIDEO_SUFFIXES, FrameSettings, MissedFrame, StoredFrame
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.pairs import Reject
 from eqforge.transforms.dataset.ledger import Ledger
@@ -50,9 +50,10 @@ def extract_frames(
     )
     if not clip.video:  # records that name no video
         return work.with_tally(FRAMES, 0, 0)
-    path = resolve_video(videos, clip.video, follow_links)
-    if isinstance(path, MissedVideo):
-        return _without_video(work, Rejection(reason=path.reason, detail=path.detail))
+    path = find_file(videos, clip.video, VIDEO_SUFFIXES, follow_links)
+    if isinstance(path, MissingFile):
+        reason = {"file_missing": "video_missing"}.get(path.reason, path.reason)
+        return _without_video(work, Rejection(reason=reason, detail=path.detail))
     if not clip.frames:
         return work.with_tally(FRAMES, 0, 0)
     try:

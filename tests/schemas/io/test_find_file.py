@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 
 from eqforge.schemas.errors import BuildError
-from eqforge.schemas.records.frames import FRAME_REASONS, MissedVideo
-from eqforge.transforms.video.frames import resolve_video
+from eqforge.schemas.io.find_file import MissingFile, find_file
+
+SUFFIXES = (".mp4", ".mkv", ".webm")
 
 
 @pytest.fixture
@@ -16,9 +17,8 @@ def root(tmp_path: Path) -> Path:
 
 
 def reason(root: Path, name: str) -> str:
-    found = resolve_video(str(root), name)
-    assert isinstance(found, MissedVideo), found
-    assert found.reason in FRAME_REASONS
+    found = find_file(str(root), name, SUFFIXES)
+    assert isinstance(found, MissingFile), found
     assert str(root) not in found.detail.replace(repr(name), "")  # as the annotation has it
     return found.reason
 
@@ -26,25 +26,33 @@ def reason(root: Path, name: str) -> str:
 @pytest.mark.parametrize("file", ["a.mp4", "a.webm", "a.MKV", "a"])
 def test_an_id_finds_its_file_whatever_the_ending(root: Path, file: str) -> None:
     (root / file).touch()
-    assert resolve_video(str(root), "a") == str(root / file)
+    assert find_file(str(root), "a", SUFFIXES) == str(root / file)
 
 
 def test_a_file_name_finds_its_file(root: Path) -> None:
     (root / "train/-a.b.mkv").touch()
-    assert resolve_video(str(root), "train/-a.b.mkv") == str(root / "train/-a.b.mkv")
-    assert resolve_video(str(root), "train/-a.b") == str(root / "train/-a.b.mkv")
+    assert find_file(str(root), "train/-a.b.mkv", SUFFIXES) == str(root / "train/-a.b.mkv")
+    assert find_file(str(root), "train/-a.b", SUFFIXES) == str(root / "train/-a.b.mkv")
+
+
+def test_without_endings_only_the_name_itself_is_tried(root: Path) -> None:
+    (root / "a.mp4").touch()
+    assert find_file(str(root), "a.mp4") == str(root / "a.mp4")
+    assert find_file(str(root), "a") == MissingFile(
+        reason="file_missing", detail="no file of that name"
+    )
 
 
 def test_of_several_endings_the_same_one_wins_whichever_came_first(root: Path) -> None:
     for suffix in (".webm", ".mp4", ".mkv"):
         (root / f"a{suffix}").touch()
-    assert resolve_video(str(root), "a") == str(root / "a.mp4")
+    assert find_file(str(root), "a", SUFFIXES) == str(root / "a.mp4")
 
 
 @pytest.mark.parametrize("name", ["b", "", ".", "train", "train/", "a.mp4/x", "x" * 5000])
 def test_what_is_no_file_is_missing(root: Path, name: str) -> None:
     (root / "a.mp4").touch()
-    assert reason(root, name) == "video_missing"
+    assert reason(root, name) == "file_missing"
 
 
 @pytest.mark.parametrize("name", ["../secret", "../secret.mp4", "train/../../secret", "a\0b", ".."])
@@ -66,11 +74,11 @@ def test_links_that_leave_the_folder_are_refused(root: Path) -> None:
 
 def test_the_refusal_names_the_link_and_what_allows_it(root: Path) -> None:
     (root / "train/far").symlink_to(root.parent)
-    assert resolve_video(str(root), "train/far/secret.mp4") == MissedVideo(
+    assert find_file(str(root), "train/far/secret.mp4", SUFFIXES) == MissingFile(
         reason="outside_root",
         detail="the link 'train/far' leads out of the folder; --follow-links allows that",
     )
-    assert resolve_video(str(root), "../secret.mp4", follow_links=True) == MissedVideo(
+    assert find_file(str(root), "../secret.mp4", SUFFIXES, follow_links=True) == MissingFile(
         reason="outside_root", detail="'../secret.mp4' leads out of the folder"
     )
 
@@ -79,23 +87,25 @@ def test_links_that_leave_the_folder_are_followed_where_that_is_asked_for(root: 
     (root / "a.mp4").symlink_to(root.parent / "secret.mp4")
     (root / "out").symlink_to(root.parent)
     (root / "b.mp4").symlink_to("b.mp4")
-    assert resolve_video(str(root), "a", follow_links=True) == str(root / "a.mp4")
-    assert resolve_video(str(root), "out/secret", follow_links=True) == str(root / "out/secret.mp4")
+    assert find_file(str(root), "a", SUFFIXES, follow_links=True) == str(root / "a.mp4")
+    assert find_file(str(root), "out/secret", SUFFIXES, follow_links=True) == str(
+        root / "out/secret.mp4"
+    )
     for name in ("b", "out/../secret.mp4", str(root / "a.mp4"), "out/nothing"):
-        assert isinstance(resolve_video(str(root), name, follow_links=True), MissedVideo)
+        assert isinstance(find_file(str(root), name, SUFFIXES, follow_links=True), MissingFile)
 
 
 def test_links_within_the_folder_are_followed(root: Path) -> None:
     (root / "train/b.mp4").touch()
     (root / "a.mp4").symlink_to("train/b.mp4")
-    assert resolve_video(str(root), "a") == str(root / "a.mp4")
+    assert find_file(str(root), "a", SUFFIXES) == str(root / "a.mp4")
 
 
 def test_a_folder_that_is_itself_a_link_is_the_folder_it_leads_to(root: Path) -> None:
     (root / "a.mp4").touch()
     link = root.parent / "link"
     link.symlink_to(root)
-    assert resolve_video(str(link), "a") == str(link / "a.mp4")
+    assert find_file(str(link), "a", SUFFIXES) == str(link / "a.mp4")
 
 
 def test_a_circle_of_links_is_refused(root: Path) -> None:
@@ -106,10 +116,10 @@ def test_a_circle_of_links_is_refused(root: Path) -> None:
 
 def test_a_link_to_nothing_is_missing(root: Path) -> None:
     (root / "a.mp4").symlink_to("none.mp4")
-    assert reason(root, "a") == "video_missing"
+    assert reason(root, "a") == "file_missing"
 
 
-def test_a_folder_that_is_not_mounted_is_no_missing_video(root: Path) -> None:
-    """Its videos would all become rejects, and the dataset would lack them without an error."""
+def test_a_folder_that_is_not_mounted_is_no_missing_file(root: Path) -> None:
+    """Its files would all become rejects, and the dataset would lack them without an error."""
     with pytest.raises(BuildError, match=r"elsewhere: no such folder on .+; every host needs it"):
-        resolve_video(str(root / "elsewhere"), "a")
+        find_file(str(root / "elsewhere"), "a", SUFFIXES)

@@ -1,12 +1,10 @@
-"""Exact frames of videos: found, decoded, encoded, stored."""
+"""Exact frames of videos: decoded, encoded, stored."""
 
-from eqforge.schemas.io.find_file import resolve_video
 from eqforge.schemas.records.frames import (
     FRAME_REASONS,
     FrameRequest,
     FrameSettings,
     MissedFrame,
-    MissedVideo,
     StoredFrame,
 )
 from eqforge.transforms.dataset.encode_image import EncodedImage, encode_image
@@ -22,11 +20,9 @@ __all__ = [
     "FrameRequest",
     "FrameSettings",
     "MissedFrame",
-    "MissedVideo",
     "StoredFrame",
     "UndecodedFrame",
     "decode_frames",
     "encode_image",
     "extract_frames",
-    "resolve_video",
 ]
