@@ -51,9 +51,7 @@ def metrics_command(settings: MetricsSettings) -> int:
       EqforgeError: the input cannot be measured, the folder cannot be written, or a package is
         missing.
     """
-    if not settings.paths:
-        raise InputError("name what to measure; eqforge metrics --help says how")
-    report = _report(settings)
+    report = metrics_report(settings)
     # Written first: whoever reads what is printed, such as `head`, may stop reading.
     if settings.output is not None:
         _write(report, str(settings.output))
@@ -70,7 +68,14 @@ def _write(report: Report, folder: str) -> None:
             raise InputError(f"--output {folder}: cannot be written: {error}") from error
 
 
-def _report(settings: MetricsSettings) -> Report:
+def metrics_report(settings: MetricsSettings) -> Report:
+    """Returns the table that settings ask for.
+
+    Raises:
+      EqforgeError: the input cannot be measured, or a package is missing.
+    """
+    if not settings.paths:
+        raise InputError("name what to measure; eqforge metrics --help says how")
     rules = Rules(ties=settings.ties, seed=settings.seed, resamples=settings.resamples)
     if settings.format != "dataset":
         settings.check_read(settings.format)

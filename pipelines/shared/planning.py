@@ -4,7 +4,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from eqforge.pipelines.shared.command import parse
@@ -20,12 +20,25 @@ from eqforge.transforms.engines.run_folder import run_folder
 Configured = TypeVar("Configured", bound=DatasetConfig)
 
 
-@dataclass(kw_only=True, slots=True)
-class Seen:
-    """What went by of a plan: its counts, and the first records that a pilot can build."""
+UNNAMED = "out"
+"""The output of a plan that names none: it is not looked at."""
 
-    counts: Counter[str] = field(default_factory=Counter)
-    pilots: list[Any] = field(default_factory=list)
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanReport:
+    """What a build would try.
+
+    Attributes:
+      counts: of what the plan holds, such as candidate pairs.
+      lines: the counts, the filters and what the plan refuses, in words.
+      pilots: the first records that a pilot can build, as many as were asked for.
+      forecast: what a pilot took and what all would cost, in words; empty where none was built.
+    """
+
+    counts: dict[str, int]
+    lines: tuple[str, ...]
+    pilots: tuple[Any, ...] = ()
+    forecast: tuple[str, ...] = ()
 
 
 def plan_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
@@ -34,19 +47,53 @@ def plan_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
         own, number = _take_pilots(list(argv), pipeline.pilot)
         has_output = any(text.partition("=")[0] == "--output" for text in own)
         # A plan writes nothing; with the folder of the build it also says whether that is free.
-        named = own if has_output else ["--output", "out", *own]
+        named = own if has_output else ["--output", UNNAMED, *own]
         program, note = f"eqforge plan {pipeline.name}", _help(pipeline.pilot)
         config, _ = parse(pipeline.config, pipeline.defaults, named, program, note)
-        pipeline.check(config)
-        header = header_of(pipeline, config)
-        if has_output:
-            check_output(config.run, header)
-        seen = Seen()
-        print(in_lines(_report(pipeline, config, _watched(pipeline, config, number, seen))))
-        if pipeline.pilot is not None and seen.pilots:
-            print(in_lines(_forecast(pipeline, pipeline.pilot, config, seen)))
+        report = plan_dataset(pipeline, config, number, checks_output=has_output)
+        print(in_lines(report.lines))
+        if pipeline.pilot is not None and report.pilots:
+            print(in_lines(forecast(pipeline, config, report)))
+            print(
+                f"the pilot's first {pipeline.pilot.records} may not be typical; what it built was "
+                "thrown away",
+                file=sys.stderr,
+            )
         return 0
     return 2
+
+
+def plan_dataset(
+    pipeline: Pipeline[Configured], config: Configured, pilots: int, *, checks_output: bool
+) -> PlanReport:
+    """Plans a dataset: reads the annotations, opens no media and writes nothing.
+
+    Args:
+      pipeline: of the dataset.
+      config: its settings.
+      pilots: how many records are kept for a pilot; see forecast.
+      checks_output: whether the output folder has to be free, or hold the same dataset.
+
+    Raises:
+      InputError: an input, a setting or the output folder is wrong.
+    """
+    pipeline.check(config)
+    header = header_of(pipeline, config)
+    if checks_output:
+        check_output(config.run, header)
+    counts: Counter[str] = Counter()
+    kept: list[Any] = []
+
+    def watched() -> Iterator[Any]:
+        pilot = pipeline.pilot
+        for record in pipeline.plan(config):
+            counts.update(pipeline.measure(record))
+            if pilot is not None and len(kept) < pilots and pilot.is_fit(config, record):
+                kept.append(record)
+            yield record
+
+    lines = tuple(_report(pipeline, config, watched()))
+    return PlanReport(counts=dict(counts), lines=lines, pilots=tuple(kept))
 
 
 def _help(pilot: Pilot[Any] | None) -> str:
@@ -71,18 +118,6 @@ def _take_pilots(arguments: list[str], pilot: Pilot[Any] | None) -> tuple[list[s
     return arguments[:place] + arguments[place + 2 :], int(number)
 
 
-def _watched(
-    pipeline: Pipeline[Configured], config: Configured, number: int, seen: Seen
-) -> Iterator[Any]:
-    """Yields the records of a plan, and notes what goes by."""
-    pilot = pipeline.pilot
-    for record in pipeline.plan(config):
-        seen.counts.update(pipeline.measure(record))
-        if pilot is not None and len(seen.pilots) < number and pilot.is_fit(config, record):
-            seen.pilots.append(record)
-        yield record
-
-
 def _report(
     pipeline: Pipeline[Configured], config: Configured, records: Iterable[Any]
 ) -> Iterator[str]:
@@ -98,25 +133,25 @@ def _report(
     yield from (f"{what:>20}  {count:>12,}" for what, count in counts.items())
 
 
-def _forecast(
-    pipeline: Pipeline[Configured], pilot: Pilot[Configured], config: Configured, seen: Seen
-) -> Iterator[str]:
-    """Builds the pilot's records; yields the lines of its cost and of that of all, scaled up."""
+def forecast(
+    pipeline: Pipeline[Configured], config: Configured, report: PlanReport
+) -> tuple[str, ...]:
+    """Builds a plan's pilots; returns lines of their cost and of that of all, scaled up."""
+    pilot = pipeline.pilot
+    assert pilot is not None
     with run_folder(), tempfile.TemporaryDirectory(prefix="eqforge-pilot-") as folder:
-        cost = pilot.run(config, seen.pilots, folder)
+        cost = pilot.run(config, report.pilots, folder)
     built: Counter[str] = Counter()
-    for record in seen.pilots:
+    for record in report.pilots:
         built.update(pipeline.measure(record))
-    scale = seen.counts[pilot.unit] / max(1, built[pilot.unit])
-    what = f"{len(seen.pilots)} {pilot.records}"
+    scale = report.counts.get(pilot.unit, 0) / max(1, built[pilot.unit])
+    what = f"{len(report.pilots)} {pilot.records}"
     if pilot.unit != pilot.records:
         what += f", {built[pilot.unit]} {pilot.unit}"
-    yield f"pilot: {what} in {cost.seconds:.1f} s on {pilot.clock}"
     duration, size = _duration(cost.seconds * scale + cost.start_s), _size(cost.num_bytes * scale)
-    yield f"all: about {duration} on {pilot.clock} and {size} of images"
-    print(
-        f"the pilot's first {pilot.records} may not be typical; what it built was thrown away",
-        file=sys.stderr,
+    return (
+        f"pilot: {what} in {cost.seconds:.1f} s on {pilot.clock}",
+        f"all: about {duration} on {pilot.clock} and {size} of images",
     )
 
 

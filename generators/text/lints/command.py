@@ -69,6 +69,15 @@ def lint_command(settings: LintSettings) -> int:
     return int(failed)
 
 
+def lint_file(path: Path, settings: LintSettings) -> Iterator[Finding]:
+    """Yields the findings of a file of text pairs or of a dataset.
+
+    Raises:
+      EqforgeError: it cannot be read, or a package is missing.
+    """
+    return lint_records(_records(path, settings))
+
+
 class _Counter:
     """Counts what passes through it."""
 

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -97,34 +97,70 @@ class Outcome:
     lines: list[str]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verification:
+    """What the checks of a dataset came to.
+
+    Attributes:
+      checks: the outcome of each check by its name.
+    """
+
+    checks: dict[str, Outcome]
+
+    @property
+    def states(self) -> set[str]:
+        """The states of all checks."""
+        return {outcome.state for outcome in self.checks.values()}
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether everything was checked and nothing is wrong."""
+        return not self.states & {"FAILED", "not checked"}
+
+
 def verify_command(arguments: Arguments) -> int:
-    """Prints what is wrong with a dataset; returns 0 only if everything was checked and nothing is.
+    """Prints what is wrong with a dataset.
 
     Returns:
-      0, or 1 where something is wrong, 3 where nothing is but a check could not be made.
+      0 only if everything was checked and nothing is wrong, 1 where something is, 3 where nothing
+      is but a check could not be made.
     """
-    opened = open_dataset(arguments.dataset)
+    found = verify_dataset(arguments.dataset, arguments.key, arguments.signature, _print)
+    print(visible(f"{arguments.dataset.rstrip('/') or '/'}: {_verdict(found.checks.values())}"))
+    return 1 if "FAILED" in found.states else 0 if found.is_sound else NOT_CHECKED
+
+
+def verify_dataset(
+    folder: str,
+    key: str | None = None,
+    signature: str | None = None,
+    tell: Callable[[str, Outcome], None] = lambda name, outcome: None,
+) -> Verification:
+    """Makes all checks of a dataset.
+
+    Args:
+      folder: of the dataset, or its URL.
+      key: public key of minisign, or its file; None where no signature is asked for.
+      signature: the signature, where it is not beside the manifest.
+      tell: hears of each check at its end.
+
+    Raises:
+      InputError: there is no dataset, another takes its place, or a signature has no key.
+    """
+    if key is None and signature is not None:
+        raise InputError("--signature needs --key: the public key of whom you trust")
+    opened = open_dataset(folder)
     dataset = replace(opened, changed=changed_files(opened))
-    outcomes = [] if (signed := _signed(arguments)) is None else [signed]
+    checks: dict[str, Outcome] = {}
+    if key is not None:
+        lines = check_signature(folder, key, signature)
+        checks["signature"] = Outcome(state="FAILED" if lines else "ok", lines=lines)
+        tell("signature", checks["signature"])
     for name in CHECKS:
-        outcomes.append(_outcome(name, dataset))
-        _print(name, outcomes[-1])
-    print(visible(f"{dataset.folder}: {_verdict(outcomes)}"))
+        checks[name] = _outcome(name, dataset)
+        tell(name, checks[name])
     dataset.check_unreplaced()
-    states = {outcome.state for outcome in outcomes}
-    return 1 if "FAILED" in states else NOT_CHECKED if "not checked" in states else 0
-
-
-def _signed(arguments: Arguments) -> Outcome | None:
-    """Checks who signed the manifest, where that was asked for."""
-    if arguments.key is None:
-        if arguments.signature is not None:
-            raise InputError("--signature needs --key: the public key of whom you trust")
-        return None
-    found = check_signature(arguments.dataset, arguments.key, arguments.signature)
-    outcome = Outcome(state="FAILED" if found else "ok", lines=found)
-    _print("signature", outcome)
-    return outcome
+    return Verification(checks=checks)
 
 
 def _outcome(name: str, dataset: Dataset) -> Outcome:
@@ -156,7 +192,7 @@ def _print(name: str, outcome: Outcome) -> None:
         print(f"        and {len(outcome.lines) - SHOWN} more")
 
 
-def _verdict(outcomes: Sequence[Outcome]) -> str:
+def _verdict(outcomes: Collection[Outcome]) -> str:
     """Returns the last line: never "sound" alone where something was noted or not checked."""
     found = Counter({"FAILED": 0, "noted": 0})
     for outcome in outcomes:

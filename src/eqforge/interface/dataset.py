@@ -90,7 +90,8 @@ class OpenDataset:
         kind = table_type(self.manifest.dataset, name)
         if kind is None:
             raise InputError(f"{self.folder}: the records of {name!r} are not known")
-        yield from kind.records(self._dataset, name)
+        for row in self._dataset.rows(name, list(kind.schema.names)):
+            yield msgspec.convert(row, kind.record)
 
     def samples(self) -> Iterator[Sample]:
         """Yields the samples with their pictures, where the dataset has any.

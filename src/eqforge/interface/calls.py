@@ -20,11 +20,12 @@ from eqforge.evaluation.tables.report import Report
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.generators.text.lints.command import LintSettings, lint_file
 from eqforge.generators.text.lints.findings import Finding
-from eqforge.keywords import settings_from
-from eqforge.opened import OpenDataset
+from eqforge.interface.dataset import OpenDataset
+from eqforge.interface.keywords import settings_from
 from eqforge.pipelines.shared.command import default_config
 from eqforge.pipelines.shared.driver import Pipeline, build_dataset
 from eqforge.pipelines.shared.planning import UNNAMED, PlanReport, forecast, plan_dataset
+from eqforge.pipelines.shared.settings import Mode
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.dataset.score_tables import ScoresManifest
 from eqforge.schemas.errors import InputError
@@ -42,12 +43,6 @@ def build(dataset: str, *, beam: Sequence[str] = (), **settings: Any) -> OpenDat
     Raises:
       InputError: an input, a setting or the output folder is wrong; nothing was done yet.
       BuildError: the run ended before the dataset was complete; the same call goes on.
-
-    Example:
-        >>> clips = eqforge.build(
-        ...     "eq-video", captions=work / "captions.jsonl", videos=work / "videos",
-        ...     output=work / "pairs", max_side=64,
-        ... )  # doctest: +SKIP
     """
     pipeline = _pipeline(dataset)
     config = _config(pipeline, settings)
@@ -157,9 +152,6 @@ def _pipeline(dataset: str) -> Pipeline[Any]:
 
 
 def _config(pipeline: Pipeline[Any], settings: dict[str, Any]) -> Any:
-    mode = "paper" if settings.get("mode") == "paper" else "corrected"
-    if settings.get("mode", mode) != mode:
-        raise InputError(f"mode={settings['mode']!r}: expected 'paper' or 'corrected'")
-    return settings_from(
-        pipeline.config, settings, default_config(pipeline.config, pipeline.defaults, mode)
-    )
+    mode: Mode = "paper" if settings.get("mode") == "paper" else "corrected"
+    default = default_config(pipeline.config, pipeline.defaults, mode)
+    return settings_from(pipeline.config, settings, default)

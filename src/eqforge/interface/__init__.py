@@ -1,0 +1,1 @@
+"""The commands as Python functions, and a finished dataset as an object."""
