@@ -215,20 +215,30 @@ def digest_stream(stream: Any) -> tuple[int, str]:
     return stream.tell(), sha256
 
 
-def write_bytes(url: str, data: bytes) -> None:
-    """Writes a whole file; a reader sees the old content or the new, never a part."""
-    with open_atomic(url) as stream:
+def write_bytes(url: str, data: bytes, synced: bool = True) -> None:
+    """Writes a whole file; a reader sees the old content or the new, never a part.
+
+    Args:
+      url: the file's path or URL.
+      data: its content.
+      synced: whether it has to outlast a power cut; see open_atomic.
+    """
+    with open_atomic(url, synced) as stream:
         stream.write(data)
 
 
 @contextlib.contextmanager
-def open_atomic(url: str) -> Iterator[IO[bytes]]:
+def open_atomic(url: str, synced: bool = True) -> Iterator[IO[bytes]]:
     """Opens a file for writing that appears under its name only when it is complete.
 
-    On a disk the bytes go to a temporary name in the same folder and are renamed; when the body has
-    ended they outlast a power cut. To an object store they go when they are all there, by way of a
-    temporary file on this machine: threads that share fsspec's file system would share its
-    transactions. After an exception nothing appears.
+    On a disk the bytes go to a temporary name in the same folder and are renamed. To an object
+    store they go when they are all there, by way of a temporary file on this machine: threads that
+    share fsspec's file system would share its transactions. After an exception nothing appears.
+
+    Args:
+      url: the file's path or URL.
+      synced: whether the bytes outlast a power cut when the body has ended; it takes a disk some
+        milliseconds. Of a file that is not synced a power cut may leave other bytes.
     """
     system, path = locate(url)
     if not isinstance(system, LocalFileSystem):
@@ -239,33 +249,36 @@ def open_atomic(url: str) -> Iterator[IO[bytes]]:
             system.put_file(stream.name, path)
         return
     folder = Path(path).parent
-    make_folder(folder)
+    make_folder(folder, synced)
     temporary = folder / f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
     try:
         with room_named(path), open(temporary, "wb") as stream:
             yield stream
             stream.flush()
-            os.fsync(stream.fileno())
+            if synced:
+                os.fsync(stream.fileno())
         os.replace(temporary, path)
-        sync(folder)
+        if synced:
+            sync(folder)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def make_folder(folder: Path) -> None:
-    """Makes a folder of this machine and those above it, so that they outlast a power cut.
+def make_folder(folder: Path, synced: bool = True) -> None:
+    """Makes a folder of this machine and those above it; synced, they outlast a power cut.
 
     Raises:
       NotADirectoryError: there is something else of that name.
     """
     if not folder.is_dir():
-        make_folder(folder.parent)
+        make_folder(folder.parent, synced)
         try:
             folder.mkdir(exist_ok=True)
         except FileExistsError:
             error = errno.ENOTDIR
             raise NotADirectoryError(error, os.strerror(error), str(folder)) from None
-        sync(folder.parent)
+        if synced:
+            sync(folder.parent)
 
 
 def sync(path: str | Path) -> None:

@@ -2,11 +2,8 @@
 
 import functools
 import os
-import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
@@ -35,15 +32,8 @@ class MediaStore:
           suffix: the end of the file's name, such as ".jpg".
         """
         image_id = sha256_hex(data)
-        filesystem, path = self._locate(image_id, suffix)
-        if _holds(filesystem, path, data):
-            return image_id
-        storage.make_parents(filesystem, path)
-        if _is_local(filesystem):
-            _write_local(path, data)
-        else:
-            # Object stores show an object only when all of it has arrived.
-            filesystem.pipe_file(path, data)
+        if not self._holds(image_id, suffix, data):
+            storage.write_bytes(self.path(image_id, suffix), data, synced=False)
         return image_id
 
     def sync(self, images: Iterable[tuple[str, str]]) -> None:
@@ -54,8 +44,8 @@ class MediaStore:
         Raises:
           FileNotFoundError: the store does not hold one of them.
         """
-        filesystem, root = _filesystem(self.root)
-        if not _is_local(filesystem):
+        root, is_local = _place(self.root)
+        if not is_local:
             return
         paths = sorted({self.path(*image) for image in images})
         folders = sorted({os.path.dirname(path) for path in paths})
@@ -68,68 +58,26 @@ class MediaStore:
         Raises:
           FileNotFoundError: the store does not hold it.
         """
-        filesystem, path = self._locate(image_id, suffix)
-        if _is_local(filesystem):
-            with open(path, "rb") as file:
-                return file.read()
-        data: bytes = filesystem.cat_file(path)
-        return data
+        return storage.read_bytes(self.path(image_id, suffix))
 
     def exists(self, image_id: str, suffix: str, num_bytes: int | None = None) -> bool:
         """Tells whether the store holds an image; in its full length, where that is given."""
-        filesystem, path = self._locate(image_id, suffix)
-        if num_bytes is not None:
-            return _is_stored(filesystem, path, num_bytes)
-        return os.path.isfile(path) if _is_local(filesystem) else bool(filesystem.isfile(path))
+        found = storage.info(self.path(image_id, suffix))
+        return found is not None and num_bytes in (None, found["size"])
 
     def path(self, image_id: str, suffix: str) -> str:
         """Returns the path or address of an image, whether it is there or not."""
-        filesystem, path = self._locate(image_id, suffix)
-        return path if _is_local(filesystem) else str(filesystem.unstrip_protocol(path))
+        return f"{_place(self.root)[0]}/{image_id[:2]}/{image_id}{suffix}"
 
-    def _locate(self, image_id: str, suffix: str) -> tuple[Any, str]:
-        filesystem, folder = _filesystem(self.root)
-        return filesystem, f"{folder}/{image_id[:2]}/{image_id}{suffix}"
+    def _holds(self, image_id: str, suffix: str, data: bytes) -> bool:
+        """Tells whether an image is there; of a store's object its length says that."""
+        if not self.exists(image_id, suffix, len(data)):  # after a power cut it may be short
+            return False
+        return not _place(self.root)[1] or self.get(image_id, suffix) == data
 
 
 @functools.cache
-def _filesystem(root: str) -> tuple[Any, str]:
-    """Returns the file system of a root and the root's path in it."""
-    import fsspec.core
-
-    filesystem, path = fsspec.core.url_to_fs(root)
-    return filesystem, path.rstrip("/")
-
-
-def _is_local(filesystem: Any) -> bool:
-    return "file" in filesystem.protocol
-
-
-def _is_stored(filesystem: Any, path: str, num_bytes: int) -> bool:
-    """Tells whether a file is there in its full length; after a power cut it may be short."""
-    try:
-        if _is_local(filesystem):
-            return os.path.getsize(path) == num_bytes
-        return bool(filesystem.size(path) == num_bytes)
-    except FileNotFoundError:
-        return False
-
-
-def _holds(filesystem: Any, path: str, data: bytes) -> bool:
-    """Tells whether a file is there and holds these bytes; of a store's object the length says."""
-    if not _is_stored(filesystem, path, len(data)):
-        return False
-    return not _is_local(filesystem) or Path(path).read_bytes() == data
-
-
-def _write_local(path: str, data: bytes) -> None:
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
+def _place(root: str) -> tuple[str, bool]:
+    """Returns the path or URL of a root, and whether it lies on a disk of this machine."""
+    is_local = storage.is_local(root)
+    return (storage.locate(root)[1] if is_local else root).rstrip("/"), is_local
