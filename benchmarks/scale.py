@@ -49,9 +49,10 @@ from eqforge.pipelines.shared.settings import RunSettings, VideoSettings
 from eqforge.pipelines.shared.video import rules_of
 from eqforge.schemas.dataset.manifest import Manifest, load_manifest
 from eqforge.schemas.identity import bucket, sha256_hex
+from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import FrameRequest, FrameSettings, StoredFrame
-from eqforge.schemas.tables.pairs import ImageRow, Origin, PairSample, Reject
+from eqforge.schemas.tables.pairs import ImageRow, Origin, PairSample
 from eqforge.transforms.dataset.finish import DatasetTarget, WriteDataset
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan, write_plan

@@ -12,8 +12,8 @@ from eqforge.generators.scenes.enumeration import permuted
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import derive_seed
+from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scenes import Kind, ScenePair
-from eqforge.schemas.tables.pairs import Reject
 
 DATASET = "eq-kubric"
 STAGE = "scenes"

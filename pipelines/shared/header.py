@@ -1,11 +1,9 @@
 """What is fixed before a dataset is built: its identity, its inputs and its folder."""
 
-import contextlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from eqforge.schemas.io import pictures, storage
 from eqforge.schemas.io.checked import shown
 from eqforge.schemas.io.source_file import digest_input
 from eqforge.schemas.tables.pairs import SCHEMA_VERSION
+from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.finish import delete_parts
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.oracle.judges import judges_of
@@ -123,10 +122,7 @@ def _versions() -> dict[str, str]:
     found = {"schema": SCHEMA_VERSION, "python": ".".join(map(str, sys.version_info[:3]))}
     # What is measured with these stands in columns, which carry no version as scores do.
     found |= {"decoder": pictures.VERSION, "minimality": minimality.VERSION, "words": words.VERSION}
-    for package in VERSIONED:
-        with contextlib.suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+    return found | versions_of(*VERSIONED)
 
 
 def identity(header: Manifest) -> list[Any]:

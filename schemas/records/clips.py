@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from eqforge.schemas.records.books import Reject, Tally
 from eqforge.schemas.records.frames import FrameRequest
-from eqforge.schemas.tables.pairs import Reject
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,15 +26,6 @@ class PairCandidate:
     captions_0: tuple[str, ...]
     captions_1: tuple[str, ...]
     annotation: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Tally:
-    """How many candidates entered a stage and how many left it; the others are rejects."""
-
-    stage: str
-    candidates: int
-    kept: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

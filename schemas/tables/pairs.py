@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scores import Score
 from eqforge.schemas.records.spans import Span
 
@@ -112,41 +113,6 @@ class ImageRow:
     num_bytes: int
     phash: str
     scores: tuple[Score, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Reject:
-    """A candidate that did not become a sample.
-
-    Attributes:
-      candidate_id: id of the annotation record, frame or pair.
-      stage: the stage that refused it.
-      reason: one of the stage's documented reasons, or `error:<Type>`.
-      value, threshold: the score that decided and its limit, where there is one.
-      detail: what a person needs to understand the case.
-      source_id, source_path, source_sha256: lineage as far as it is known at that stage.
-    """
-
-    candidate_id: str
-    stage: str
-    reason: str
-    value: float | None = None
-    threshold: float | None = None
-    detail: str = ""
-    source_id: str = ""
-    source_path: str | None = None
-    source_sha256: str | None = None
-
-    def __post_init__(self) -> None:
-        """Brings the numbers and the text to what a column can hold, so that rows read back equal.
-
-        A detail may quote a caption in which half of a surrogate pair stands; it is escaped.
-        """
-        for name in ("value", "threshold"):
-            number = getattr(self, name)
-            object.__setattr__(self, name, None if number is None else float(number))
-        detail = self.detail.encode("utf-8", "backslashreplace").decode()
-        object.__setattr__(self, "detail", detail)
 
 
 _TEXT, _NUMBER, _WHOLE = pa.string(), pa.float64(), pa.int64()

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from eqforge.schemas.tables.pairs import IMAGES, PAIR_SAMPLES, REJECTS, ImageRow, PairSample, Reject
+from eqforge.schemas.records.books import Reject
+from eqforge.schemas.tables.pairs import IMAGES, PAIR_SAMPLES, REJECTS, ImageRow, PairSample
 from eqforge.schemas.tables.rendered import MASKS, RENDERED_SAMPLES, MaskRow, RenderedSample
 from eqforge.schemas.tables.simat import (
     GALLERY,

@@ -40,12 +40,13 @@ from eqforge.schemas.sources.vl_checklist import read_vl_checklist
 from eqforge.schemas.sources.youcook2 import read_youcook2
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.visible import visible
+from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.hard_positives import HardPositiveRules, make_hard_positives
 from eqforge.transforms.text.image_texts import FoilRecord, ImageTexts, TextsBatch
 from eqforge.transforms.text.perturb import PerturbationRules, perturb_batch
-from eqforge.transforms.text.work import CaptionBatch, TextWork, guarded
+from eqforge.transforms.text.work import CaptionBatch, TextWork
 from eqforge.transforms.video.propose.boundaries import BoundaryRules, propose_boundary_pairs
 from eqforge.transforms.video.propose.scene_graphs import SceneGraphRules, propose_scene_graph_pairs
 from eqforge.transforms.video.propose.segments import propose_segment_pairs

@@ -24,8 +24,8 @@ from eqforge.generators.scenes.propose import (
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.generators.scenes.view import corners, project
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scenes import Attribute, Kind, ScenePair, SceneSpec
-from eqforge.schemas.tables.pairs import Reject
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 ALL_ATTRIBUTES: tuple[Attribute, ...] = get_args(Attribute)

@@ -1,9 +1,7 @@
 """Remembers finished work of a step, so that a run that is started again does not repeat it."""
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
 
 import msgspec
@@ -12,15 +10,6 @@ from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import storage
 
 T = TypeVar("T")
-
-
-def versions_of(*packages: str) -> dict[str, str]:
-    """Returns the versions of those packages that are installed, for a ledger's basis."""
-    found = {}
-    for package in packages:
-        with contextlib.suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

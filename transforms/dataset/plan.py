@@ -34,6 +34,17 @@ class Selection:
     sample: float = 1.0
 
 
+def is_wanted(name: str, only: tuple[str, ...]) -> bool:
+    """Tells whether a record or sample is asked for; all are where nothing is named.
+
+    It is if it is named itself, if a sample of it is, or if the record is that it was made of.
+    """
+    return not only or any(
+        name == other or other.startswith(f"{name}/") or name.startswith(f"{other}/")
+        for other in only
+    )
+
+
 def select(clips: Iterable[Clip], selection: Selection) -> Iterator[Clip]:
     """Yields the selected clips with the selected pairs and just the frames these need.
 

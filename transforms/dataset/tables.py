@@ -8,13 +8,13 @@ import msgspec
 
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.records.books import Reject
 from eqforge.schemas.tables.pairs import (
     IMAGES,
     PAIR_SAMPLES,
     REJECTS,
     ImageRow,
     PairSample,
-    Reject,
     image_row,
     reject_row,
     sample_row,

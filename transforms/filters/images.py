@@ -8,15 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.schemas.io import pictures
-from eqforge.schemas.io.pictures import read_pixels as read_pixels
+from eqforge.schemas.io.pictures import read_pixels
+from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.frames import StoredFrame
 from eqforge.schemas.records.scores import Rejection, Score
-from eqforge.schemas.tables.pairs import ImageRow, Reject
-from eqforge.transforms.dataset.ledger import Ledger, versions_of
+from eqforge.schemas.tables.pairs import ImageRow
+from eqforge.schemas.versions import versions_of
+from eqforge.transforms.dataset.books import error_rejection
+from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.engines import progress
 from eqforge.transforms.filters import faces, minimality, quality
-from eqforge.transforms.video.clip_work import FRAMES, ClipWork, KeptFrame, error_rejection
+from eqforge.transforms.video.clip_work import FRAMES, ClipWork, KeptFrame
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -31,13 +31,13 @@ from eqforge.schemas.errors import BuildError, InputError
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.schemas.tables.rendered import Generation
+from eqforge.schemas.versions import versions_of
+from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
-from eqforge.transforms.dataset.ledger import versions_of
 from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.placement import on_gpu
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
 from eqforge.transforms.generated.work import MadePair, PairProposal, PairWork, StoredImage
-from eqforge.transforms.video.clip_work import error_rejection
 
 if TYPE_CHECKING:
     from eqforge.generators.diffusion.generate import PairGenerator

@@ -13,21 +13,19 @@ import apache_beam as beam
 from eqforge.generators.text import words
 from eqforge.generators.text.caption_lint import lint_pair
 from eqforge.schemas.io import storage
+from eqforge.schemas.io.pictures import read_pixels
+from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.tables.pairs import ImageRow, Reject
+from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.rendered import MaskRow, RenderedSample
-from eqforge.transforms.dataset.ledger import Ledger, versions_of
+from eqforge.schemas.versions import versions_of
+from eqforge.transforms.dataset.books import error_rejection
+from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.placement import on_gpu
 from eqforge.transforms.filters import minimality
-from eqforge.transforms.filters.images import (
-    ImageFilters,
-    ScoredImage,
-    read_pixels,
-    refuse_image,
-    score_image,
-)
+from eqforge.transforms.filters.images import ImageFilters, ScoredImage, refuse_image, score_image
 from eqforge.transforms.generated.work import (
     MadePair,
     MeasuredMade,
@@ -42,7 +40,6 @@ from eqforge.transforms.generated.work import (
 )
 from eqforge.transforms.oracle.answers import Question, ask
 from eqforge.transforms.oracle.judges import Oracle, refuse_pair
-from eqforge.transforms.video.clip_work import error_rejection
 
 IMAGES, PAIRS = "images", "pairs"
 """The stages of the books that follow those of a dataset's own steps."""

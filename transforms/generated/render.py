@@ -14,16 +14,18 @@ import msgspec
 
 from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.generators.scenes.propose import STAGE
+from eqforge.schemas.io.pictures import read_pixels
+from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scenes import Claim, RenderSettings, ScenePair, SceneSpec
 from eqforge.schemas.records.scores import Rejection, compact_json
-from eqforge.schemas.tables.pairs import Reject
 from eqforge.schemas.tables.rendered import Generation
+from eqforge.schemas.versions import versions_of
 from eqforge.transforms.children.child import ChildFailed
-from eqforge.transforms.dataset.ledger import Ledger, versions_of
+from eqforge.transforms.dataset.books import error_rejection
+from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.placement import on_gpu, with_render_memory
 from eqforge.transforms.filters import minimality
-from eqforge.transforms.filters.images import read_pixels
 from eqforge.transforms.generated import scene_scores
 from eqforge.transforms.generated.masks import coloured, read_numbers
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image, store_mask
@@ -36,7 +38,6 @@ from eqforge.transforms.generated.work import (
     PairWork,
     refused_plan,
 )
-from eqforge.transforms.video.clip_work import error_rejection
 
 RENDERS = "renders"
 """The stage of the books."""

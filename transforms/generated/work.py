@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from eqforge.generators.text.words import WordEdit
-from eqforge.schemas.records.clips import Tally
+from eqforge.schemas.records.books import Reject, Tally
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.schemas.records.spans import Span
-from eqforge.schemas.tables.pairs import ImageRow, Reject
+from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.rendered import Generation, MaskRow, RenderedSample
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters.minimality import PairMeasures

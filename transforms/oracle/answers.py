@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 from more_itertools import chunked
 
 from eqforge.schemas.records.scores import Rejection, Score
+from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.oracle.scores import CellScorer
-from eqforge.transforms.video.clip_work import error_rejection
 
 BATCH = 32
 """Captions of an image scored together; always the same, however the work is dealt out."""

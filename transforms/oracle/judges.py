@@ -21,7 +21,7 @@ from eqforge.models.spec import ScorerSpec, load_scorer, parse_specs
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import pictures
 from eqforge.schemas.records.scores import Rejection, Score, value_of
-from eqforge.transforms.dataset.ledger import versions_of
+from eqforge.schemas.versions import versions_of
 from eqforge.transforms.oracle.scores import VERSION, CellScorer
 
 

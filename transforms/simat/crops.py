@@ -18,13 +18,14 @@ from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.simat import Region
 from eqforge.schemas.tables.pairs import ImageRow
+from eqforge.schemas.versions import versions_of
+from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.dataset.image_folder import UNREADABLE
-from eqforge.transforms.dataset.ledger import Ledger, versions_of
+from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.simat.plan import PlannedImage
-from eqforge.transforms.video.clip_work import error_rejection
 
 VERSION = "2"
 

@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.schemas.io.pictures import read_pixels
+from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scores import Rejection, Score
-from eqforge.schemas.tables.pairs import ImageRow, Reject
+from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.simat import CaptionRow, GalleryRow, QueryRow
 from eqforge.transforms.dataset.ledger import Ledger
-from eqforge.transforms.filters.images import read_pixels
+from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.oracle.answers import Answer, ask_captions
 from eqforge.transforms.oracle.judges import Oracle, refuse_query
 from eqforge.transforms.oracle.scores import name_cells
@@ -25,7 +27,6 @@ from eqforge.transforms.simat.plan import (
     PlannedRegion,
     region_name,
 )
-from eqforge.transforms.text.work import is_wanted
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

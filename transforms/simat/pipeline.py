@@ -13,8 +13,9 @@ import apache_beam as beam
 from apache_beam.pvalue import AsDict
 
 from eqforge.generators.simat.queries import weight_of
+from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.tables.pairs import ImageRow, Reject
+from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.simat import CaptionRow, GalleryRow, QueryRow
 from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.placement import on_gpu

@@ -10,10 +10,10 @@ from eqforge.generators.simat.synonyms import Synonyms, are_synonyms
 from eqforge.generators.simat.triplets import TripletSettings, select_triplets
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import Namer, derive_seed, is_sampled, short_digest
+from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.simat import PublishedQuery, Region, Triplet
 from eqforge.schemas.sources.visual_genome import ImageData
-from eqforge.schemas.tables.pairs import Reject
 from eqforge.schemas.tables.simat import CaptionRow
 from eqforge.transforms.dataset.plan import Selection
 

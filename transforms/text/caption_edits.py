@@ -29,9 +29,9 @@ from eqforge.generators.text.llm.writer import CaptionWriter, WriterSettings
 from eqforge.schemas.identity import derive_seed
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.caption_sources import CaptionRecord
+from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.text.perturb import analyse_captions
-from eqforge.transforms.text.work import guarded
 
 VERSION = 2
 GENERATOR = f"eqforge.caption_edits {VERSION}"

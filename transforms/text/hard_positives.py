@@ -20,15 +20,16 @@ from eqforge.generators.text.inflection import with_inflections
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import Lexicon
 from eqforge.generators.text.words import word_edit
+from eqforge.schemas.records.books import Reject, Tally
 from eqforge.schemas.records.boxes import CornerBox
-from eqforge.schemas.records.clips import Tally
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.spans import Span
 from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.schemas.sources.text_pairs import TextPair
-from eqforge.schemas.tables.pairs import Reject
 from eqforge.schemas.tables.texts import HardPositiveSample
+from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
+from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.engines import progress
 from eqforge.transforms.text.caption_edits import (
     CaptionEdit,
@@ -38,7 +39,7 @@ from eqforge.transforms.text.caption_edits import (
 )
 from eqforge.transforms.text.image_texts import FoilRecord, Text, TextsBatch
 from eqforge.transforms.text.perturb import tagger_of
-from eqforge.transforms.text.work import Admitted, TextWork, admit_texts, guarded, is_wanted, reject
+from eqforge.transforms.text.work import Admitted, TextWork, admit_texts, reject
 
 HARD_POSITIVES = "hard_positives"
 GENERATOR = "eqforge.hard_positives 2"

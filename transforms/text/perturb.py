@@ -14,22 +14,15 @@ from eqforge.generators.text.perturbations.perturb import perturb_all
 from eqforge.generators.text.perturbations.record import PERTURBATIONS as NAMES
 from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.generators.text.taggers import load_tagger
-from eqforge.schemas.records.clips import Tally
+from eqforge.schemas.records.books import Reject, Tally
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.caption_sources import CaptionRecord
-from eqforge.schemas.tables.pairs import Reject
 from eqforge.schemas.tables.texts import MeasuredCaption, PerturbedCaption
+from eqforge.transforms.dataset.books import error_rejection, guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
+from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.engines import progress
-from eqforge.transforms.text.work import (
-    CaptionBatch,
-    TextWork,
-    admit_texts,
-    guarded,
-    is_wanted,
-    reject,
-)
-from eqforge.transforms.video.clip_work import error_rejection
+from eqforge.transforms.text.work import CaptionBatch, TextWork, admit_texts, reject
 
 PERTURBATIONS = "perturbations"
 

@@ -7,11 +7,11 @@ import apache_beam as beam
 
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.language import Language
-from eqforge.schemas.records.clips import Tally
+from eqforge.schemas.records.books import Reject, Tally
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.tables.pairs import Reject
 from eqforge.schemas.tables.texts import TrainingCaption
 from eqforge.transforms.dataset.image_folder import ImageFolder
+from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.engines import progress
 from eqforge.transforms.text.caption_edits import (
     CaptionEdit,
@@ -19,13 +19,7 @@ from eqforge.transforms.text.caption_edits import (
     EditRules,
     edit_captions,
 )
-from eqforge.transforms.text.work import (
-    CaptionBatch,
-    TextWork,
-    admit_texts,
-    is_wanted,
-    reject,
-)
+from eqforge.transforms.text.work import CaptionBatch, TextWork, admit_texts, reject
 
 TEXTS = "training_texts"
 ROLES = ("original", "hard_positive", "hard_negative")

@@ -7,13 +7,14 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption
 from eqforge.generators.text.language import Language, refuse_language
+from eqforge.schemas.records.books import Reject, Tally
 from eqforge.schemas.records.boxes import CornerBox
-from eqforge.schemas.records.clips import Tally
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.caption_sources import CaptionRecord
-from eqforge.schemas.tables.pairs import ImageRow, Reject
+from eqforge.schemas.tables.pairs import ImageRow
+from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import FoundImage, ImageFolder, bad_box
-from eqforge.transforms.video.clip_work import error_rejection
+from eqforge.transforms.dataset.plan import is_wanted
 
 CAPTIONS = "captions"
 Made = TypeVar("Made")
@@ -71,29 +72,6 @@ class TextWork:
     images: tuple[ImageRow, ...] = ()
     rejects: tuple[Reject, ...] = ()
     tallies: tuple[Tally, ...] = ()
-
-
-def is_wanted(name: str, only: tuple[str, ...]) -> bool:
-    """Tells whether a record or sample is asked for; all are where nothing is named.
-
-    It is if it is named itself, if a sample of it is, or if the record is that it was made of.
-    """
-    return not only or any(
-        name == other or other.startswith(f"{name}/") or name.startswith(f"{other}/")
-        for other in only
-    )
-
-
-def guarded(make: Callable[[], Made]) -> Made | Rejection:
-    """Returns what a function makes of one record; a rejection where the record breaks it.
-
-    Raises:
-      EqforgeError, OSError, MemoryError: the failure is of the run; see `error_rejection`.
-    """
-    try:
-        return make()
-    except Exception as error:
-        return error_rejection(error)
 
 
 def reject(record: SourceText, candidate_id: str, stage: str, rejection: Rejection) -> Reject:

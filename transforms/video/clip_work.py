@@ -1,23 +1,19 @@
 """One video on its way through the pipeline, and what leaves the pipeline of it."""
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from eqforge.generators.text.words import WordEdit
-from eqforge.schemas.errors import EqforgeError
-from eqforge.schemas.records.clips import Clip, PairCandidate, Tally
+from eqforge.schemas.records.books import Reject, Tally
+from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import StoredFrame
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.schemas.records.spans import Span
-from eqforge.schemas.tables.pairs import ImageRow, Origin, PairSample, Reject
+from eqforge.schemas.tables.pairs import ImageRow, Origin, PairSample
 from eqforge.transforms.filters.minimality import PairMeasures
 
 FRAMES, PAIRS = "frames", "pairs"
-
-_DEVICE_ERRORS = ("AcceleratorError", "OutOfMemoryError")
-"""Errors of torch, by name, for torch need not be installed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,23 +88,6 @@ class ClipWork:
             self,
             tallies=(*self.tallies, Tally(stage=stage, candidates=candidates, kept=kept)),
         )
-
-
-def error_rejection(error: Exception) -> Rejection:
-    """Returns the rejection of a record on which a step failed.
-
-    Raises:
-      EqforgeError, OSError, MemoryError, torch.AcceleratorError, torch.OutOfMemoryError: the error
-        is not of the record but of the run: a missing package, a full disk, no memory, a lost
-        accelerator. It is raised again as it is.
-    """
-    of_the_system = isinstance(error, OSError) and error.errno is not None
-    of_the_device = type(error).__name__ in _DEVICE_ERRORS
-    if of_the_system or of_the_device or isinstance(error, EqforgeError | MemoryError):
-        raise error
-    # Addresses would make the same failure read differently in every process.
-    detail = re.sub(r"0x[0-9a-f]+", "0x", str(error))[:500]
-    return Rejection(reason=f"error:{type(error).__name__}", detail=detail)
 
 
 def samples_of(work: ClipWork, dataset: str) -> Iterator[PairSample]:

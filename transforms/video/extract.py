@@ -10,14 +10,15 @@ import apache_beam as beam
 
 from eqforge.schemas.io.find_file import MissingFile, find_file
 from eqforge.schemas.io.source_file import SourceFile, open_source
+from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES, FrameSettings, MissedFrame, StoredFrame
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.tables.pairs import Reject
+from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.engines import progress
-from eqforge.transforms.video.clip_work import FRAMES, ClipWork, KeptFrame, Source, error_rejection
+from eqforge.transforms.video.clip_work import FRAMES, ClipWork, KeptFrame, Source
 from eqforge.transforms.video.frames.extract import FrameExtractor
 
 TRANSIENT = ("decoder_crashed", "decoder_timeout")

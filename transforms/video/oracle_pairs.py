@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 import apache_beam as beam
 from more_itertools import chunked
 
+from eqforge.schemas.io.pictures import read_pixels
+from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.clips import PairCandidate
 from eqforge.schemas.records.frames import StoredFrame
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.tables.pairs import Reject
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.placement import on_gpu
-from eqforge.transforms.filters.images import read_pixels
 from eqforge.transforms.oracle.answers import Answer, Question, ask
 from eqforge.transforms.oracle.judges import Oracle
 from eqforge.transforms.video.clip_work import (

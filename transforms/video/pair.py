@@ -9,21 +9,17 @@ from eqforge.generators.text import words
 from eqforge.generators.text.caption_lint import lint_pair
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import pictures
+from eqforge.schemas.io.pictures import read_pixels
+from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.clips import PairCandidate
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.tables.pairs import Reject
-from eqforge.transforms.dataset.ledger import Ledger, versions_of
+from eqforge.schemas.versions import versions_of
+from eqforge.transforms.dataset.books import error_rejection
+from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import cuts, minimality
-from eqforge.transforms.filters.images import read_pixels
 from eqforge.transforms.oracle.judges import Oracle, refuse_pair
-from eqforge.transforms.video.clip_work import (
-    PAIRS,
-    ClipWork,
-    KeptFrame,
-    MeasuredPair,
-    error_rejection,
-)
+from eqforge.transforms.video.clip_work import PAIRS, ClipWork, KeptFrame, MeasuredPair
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

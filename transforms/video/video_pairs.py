@@ -6,10 +6,12 @@ from typing import Any
 import apache_beam as beam
 
 from eqforge.schemas.io import storage
+from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import FrameSettings
-from eqforge.schemas.tables.pairs import ImageRow, PairSample, Reject
-from eqforge.transforms.dataset.ledger import Ledger, versions_of
+from eqforge.schemas.tables.pairs import ImageRow, PairSample
+from eqforge.schemas.versions import versions_of
+from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters.images import (
     DropFrames,

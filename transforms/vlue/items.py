@@ -7,10 +7,10 @@ from typing import Any
 import apache_beam as beam
 
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption
-from eqforge.schemas.records.clips import Tally
+from eqforge.schemas.records.books import Reject, Tally
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.vlue import VlueItem
-from eqforge.schemas.tables.pairs import ImageRow, Reject
+from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.vlue import (
     TASKS,
     CaptioningImage,
@@ -21,9 +21,11 @@ from eqforge.schemas.tables.vlue import (
     VlueSample,
     VqaQuestion,
 )
+from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
+from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.engines import progress
-from eqforge.transforms.text.work import guarded, is_wanted, reject
+from eqforge.transforms.text.work import reject
 from eqforge.transforms.vlue.images import match_name
 from eqforge.transforms.vlue.lints import MIN_WORDS, lint_item
 from eqforge.transforms.vlue.rows import sample_row, task_row

@@ -15,7 +15,6 @@ from eqforge.pipelines import retrieval_perturbations
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.io import pictures
 from eqforge.schemas.io.pictures import read_pixels
-from eqforge.transforms.filters.images import read_pixels as read_of_builds
 from tests.builds import rows
 from tests.evaluation.scoring.made import pair_tables, write_dataset
 from tests.evaluation.scoring.test_tasks import rows_of, score
@@ -66,7 +65,7 @@ def test_equal_pictures_have_equal_scores(clip_folder: Path, tmp_path: Path) -> 
     training = Pictures(tmp_path / "copied")
     for odd, twin in twins:
         assert stored[odd] != stored[twin]
-        seen = [training.pixels(odd), read_of_builds(stored[odd]), read_pixels(stored[twin])]
+        seen = [training.pixels(odd), read_pixels(stored[odd]), read_pixels(stored[twin])]
         assert all(np.array_equal(each, seen[0]) for each in seen)
 
 

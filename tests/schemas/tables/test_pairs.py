@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from eqforge.schemas.records.books import Reject
 from eqforge.schemas.tables.pairs import (
     IMAGES,
     PAIR_SAMPLES,
     REJECTS,
     SCHEMA_VERSION,
-    Reject,
     image_row,
     reject_row,
     sample_row,

@@ -14,7 +14,8 @@ from eqforge.schemas.dataset.manifest import Manifest, load_manifest
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.identity import bucket
 from eqforge.schemas.io import storage
-from eqforge.schemas.tables.pairs import PairSample, Reject
+from eqforge.schemas.records.books import Reject
+from eqforge.schemas.tables.pairs import PairSample
 from eqforge.transforms.dataset import sorted_runs
 from eqforge.transforms.dataset.finish import DatasetTarget, WriteDataset, finish_dataset
 from eqforge.transforms.dataset.replace import is_complete

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from eqforge.transforms.dataset.ledger import Ledger, versions_of
+from eqforge.transforms.dataset.ledger import Ledger
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,3 @@ def test_a_damaged_note_counts_as_none(tmp_path: Path, damage: bytes) -> None:
 
     assert ledger(tmp_path).recall("a", Result) is None
     assert ledger(tmp_path).remember("a", Result, lambda: Result(values=())) == Result(values=())
-
-
-def test_versions_are_those_of_installed_packages_alone() -> None:
-    assert list(versions_of("numpy", "no-such-package", "pillow")) == ["numpy", "pillow"]

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import is_sampled
-from eqforge.schemas.records.clips import Clip, PairCandidate, Tally
+from eqforge.schemas.records.books import Reject, Tally
+from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FrameRequest
-from eqforge.schemas.tables.pairs import Reject
 from eqforge.transforms.dataset.plan import (
     RECORDS_PER_FILE,
     ReadPlan,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from eqforge.schemas.identity import bucket
 from eqforge.schemas.io import storage
-from eqforge.schemas.tables.pairs import Reject
+from eqforge.schemas.records.books import Reject
 from eqforge.transforms.dataset import sorted_runs
 from eqforge.transforms.dataset.sorted_runs import Run, RunSorter, carry, merge_runs
 

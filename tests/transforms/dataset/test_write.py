@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from eqforge.schemas.errors import BuildError
+from eqforge.schemas.records.books import Reject
 from eqforge.schemas.tables.pairs import (
     IMAGES,
     PAIR_SAMPLES,
@@ -15,7 +16,6 @@ from eqforge.schemas.tables.pairs import (
     ImageRow,
     Origin,
     PairSample,
-    Reject,
     image_row,
     reject_row,
     sample_row,

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from eqforge.schemas.records.clips import Clip, Tally
+from eqforge.schemas.io.pictures import read_pixels
+from eqforge.schemas.records.books import Tally
+from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import FrameRequest, StoredFrame
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import quality
 from eqforge.transforms.filters.faces import FaceSettings
-from eqforge.transforms.filters.images import ImageFilters, drop_frames, read_pixels, score_images
+from eqforge.transforms.filters.images import ImageFilters, drop_frames, score_images
 from eqforge.transforms.filters.quality import QualitySettings
 from eqforge.transforms.video.clip_work import ClipWork, KeptFrame, Source
 

@@ -24,8 +24,9 @@ from eqforge.generators.diffusion.records import EditControl, PairImages, PairRe
 from eqforge.generators.diffusion.settings import DiffusionSettings
 from eqforge.generators.diffusion.vocabulary import load_vocabulary
 from eqforge.schemas.errors import BuildError, InputError
+from eqforge.schemas.io.pictures import read_pixels
 from eqforge.transforms.filters.faces import FaceSettings
-from eqforge.transforms.filters.images import ImageFilters, read_pixels
+from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.quality import QualitySettings
 from eqforge.transforms.generated import diffuse

@@ -8,8 +8,10 @@ from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.schemas.errors import MissingExtra
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.caption_sources import CaptionRecord
+from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
-from eqforge.transforms.text.work import admit_texts, guarded, is_wanted
+from eqforge.transforms.dataset.plan import is_wanted
+from eqforge.transforms.text.work import admit_texts
 
 LIMITS = CaptionSettings(max_tokens=None)
 

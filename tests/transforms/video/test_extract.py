@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 
 from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.records.clips import Clip, Tally
+from eqforge.schemas.records.books import Reject, Tally
+from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import FrameRequest, FrameSettings, MissedFrame
-from eqforge.schemas.tables.pairs import Reject
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.video.clip_work import ClipWork

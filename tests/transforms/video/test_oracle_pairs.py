@@ -14,7 +14,8 @@ from apache_beam.testing.util import assert_that
 from PIL import Image
 from skimage import data as photographs
 
-from eqforge.schemas.records.clips import Clip, PairCandidate, Tally
+from eqforge.schemas.records.books import Tally
+from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import StoredFrame
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.records.clips import Clip, PairCandidate, Tally
+from eqforge.schemas.records.books import Tally
+from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import StoredFrame
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore

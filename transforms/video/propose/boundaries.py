@@ -6,11 +6,11 @@ from itertools import chain
 
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
 from eqforge.generators.text.words import find_words
-from eqforge.schemas.records.clips import Clip, PairCandidate, Tally
+from eqforge.schemas.records.books import Reject, Tally
+from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FrameRequest
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.gebplus import Boundary, BoundaryVideo
-from eqforge.schemas.tables.pairs import Reject
 
 STAGE = "boundaries"
 FARTHEST_S = 1.0

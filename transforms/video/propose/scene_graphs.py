@@ -10,7 +10,8 @@ from eqforge.generators.text.scene_graph_captions import (
     english_captions,
     template_captions,
 )
-from eqforge.schemas.records.clips import Clip, PairCandidate, Tally
+from eqforge.schemas.records.books import Reject, Tally
+from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FrameRequest
 from eqforge.schemas.sources.action_genome import (
     RELATION_KINDS,
@@ -19,7 +20,6 @@ from eqforge.schemas.sources.action_genome import (
     FrameObject,
     SceneGraphVideo,
 )
-from eqforge.schemas.tables.pairs import Reject
 
 STAGE = "objects"
 

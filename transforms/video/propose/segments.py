@@ -6,11 +6,11 @@ from math import comb
 
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.records.clips import Clip, PairCandidate, Tally
+from eqforge.schemas.records.books import Reject, Tally
+from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FrameRequest
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.captioned_videos import CaptionedSegment, CaptionedVideo, RefusedRecord
-from eqforge.schemas.tables.pairs import Reject
 
 STAGE = "segments"
 # 124,750 pairs; YouCook2 has at most 16 segments in a video.

@@ -1,0 +1,98 @@
+"""The books of a dataset: stages and their reasons, rejects and tallies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from eqforge.schemas.records.scores import Rejection
+
+ERROR_PREFIX = "error:"
+"""What the reason begins with where an exception ended the work on a record: `error:<Type>`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reject:
+    """A candidate that did not become a sample.
+
+    Attributes:
+      candidate_id: id of the annotation record, frame or pair.
+      stage: the stage that refused it.
+      reason: one of the stage's documented reasons, or `error:<Type>`.
+      value, threshold: the score that decided and its limit, where there is one.
+      detail: what a person needs to understand the case.
+      source_id, source_path, source_sha256: lineage as far as it is known at that stage.
+    """
+
+    candidate_id: str
+    stage: str
+    reason: str
+    value: float | None = None
+    threshold: float | None = None
+    detail: str = ""
+    source_id: str = ""
+    source_path: str | None = None
+    source_sha256: str | None = None
+
+    def __post_init__(self) -> None:
+        """Brings the numbers and the text to what a column can hold, so that rows read back equal.
+
+        A detail may quote a caption in which half of a surrogate pair stands; it is escaped.
+        """
+        for name in ("value", "threshold"):
+            number = getattr(self, name)
+            object.__setattr__(self, name, None if number is None else float(number))
+        detail = self.detail.encode("utf-8", "backslashreplace").decode()
+        object.__setattr__(self, "detail", detail)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tally:
+    """How many candidates entered a stage and how many left it; the others are rejects."""
+
+    stage: str
+    candidates: int
+    kept: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A step of a pipeline that refuses candidates.
+
+    Attributes:
+      name: what the books call it.
+      reasons: every reason that it may give, with one sentence of meaning.
+      note: what else a reader of its reasons should know.
+    """
+
+    name: str
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    note: str = field(default="", kw_only=True)
+
+    def may_give(self, reason: str) -> bool:
+        """Tells whether the stage may give a reason; every stage may fail with an exception."""
+        return reason.startswith(ERROR_PREFIX) or reason in self.reasons
+
+    def tally(self, candidates: int, kept: int) -> Tally:
+        """Returns the books of some candidates of the stage."""
+        return Tally(stage=self.name, candidates=candidates, kept=kept)
+
+    def reject(
+        self,
+        candidate_id: str,
+        rejection: Rejection,
+        *,
+        source_id: str,
+        source_path: str | None = None,
+        source_sha256: str | None = None,
+    ) -> Reject:
+        """Returns the reject of a candidate, with its lineage as far as it is known."""
+        return Reject(
+            candidate_id=candidate_id,
+            stage=self.name,
+            reason=rejection.reason,
+            value=rejection.value,
+            threshold=rejection.threshold,
+            detail=rejection.detail,
+            source_id=source_id,
+            source_path=source_path,
+            source_sha256=source_sha256,
+        )

@@ -1,0 +1,43 @@
+"""Turns the failure of one record into a rejection, and leaves failures of the run as they are."""
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from eqforge.schemas.errors import EqforgeError
+from eqforge.schemas.records.books import ERROR_PREFIX
+from eqforge.schemas.records.scores import Rejection
+
+_DEVICE_ERRORS = ("AcceleratorError", "OutOfMemoryError")
+"""Errors of torch, by name, for torch need not be installed."""
+
+Made = TypeVar("Made")
+
+
+def error_rejection(error: Exception) -> Rejection:
+    """Returns the rejection of a record on which a step failed.
+
+    Raises:
+      EqforgeError, OSError, MemoryError, torch.AcceleratorError, torch.OutOfMemoryError: the error
+        is not of the record but of the run: a missing package, a full disk, no memory, a lost
+        accelerator. It is raised again as it is.
+    """
+    of_the_system = isinstance(error, OSError) and error.errno is not None
+    of_the_device = type(error).__name__ in _DEVICE_ERRORS
+    if of_the_system or of_the_device or isinstance(error, EqforgeError | MemoryError):
+        raise error
+    # Addresses would make the same failure read differently in every process.
+    detail = re.sub(r"0x[0-9a-f]+", "0x", str(error))[:500]
+    return Rejection(reason=f"{ERROR_PREFIX}{type(error).__name__}", detail=detail)
+
+
+def guarded(make: Callable[[], Made]) -> Made | Rejection:
+    """Returns what a function makes of one record; a rejection where the record breaks it.
+
+    Raises:
+      EqforgeError, OSError, MemoryError: the failure is of the run; see `error_rejection`.
+    """
+    try:
+        return make()
+    except Exception as error:
+        return error_rejection(error)
