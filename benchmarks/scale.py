@@ -59,9 +59,9 @@ from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan, writ
 from eqforge.transforms.dataset.tables import files_for, images_table, rejects_table, samples_table
 from eqforge.transforms.engines import run as runners
 from eqforge.transforms.filters.faces import FaceSettings
-from eqforge.transforms.filters.images import score_images
-from eqforge.transforms.video.clip_work import PAIRS
+from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.video.extract import extract_frames
+from eqforge.transforms.video.images import score_images
 from eqforge.transforms.video.video_pairs import MakeVideoPairs, VideoPairRules
 
 SEGMENTS = 8
@@ -260,7 +260,7 @@ def run_write(records: int, folder: Path, workers: int) -> None:
         header=Manifest(
             dataset="d", mode="paper", config={}, inputs=[], versions={}, stages={}, tables={}
         ),
-        stages=(PAIRS,),
+        stages=(PAIRS_STAGE,),
         tables=(
             samples_table(files_for(records, 50_000)),
             images_table(files_for(records // 4, 4_000), store),
@@ -268,7 +268,7 @@ def run_write(records: int, folder: Path, workers: int) -> None:
         ),
         max_error_rate=0.0,
     )
-    books = (PAIRS, (records + rejects, records))
+    books = (PAIRS_STAGE.name, (records + rejects, records))
     run_local(partial(_wire_write, records, store, books, target), folder, workers)
 
 
@@ -348,7 +348,7 @@ def some_rejects(first: int) -> Iterator[Reject]:
     for number in range(first // 10, first // 10 + 100):
         yield Reject(
             candidate_id=f"eq-youcook2/reject{number:07d}",
-            stage=PAIRS,
+            stage=PAIRS_STAGE.name,
             reason="frame_rejected",
             detail=f"eq-youcook2/frame{number:07d}",
             source_id=f"video{number:07d}",

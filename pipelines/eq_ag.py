@@ -21,7 +21,7 @@ from eqforge.schemas.sources.action_genome import RELATION_KINDS, read_action_ge
 from eqforge.transforms.dataset.finish import WriteDataset
 from eqforge.transforms.dataset.plan import ReadPlan
 from eqforge.transforms.video.propose.scene_graphs import (
-    STAGE,
+    OBJECTS_STAGE,
     SceneGraphRules,
     propose_scene_graph_pairs,
 )
@@ -90,7 +90,13 @@ def inputs(config: Config) -> tuple[Path, ...]:
 
 
 PIPELINE = video_pipeline(
-    name=NAME, config=Config, inputs=inputs, plan=plan, build=build, stage=STAGE, drops_faces=()
+    name=NAME,
+    config=Config,
+    inputs=inputs,
+    plan=plan,
+    build=build,
+    stage=OBJECTS_STAGE,
+    drops_faces=(),
 )
 
 

@@ -19,7 +19,11 @@ from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.sources.gebplus import read_gebplus
 from eqforge.transforms.dataset.finish import WriteDataset
 from eqforge.transforms.dataset.plan import ReadPlan
-from eqforge.transforms.video.propose.boundaries import STAGE, BoundaryRules, propose_boundary_pairs
+from eqforge.transforms.video.propose.boundaries import (
+    BOUNDARIES_STAGE,
+    BoundaryRules,
+    propose_boundary_pairs,
+)
 from eqforge.transforms.video.video_pairs import MakeVideoPairs
 
 NAME = "eq-gebc"
@@ -67,7 +71,13 @@ def inputs(config: Config) -> tuple[Path, ...]:
 
 
 PIPELINE = video_pipeline(
-    name=NAME, config=Config, inputs=inputs, plan=plan, build=build, stage=STAGE, drops_faces=()
+    name=NAME,
+    config=Config,
+    inputs=inputs,
+    plan=plan,
+    build=build,
+    stage=BOUNDARIES_STAGE,
+    drops_faces=(),
 )
 
 

@@ -19,7 +19,7 @@ from tyro.conf import OmitArgPrefixes
 
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.kubric_import import check_installed
-from eqforge.generators.scenes.propose import STAGE, SceneProposer, sample_id_of
+from eqforge.generators.scenes.propose import SCENES_STAGE, SceneProposer, sample_id_of
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.models.pretrained import device_here
 from eqforge.pipelines.shared.driver import Pilot, PilotCost, Pipeline, Target, build_command
@@ -33,21 +33,21 @@ from eqforge.schemas.records.scenes import Attribute, Kind, RenderSettings, Scen
 from eqforge.transforms.dataset.finish import WriteDataset
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.dataset.write import Table
-from eqforge.transforms.filters.faces import FaceSettings, prepare_faces
+from eqforge.transforms.filters.faces import FACES
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
+from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.filters.quality import QualitySettings
 from eqforge.transforms.generated.pairs import (
-    IMAGES,
+    IMAGES_STAGE,
     MEASURED,
-    PAIRS,
     GeneratedRules,
     JudgeGenerated,
     measure_generated,
 )
 from eqforge.transforms.generated.render import (
     RENDERED,
-    RENDERS,
+    RENDERS_STAGE,
     PlannedPair,
     RenderPairs,
     RenderRules,
@@ -61,13 +61,17 @@ from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, pr
 NAME = "eq-kubric"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RenderedFilters:
-    """Which rendered pairs are refused."""
+@dataclass(frozen=True, kw_only=True)
+class _SceneFilters:
+    """Which rendered pairs are refused for what their masks show; they come first."""
 
     scenes: OmitArgPrefixes[SceneGates] = field(default_factory=SceneGates)
-    faces: OmitArgPrefixes[FaceSettings] = field(default_factory=FaceSettings)
-    quality: OmitArgPrefixes[QualitySettings] = field(default_factory=QualitySettings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenderedFilters(ImageFilters, _SceneFilters):
+    """Which rendered pairs are refused."""
+
     gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
@@ -109,11 +113,9 @@ def defaults(mode: Mode) -> dict[str, Any]:
 
     A rendering of a plain floor is not blurred, so sharpness is not asked for in either mode.
     """
-    faces, quality = FaceSettings(face_policy="off"), QualitySettings(min_sharpness=None)
-    filters = RenderedFilters(faces=faces, quality=quality)
+    filters = RenderedFilters(faces=FACES.off, quality=QualitySettings(min_sharpness=None))
     if mode == "paper":
-        off = replace(quality, min_luminance=None, min_contrast=None)
-        filters = replace(filters, scenes=OFF, quality=off, distinct_captions=False)
+        filters = RenderedFilters.off(scenes=OFF, distinct_captions=False)
     return {"scenes": scene_settings(mode), "settings": filters}
 
 
@@ -127,7 +129,7 @@ def check(config: Config) -> None:
     """
     check_installed()
     _proposer(config)
-    prepare_faces(config.settings.faces)
+    config.settings.prepare()
     prepare_oracle(config.settings.oracle)
 
 
@@ -210,7 +212,7 @@ def rules_of(config: Config, work: str) -> RenderRules:
         generated=GeneratedRules(
             dataset=NAME,
             work=work,
-            images=ImageFilters(faces=settings.faces, quality=settings.quality),
+            images=settings,
             gates=settings.gates,
             distinct_captions=settings.distinct_captions,
             oracle=prepare_oracle(settings.oracle),
@@ -273,7 +275,7 @@ PIPELINE = Pipeline(
     warnings=warnings,
     build=build,
     tables=tables,
-    stages=(STAGE, RENDERS, IMAGES, PAIRS),
+    stages=(SCENES_STAGE, RENDERS_STAGE, IMAGES_STAGE, PAIRS_STAGE),
     steps=(RENDERED, MEASURED),
     pilot=Pilot(
         records="pairs",

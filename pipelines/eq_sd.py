@@ -40,12 +40,12 @@ from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.finish import WriteDataset
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
 from eqforge.transforms.dataset.write import Table
-from eqforge.transforms.filters.faces import FaceSettings, prepare_faces
+from eqforge.transforms.filters.faces import FACES
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
-from eqforge.transforms.filters.quality import QualitySettings
+from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.generated.diffuse import (
-    DRAWINGS,
+    DRAWINGS_STAGE,
     DRAWN,
     TINY,
     DiffusePairs,
@@ -55,9 +55,8 @@ from eqforge.transforms.generated.diffuse import (
     shared_generator,
 )
 from eqforge.transforms.generated.pairs import (
-    IMAGES,
+    IMAGES_STAGE,
     MEASURED,
-    PAIRS,
     GeneratedRules,
     JudgeGenerated,
     measure_generated,
@@ -68,16 +67,13 @@ NAME = "eq-sd"
 PUBLISHED_PAIRS = 1_513
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DrawingSettings:
+@dataclass(frozen=True, kw_only=True)
+class DrawingSettings(ImageFilters):
     """Which drawn pairs are refused.
 
     Of 600 pairs of unrelated photographs 96 % differ in more than 0.8 of their area. Between a
     photograph and itself as JPEG of quality 30, or in a static camera's noise, nothing changes.
     """
-
-    faces: OmitArgPrefixes[FaceSettings] = field(default_factory=FaceSettings)
-    quality: OmitArgPrefixes[QualitySettings] = field(default_factory=QualitySettings)
 
     gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
@@ -160,17 +156,15 @@ def defaults(mode: Mode) -> dict[str, Any]:
     The paper names the model and the method, but neither scheduler nor schedules; those of paper
     mode are of the authors' of prompt-to-prompt code. No filter but people's judgement is named.
     """
-    faces = FaceSettings(face_policy="off")
     if mode == "paper":
-        off = QualitySettings(min_luminance=None, min_contrast=None, min_sharpness=None)
         return {
             "additions": True,
             "diffusion": DiffusionSettings(scheduler="pndm"),
             "edit": EditSettings(local_blend=False, alignment="published"),
-            "settings": DrawingSettings(faces=faces, quality=off, distinct_captions=False),
+            "settings": DrawingSettings.off(distinct_captions=False),
         }
     gates = GateSettings(min_changed_area=0.005, max_changed_area=0.8, min_background_ssim=0.5)
-    return {"settings": DrawingSettings(faces=faces, gates=gates)}
+    return {"settings": DrawingSettings(faces=FACES.off, gates=gates)}
 
 
 def plan(config: Config) -> Iterator[PromptPair]:
@@ -203,7 +197,7 @@ def check(config: Config) -> None:
     check_installed()
     if config.diffusion.model != TINY:
         revision_of(config.diffusion)
-    prepare_faces(config.settings.faces)
+    config.settings.prepare()
     prepare_oracle(config.settings.oracle)
     if config.diffusion.device != "cpu" and config.run.workers > 1:
         raise InputError(
@@ -273,7 +267,7 @@ def rules_of(config: Config, work: str) -> DiffuseRules:
         generated=GeneratedRules(
             dataset=NAME,
             work=work,
-            images=ImageFilters(faces=settings.faces, quality=settings.quality),
+            images=settings,
             gates=settings.gates,
             kind_gates=(("scene", settings.scene_gates),),
             distinct_captions=settings.distinct_captions,
@@ -330,7 +324,7 @@ PIPELINE = Pipeline(
     warnings=warnings,
     build=build,
     tables=tables,
-    stages=(DRAWINGS, IMAGES, PAIRS),
+    stages=(DRAWINGS_STAGE, IMAGES_STAGE, PAIRS_STAGE),
     steps=(DRAWN, MEASURED),
     pilot=Pilot(
         records="pairs",

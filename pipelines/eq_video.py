@@ -18,7 +18,7 @@ from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.sources.video_captions import read_captioned_videos
 from eqforge.transforms.dataset.finish import WriteDataset
 from eqforge.transforms.dataset.plan import ReadPlan
-from eqforge.transforms.video.propose.segments import STAGE, propose_segment_pairs
+from eqforge.transforms.video.propose.segments import SEGMENTS_STAGE, propose_segment_pairs
 from eqforge.transforms.video.video_pairs import MakeVideoPairs
 
 NAME = "eq-video"
@@ -61,7 +61,7 @@ PIPELINE = video_pipeline(
     inputs=inputs,
     plan=plan,
     build=build,
-    stage=STAGE,
+    stage=SEGMENTS_STAGE,
     drops_faces=("paper",),
 )
 

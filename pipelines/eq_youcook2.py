@@ -19,7 +19,7 @@ from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.sources.youcook2 import read_youcook2
 from eqforge.transforms.dataset.finish import WriteDataset
 from eqforge.transforms.dataset.plan import ReadPlan
-from eqforge.transforms.video.propose.segments import STAGE, propose_segment_pairs
+from eqforge.transforms.video.propose.segments import SEGMENTS_STAGE, propose_segment_pairs
 from eqforge.transforms.video.video_pairs import MakeVideoPairs
 
 NAME = "eq-youcook2"
@@ -60,7 +60,7 @@ PIPELINE = video_pipeline(
     inputs=inputs,
     plan=plan,
     build=build,
-    stage=STAGE,
+    stage=SEGMENTS_STAGE,
     drops_faces=("paper", "corrected"),
 )
 

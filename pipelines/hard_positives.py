@@ -41,9 +41,12 @@ from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.dataset.tables import files_for
 from eqforge.transforms.dataset.write import Table
-from eqforge.transforms.text import hard_positives
 from eqforge.transforms.text.caption_edits import EditRules
-from eqforge.transforms.text.hard_positives import HardPositiveRules, MakeHardPositives
+from eqforge.transforms.text.hard_positives import (
+    HARD_POSITIVES_STAGE,
+    HardPositiveRules,
+    MakeHardPositives,
+)
 from eqforge.transforms.text.image_texts import FoilRecord, ImageTexts, Text, TextsBatch
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.tables import media_tables, text_table
@@ -220,7 +223,7 @@ PIPELINE = text_pipeline(
     measure=measure,
     make=make,
     tables=tables,
-    stage=hard_positives.HARD_POSITIVES,
+    stage=HARD_POSITIVES_STAGE,
     step="reworded",
 )
 

@@ -33,8 +33,12 @@ from eqforge.schemas.tables.texts import MEASURED_CAPTIONS, PERTURBED_CAPTIONS
 from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.tables import files_for
 from eqforge.transforms.dataset.write import Table
-from eqforge.transforms.text import perturb
-from eqforge.transforms.text.perturb import PerturbationRules, PerturbCaptions, tagger_of
+from eqforge.transforms.text.perturb import (
+    PERTURBATIONS_STAGE,
+    PerturbationRules,
+    PerturbCaptions,
+    tagger_of,
+)
 from eqforge.transforms.text.tables import media_tables, text_table
 from eqforge.transforms.text.work import CaptionBatch
 
@@ -121,7 +125,7 @@ PIPELINE = text_pipeline(
     measure=measure,
     make=make,
     tables=tables,
-    stage=perturb.PERTURBATIONS,
+    stage=PERTURBATIONS_STAGE,
     step="perturbed",
 )
 

@@ -66,7 +66,6 @@ from eqforge.transforms.simat.crops import Cutter
 from eqforge.transforms.simat.images import SimatRules
 from eqforge.transforms.simat.pipeline import MakeSimat
 from eqforge.transforms.simat.plan import (
-    RELATIONS,
     PlannedImage,
     PlanRules,
     plan_images,
@@ -287,7 +286,7 @@ def measure(image: PlannedImage) -> dict[str, int]:
         "regions": len(image.regions),
         "queries": len(queries),
         "refused queries": sum(query.rejection is not None for query in queries),
-        "refused regions": sum(reject.stage == RELATIONS for reject in image.rejects),
+        "refused regions": image.refused_regions,
     }
 
 
@@ -320,7 +319,7 @@ PIPELINE = Pipeline(
     warnings=warnings,
     build=build,
     tables=tables,
-    stages=(simat_plan.RELATIONS, simat_plan.QUERIES),
+    stages=(simat_plan.RELATIONS_STAGE, simat_plan.QUERIES_STAGE),
     steps=(simat.CUT,),
 )
 

@@ -41,11 +41,10 @@ from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.tables import files_for
 from eqforge.transforms.dataset.write import Table
-from eqforge.transforms.text import training
 from eqforge.transforms.text.caption_edits import EditRules, writer_of
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.tables import media_tables, text_table
-from eqforge.transforms.text.training import MakeTrainingTexts, TrainingRules
+from eqforge.transforms.text.training import TRAINING_TEXTS_STAGE, MakeTrainingTexts, TrainingRules
 from eqforge.transforms.text.work import CaptionBatch
 
 NAME = "training-captions"
@@ -194,7 +193,7 @@ PIPELINE = text_pipeline(
     measure=measure,
     make=make,
     tables=tables,
-    stage=training.TEXTS,
+    stage=TRAINING_TEXTS_STAGE,
     step="edited",
 )
 

@@ -34,7 +34,7 @@ from eqforge.transforms.dataset.tables import files_for
 from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.text.tables import media_tables, text_table
 from eqforge.transforms.vlue.images import match_name
-from eqforge.transforms.vlue.items import ANNOTATIONS, ImportVlue, VlueBatch, VlueRules
+from eqforge.transforms.vlue.items import ANNOTATIONS_STAGE, ImportVlue, VlueBatch, VlueRules
 from eqforge.transforms.vlue.lints import MIN_WORDS
 
 NAME = "vlue"
@@ -186,10 +186,10 @@ PIPELINE = replace(
         measure=measure,
         make=make,
         tables=tables,
-        stage=ANNOTATIONS,
+        stage=ANNOTATIONS_STAGE,
         step="imported",
     ),
-    stages=(ANNOTATIONS,),  # an import has no stage of captions before it
+    stages=(ANNOTATIONS_STAGE,),  # an import has no stage of captions before it
 )
 
 

@@ -19,10 +19,11 @@ from eqforge.transforms.dataset.tables import generated_tables
 from eqforge.transforms.filters.faces import FaceSettings
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
+from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.filters.quality import QualitySettings
+from eqforge.transforms.generated.diffuse import DRAWINGS_STAGE
 from eqforge.transforms.generated.pairs import (
-    IMAGES,
-    PAIRS,
+    IMAGES_STAGE,
     GeneratedRules,
     JudgeGenerated,
     store_image,
@@ -102,7 +103,7 @@ def made(some: GeneratedRules, first: bytes, second: bytes) -> MadePair:
 
 def work(some: GeneratedRules, name: str, first: bytes, second: bytes) -> PairWork:
     begun = PairWork(proposal=proposal(name), made=made(some, first, second))
-    return begun.passed("renders")
+    return begun.passed(DRAWINGS_STAGE)
 
 
 HEADER = Manifest(
@@ -120,16 +121,17 @@ def write(folder: Path) -> None:
     """Writes a dataset of two samples, three images and a mask; two pairs are refused."""
     some = rules(folder)
     black = png(np.zeros((SIDE, SIDE, 3), np.uint8))
+    failed = Rejection(reason="error:ValueError")
     works = [
         work(some, "a", picture(255), picture(20)),
         work(some, "b", picture(255), picture(60)),
         work(some, "c", picture(255), black),
-        PairWork(proposal=proposal("d")).refused("renders", Rejection(reason="error:ValueError")),
+        PairWork(proposal=proposal("d")).refused(DRAWINGS_STAGE, failed),
     ]
     target = DatasetTarget(
         output=str(folder),
         header=HEADER,
-        stages=("renders", IMAGES, PAIRS),
+        stages=(DRAWINGS_STAGE, IMAGES_STAGE, PAIRS_STAGE),
         tables=generated_tables(4, 2, 1, some.media),
         max_error_rate=1.0,
     )

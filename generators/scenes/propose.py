@@ -12,15 +12,16 @@ from eqforge.generators.scenes.enumeration import permuted
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import derive_seed
-from eqforge.schemas.records.books import Reject
+from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scenes import Kind, ScenePair
+from eqforge.schemas.records.scores import Rejection
 
 DATASET = "eq-kubric"
-STAGE = "scenes"
 NO_ARRANGEMENT = "no_arrangement"
-PROPOSAL_REASONS = {
-    NO_ARRANGEMENT: "No arrangement of the objects was found that is in view, apart and plain.",
-}
+SCENES_STAGE = Stage(
+    "scenes",
+    {NO_ARRANGEMENT: "No arrangement of the objects was found that is in view, apart and plain."},
+)
 MAX_STEP_BACK = 0.5
 """How much farther than usual the camera is in the last try; large objects need the room."""
 
@@ -92,14 +93,12 @@ class SceneProposer:
                     captions=draft.captions,
                     claims=found.claims,
                 )
-        return Reject(
-            candidate_id=sample_id,
-            stage=STAGE,
+        rejection = Rejection(
             reason=NO_ARRANGEMENT,
             value=float(self._settings.tries),
             detail=" | ".join(draft.captions),
-            source_id=sample_id,
         )
+        return SCENES_STAGE.reject(sample_id, rejection, source_id=sample_id)
 
     def _attempt(
         self, draft: RelatedDraft | CountedDraft, step_back: float, noise: int, rng: Random

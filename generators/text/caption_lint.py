@@ -7,6 +7,19 @@ import unicodedata
 from eqforge.generators.text.clip_tokens import CONTEXT_TOKENS, count_clip_tokens
 from eqforge.schemas.records.scores import Rejection
 
+CAPTION_REASONS = {
+    "empty_caption": "The caption has no visible character.",
+    "control_characters": "The caption holds a control character or half of a surrogate pair.",
+    "caption_too_long_chars": "The caption has more characters than allowed.",
+    "caption_too_long_tokens": "CLIP's tokenizer makes more tokens of the caption than allowed.",
+}
+"""Why `lint_caption` rejects a caption."""
+
+CAPTION_PAIR_REASONS = {
+    "equal_captions": "The two captions of a pair say the same, letter case and spacing aside.",
+}
+"""Why `lint_pair` rejects two captions."""
+
 _FINAL_PUNCTUATION = ".,;:!?\u2026\u3002\uff01\uff1f"
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _VISIBLE = re.compile(r"[^\s\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")

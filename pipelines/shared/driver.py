@@ -31,6 +31,7 @@ from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.source_file import one_content
+from eqforge.schemas.records.books import Stage
 from eqforge.schemas.visible import visible
 from eqforge.transforms.dataset.census import Medium, compare_media, note_census, take_census
 from eqforge.transforms.dataset.finish import DatasetTarget
@@ -149,7 +150,7 @@ class Pipeline(Generic[Configured]):
     report: Callable[[Configured, Iterable[Any]], Iterator[str]] | None = None
     build: Callable[[beam.Pipeline, Target[Configured]], None]
     tables: Callable[[Configured, PlanFiles], tuple[Table, ...]]
-    stages: tuple[str, ...]
+    stages: tuple[Stage, ...]
     steps: tuple[str, ...]
 
 

@@ -12,9 +12,9 @@ from eqforge.schemas.machine import check_workers
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.transforms.dataset.plan import Selection
 from eqforge.transforms.filters.cuts import CutSettings
-from eqforge.transforms.filters.faces import FaceSettings
+from eqforge.transforms.filters.faces import FACES, FaceSettings
+from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
-from eqforge.transforms.filters.quality import QualitySettings
 from eqforge.transforms.oracle.judges import OracleSettings
 
 Mode = Literal["paper", "corrected"]
@@ -79,13 +79,17 @@ class RunSettings:
                 raise InputError(f"--{flag} {getattr(self, name)}: expected {rule}")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class VideoSettings:
-    """What happens to frames, captions and pairs, whatever dataset they come from."""
+@dataclass(frozen=True, kw_only=True)
+class _Frames:
+    """How frames are taken and stored; it comes first."""
 
     frames: OmitArgPrefixes[FrameSettings] = field(default_factory=FrameSettings)
-    faces: OmitArgPrefixes[FaceSettings] = field(default_factory=FaceSettings)
-    quality: OmitArgPrefixes[QualitySettings] = field(default_factory=QualitySettings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VideoSettings(ImageFilters, _Frames):
+    """What happens to frames, captions and pairs, whatever dataset they come from."""
+
     cuts: OmitArgPrefixes[CutSettings] = field(default_factory=CutSettings)
     gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
     captions: OmitArgPrefixes[CaptionSettings] = field(default_factory=CaptionSettings)
@@ -161,10 +165,9 @@ def video_settings(mode: Mode, drops_faces: bool) -> VideoSettings:
       drops_faces: whether the mode discards frames with faces.
     """
     if mode == "corrected":
-        return VideoSettings(faces=FaceSettings(face_policy="either" if drops_faces else "off"))
-    return VideoSettings(
-        faces=FaceSettings(face_policy="paper" if drops_faces else "off"),
-        quality=QualitySettings(min_luminance=None, min_contrast=None, min_sharpness=None),
+        return VideoSettings(faces=FaceSettings() if drops_faces else FACES.off)
+    return VideoSettings.off(
+        faces=FaceSettings(face_policy="paper") if drops_faces else FACES.off,
         captions=CaptionSettings(max_tokens=None),
         distinct_captions=False,
     )

@@ -16,6 +16,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import is_sampled
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.find_file import MissingFile, find_file
+from eqforge.schemas.records.books import Stage
 from eqforge.schemas.sources.caption_sources import CaptionRecord, Source
 from eqforge.transforms.dataset.census import IMAGES, Medium, medium
 from eqforge.transforms.dataset.finish import WriteDataset
@@ -23,7 +24,7 @@ from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.text.tables import split_work
-from eqforge.transforms.text.work import CAPTIONS, CaptionBatch, Text
+from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch, Text
 
 BATCH = 256
 Configured = TypeVar("Configured", bound=DatasetConfig)
@@ -42,7 +43,7 @@ def text_pipeline(
     measure: Callable[[Any], dict[str, int]],
     make: Callable[[Configured, str], Any],
     tables: Callable[[Configured, PlanFiles], tuple[Table, ...]],
-    stage: str,
+    stage: Stage,
     step: str,
     defaults: Callable[[Mode], dict[str, Any]] | None = None,
 ) -> Pipeline[Configured]:
@@ -88,7 +89,7 @@ def text_pipeline(
         measure=measure,
         build=build,
         tables=tables,
-        stages=(CAPTIONS, stage),
+        stages=(CAPTIONS_STAGE, stage),
         steps=(step,),
     )
 

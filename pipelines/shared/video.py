@@ -13,6 +13,7 @@ from eqforge.pipelines.shared.video_plan import find_video, has_pairs, media, re
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.io import storage
+from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.clips import Clip
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan, select
@@ -24,11 +25,10 @@ from eqforge.transforms.dataset.tables import (
     samples_table,
 )
 from eqforge.transforms.dataset.write import Table
-from eqforge.transforms.filters.faces import prepare_faces
-from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.opencv import import_cv2
+from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.oracle.judges import oracle_warnings, prepare_oracle
-from eqforge.transforms.video.clip_work import FRAMES, PAIRS
+from eqforge.transforms.video.clip_work import FRAMES_STAGE
 from eqforge.transforms.video.pair import PairFilters
 from eqforge.transforms.video.video_pairs import VideoPairRules
 
@@ -44,7 +44,7 @@ def video_pipeline(
     inputs: Callable[[Configured], Iterable[Path]],
     plan: Callable[[Configured], Iterator[Clip]],
     build: Callable[[beam.Pipeline, Target[Configured]], None],
-    stage: str,
+    stage: Stage,
     drops_faces: tuple[Mode, ...],
 ) -> Pipeline[Configured]:
     """Returns the pipeline of a dataset made of videos.
@@ -81,7 +81,7 @@ def video_pipeline(
         warnings=warnings,
         build=build,
         tables=tables,
-        stages=(stage, FRAMES, PAIRS),
+        stages=(stage, FRAMES_STAGE, PAIRS_STAGE),
         steps=STEPS,
         report=report,
         pilot=Pilot(
@@ -102,7 +102,7 @@ def check(config: VideoDataset) -> None:
     if find_spec("av") is None:
         raise MissingExtra("av", "video")
     import_cv2()
-    prepare_faces(config.settings.faces)
+    config.settings.prepare()
     prepare_oracle(config.settings.oracle)
 
 
@@ -165,7 +165,7 @@ def rules_of(name: str, config: VideoDataset) -> VideoPairRules:
         work=storage.join(config.run.output, WORK),
         frames=settings.frames,
         decoder_timeout_s=config.decoder_timeout_s,
-        image_filters=ImageFilters(faces=settings.faces, quality=settings.quality),
+        image_filters=settings,
         pair_filters=PairFilters(
             cuts=settings.cuts,
             gates=settings.gates,

@@ -1,4 +1,4 @@
-"""Scores of images and pairs, and the reasons for which scores and lints reject a candidate.
+"""Scores of images and pairs, and the rejections to which scores and lints lead.
 
 A filter works in two steps: one function scores, another compares the scores with its settings.
 The scores stay in the row with the scorer that made them, so that a threshold can be moved later
@@ -8,37 +8,7 @@ without measuring again.
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
-
-IMAGE_REASONS: Final[Mapping[str, str]] = {
-    "undecodable_image": "The encoded bytes cannot be decoded to pixels.",
-    "source_changed": "The image's file was written to or replaced while it was read.",
-    "too_many_pixels": "The image is larger than the limit that keeps memory bounded.",
-    "face_found": "A face detector's score reaches its threshold.",
-    "black_image": "The mean luminance is below its minimum.",
-    "constant_image": "The greatest standard deviation of a colour channel is below its minimum.",
-    "blurred_image": "The sharpness is below its minimum.",
-}
-
-PAIR_REASONS: Final[Mapping[str, str]] = {
-    "camera_cut": "Colours change, and points are not found again, as from one shot to another.",
-    "change_too_small": "The two images are nearer to each other than a setting allows.",
-    "change_too_large": "The two images are further from each other than a setting allows.",
-    "background_changed": "Outside the changed area the images differ more than allowed.",
-    "luminance_shift": "The mean luminance differs more than allowed.",
-    "own_caption_mismatch": "By the oracle an image does not match its own caption well enough.",
-    "crossed_caption_match": "By the oracle an image matches the other image's caption too well.",
-    "oracle_disagreement": "Of two oracles one speaks against the pair, the other does not.",
-}
-
-CAPTION_REASONS: Final[Mapping[str, str]] = {
-    "empty_caption": "The caption has no visible character.",
-    "control_characters": "The caption holds a control character or half of a surrogate pair.",
-    "caption_too_long_chars": "The caption has more characters than allowed.",
-    "caption_too_long_tokens": "CLIP's tokenizer makes more tokens of the caption than allowed.",
-    "action_word": "The caption holds a word of the list of words one picture cannot show.",
-    "equal_captions": "The two captions of a pair say the same, letter case and spacing aside.",
-}
+from typing import Any
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -18,7 +18,7 @@ from eqforge.generators.scenes.palette import PALETTE, are_distinct
 from eqforge.generators.scenes.propose import (
     NO_ARRANGEMENT,
     PROPOSAL_REASONS,
-    STAGE,
+    SCENES_STAGE,
     SceneProposer,
 )
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
@@ -336,7 +336,7 @@ def test_an_impossible_demand_is_refused_with_its_reason_and_soon(library: Asset
     settings = SceneSettings(image_margin=0.45, tries=5)
     found = SceneProposer(settings, library, "corrected", 0).pair("counting", 0)
     assert isinstance(found, Reject)
-    assert (found.stage, found.reason, found.value) == (STAGE, NO_ARRANGEMENT, 5.0)
+    assert (found.stage, found.reason, found.value) == (SCENES_STAGE.name, NO_ARRANGEMENT, 5.0)
     assert found.candidate_id == "eq-kubric/counting/000000"
     assert "are on the" in found.detail
     assert NO_ARRANGEMENT in PROPOSAL_REASONS

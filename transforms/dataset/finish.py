@@ -22,8 +22,8 @@ from eqforge.schemas.dataset.manifest import (
 )
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.io import storage
+from eqforge.schemas.records.books import ERROR_PREFIX, Stage
 from eqforge.transforms.dataset.census import keep_census
-from eqforge.transforms.dataset.reasons import ERROR_PREFIX, is_known
 from eqforge.transforms.dataset.replace import (
     CARD,
     check_files,
@@ -50,7 +50,7 @@ class DatasetTarget:
 
     output: str
     header: Manifest
-    stages: tuple[str, ...]
+    stages: tuple[Stage, ...]
     tables: tuple[Table, ...]
     max_error_rate: float
     replaces: bool = False
@@ -166,7 +166,7 @@ def finish_dataset(
         is gone.
     """
     reasons = _count_tags(shards, "rejects")
-    stages = close_books(target.stages, entered, reasons)
+    stages = close_books([stage.name for stage in target.stages], entered, reasons)
     manifest = _with_tables(target, shards, stages, _count_tags(shards, "findings"))
     check_books(manifest, set(reasons) | set(entered), target)
     url = storage.join(target.output, FILE_NAME)
@@ -253,24 +253,27 @@ def check_books(manifest: Manifest, seen: set[str], target: DatasetTarget) -> No
     Raises:
       BuildError: it is not, or more than the allowed share of a stage failed with an exception.
     """
-    if strange := sorted(seen - set(target.stages)):
+    if strange := sorted(seen - {stage.name for stage in target.stages}):
         raise BuildError(f"the books name stages nobody declared: {', '.join(strange)}")
-    for stage, books in manifest.stages.items():
+    for stage in target.stages:
+        books = manifest.stages[stage.name]
         if not books.is_balanced():
             raise BuildError(
-                f"the books of the stage {stage!r} do not balance: {books.candidates} candidates, "
-                f"{books.kept} kept, {books.rejected} rejected"
+                f"the books of the stage {stage.name!r} do not balance: "
+                f"{books.candidates} candidates, {books.kept} kept, {books.rejected} rejected"
             )
-        unknown = [reason for reason in books.reasons if not is_known(stage, reason)]
+        unknown = [reason for reason in books.reasons if not stage.may_give(reason)]
         if unknown:
-            raise BuildError(f"the stage {stage!r} gave the undocumented reason {unknown[0]!r}")
+            raise BuildError(
+                f"the stage {stage.name!r} gave the undocumented reason {unknown[0]!r}"
+            )
         failed = sum(n for reason, n in books.reasons.items() if reason.startswith(ERROR_PREFIX))
         if failed > target.max_error_rate * books.candidates:
             raise BuildError(
-                f"{failed} of {books.candidates} candidates of the stage {stage!r} failed with an "
-                f"exception, more than --max-error-rate {target.max_error_rate}; "
+                f"{failed} of {books.candidates} candidates of the stage {stage.name!r} failed "
+                f"with an exception, more than --max-error-rate {target.max_error_rate}; "
                 f"the rejects in {target.output}/data say which and why"
             )
-    kept = manifest.stages[target.stages[-1]].kept
+    kept = manifest.stages[target.stages[-1].name].kept
     if kept != manifest.num_rows("samples"):
         raise BuildError(f"{kept} candidates were kept, but {manifest.num_rows('samples')} written")

@@ -20,6 +20,15 @@ from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters.minimality import perceptual_hash
 
+FOLDER_REASONS = {
+    "image_missing": "No file of that name lies in the images folder.",
+    "outside_root": "The name leads out of the images folder, or round in a circle of links.",
+    "source_changed": "The image's file was written to or replaced while it was read.",
+    "undecodable_image": "The encoded bytes cannot be decoded to pixels.",
+    "too_many_pixels": "The image is larger than the limit that keeps memory bounded.",
+}
+"""Why an image of a folder cannot be used."""
+
 REMEMBERED = 4_096
 # A part is cut out of decoded pixels, and keeps every one of them.
 CROPS = FrameSettings(image_format="png")

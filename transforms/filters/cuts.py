@@ -18,6 +18,10 @@ from eqforge.schemas.records.scores import Rejection, Score, compact_json, value
 from eqforge.transforms.filters.luma import check_pixels
 from eqforge.transforms.filters.opencv import import_cv2
 
+REASONS = {
+    "camera_cut": "Colours change, and points are not found again, as from one shot to another.",
+}
+
 HISTOGRAM = "cut_histogram_change"
 POINTS = "cut_registered_points"
 

@@ -19,6 +19,7 @@ from PIL import ImageFile
 
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
+from eqforge.transforms.filters.image_filter import ImageFilter
 from eqforge.transforms.filters.luma import check_pixels
 from eqforge.transforms.filters.opencv import import_cv2
 
@@ -294,3 +295,18 @@ def _import_face_recognition() -> Any:
     finally:
         ImageFile.LOAD_TRUNCATED_IMAGES = reads_truncated
     return face_recognition
+
+
+FACES = ImageFilter(
+    settings=FaceSettings,
+    off=FaceSettings(face_policy="off"),
+    reasons={"face_found": "A face detector's score reaches its threshold."},
+    packages=(
+        *("numpy", "pillow", "opencv-python-headless"),
+        *("dlib-bin", "dlib", "face_recognition", "face_recognition_models"),
+    ),
+    basis=scoring_basis,
+    score=lambda pixels, settings: score_faces(pixels, settings),
+    refuse=has_face,
+    prepare=prepare_faces,
+)

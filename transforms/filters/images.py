@@ -1,40 +1,75 @@
-"""Scores the images of a clip, and drops the frames that a score speaks against."""
+"""All filters of images: what is measured on an image, and which values are refused."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
-import apache_beam as beam
 import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.schemas.io import pictures
-from eqforge.schemas.io.pictures import read_pixels
-from eqforge.schemas.records.books import Reject
-from eqforge.schemas.records.frames import StoredFrame
 from eqforge.schemas.records.scores import Rejection, Score
-from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.versions import versions_of
-from eqforge.transforms.dataset.books import error_rejection
-from eqforge.transforms.dataset.ledger import Ledger
-from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.engines import progress
-from eqforge.transforms.filters import faces, minimality, quality
-from eqforge.transforms.video.clip_work import FRAMES, ClipWork, KeptFrame
+from eqforge.transforms.filters import minimality
+from eqforge.transforms.filters.faces import FACES, FaceSettings
+from eqforge.transforms.filters.image_filter import ImageFilter
+from eqforge.transforms.filters.quality import QUALITY, QualitySettings
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class ImageFilters:
-    """What is measured on an image and which values are refused."""
+    """The settings of every filter of images; a filter is added by a line here.
 
-    faces: faces.FaceSettings
-    quality: quality.QualitySettings
+    Settings of a dataset inherit from it, and with that its command line and its manifest have
+    them. The filter of the last line scores and decides first.
+    """
+
+    faces: FaceSettings = field(default_factory=FaceSettings, metadata={"filter": FACES})
+    quality: QualitySettings = field(default_factory=QualitySettings, metadata={"filter": QUALITY})
+
+    @classmethod
+    def off(cls, **others: Any) -> Self:
+        """Returns settings under which no filter refuses an image, but for those that are given."""
+        return cls(**{name: each.off for name, each in _FILTERS.items()} | others)
+
+    def prepare(self) -> None:
+        """Loads what the filters need, so that a missing package shows before any work.
+
+        Raises:
+          MissingExtra: a package is not installed.
+        """
+        for each, settings in self._in_order():
+            each.prepare(settings)
 
     def basis(self) -> list[object]:
         """Returns what the scores depend on beside the image: scorers and library versions."""
-        packages = ("numpy", "scipy", "pillow", "opencv-python-headless", "imagehash")
-        own = [faces.scoring_basis(self.faces), quality.VERSION, minimality.VERSION]
-        detectors = ("dlib-bin", "dlib", "face_recognition", "face_recognition_models")
-        return [*own, pictures.VERSION, versions_of(*packages, *detectors)]
+        packages = {name for each in _FILTERS.values() for name in each.packages} | {"imagehash"}
+        own = [each.basis(getattr(self, name)) for name, each in _FILTERS.items()]
+        return [*own, minimality.VERSION, pictures.VERSION, versions_of(*sorted(packages))]
+
+    def score(self, pixels: NDArray[np.uint8]) -> "ScoredImage":
+        """Scores one image, uint8 [height, width, 3]; an exception of a scorer passes through."""
+        scores = [found for each, own in self._in_order() for found in each.score(pixels, own)]
+        return ScoredImage(phash=minimality.perceptual_hash(pixels), scores=tuple(scores))
+
+    def refuse(self, scores: Sequence[Score]) -> Rejection | None:
+        """Tells why an image with such scores is refused; None where it is not."""
+        decided = (each.refuse(scores, settings) for each, settings in self._in_order())
+        return next((rejection for rejection in decided if rejection is not None), None)
+
+    def _in_order(self) -> Iterator[tuple[ImageFilter[Any], Any]]:
+        """Yields each filter with its settings."""
+        yield from ((each, getattr(self, name)) for name, each in reversed(_FILTERS.items()))
+
+
+_FILTERS: dict[str, ImageFilter[Any]] = {
+    each.name: each.metadata["filter"] for each in fields(ImageFilters)
+}
+
+IMAGE_FILTER_REASONS = {
+    reason: text for each in _FILTERS.values() for reason, text in each.reasons.items()
+}
+"""Why an image is refused, by any filter."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,124 +79,3 @@ class ScoredImage:
     phash: str = ""
     scores: tuple[Score, ...] = ()
     rejection: Rejection | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScoredImages:
-    """The scored images of one clip by image id."""
-
-    by_id: dict[str, ScoredImage]
-
-
-def score_images(
-    work: ClipWork, media: MediaStore, filters: ImageFilters, ledger: Ledger
-) -> ClipWork:
-    """Returns a clip whose frames carry the scores of their images.
-
-    Scores are taken from the stored image, so anybody who has the dataset can take them again. An
-    image that makes a scorer fail is a reject; it takes no other image along.
-    """
-    stored = {frame.stored.image_id: frame.stored for frame in work.frames}
-    scored = ledger.remember(
-        sorted(stored),
-        ScoredImages,
-        lambda: ScoredImages(
-            by_id={
-                image_id: _score_stored(media.get(image_id, stored[image_id].suffix), filters)
-                for image_id in sorted(stored)
-            }
-        ),
-        _has_no_error,
-    )
-    rejections = {image_id: image.rejection for image_id, image in scored.by_id.items()}
-    rejects = [
-        work.reject(frame.stored.frame_id, FRAMES, rejection)
-        for frame in work.frames
-        if (rejection := rejections[frame.stored.image_id]) is not None
-    ]
-    frames = tuple(
-        replace(frame, image=_image_row(frame.stored, scored.by_id[frame.stored.image_id]))
-        for frame in work.frames
-        if rejections[frame.stored.image_id] is None
-    )
-    return replace(work, frames=frames).with_rejects(rejects)
-
-
-def _has_no_error(images: ScoredImages) -> bool:
-    return all(image.rejection is None for image in images.by_id.values())
-
-
-def _image_row(stored: StoredFrame, scored: ScoredImage) -> ImageRow:
-    return ImageRow(
-        image_id=stored.image_id,
-        suffix=stored.suffix,
-        width_px=stored.width_px,
-        height_px=stored.height_px,
-        num_bytes=stored.num_bytes,
-        phash=scored.phash,
-        scores=scored.scores,
-    )
-
-
-def _score_stored(data: bytes, filters: ImageFilters) -> ScoredImage:
-    try:
-        return score_image(read_pixels(data), filters)
-    except Exception as error:
-        return ScoredImage(rejection=error_rejection(error))
-
-
-def score_image(pixels: NDArray[np.uint8], filters: ImageFilters) -> ScoredImage:
-    """Scores one image, uint8 [height, width, 3]; an exception of a scorer passes through."""
-    scores = (*quality.score_quality(pixels), *faces.score_faces(pixels, filters.faces))
-    return ScoredImage(phash=minimality.perceptual_hash(pixels), scores=scores)
-
-
-def drop_frames(work: ClipWork, filters: ImageFilters) -> ClipWork:
-    """Returns a clip without the frames whose scores are refused, and the books of its frames."""
-    kept: list[KeptFrame] = []
-    rejects: list[Reject] = []
-    for frame in work.frames:
-        assert frame.image is not None
-        rejection = refuse_image(frame.image.scores, filters)
-        if rejection is None:
-            kept.append(frame)
-        else:
-            rejects.append(work.reject(frame.stored.frame_id, FRAMES, rejection))
-    if work.source is None:
-        return work
-    judged = replace(work, frames=tuple(kept)).with_rejects(rejects)
-    return judged.with_tally(FRAMES, len(work.clip.frames), len(kept))
-
-
-def refuse_image(scores: Sequence[Score], filters: ImageFilters) -> Rejection | None:
-    """Tells why an image with such scores is refused; None where it is not."""
-    rejection = quality.decide_quality(scores, filters.quality)
-    return rejection if rejection is not None else faces.has_face(scores, filters.faces)
-
-
-@dataclass
-class ScoreImages(beam.PTransform):
-    """Scores every frame of every clip."""
-
-    media_root: str
-    filters: ImageFilters
-    ledger: Ledger
-    progress_folder: str | None = None
-
-    def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
-        return clips | "ScoreStoredImages" >> beam.Map(self._score)
-
-    def _score(self, work: ClipWork) -> ClipWork:
-        scored = score_images(work, MediaStore(self.media_root), self.filters, self.ledger)
-        progress.count(self.progress_folder, "judged")
-        return scored
-
-
-@dataclass
-class DropFrames(beam.PTransform):
-    """Drops the frames with a refused score."""
-
-    filters: ImageFilters
-
-    def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
-        return clips | "DecideFrames" >> beam.Map(drop_frames, self.filters)

@@ -19,6 +19,13 @@ from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.filters.lab import colours, lightness
 from eqforge.transforms.filters.luma import check_pixels, mean_luma, scale_to
 
+REASONS = {
+    "change_too_small": "The two images are nearer to each other than a setting allows.",
+    "change_too_large": "The two images are further from each other than a setting allows.",
+    "background_changed": "Outside the changed area the images differ more than allowed.",
+    "luminance_shift": "The mean luminance differs more than allowed.",
+}
+
 VERSION = "2"
 LONG_SIDE_PX = 256
 COLOUR_SIDE_PX = LONG_SIDE_PX // 2

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
+from eqforge.transforms.filters.image_filter import ImageFilter
 from eqforge.transforms.filters.luma import check_pixels, mean_luma, scale_to
 
 LUMINANCE = "luminance_mean"
@@ -87,6 +88,22 @@ def decide_quality(scores: Sequence[Score], settings: QualitySettings) -> Reject
         if value is not None and value < minimum:
             return Rejection(reason=reason, value=value, threshold=minimum, detail=name)
     return None
+
+
+QUALITY = ImageFilter(
+    settings=QualitySettings,
+    off=QualitySettings(min_luminance=None, min_contrast=None, min_sharpness=None),
+    reasons={
+        "black_image": "The mean luminance is below its minimum.",
+        "constant_image": "The greatest standard deviation of a colour channel is below its "
+        "minimum.",
+        "blurred_image": "The sharpness is below its minimum.",
+    },
+    packages=("numpy", "scipy", "pillow"),
+    basis=lambda _: VERSION,
+    score=lambda pixels, _: score_quality(pixels),
+    refuse=decide_quality,
+)
 
 
 def _score(name: str, value: float) -> Score:

@@ -28,6 +28,7 @@ from eqforge.generators.diffusion.records import (
 )
 from eqforge.generators.diffusion.settings import DiffusionSettings
 from eqforge.schemas.errors import BuildError, InputError
+from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.schemas.tables.rendered import Generation
@@ -42,8 +43,10 @@ from eqforge.transforms.generated.work import MadePair, PairProposal, PairWork, 
 if TYPE_CHECKING:
     from eqforge.generators.diffusion.generate import PairGenerator
 
-DRAWINGS: Final = "drawings"
-"""The stage of the books."""
+DRAWINGS_STAGE = Stage(
+    "drawings",
+    {"safety_checker": "The model's own checker flagged a picture, and made it black."},
+)
 
 DRAWN: Final = "drawn"
 """What a worker notes for every pair that was drawn, or could not be."""
@@ -177,10 +180,10 @@ def diffuse_pair(pair: PromptPair, rules: DiffuseRules) -> PairWork:
             lambda: _draw(pair, control, shared, rules),
         )
     except Exception as error:
-        return work.refused(DRAWINGS, error_rejection(error))
+        return work.refused(DRAWINGS_STAGE, error_rejection(error))
     if isinstance(made, Rejection):
-        return work.refused(DRAWINGS, made)
-    return replace(work, made=made).passed(DRAWINGS)
+        return work.refused(DRAWINGS_STAGE, made)
+    return replace(work, made=made).passed(DRAWINGS_STAGE)
 
 
 def control_of(pair: PromptPair, settings: EditSettings) -> EditControl:

@@ -11,10 +11,9 @@ from typing import Any
 import apache_beam as beam
 
 from eqforge.generators.text import words
-from eqforge.generators.text.caption_lint import lint_pair
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.pictures import read_pixels
-from eqforge.schemas.records.books import Reject
+from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.rendered import MaskRow, RenderedSample
@@ -25,7 +24,8 @@ from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.placement import on_gpu
 from eqforge.transforms.filters import minimality
-from eqforge.transforms.filters.images import ImageFilters, ScoredImage, refuse_image, score_image
+from eqforge.transforms.filters.images import IMAGE_FILTER_REASONS, ImageFilters, ScoredImage
+from eqforge.transforms.filters.pairs import PAIRS_STAGE, refuse_unmeasured
 from eqforge.transforms.generated.work import (
     MadePair,
     MeasuredMade,
@@ -41,8 +41,11 @@ from eqforge.transforms.generated.work import (
 from eqforge.transforms.oracle.answers import Question, ask
 from eqforge.transforms.oracle.judges import Oracle, refuse_pair
 
-IMAGES, PAIRS = "images", "pairs"
-"""The stages of the books that follow those of a dataset's own steps."""
+IMAGES_STAGE = Stage(
+    "images",
+    IMAGE_FILTER_REASONS,
+    note="The images of generated pairs; frames of videos have a stage of their own.",
+)
 
 MEASURED = "measured"
 """What a worker notes for every pair that went through the shared step."""
@@ -150,7 +153,7 @@ def measure_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
             inputs, MeasuredMade, lambda: _measure(made, proposal.captions, rules)
         )
     except Exception as error:
-        return work.refused(PAIRS, error_rejection(error))
+        return work.refused(PAIRS_STAGE, error_rejection(error))
     return _with_matches(replace(work, measured=measured), proposal, measured, rules)
 
 
@@ -160,8 +163,8 @@ def _measure(made: MadePair, captions: tuple[str, str], rules: GeneratedRules) -
     )
     return MeasuredMade(
         images=(
-            _image_row(made.images[0], score_image(pixels_0, rules.images)),
-            _image_row(made.images[1], score_image(pixels_1, rules.images)),
+            _image_row(made.images[0], rules.images.score(pixels_0)),
+            _image_row(made.images[1], rules.images.score(pixels_1)),
         ),
         measures=minimality.measure_pair(minimality.view(pixels_0), minimality.view(pixels_1)),
         edit=words.word_edit(*captions),
@@ -176,7 +179,7 @@ def _with_matches(
     A pair that anything else speaks against is not scored: it is the most expensive measure.
     """
     images = measured.images
-    is_refused = any(refuse_image(image.scores, rules.images) is not None for image in images)
+    is_refused = any(rules.images.refuse(image.scores) is not None for image in images)
     if (
         not rules.oracle.judges
         or is_refused
@@ -190,7 +193,7 @@ def _with_matches(
     question = Question(images=(images[0].image_id, images[1].image_id), captions=proposal.captions)
     (answer,) = ask([question], scorer, rules.ledger("match", rules.oracle.basis()))
     if isinstance(answer, Rejection):
-        return work.refused(PAIRS, answer)
+        return work.refused(PAIRS_STAGE, answer)
     return replace(work, scores=(*work.scores, *answer))
 
 
@@ -210,24 +213,25 @@ def drop_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
     """Returns a pair with the decisions of the two shared stages, `images` and `pairs`."""
     if work.proposal is None or work.made is None or work.measured is None:
         return work
-    first, second = (refuse_image(image.scores, rules.images) for image in work.measured.images)
-    decided = work.with_images_decided(IMAGES, (first, second))
+    first, second = (rules.images.refuse(image.scores) for image in work.measured.images)
+    decided = work.with_images_decided(IMAGES_STAGE, (first, second))
     if first is not None or second is not None:
-        return decided.refused(PAIRS, Rejection(reason="image_rejected"))
+        return decided.refused(PAIRS_STAGE, Rejection(reason="image_rejected"))
     rejection = _refuse_measured(work.proposal, work.measured, rules)
     if rejection is None:
         rejection = refuse_pair(work.scores, rules.oracle.settings)
-    return decided.decided(PAIRS, rejection)
+    return decided.decided(PAIRS_STAGE, rejection)
 
 
 def _refuse_measured(
     proposal: PairProposal, measured: MeasuredMade, rules: GeneratedRules
 ) -> Rejection | None:
     image_0, image_1 = measured.images
-    if image_0.image_id == image_1.image_id:
-        return Rejection(reason="same_image", detail=image_0.image_id)
-    if rules.distinct_captions and (equal := lint_pair(*proposal.captions)) is not None:
-        return equal
+    refused = refuse_unmeasured(
+        (image_0.image_id, image_1.image_id), proposal.captions, rules.distinct_captions
+    )
+    if refused is not None:
+        return refused
     gates = dict(rules.kind_gates).get(proposal.kind, rules.gates)
     return minimality.gate_pair(measured.measures, gates)
 

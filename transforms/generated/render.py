@@ -13,9 +13,9 @@ import apache_beam as beam
 import msgspec
 
 from eqforge.generators.scenes.assets import AssetLibrary
-from eqforge.generators.scenes.propose import STAGE
+from eqforge.generators.scenes.propose import SCENES_STAGE
 from eqforge.schemas.io.pictures import read_pixels
-from eqforge.schemas.records.books import Reject
+from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scenes import Claim, RenderSettings, ScenePair, SceneSpec
 from eqforge.schemas.records.scores import Rejection, compact_json
 from eqforge.schemas.tables.rendered import Generation
@@ -29,7 +29,7 @@ from eqforge.transforms.filters import minimality
 from eqforge.transforms.generated import scene_scores
 from eqforge.transforms.generated.masks import coloured, read_numbers
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image, store_mask
-from eqforge.transforms.generated.scene_gates import SceneGates, gate_scenes
+from eqforge.transforms.generated.scene_gates import SCENE_REASONS, SceneGates, gate_scenes
 from eqforge.transforms.generated.scene_renderer import Render, SceneKillsRenderer, SceneRenderer
 from eqforge.transforms.generated.scene_scores import RenderedView, score_scenes
 from eqforge.transforms.generated.work import (
@@ -39,8 +39,12 @@ from eqforge.transforms.generated.work import (
     refused_plan,
 )
 
-RENDERS = "renders"
-"""The stage of the books."""
+RENDERS_STAGE = Stage(
+    "renders",
+    SCENE_REASONS,
+    note="A renderer that dies or gives no sign of life is started anew and the scene tried once "
+    "more; then the pair is a reject with the reason `error:ChildDied` or `error:ChildTimeout`.",
+)
 
 RENDERED = "rendered"
 """What a worker notes for every pair that was rendered, or could not be."""
@@ -109,7 +113,7 @@ def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) ->
       InputError: an asset or the device is not there.
       MissingExtra: kubric or Blender is not installed.
     """
-    work = PairWork(proposal=propose(pair)).passed(STAGE)
+    work = PairWork(proposal=propose(pair)).passed(SCENES_STAGE)
     inputs = msgspec.to_builtins([pair.scenes, pair.claims])
     try:
         made = make_once(
@@ -119,10 +123,10 @@ def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) ->
             lambda: _make(pair, rules, renderer),
         )
     except Exception as error:
-        return work.refused(RENDERS, error_rejection(error))
+        return work.refused(RENDERS_STAGE, error_rejection(error))
     if isinstance(made, Rejection):
-        return work.refused(RENDERS, made)
-    return replace(work, made=made).decided(RENDERS, gate_scenes(made.scores, rules.gates))
+        return work.refused(RENDERS_STAGE, made)
+    return replace(work, made=made).decided(RENDERS_STAGE, gate_scenes(made.scores, rules.gates))
 
 
 def propose(pair: ScenePair) -> PairProposal:

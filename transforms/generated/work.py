@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from eqforge.generators.text.words import WordEdit
-from eqforge.schemas.records.books import Reject, Tally
+from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.schemas.records.spans import Span
@@ -115,22 +115,22 @@ class PairWork:
     rejects: tuple[Reject, ...] = ()
     tallies: tuple[Tally, ...] = ()
 
-    def passed(self, stage: str) -> "PairWork":
+    def passed(self, stage: Stage) -> "PairWork":
         """Returns the work with one candidate more that a stage kept."""
-        return self._with_tally(Tally(stage=stage, candidates=1, kept=1))
+        return self._with_tally(stage.tally(1, 1))
 
-    def refused(self, stage: str, rejection: Rejection) -> "PairWork":
+    def refused(self, stage: Stage, rejection: Rejection) -> "PairWork":
         """Returns the work of a pair that a stage refused; the steps behind it leave it alone."""
         reject = self._reject("", stage, rejection)
-        entered = self._with_tally(Tally(stage=stage, candidates=1, kept=0))
+        entered = self._with_tally(stage.tally(1, 0))
         return replace(entered, made=None, rejects=(*self.rejects, reject))
 
-    def decided(self, stage: str, rejection: Rejection | None) -> "PairWork":
+    def decided(self, stage: Stage, rejection: Rejection | None) -> "PairWork":
         """Returns the work after a stage's decision: refused where there is a rejection."""
         return self.passed(stage) if rejection is None else self.refused(stage, rejection)
 
     def with_images_decided(
-        self, stage: str, rejections: tuple[Rejection | None, Rejection | None]
+        self, stage: Stage, rejections: tuple[Rejection | None, Rejection | None]
     ) -> "PairWork":
         """Returns the work with the books of its two images, `<sample_id>/0` and `/1`."""
         rejects = tuple(
@@ -138,23 +138,16 @@ class PairWork:
             for number, rejection in enumerate(rejections)
             if rejection is not None
         )
-        tally = Tally(stage=stage, candidates=2, kept=2 - len(rejects))
-        return replace(self._with_tally(tally), rejects=(*self.rejects, *rejects))
+        entered = self._with_tally(stage.tally(2, 2 - len(rejects)))
+        return replace(entered, rejects=(*self.rejects, *rejects))
 
     def _with_tally(self, tally: Tally) -> "PairWork":
         return replace(self, tallies=(*self.tallies, tally))
 
-    def _reject(self, part: str, stage: str, rejection: Rejection) -> Reject:
+    def _reject(self, part: str, stage: Stage, rejection: Rejection) -> Reject:
         assert self.proposal is not None
-        return Reject(
-            candidate_id=self.proposal.sample_id + part,
-            stage=stage,
-            reason=rejection.reason,
-            value=rejection.value,
-            threshold=rejection.threshold,
-            detail=rejection.detail,
-            source_id=self.proposal.source_id,
-        )
+        name, source_id = self.proposal.sample_id + part, self.proposal.source_id
+        return stage.reject(name, rejection, source_id=source_id)
 
 
 def refused_plan(reject: Reject) -> PairWork:

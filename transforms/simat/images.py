@@ -21,7 +21,7 @@ from eqforge.transforms.oracle.judges import Oracle, refuse_query
 from eqforge.transforms.oracle.scores import name_cells
 from eqforge.transforms.simat.crops import Crop, Cutter, cut_regions
 from eqforge.transforms.simat.plan import (
-    RELATIONS,
+    RELATIONS_STAGE,
     PlannedImage,
     PlannedQuery,
     PlannedRegion,
@@ -121,7 +121,7 @@ def show_image(image: PlannedImage, rules: SimatRules) -> SimatWork:
         rejects=tuple(rejects),
         shown=tuple(shown),
         queries=tuple(queries),
-        candidates=len(gallery) + sum(reject.stage == RELATIONS for reject in rejects),
+        candidates=len(gallery) + sum(reject.stage == RELATIONS_STAGE.name for reject in rejects),
         kept=len(gallery),
     )
 
@@ -151,15 +151,8 @@ def _gallery_row(planned: PlannedRegion, crop: Crop, scores: tuple[Score, ...]) 
 
 
 def _reject(planned: PlannedRegion, rejection: Rejection) -> Reject:
-    return Reject(
-        candidate_id=region_name(planned.region.region_id),
-        stage=RELATIONS,
-        reason=rejection.reason,
-        value=rejection.value,
-        threshold=rejection.threshold,
-        detail=rejection.detail,
-        source_id=planned.region.image_id,
-    )
+    name, source_id = region_name(planned.region.region_id), planned.region.image_id
+    return RELATIONS_STAGE.reject(name, rejection, source_id=source_id)
 
 
 def _scores(

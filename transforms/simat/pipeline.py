@@ -20,7 +20,7 @@ from eqforge.schemas.tables.simat import CaptionRow, GalleryRow, QueryRow
 from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.placement import on_gpu
 from eqforge.transforms.simat.images import AskedQuery, SimatRules, SimatWork, show_image
-from eqforge.transforms.simat.plan import QUERIES, RELATIONS, PlannedImage
+from eqforge.transforms.simat.plan import QUERIES_STAGE, RELATIONS_STAGE, PlannedImage
 
 GALLERY, CAPTIONS, CUT = "gallery", "captions", "cut"
 
@@ -136,22 +136,19 @@ def _is_wanted(asked: AskedQuery) -> bool:
 
 def _refusal(asked: AskedQuery) -> Iterator[Reject]:
     if asked.is_wanted and asked.rejection is not None:
-        yield Reject(
-            candidate_id=asked.row.sample_id,
-            stage=QUERIES,
-            reason=asked.rejection.reason,
-            value=asked.rejection.value,
-            threshold=asked.rejection.threshold,
-            detail=asked.rejection.detail,
-            source_id=asked.row.source_id,
+        yield QUERIES_STAGE.reject(
+            asked.row.sample_id, asked.rejection, source_id=asked.row.source_id
         )
 
 
 def _region_tallies(work: SimatWork) -> Iterator[tuple[str, tuple[int, int]]]:
-    yield RELATIONS, (work.candidates, work.kept)
-    yield QUERIES, (sum(reject.stage == QUERIES for reject in work.rejects), 0)
+    yield RELATIONS_STAGE.name, (work.candidates, work.kept)
+    yield (
+        QUERIES_STAGE.name,
+        (sum(reject.stage == QUERIES_STAGE.name for reject in work.rejects), 0),
+    )
 
 
 def _query_tally(asked: AskedQuery) -> Iterator[tuple[str, tuple[int, int]]]:
     if asked.is_wanted:
-        yield QUERIES, (1, int(_is_kept(asked)))
+        yield QUERIES_STAGE.name, (1, int(_is_kept(asked)))

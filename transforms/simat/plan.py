@@ -5,20 +5,46 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from eqforge.generators.simat.captions import write_caption
+from eqforge.generators.simat.crops import CROP_REASONS
 from eqforge.generators.simat.queries import Change, changes_of
 from eqforge.generators.simat.synonyms import Synonyms, are_synonyms
-from eqforge.generators.simat.triplets import TripletSettings, select_triplets
+from eqforge.generators.simat.triplets import TRIPLET_REASONS, TripletSettings, select_triplets
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import Namer, derive_seed, is_sampled, short_digest
-from eqforge.schemas.records.books import Reject
+from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.simat import PublishedQuery, Region, Triplet
 from eqforge.schemas.sources.visual_genome import ImageData
 from eqforge.schemas.tables.simat import CaptionRow
+from eqforge.transforms.dataset.image_folder import FOLDER_REASONS
 from eqforge.transforms.dataset.plan import Selection
 
 NAME = "simat"
-RELATIONS, QUERIES = "relations", "queries"
+RELATIONS_STAGE = Stage(
+    "relations",
+    {
+        "region_twice": "Another region has the same id.",
+        "not_chosen": "The file of triplets does not list the region.",
+        **TRIPLET_REASONS,
+        **FOLDER_REASONS,
+        "other_size": "The image is not of the size for which its boxes were annotated.",
+        **CROP_REASONS,
+    },
+    note="Regions of `simat`: a subject, a relation and an object, found in an image.",
+)
+QUERIES_STAGE = Stage(
+    "queries",
+    {
+        "region_refused": "The crop that would be queried could not be had.",
+        "synonym": "The two words mean the same, or are one and many of a thing.",
+        "target_without_crop": "No crop of the gallery shows what the query asks for.",
+        "not_scored": "The oracle has no scores of the crop or of a caption.",
+        "own_caption_mismatch": "By the oracle the crop does not match its own caption well.",
+        "target_caption_match": "By the oracle the crop shows already what the query asks for.",
+        "oracle_disagreement": "Of two oracles one speaks against the query, the other does not.",
+    },
+    note="Queries of `simat`: a region, and a word to change.",
+)
 FOLDERS = ("", "VG_100K/", "VG_100K_2/")
 """Where Visual Genome's two archives lay an image."""
 
@@ -72,6 +98,11 @@ class PlannedImage:
     rejects: tuple[Reject, ...]
     new_triplets: int = 0
 
+    @property
+    def refused_regions(self) -> int:
+        """How many of its regions are refused without looking at it."""
+        return sum(each.stage == RELATIONS_STAGE.name for each in self.rejects)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlanRules:
@@ -120,6 +151,7 @@ def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedI
             name: tuple(_proposed(region, change, rules) for change in changes[region.triplet])
             for name, region in shown.items()
         }
+    refused = Rejection(reason="region_refused")
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for name, region in regions.items():
         groups[region.image_id].append(name)
@@ -130,12 +162,12 @@ def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedI
             if name in shown
         )
         lost = [
-            _reject(regions[name], name, RELATIONS, rejects[name])
+            _reject(regions[name], name, RELATIONS_STAGE, rejects[name])
             for name in names
             if name in rejects
         ]
         lost += [
-            _reject(regions[name], query.sample_id, QUERIES, Rejection(reason="region_refused"))
+            _reject(regions[name], query.sample_id, QUERIES_STAGE, refused)
             for name in names
             if name not in shown
             for query in asked.get(name, ())
@@ -251,16 +283,9 @@ def _split(region: Region, rules: PlanRules) -> str:
     return ("dev", "test")[derive_seed(rules.seed, key, "simat split", 1) % 2]
 
 
-def _reject(region: Region, name: str, stage: str, rejection: Rejection) -> Reject:
-    return Reject(
-        candidate_id=name,
-        stage=stage,
-        reason=rejection.reason,
-        value=rejection.value,
-        threshold=rejection.threshold,
-        detail=rejection.detail or region.triplet.triplet_id,
-        source_id=region.image_id,
-    )
+def _reject(region: Region, name: str, stage: Stage, rejection: Rejection) -> Reject:
+    detailed = replace(rejection, detail=rejection.detail or region.triplet.triplet_id)
+    return stage.reject(name, detailed, source_id=region.image_id)
 
 
 def _image(
@@ -313,7 +338,7 @@ def select_planned(images: Iterable[PlannedImage], selection: Selection) -> Iter
             continue
         if selection.limit is not None and number >= selection.limit:
             continue
-        number += len(image.regions) + sum(each.stage == RELATIONS for each in image.rejects)
+        number += len(image.regions) + image.refused_regions
         missing -= {reject.candidate_id for reject in image.rejects}
         missing -= {region_name(each.region.region_id) for each in image.regions}
         missing -= {query.sample_id for each in image.regions for query in each.queries}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.coordination.conjuncts import SWAP_REFUSALS
 from eqforge.generators.text.coordination.swap import Swap, swap_coordination
 from eqforge.generators.text.edits import EditedText
 from eqforge.generators.text.hard_negatives.make import known_words, make_hard_negative
@@ -25,6 +26,7 @@ from eqforge.generators.text.llm.rewrite import (
     RewriteRefusal,
     rewrite_captions,
 )
+from eqforge.generators.text.llm.validate import REWRITE_REFUSALS
 from eqforge.generators.text.llm.writer import CaptionWriter, WriterSettings
 from eqforge.schemas.identity import derive_seed
 from eqforge.schemas.records.scores import Rejection
@@ -37,6 +39,14 @@ VERSION = 2
 GENERATOR = f"eqforge.caption_edits {VERSION}"
 NO_NEGATIVE = "no_hard_negative"
 TRUE_OF_IMAGE = "true_of_image"
+EDIT_REASONS = {
+    NO_SYNONYM: "The caption has no word of the lexicon whose sense is plain.",
+    NO_NEGATIVE: "No kind of hard negative fits the caption.",
+    **{reason: text for reason, text in SWAP_REFUSALS.items() if reason != "no_and"},
+    **REWRITE_REFUSALS,
+}
+"""Why a caption is not edited; a caption without an "and" is edited in another way."""
+
 _WRITER_LOCK = threading.Lock()
 
 

@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 import apache_beam as beam
 
 from eqforge.generators.text.caption_lint import CaptionSettings
+from eqforge.generators.text.coordination.conjuncts import SWAP_REFUSALS
 from eqforge.generators.text.coordination.swap import SwapRefusal, swap_coordination, swap_phrases
 from eqforge.generators.text.hard_positives.corrected import reword_foil
 from eqforge.generators.text.hard_positives.published import (
@@ -15,12 +16,12 @@ from eqforge.generators.text.hard_positives.published import (
     replace_as_published,
 )
 from eqforge.generators.text.hard_positives.reconcile import reconcile_image
-from eqforge.generators.text.hard_positives.records import HardPositive, Refusal
+from eqforge.generators.text.hard_positives.records import REFUSALS, HardPositive, Refusal
 from eqforge.generators.text.inflection import with_inflections
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import Lexicon
 from eqforge.generators.text.words import word_edit
-from eqforge.schemas.records.books import Reject, Tally
+from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.spans import Span
@@ -32,6 +33,7 @@ from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.engines import progress
 from eqforge.transforms.text.caption_edits import (
+    EDIT_REASONS,
     CaptionEdit,
     EditedCaption,
     EditRules,
@@ -41,7 +43,15 @@ from eqforge.transforms.text.image_texts import FoilRecord, Text, TextsBatch
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.work import Admitted, TextWork, admit_texts, reject
 
-HARD_POSITIVES = "hard_positives"
+HARD_POSITIVES_STAGE = Stage(
+    "hard_positives",
+    {
+        "not_selected": "The published rule selects no word of the record.",
+        **EDIT_REASONS,
+        **SWAP_REFUSALS,
+        **REFUSALS,
+    },
+)
 GENERATOR = "eqforge.hard_positives 2"
 LIMITS = CaptionSettings(max_tokens=None)
 Outcome = HardPositiveSample | Rejection
@@ -104,14 +114,14 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
                 if is_wanted(found.sample_id, rules.only):
                     samples.append(_with_image(found, record, admitted))
             elif is_wanted(record.text_id, rules.only):
-                rejects.append(reject(record, record.text_id, HARD_POSITIVES, found))
+                rejects.append(reject(record, record.text_id, HARD_POSITIVES_STAGE, found))
     return TextWork(
         samples=tuple(samples),
         images=admitted.images_of(samples),
         rejects=tuple(rejects),
         tallies=(
             admitted.tally,
-            Tally(stage=HARD_POSITIVES, candidates=candidates, kept=len(samples)),
+            HARD_POSITIVES_STAGE.tally(candidates, len(samples)),
         ),
     )
 

@@ -11,10 +11,9 @@ from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.granularity import measure_granularity
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.perturbations.perturb import perturb_all
-from eqforge.generators.text.perturbations.record import PERTURBATIONS as NAMES
-from eqforge.generators.text.perturbations.record import PerturbationSettings
+from eqforge.generators.text.perturbations.record import PERTURBATIONS, PerturbationSettings
 from eqforge.generators.text.taggers import load_tagger
-from eqforge.schemas.records.books import Reject, Tally
+from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.schemas.tables.texts import MeasuredCaption, PerturbedCaption
@@ -24,7 +23,7 @@ from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.engines import progress
 from eqforge.transforms.text.work import CaptionBatch, TextWork, admit_texts, reject
 
-PERTURBATIONS = "perturbations"
+PERTURBATIONS_STAGE = Stage("perturbations")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,12 +82,12 @@ def perturb_batch(batch: CaptionBatch, rules: PerturbationRules) -> TextWork:
     rejects: list[Reject] = list(admitted.rejects)
     candidates = 0
     for record, analysis in zip(admitted.records, analyses, strict=True):
-        names = [f"{record.caption_id}/{name}" for name in NAMES]
+        names = [f"{record.caption_id}/{name}" for name in PERTURBATIONS]
         wanted = [name for name in names if is_wanted(name, rules.only)]
         candidates += len(wanted)
         made = _make(record, admitted.image_id(record), analysis, rules)
         if isinstance(made, Rejection):
-            rejects += (reject(record, name, PERTURBATIONS, made) for name in wanted)
+            rejects += (reject(record, name, PERTURBATIONS_STAGE, made) for name in wanted)
             continue
         samples += (sample for sample in made[0] if is_wanted(sample.sample_id, rules.only))
         measured.append(made[1])
@@ -99,7 +98,7 @@ def perturb_batch(batch: CaptionBatch, rules: PerturbationRules) -> TextWork:
         rejects=tuple(rejects),
         tallies=(
             admitted.tally,
-            Tally(stage=PERTURBATIONS, candidates=candidates, kept=len(samples)),
+            PERTURBATIONS_STAGE.tally(candidates, len(samples)),
         ),
     )
 

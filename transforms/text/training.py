@@ -7,13 +7,14 @@ import apache_beam as beam
 
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.language import Language
-from eqforge.schemas.records.books import Reject, Tally
+from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.texts import TrainingCaption
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.engines import progress
 from eqforge.transforms.text.caption_edits import (
+    EDIT_REASONS,
     CaptionEdit,
     EditedCaption,
     EditRules,
@@ -21,7 +22,7 @@ from eqforge.transforms.text.caption_edits import (
 )
 from eqforge.transforms.text.work import CaptionBatch, TextWork, admit_texts, reject
 
-TEXTS = "training_texts"
+TRAINING_TEXTS_STAGE = Stage("training_texts", EDIT_REASONS)
 ROLES = ("original", "hard_positive", "hard_negative")
 
 
@@ -70,10 +71,8 @@ def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
         rejects=tuple(rejects),
         tallies=(
             admitted.tally,
-            Tally(
-                stage=TEXTS,
-                candidates=sum(is_wanted(name, rules.only) for name in candidates),
-                kept=len(samples),
+            TRAINING_TEXTS_STAGE.tally(
+                sum(is_wanted(name, rules.only) for name in candidates), len(samples)
             ),
         ),
     )
@@ -88,7 +87,7 @@ def _texts(edited: EditedCaption, image_id: str | None) -> Iterator[TrainingCapt
     yield _row(edited, image_id, "original", record.caption, None)
     for role, made in (("hard_positive", edited.positive), ("hard_negative", edited.negative)):
         if isinstance(made, Rejection):
-            yield reject(record, f"{record.caption_id}/{role}", TEXTS, made)
+            yield reject(record, f"{record.caption_id}/{role}", TRAINING_TEXTS_STAGE, made)
         else:
             yield _row(edited, image_id, role, made.edited.text, made)
 

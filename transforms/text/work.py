@@ -5,18 +5,27 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption
+from eqforge.generators.simat.crops import CROP_REASONS
+from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
 from eqforge.generators.text.language import Language, refuse_language
-from eqforge.schemas.records.books import Reject, Tally
+from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.books import guarded
-from eqforge.transforms.dataset.image_folder import FoundImage, ImageFolder, bad_box
+from eqforge.transforms.dataset.image_folder import FOLDER_REASONS, FoundImage, ImageFolder, bad_box
 from eqforge.transforms.dataset.plan import is_wanted
 
-CAPTIONS = "captions"
+CAPTIONS_STAGE = Stage(
+    "captions",
+    {
+        **FOLDER_REASONS,
+        "bad_box": CROP_REASONS["bad_box"],
+        "not_english": "The caption is in another language than that of the rules that edit it.",
+        **CAPTION_REASONS,
+    },
+)
 Made = TypeVar("Made")
 
 
@@ -74,18 +83,10 @@ class TextWork:
     tallies: tuple[Tally, ...] = ()
 
 
-def reject(record: SourceText, candidate_id: str, stage: str, rejection: Rejection) -> Reject:
+def reject(record: SourceText, candidate_id: str, stage: Stage, rejection: Rejection) -> Reject:
     """Returns the reject of a candidate made from a text."""
-    return Reject(
-        candidate_id=candidate_id,
-        stage=stage,
-        reason=rejection.reason,
-        value=rejection.value,
-        threshold=rejection.threshold,
-        detail=rejection.detail,
-        source_id=record.image,
-        source_path=record.image,
-    )
+    image = record.image
+    return stage.reject(candidate_id, rejection, source_id=image, source_path=image)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -150,13 +151,13 @@ def admit_texts(
             admitted.append(record)
             found.update({} if checked is None else {record.text_id: checked})
         elif wanted:
-            rejects.append(reject(record, record.text_id, CAPTIONS, checked))
+            rejects.append(reject(record, record.text_id, CAPTIONS_STAGE, checked))
     kept = sum(is_wanted(record.text_id, only) for record in admitted)
     return Admitted(
         records=tuple(admitted),
         images=found,
         rejects=tuple(rejects),
-        tally=Tally(stage=CAPTIONS, candidates=candidates, kept=kept),
+        tally=CAPTIONS_STAGE.tally(candidates, kept),
     )
 
 

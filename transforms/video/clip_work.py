@@ -5,15 +5,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from eqforge.generators.text.words import WordEdit
-from eqforge.schemas.records.books import Reject, Tally
+from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.clips import Clip, PairCandidate
-from eqforge.schemas.records.frames import StoredFrame
+from eqforge.schemas.records.frames import FRAME_REASONS, StoredFrame
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.schemas.records.spans import Span
 from eqforge.schemas.tables.pairs import ImageRow, Origin, PairSample
+from eqforge.transforms.filters.images import IMAGE_FILTER_REASONS
 from eqforge.transforms.filters.minimality import PairMeasures
 
-FRAMES, PAIRS = "frames", "pairs"
+FRAMES_STAGE = Stage(
+    "frames",
+    {**IMAGE_FILTER_REASONS, **FRAME_REASONS},
+    note="A video of which no frame is wanted, because no pair was planned, stands here under its "
+    "own id where its file is missing or refused.",
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,15 +70,11 @@ class ClipWork:
     rejects: tuple[Reject, ...] = ()
     tallies: tuple[Tally, ...] = ()
 
-    def reject(self, candidate_id: str, stage: str, rejection: Rejection) -> Reject:
+    def reject(self, candidate_id: str, stage: Stage, rejection: Rejection) -> Reject:
         """Returns the reject of a candidate of this clip, with the clip's lineage."""
-        return Reject(
-            candidate_id=candidate_id,
-            stage=stage,
-            reason=rejection.reason,
-            value=rejection.value,
-            threshold=rejection.threshold,
-            detail=rejection.detail,
+        return stage.reject(
+            candidate_id,
+            rejection,
             source_id=self.clip.clip_id,
             source_path=None if self.source is None else self.source.path,
             source_sha256=None if self.source is None else self.source.sha256,
@@ -82,12 +84,9 @@ class ClipWork:
         """Returns the work with more rejects."""
         return replace(self, rejects=(*self.rejects, *rejects))
 
-    def with_tally(self, stage: str, candidates: int, kept: int) -> "ClipWork":
+    def with_tally(self, tally: Tally) -> "ClipWork":
         """Returns the work with the books of one more stage."""
-        return replace(
-            self,
-            tallies=(*self.tallies, Tally(stage=stage, candidates=candidates, kept=kept)),
-        )
+        return replace(self, tallies=(*self.tallies, tally))
 
 
 def samples_of(work: ClipWork, dataset: str) -> Iterator[PairSample]:

@@ -18,7 +18,7 @@ from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.engines import progress
-from eqforge.transforms.video.clip_work import FRAMES, ClipWork, KeptFrame, Source
+from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, KeptFrame, Source
 from eqforge.transforms.video.frames.extract import FrameExtractor
 
 TRANSIENT = ("decoder_crashed", "decoder_timeout")
@@ -50,13 +50,13 @@ def extract_frames(
         clip=clip, source=None, encoding=encoding, rejects=clip.rejects, tallies=clip.tallies
     )
     if not clip.video:  # records that name no video
-        return work.with_tally(FRAMES, 0, 0)
+        return work.with_tally(FRAMES_STAGE.tally(0, 0))
     path = find_file(videos, clip.video, VIDEO_SUFFIXES, follow_links)
     if isinstance(path, MissingFile):
         reason = {"file_missing": "video_missing"}.get(path.reason, path.reason)
         return _without_video(work, Rejection(reason=reason, detail=path.detail))
     if not clip.frames:
-        return work.with_tally(FRAMES, 0, 0)
+        return work.with_tally(FRAMES_STAGE.tally(0, 0))
     try:
         extraction = _extract_once(clip, path, extractor, ledger)
     except _SourceLost as error:
@@ -150,8 +150,8 @@ def _is_transient(answer: StoredFrame | MissedFrame) -> bool:
 def _without_video(work: ClipWork, rejection: Rejection) -> ClipWork:
     # A file that cannot be had is told of, even where no frame of it was wanted.
     wanted = [frame.frame_id for frame in work.clip.frames] or [work.clip.root]
-    rejects = [work.reject(name, FRAMES, rejection) for name in wanted]
-    return work.with_rejects(rejects).with_tally(FRAMES, len(rejects), 0)
+    rejects = [work.reject(name, FRAMES_STAGE, rejection) for name in wanted]
+    return work.with_rejects(rejects).with_tally(FRAMES_STAGE.tally(len(rejects), 0))
 
 
 def _with_frames(work: ClipWork, source: Source, extraction: Extraction) -> ClipWork:
@@ -162,7 +162,7 @@ def _with_frames(work: ClipWork, source: Source, extraction: Extraction) -> Clip
 
 def _reject_missed(work: ClipWork, missed: MissedFrame) -> Reject:
     rejection = Rejection(reason=missed.reason, detail=missed.detail)
-    return work.reject(missed.frame_id, FRAMES, rejection)
+    return work.reject(missed.frame_id, FRAMES_STAGE, rejection)
 
 
 class _Extract(beam.DoFn):

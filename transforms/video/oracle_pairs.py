@@ -15,13 +15,10 @@ from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.placement import on_gpu
+from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.oracle.answers import Answer, Question, ask
 from eqforge.transforms.oracle.judges import Oracle
-from eqforge.transforms.video.clip_work import (
-    PAIRS,
-    ClipWork,
-    MeasuredPair,
-)
+from eqforge.transforms.video.clip_work import ClipWork, MeasuredPair
 from eqforge.transforms.video.pair import PairFilters, refuse_measured
 
 PAIRS_WRITTEN_DOWN = 16
@@ -45,7 +42,7 @@ def score_matches(
     for pair in work.pairs:
         answer = answers.get(pair.candidate.sample_id, ())
         if isinstance(answer, Rejection):
-            rejects.append(work.reject(pair.candidate.sample_id, PAIRS, answer))
+            rejects.append(work.reject(pair.candidate.sample_id, PAIRS_STAGE, answer))
         else:
             scored.append(replace(pair, scores=(*pair.scores, *answer)))
     return replace(work, pairs=tuple(scored)).with_rejects(rejects)

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, field, replace
 import apache_beam as beam
 
 from eqforge.generators.text import words
-from eqforge.generators.text.caption_lint import lint_pair
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import pictures
 from eqforge.schemas.io.pictures import read_pixels
@@ -18,8 +17,9 @@ from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import cuts, minimality
+from eqforge.transforms.filters.pairs import PAIRS_STAGE, refuse_unmeasured
 from eqforge.transforms.oracle.judges import Oracle, refuse_pair
-from eqforge.transforms.video.clip_work import PAIRS, ClipWork, KeptFrame, MeasuredPair
+from eqforge.transforms.video.clip_work import ClipWork, KeptFrame, MeasuredPair
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,7 +71,7 @@ def measure_pairs(
         if rejection is None:
             candidates.append(candidate)
         else:
-            rejects.append(work.reject(candidate.sample_id, PAIRS, rejection))
+            rejects.append(work.reject(candidate.sample_id, PAIRS_STAGE, rejection))
     images = {frame_id: frame.stored.image_id for frame_id, frame in frames.items()}
     inputs = [[asdict(c), images[c.frame_0_id], images[c.frame_1_id]] for c in candidates]
     measured = ledger.remember(
@@ -94,10 +94,10 @@ def _without_measuring(
         if frame_id not in frames:
             return Rejection(reason="frame_rejected", detail=frame_id)
     first, second = frames[candidate.frame_0_id], frames[candidate.frame_1_id]
-    if first.stored.image_id == second.stored.image_id:
-        return Rejection(reason="same_image", detail=first.stored.image_id)
-    return (
-        lint_pair(candidate.caption_0, candidate.caption_1) if filters.distinct_captions else None
+    return refuse_unmeasured(
+        (first.stored.image_id, second.stored.image_id),
+        (candidate.caption_0, candidate.caption_1),
+        filters.distinct_captions,
     )
 
 
@@ -115,7 +115,7 @@ def _measure_all(
         try:
             pairs.append(_measure(candidate, views, filters))
         except Exception as error:
-            rejects.append(work.reject(candidate.sample_id, PAIRS, error_rejection(error)))
+            rejects.append(work.reject(candidate.sample_id, PAIRS_STAGE, error_rejection(error)))
     return MeasuredPairs(pairs=tuple(pairs), rejects=tuple(rejects))
 
 
@@ -153,13 +153,13 @@ def drop_pairs(work: ClipWork, filters: PairFilters) -> ClipWork:
             reason="over_pair_limit", threshold=filters.max_pairs_per_video
         )
     rejects = [
-        work.reject(sample_id, PAIRS, rejection)
+        work.reject(sample_id, PAIRS_STAGE, rejection)
         for sample_id, rejection in rejections.items()
         if rejection is not None
     ]
     kept = tuple(pair for pair in passed if rejections[pair.candidate.sample_id] is None)
     decided = replace(work, pairs=kept).with_rejects(rejects)
-    return decided.with_tally(PAIRS, len(work.clip.pairs), len(kept))
+    return decided.with_tally(PAIRS_STAGE.tally(len(work.clip.pairs), len(kept)))
 
 
 def _refuse(pair: MeasuredPair, filters: PairFilters) -> Rejection | None:

@@ -13,13 +13,7 @@ from eqforge.schemas.tables.pairs import ImageRow, PairSample
 from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.filters.images import (
-    DropFrames,
-    ImageFilters,
-    ScoreImages,
-    drop_frames,
-    score_images,
-)
+from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.video.clip_work import (
     ClipWork,
     images_of,
@@ -29,6 +23,7 @@ from eqforge.transforms.video.clip_work import (
 )
 from eqforge.transforms.video.extract import ExtractFrames, encoding_parameters, extract_frames
 from eqforge.transforms.video.frames.extract import FrameExtractor
+from eqforge.transforms.video.images import DropFrames, ScoreImages, drop_frames, score_images
 from eqforge.transforms.video.oracle_pairs import ScoreMatches, score_matches
 from eqforge.transforms.video.pair import (
     DropPairs,

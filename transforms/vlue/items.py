@@ -6,8 +6,8 @@ from typing import Any
 
 import apache_beam as beam
 
-from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption
-from eqforge.schemas.records.books import Reject, Tally
+from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
+from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.vlue import VlueItem
 from eqforge.schemas.tables.pairs import ImageRow
@@ -22,7 +22,7 @@ from eqforge.schemas.tables.vlue import (
     VqaQuestion,
 )
 from eqforge.transforms.dataset.books import guarded
-from eqforge.transforms.dataset.image_folder import ImageFolder
+from eqforge.transforms.dataset.image_folder import FOLDER_REASONS, ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.engines import progress
 from eqforge.transforms.text.work import reject
@@ -30,7 +30,14 @@ from eqforge.transforms.vlue.images import match_name
 from eqforge.transforms.vlue.lints import MIN_WORDS, lint_item
 from eqforge.transforms.vlue.rows import sample_row, task_row
 
-ANNOTATIONS = "annotations"
+LIMITS = CaptionSettings(max_tokens=None)
+ANNOTATIONS_STAGE = Stage(
+    "annotations",
+    {
+        **FOLDER_REASONS,
+        **{name: CAPTION_REASONS[name] for name in CAPTION_REASONS if not name.endswith("_tokens")},
+    },
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,16 +94,15 @@ def import_batch(batch: VlueBatch, rules: VlueRules) -> VlueWork:
     for item in items:
         made = guarded(partial(import_item, item, rules))
         if isinstance(made, Rejection):
-            rows["rejects"].append(reject(item, item.item_id, ANNOTATIONS, made))
+            rows["rejects"].append(reject(item, item.item_id, ANNOTATIONS_STAGE, made))
             continue
         rows["samples"].append(made.sample)
         rows[item.task].append(made.row)
         rows["findings"] += made.findings
         images |= {image.image_id: image for image in made.images}
-    tally = Tally(stage=ANNOTATIONS, candidates=len(items), kept=len(rows["samples"]))
     return VlueWork(
         images=tuple(images.values()),
-        tallies=(tally,),
+        tallies=(ANNOTATIONS_STAGE.tally(len(items), len(rows["samples"])),),
         **{name: tuple(found) for name, found in rows.items()},
     )
 
@@ -130,7 +136,7 @@ def import_item(item: VlueItem, rules: VlueRules) -> Imported | Rejection:
 def _admit(item: VlueItem, folder: ImageFolder | None) -> tuple[ImageRow, ...] | Rejection:
     """Returns the images of an item, none where no folder is named; or why it cannot be used."""
     for text in (*item.texts, *item.answers):
-        rejection = lint_caption(text.strip(), CaptionSettings(max_tokens=None))
+        rejection = lint_caption(text.strip(), LIMITS)
         if rejection is not None:
             return rejection
     found: list[ImageRow] = []

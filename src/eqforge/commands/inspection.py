@@ -12,12 +12,12 @@ from rich.highlighter import JSONHighlighter
 from rich.table import Table
 
 from eqforge.commands.contact_sheet import draw_sheet
+from eqforge.commands.stages import stages_of
 from eqforge.generators.text.granularity import Granularity
 from eqforge.generators.text.granularity_table import summarise_granularity
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import json_text, visible
-from eqforge.transforms.dataset.reasons import STAGE_REASONS
 from eqforge.transforms.vlue.lints import RULES
 
 SHORT_CHARACTERS = 300
@@ -87,9 +87,11 @@ def books(dataset: Dataset) -> Table:
 def reasons(dataset: Dataset) -> Table:
     """Returns the reasons of the rejects, with what they mean."""
     shown = _table("stage", "reason", "rejected", "meaning")
+    known = stages_of(dataset.manifest.dataset)
     for stage, entry in dataset.manifest.stages.items():
+        meanings = known[stage].reasons if stage in known else {}
         for reason, count in entry.reasons.items():
-            meaning = STAGE_REASONS.get(stage, {}).get(reason, "an exception on this record")
+            meaning = meanings.get(reason, "an exception on this record")
             _add(shown, stage, reason, f"{count:,}", meaning)
     return shown
 

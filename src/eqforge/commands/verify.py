@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from eqforge.commands.signature import check_signature
+from eqforge.commands.stages import stages_of
 from eqforge.generators.scenes.claims import differs_as_declared
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
 from eqforge.generators.text.lints.lint import lint_records
@@ -31,13 +32,13 @@ from eqforge.schemas.errors import (
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.pictures import BadImage, TooManyPixels, open_rgb
+from eqforge.schemas.records.books import Stage
 from eqforge.schemas.shell import shell
 from eqforge.schemas.sources.labelled_captions import dataset_captions
 from eqforge.schemas.tables.pairs import SCHEMA_VERSION
 from eqforge.schemas.tables.types import table_type
 from eqforge.schemas.visible import shortened, visible
 from eqforge.transforms.dataset.as_written import is_as_written
-from eqforge.transforms.dataset.reasons import STAGE_REASONS, is_known
 from eqforge.transforms.generated.render import scene_pair_of
 
 SHOWN = 20
@@ -268,14 +269,14 @@ def check_rows(dataset: Dataset) -> Iterator[str]:
 
 def check_books(dataset: Dataset) -> Iterator[str]:
     """Yields a line for every stage whose books do not balance or do not match the rows."""
-    manifest = dataset.manifest
+    manifest, known = dataset.manifest, stages_of(dataset.manifest.dataset)
     counted = Counter(
         (row["stage"], row["reason"]) for row in dataset.rows("rejects", ["stage", "reason"])
     )
     booked: Counter[tuple[str, str]] = Counter()
     for stage, books in manifest.stages.items():
         booked.update({(stage, reason): count for reason, count in books.reasons.items()})
-        if stage not in STAGE_REASONS:
+        if stage not in known:
             yield f"{stage}: not a documented stage"
         if not books.is_balanced():
             yield f"{stage}: {books.candidates} candidates, {books.kept} + {books.rejected} left"
@@ -283,7 +284,7 @@ def check_books(dataset: Dataset) -> Iterator[str]:
         if counted[stage, reason] != booked[stage, reason]:
             rows, entries = counted[stage, reason], booked[stage, reason]
             yield f"{stage}, {reason}: {rows} rows, {entries} booked"
-        if not is_known(stage, reason):
+        if not known.get(stage, Stage(stage)).may_give(reason):
             yield f"{stage}, {reason}: not a documented reason"
     yield from _wrong_findings(dataset)
     kept = [books.kept for books in manifest.stages.values()][-1:]

@@ -6,9 +6,6 @@ import json
 import pytest
 
 from eqforge.schemas.records.scores import (
-    CAPTION_REASONS,
-    IMAGE_REASONS,
-    PAIR_REASONS,
     Rejection,
     Score,
     compact_json,
@@ -42,11 +39,3 @@ def test_records_cannot_be_changed() -> None:
         score("width", 3.0).value = 4.0  # type: ignore[misc]
     with pytest.raises(dataclasses.FrozenInstanceError):
         Rejection(reason="face_found").reason = "black_image"  # type: ignore[misc]
-
-
-def test_no_reason_means_two_things() -> None:
-    names = [*IMAGE_REASONS, *PAIR_REASONS, *CAPTION_REASONS]
-    assert len(names) == len(set(names))
-    texts = [*IMAGE_REASONS.values(), *PAIR_REASONS.values(), *CAPTION_REASONS.values()]
-    assert len(texts) == len(set(texts))
-    assert all(text.endswith(".") and ". " not in text for text in texts)

@@ -22,6 +22,8 @@ from eqforge.transforms.dataset.replace import is_complete
 from eqforge.transforms.dataset.sorted_runs import carry
 from eqforge.transforms.dataset.tables import rejects_table, samples_table
 from eqforge.transforms.dataset.write import write_runs
+from eqforge.transforms.filters.pairs import PAIRS_STAGE
+from eqforge.transforms.video.clip_work import FRAMES_STAGE
 from tests.builds import books, ids, rows, write_shard
 from tests.samples import SAMPLE
 
@@ -34,7 +36,7 @@ def target(folder: Path, samples: int = 1, max_error_rate: float = 0.0) -> Datas
     return DatasetTarget(
         output=str(folder),
         header=HEADER,
-        stages=("frames", "pairs"),
+        stages=(FRAMES_STAGE, PAIRS_STAGE),
         tables=(samples_table(samples), rejects_table(1)),
         max_error_rate=max_error_rate,
     )

@@ -11,10 +11,11 @@ import skimage.data
 from PIL import Image, ImageFilter
 
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.records.scores import PAIR_REASONS, Rejection
+from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.filters.cuts import (
     HISTOGRAM,
     POINTS,
+    REASONS,
     CutSettings,
     CutView,
     cut_view,
@@ -108,7 +109,7 @@ def test_a_cut_needs_every_limit_that_is_set() -> None:
     found = decide(photo, tinted, CutSettings(min_histogram_change=0.5))
     assert found is not None
     assert found.reason == "camera_cut"
-    assert found.reason in PAIR_REASONS
+    assert found.reason in REASONS
     assert found.threshold == 0.5
     blurred = np.asarray(Image.fromarray(photo).filter(ImageFilter.GaussianBlur(25)))
     assert decide(photo, blurred, LIMITS) is None

@@ -13,9 +13,10 @@ import skimage.data
 from PIL import Image
 
 from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.records.scores import IMAGE_REASONS, Score
+from eqforge.schemas.records.scores import Score
 from eqforge.transforms.filters.faces import (
     DLIB,
+    FACES,
     OPENCV,
     PUBLISHED_CNN,
     PUBLISHED_HOG,
@@ -138,7 +139,7 @@ def test_one_face_of_face_recognition_is_enough_whatever_the_thresholds(
 def test_a_rejection_names_the_detectors_and_the_first_ones_numbers() -> None:
     rejection = has_face(scores(*BOTH_SEEN), FaceSettings(face_policy="either"))
     assert rejection is not None
-    assert rejection.reason in IMAGE_REASONS
+    assert rejection.reason in FACES.reasons
     assert (rejection.value, rejection.threshold) == (0.5, 0.0)
     assert rejection.detail == f"{DLIB} and {OPENCV}"
 

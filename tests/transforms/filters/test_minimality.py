@@ -16,8 +16,8 @@ from PIL import Image
 from skimage.color import rgb2lab
 
 from eqforge.pipelines import eq_sd
-from eqforge.schemas.records.scores import PAIR_REASONS
 from eqforge.transforms.filters.minimality import (
+    REASONS,
     GateSettings,
     PairMeasures,
     gate_pair,
@@ -305,7 +305,7 @@ def test_a_gate_lets_its_limit_pass(gate: str, passes: float, fails: float, reas
     found = gate_pair(SOME, GateSettings(**{gate: fails}))
     assert found is not None
     assert (found.reason, found.threshold) == (reason, fails)
-    assert found.reason in PAIR_REASONS
+    assert found.reason in REASONS
     assert found.value == getattr(SOME, found.detail)
 
 

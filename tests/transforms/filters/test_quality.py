@@ -8,10 +8,10 @@ import pytest
 import skimage.data
 from PIL import Image, ImageFilter
 
-from eqforge.schemas.records.scores import IMAGE_REASONS
 from eqforge.transforms.filters.quality import (
     CONTRAST,
     LUMINANCE,
+    QUALITY,
     SHARPNESS,
     QualitySettings,
     decide_quality,
@@ -28,7 +28,7 @@ def values(pixels: np.ndarray) -> dict[str, float | None]:
 
 def reason(pixels: np.ndarray, settings: QualitySettings | None = None) -> str | None:
     rejection = decide_quality(score_quality(pixels), settings or QualitySettings())
-    assert rejection is None or rejection.reason in IMAGE_REASONS
+    assert rejection is None or rejection.reason in QUALITY.reasons
     return rejection.reason if rejection else None
 
 

@@ -32,7 +32,7 @@ from eqforge.transforms.filters.quality import QualitySettings
 from eqforge.transforms.generated import diffuse
 from eqforge.transforms.generated.diffuse import (
     BLEND_AREA,
-    DRAWINGS,
+    DRAWINGS_STAGE,
     TINY,
     DiffuseRules,
     EditSettings,
@@ -102,7 +102,7 @@ def test_a_pair_is_what_the_generator_draws_of_its_prompts(tmp_path: Path) -> No
     for found, expected in zip(pixels(some, work), direct.images, strict=True):
         assert np.array_equal(found, expected)
     assert [(tally.stage, tally.candidates, tally.kept) for tally in work.tallies] == [
-        (DRAWINGS, 1, 1)
+        (DRAWINGS_STAGE.name, 1, 1)
     ]
 
 
@@ -329,7 +329,7 @@ def test_a_picture_that_the_models_checker_flags_is_refused(
 
     assert reasons(work) == ["safety_checker"]
     assert work.rejects[0].detail == "image 0, 1"
-    assert [(tally.stage, tally.kept) for tally in work.tallies] == [(DRAWINGS, 0)]
+    assert [(tally.stage, tally.kept) for tally in work.tallies] == [(DRAWINGS_STAGE.name, 0)]
     diffuse._load.cache_clear()
 
 

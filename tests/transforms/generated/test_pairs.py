@@ -9,9 +9,10 @@ from eqforge.commands import verify
 from eqforge.schemas.dataset.manifest import load_manifest
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.filters.minimality import GateSettings
+from eqforge.transforms.filters.pairs import PAIRS_STAGE
+from eqforge.transforms.generated.diffuse import DRAWINGS_STAGE
 from eqforge.transforms.generated.pairs import (
-    IMAGES,
-    PAIRS,
+    IMAGES_STAGE,
     GeneratedRules,
     drop_generated,
     make_once,
@@ -40,9 +41,9 @@ def test_a_sound_pair_becomes_a_sample_with_measures_and_scores(tmp_path: Path) 
     assert 400 / SIDE**2 * 0.8 < sample.changed_area_fraction < 400 / SIDE**2 * 1.2
     assert sample.scores == (SCORE,)
     assert [(tally.stage, tally.candidates, tally.kept) for tally in done.tallies] == [
-        ("renders", 1, 1),
-        (IMAGES, 2, 2),
-        (PAIRS, 1, 1),
+        ("drawings", 1, 1),
+        (IMAGES_STAGE.name, 2, 2),
+        (PAIRS_STAGE.name, 1, 1),
     ]
 
 
@@ -54,8 +55,8 @@ def test_a_dropped_image_drops_its_pair(tmp_path: Path) -> None:
 
     assert not list(samples_of(done, "eq-sd"))
     assert [(r.candidate_id, r.stage, r.reason) for r in done.rejects] == [
-        ("eq-sd/a/1", IMAGES, "black_image"),
-        ("eq-sd/a", PAIRS, "image_rejected"),
+        ("eq-sd/a/1", IMAGES_STAGE.name, "black_image"),
+        ("eq-sd/a", PAIRS_STAGE.name, "image_rejected"),
     ]
     assert [(tally.candidates, tally.kept) for tally in done.tallies] == [(1, 1), (2, 1), (1, 0)]
 
@@ -88,7 +89,7 @@ def test_a_kind_may_have_limits_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_pair_that_its_maker_refused_is_left_alone(tmp_path: Path) -> None:
-    begun = PairWork(proposal=proposal("a")).refused("renders", Rejection(reason="overlap"))
+    begun = PairWork(proposal=proposal("a")).refused(DRAWINGS_STAGE, Rejection(reason="overlap"))
 
     assert judged(rules(tmp_path), begun) == begun
 
@@ -152,7 +153,7 @@ def test_a_dataset_of_generated_pairs_is_sound(
     """Images and masks that two samples share are stored once, and verify follows all of them."""
     write(tmp_path / "a")
 
-    assert books(tmp_path / "a") == {"renders": (4, 3, 1), "images": (6, 5, 1), "pairs": (3, 2, 1)}
+    assert books(tmp_path / "a") == {"drawings": (4, 3, 1), "images": (6, 5, 1), "pairs": (3, 2, 1)}
     tables = load_manifest(str(tmp_path / "a")).tables
     assert {name: sum(file.rows for file in files) for name, files in tables.items()} == {
         "samples": 2,

@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.sources.gebplus import Boundary, BoundaryVideo
-from eqforge.transforms.dataset.reasons import is_known
-from eqforge.transforms.video.propose.boundaries import STAGE, BoundaryRules, propose_boundary_pairs
+from eqforge.transforms.video.propose.boundaries import (
+    BOUNDARIES_STAGE,
+    BoundaryRules,
+    propose_boundary_pairs,
+)
 
 PAPER = BoundaryRules(
     dataset="d",
@@ -155,11 +158,11 @@ def test_the_books_balance_whatever_is_annotated(
             ("d/v", "too_few_moments")
         ]
         return
-    assert (tally.stage, tally.candidates) == (STAGE, len(found))
+    assert (tally.stage, tally.candidates) == (BOUNDARIES_STAGE.name, len(found))
     used = [pair.annotation[f"boundary_{side}"] for pair in clip.pairs for side in (0, 1)]
     assert len(set(used)) == len(used) == tally.kept
     refused = {f"v_{int(name[:3])}{name[3:]}" for name in reasons(clip)}
     assert len(refused) == len(clip.rejects) == tally.candidates - tally.kept
     assert refused | set(used) == {boundary.boundary_id for boundary in found}
-    assert all(is_known(STAGE, reason) for reason in reasons(clip).values())
+    assert all(BOUNDARIES_STAGE.may_give(reason) for reason in reasons(clip).values())
     assert len({frame.frame_id for frame in clip.frames}) == len(clip.frames) == len(used)

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.sources.action_genome import AnnotatedFrame, FrameObject, SceneGraphVideo
-from eqforge.transforms.dataset.reasons import is_known
 from eqforge.transforms.video.propose.scene_graphs import (
-    STAGE,
+    OBJECTS_STAGE,
     SceneGraphRules,
     Sight,
     choose_pairs,
@@ -53,9 +52,9 @@ def propose(*frames: tuple[FrameObject, ...], rules: SceneGraphRules = RULES) ->
     (tally,) = clip.tallies
     names = [reject.candidate_id for reject in clip.rejects]
     assert len(set(names)) == len(names)
-    assert tally.stage == STAGE
+    assert tally.stage == OBJECTS_STAGE.name
     assert tally.candidates == max(1, sum(map(len, frames))) == tally.kept + len(names)
-    assert all(is_known(STAGE, reject.reason) for reject in clip.rejects)
+    assert all(OBJECTS_STAGE.may_give(reject.reason) for reject in clip.rejects)
     return clip
 
 

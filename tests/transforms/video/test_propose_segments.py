@@ -9,8 +9,11 @@ from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.sources.captioned_videos import CaptionedSegment, CaptionedVideo
-from eqforge.transforms.dataset.reasons import is_known
-from eqforge.transforms.video.propose.segments import MAX_SEGMENTS, STAGE, propose_segment_pairs
+from eqforge.transforms.video.propose.segments import (
+    MAX_SEGMENTS,
+    SEGMENTS_STAGE,
+    propose_segment_pairs,
+)
 
 SETTINGS = CaptionSettings()
 
@@ -32,9 +35,9 @@ def check_books(clip: Clip) -> None:
     (tally,) = clip.tallies
     names = [reject.candidate_id for reject in clip.rejects]
     assert len(set(names)) == len(names)
-    assert tally.stage == STAGE
+    assert tally.stage == SEGMENTS_STAGE.name
     assert tally.candidates == tally.kept + len(names)
-    assert all(is_known(STAGE, reject.reason) for reject in clip.rejects)
+    assert all(SEGMENTS_STAGE.may_give(reject.reason) for reject in clip.rejects)
 
 
 def test_a_frame_lies_in_the_middle_and_every_two_segments_are_a_pair() -> None:

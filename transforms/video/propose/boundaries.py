@@ -4,15 +4,32 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
+from eqforge.generators.text.caption_lint import (
+    CAPTION_PAIR_REASONS,
+    CAPTION_REASONS,
+    CaptionSettings,
+    lint_caption,
+    lint_pair,
+)
 from eqforge.generators.text.words import find_words
-from eqforge.schemas.records.books import Reject, Tally
+from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FrameRequest
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.gebplus import Boundary, BoundaryVideo
 
-STAGE = "boundaries"
+BOUNDARIES_STAGE = Stage(
+    "boundaries",
+    {
+        "other_annotator": "Another annotator's record of the same boundary was used.",
+        "no_next_boundary": "The boundary has no annotated next one to skip to.",
+        "too_few_moments": "Nothing of the video is annotated, and a pair needs two moments.",
+        "bad_order": "The boundary does not lie between its neighbours in time.",
+        **CAPTION_REASONS,
+        "action_word": "The caption holds a word of the list of words one picture cannot show.",
+        **CAPTION_PAIR_REASONS,
+    },
+)
 FARTHEST_S = 1.0
 
 
@@ -63,7 +80,8 @@ def propose_boundary_pairs(video: BoundaryVideo, rules: BoundaryRules) -> Clip:
             rejects.append(_reject(rules, first, rejection))
     root = f"{rules.dataset}/{video.video_id}"
     if not video.boundaries:
-        rejects.append(_reject_video(root, video))
+        too_few = Rejection(reason="too_few_moments")
+        rejects.append(BOUNDARIES_STAGE.reject(root, too_few, source_id=video.video_id))
     frames = [frame for pair in pairs for frame in _frames(rules, *pair)]
     candidates = max(1, len(video.boundaries))
     return Clip(
@@ -74,7 +92,7 @@ def propose_boundary_pairs(video: BoundaryVideo, rules: BoundaryRules) -> Clip:
         frames=tuple(frames),
         pairs=tuple(_candidate(rules, *pair) for pair in pairs),
         rejects=tuple(sorted(rejects, key=lambda reject: reject.candidate_id)),
-        tallies=(Tally(stage=STAGE, candidates=candidates, kept=2 * len(pairs)),),
+        tallies=(BOUNDARIES_STAGE.tally(candidates, 2 * len(pairs)),),
     )
 
 
@@ -126,21 +144,8 @@ def _captions(rules: BoundaryRules, first: Boundary, second: Boundary) -> tuple[
 
 def _reject(rules: BoundaryRules, boundary: Boundary, rejection: Rejection) -> Reject:
     video_id = boundary.boundary_id.rpartition("_")[0]
-    return Reject(
-        candidate_id=f"{rules.dataset}/{video_id}/{_short(boundary)}",
-        stage=STAGE,
-        reason=rejection.reason,
-        value=rejection.value,
-        threshold=rejection.threshold,
-        detail=rejection.detail,
-        source_id=video_id,
-    )
-
-
-def _reject_video(root: str, video: BoundaryVideo) -> Reject:
-    return Reject(
-        candidate_id=root, stage=STAGE, reason="too_few_moments", source_id=video.video_id
-    )
+    name = f"{rules.dataset}/{video_id}/{_short(boundary)}"
+    return BOUNDARIES_STAGE.reject(name, rejection, source_id=video_id)
 
 
 def _short(boundary: Boundary) -> str:

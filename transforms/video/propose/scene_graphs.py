@@ -10,9 +10,10 @@ from eqforge.generators.text.scene_graph_captions import (
     english_captions,
     template_captions,
 )
-from eqforge.schemas.records.books import Reject, Tally
+from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FrameRequest
+from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.action_genome import (
     RELATION_KINDS,
     AnnotatedFrame,
@@ -21,7 +22,19 @@ from eqforge.schemas.sources.action_genome import (
     SceneGraphVideo,
 )
 
-STAGE = "objects"
+OBJECTS_STAGE = Stage(
+    "objects",
+    {
+        "object_invisible": "The object is not visible in the frame, so it has no relations.",
+        "unknown_class": "The class is none of Action Genome's.",
+        "unknown_relation": "A relation is none of Action Genome's.",
+        "object_twice": "The frame has several objects of the class; which one is meant is open.",
+        "too_few_moments": "Nothing of the video is annotated, and a pair needs two moments.",
+        "no_caption": "The relations give no caption.",
+        "near_chosen_frame": "A frame chosen for a pair lies just before it.",
+        "no_partner": "No other frame differs in enough of the three kinds of relation.",
+    },
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,7 +94,7 @@ def propose_scene_graph_pairs(video: SceneGraphVideo, rules: SceneGraphRules) ->
         frames=tuple(_frame(root, number) for number in numbers),
         pairs=tuple(pairs),
         rejects=tuple(rejects),
-        tallies=(Tally(stage=STAGE, candidates=max(1, total), kept=kept),),
+        tallies=(OBJECTS_STAGE.tally(max(1, total), kept),),
     )
 
 
@@ -191,9 +204,8 @@ def _unused(
 
 
 def _reject(video: str, candidate_id: str, reason: str, name: str) -> Reject:
-    return Reject(
-        candidate_id=candidate_id, stage=STAGE, reason=reason, detail=name, source_id=video
-    )
+    rejection = Rejection(reason=reason, detail=name)
+    return OBJECTS_STAGE.reject(candidate_id, rejection, source_id=video)
 
 
 def _slug(name: str) -> str:

@@ -4,15 +4,23 @@ from collections.abc import Sequence
 from itertools import combinations
 from math import comb
 
-from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption
+from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.records.books import Reject, Tally
+from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FrameRequest
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.captioned_videos import CaptionedSegment, CaptionedVideo, RefusedRecord
 
-STAGE = "segments"
+SEGMENTS_STAGE = Stage(
+    "segments",
+    {
+        "bad_segment": "The record is no captioned moment, or ends before it starts.",
+        "duplicate_moment": "Another record of the video has the same id, or time and caption.",
+        "too_few_moments": "The video has no second usable moment, and a pair needs two.",
+        **CAPTION_REASONS,
+    },
+)
 # 124,750 pairs; YouCook2 has at most 16 segments in a video.
 MAX_SEGMENTS = 500
 TOO_FEW = Rejection(reason="too_few_moments", threshold=2)
@@ -54,7 +62,7 @@ def propose_segment_pairs(dataset: str, video: CaptionedVideo, captions: Caption
         frames=tuple(_middle_frame(root, segment) for segment in kept),
         pairs=pairs,
         rejects=tuple(rejects),
-        tallies=(Tally(stage=STAGE, candidates=candidates, kept=len(kept)),),
+        tallies=(SEGMENTS_STAGE.tally(candidates, len(kept)),),
     )
 
 
@@ -96,15 +104,8 @@ def _reject(
     root: str, video: CaptionedVideo, record_id: str | None, rejection: Rejection
 ) -> Reject:
     """Returns the reject of a record of a video, or of the video itself."""
-    return Reject(
-        candidate_id=root if record_id is None else f"{root}/{record_id}",
-        stage=STAGE,
-        reason=rejection.reason,
-        value=rejection.value,
-        threshold=rejection.threshold,
-        detail=rejection.detail,
-        source_id=video.video_id,
-    )
+    name = root if record_id is None else f"{root}/{record_id}"
+    return SEGMENTS_STAGE.reject(name, rejection, source_id=video.video_id)
 
 
 def _middle_frame(root: str, segment: CaptionedSegment) -> FrameRequest:

@@ -1,0 +1,41 @@
+"""What a filter of images says of itself."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.schemas.records.scores import Rejection, Score
+
+Settings = TypeVar("Settings")
+
+
+def _needs_nothing(_settings: Any) -> None:
+    """Loads nothing."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class ImageFilter(Generic[Settings]):
+    """A filter of images: one function scores, another compares the scores with its settings.
+
+    Attributes:
+      settings: its settings; their defaults are those of corrected mode.
+      off: the settings under which it refuses nothing.
+      reasons: every reason that it may give, with one sentence of meaning.
+      packages: those whose versions the scores depend on.
+      basis: returns what else they depend on beside the image; limits do not belong to it.
+      score: scores an image, uint8 of shape (height, width, 3), RGB.
+      refuse: tells why an image with such scores is refused; None where it is not.
+      prepare: loads what `score` needs, so that a missing package shows before any work.
+    """
+
+    settings: type[Settings]
+    off: Settings
+    reasons: Mapping[str, str]
+    packages: tuple[str, ...]
+    basis: Callable[[Settings], object]
+    score: Callable[[NDArray[np.uint8], Settings], list[Score]]
+    refuse: Callable[[Sequence[Score], Settings], Rejection | None]
+    prepare: Callable[[Settings], None] = _needs_nothing

@@ -1,0 +1,42 @@
+"""What every pair of images is held to, whatever made it."""
+
+from eqforge.generators.text.caption_lint import CAPTION_PAIR_REASONS, lint_pair
+from eqforge.schemas.records.books import Stage
+from eqforge.schemas.records.scores import Rejection
+from eqforge.transforms.filters import cuts, minimality
+
+ORACLE_REASONS = {
+    "own_caption_mismatch": "By the oracle an image does not match its own caption well enough.",
+    "crossed_caption_match": "By the oracle an image matches the other image's caption too well.",
+    "oracle_disagreement": "Of two oracles one speaks against the pair, the other does not.",
+}
+"""Why an oracle's scores speak against a pair."""
+
+PAIRS_STAGE = Stage(
+    "pairs",
+    {
+        "frame_rejected": "One of the two frames could not be had or was dropped.",
+        "image_rejected": "One of the two generated images was dropped.",
+        "over_pair_limit": "The video already has as many pairs as the limit allows.",
+        "same_image": "Both images are the same picture, byte for byte.",
+        **CAPTION_PAIR_REASONS,
+        **cuts.REASONS,
+        **minimality.REASONS,
+        **ORACLE_REASONS,
+    },
+)
+
+
+def refuse_unmeasured(
+    image_ids: tuple[str, str], captions: tuple[str, str], distinct_captions: bool
+) -> Rejection | None:
+    """Rejects a pair of one and the same image, or of captions that say the same.
+
+    Args:
+      image_ids: digests of the two encoded images.
+      captions: caption i describes image i.
+      distinct_captions: whether captions that say the same are refused.
+    """
+    if image_ids[0] == image_ids[1]:
+        return Rejection(reason="same_image", detail=image_ids[0])
+    return lint_pair(*captions) if distinct_captions else None

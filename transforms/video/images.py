@@ -1,0 +1,125 @@
+"""Scores the images of a clip, and drops the frames that a score speaks against."""
+
+from dataclasses import dataclass, replace
+
+import apache_beam as beam
+
+from eqforge.schemas.io.pictures import read_pixels
+from eqforge.schemas.records.books import Reject
+from eqforge.schemas.records.frames import StoredFrame
+from eqforge.schemas.tables.pairs import ImageRow
+from eqforge.transforms.dataset.books import error_rejection
+from eqforge.transforms.dataset.ledger import Ledger
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.engines import progress
+from eqforge.transforms.filters.images import ImageFilters, ScoredImage
+from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, KeptFrame
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScoredImages:
+    """The scored images of one clip by image id."""
+
+    by_id: dict[str, ScoredImage]
+
+
+def score_images(
+    work: ClipWork, media: MediaStore, filters: ImageFilters, ledger: Ledger
+) -> ClipWork:
+    """Returns a clip whose frames carry the scores of their images.
+
+    Scores are taken from the stored image, so anybody who has the dataset can take them again. An
+    image that makes a scorer fail is a reject; it takes no other image along.
+    """
+    stored = {frame.stored.image_id: frame.stored for frame in work.frames}
+    scored = ledger.remember(
+        sorted(stored),
+        ScoredImages,
+        lambda: ScoredImages(
+            by_id={
+                image_id: _score_stored(media.get(image_id, stored[image_id].suffix), filters)
+                for image_id in sorted(stored)
+            }
+        ),
+        _has_no_error,
+    )
+    rejections = {image_id: image.rejection for image_id, image in scored.by_id.items()}
+    rejects = [
+        work.reject(frame.stored.frame_id, FRAMES_STAGE, rejection)
+        for frame in work.frames
+        if (rejection := rejections[frame.stored.image_id]) is not None
+    ]
+    frames = tuple(
+        replace(frame, image=_image_row(frame.stored, scored.by_id[frame.stored.image_id]))
+        for frame in work.frames
+        if rejections[frame.stored.image_id] is None
+    )
+    return replace(work, frames=frames).with_rejects(rejects)
+
+
+def _has_no_error(images: ScoredImages) -> bool:
+    return all(image.rejection is None for image in images.by_id.values())
+
+
+def _image_row(stored: StoredFrame, scored: ScoredImage) -> ImageRow:
+    return ImageRow(
+        image_id=stored.image_id,
+        suffix=stored.suffix,
+        width_px=stored.width_px,
+        height_px=stored.height_px,
+        num_bytes=stored.num_bytes,
+        phash=scored.phash,
+        scores=scored.scores,
+    )
+
+
+def _score_stored(data: bytes, filters: ImageFilters) -> ScoredImage:
+    try:
+        return filters.score(read_pixels(data))
+    except Exception as error:
+        return ScoredImage(rejection=error_rejection(error))
+
+
+def drop_frames(work: ClipWork, filters: ImageFilters) -> ClipWork:
+    """Returns a clip without the frames whose scores are refused, and the books of its frames."""
+    kept: list[KeptFrame] = []
+    rejects: list[Reject] = []
+    for frame in work.frames:
+        assert frame.image is not None
+        rejection = filters.refuse(frame.image.scores)
+        if rejection is None:
+            kept.append(frame)
+        else:
+            rejects.append(work.reject(frame.stored.frame_id, FRAMES_STAGE, rejection))
+    if work.source is None:
+        return work
+    judged = replace(work, frames=tuple(kept)).with_rejects(rejects)
+    return judged.with_tally(FRAMES_STAGE.tally(len(work.clip.frames), len(kept)))
+
+
+@dataclass
+class ScoreImages(beam.PTransform):
+    """Scores every frame of every clip."""
+
+    media_root: str
+    filters: ImageFilters
+    ledger: Ledger
+    progress_folder: str | None = None
+
+    def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
+        return clips | "ScoreStoredImages" >> beam.Map(self._score)
+
+    def _score(self, work: ClipWork) -> ClipWork:
+        scored = score_images(work, MediaStore(self.media_root), self.filters, self.ledger)
+        progress.count(self.progress_folder, "judged")
+        return scored
+
+
+@dataclass
+class DropFrames(beam.PTransform):
+    """Drops the frames with a refused score."""
+
+    filters: ImageFilters
+
+    def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
+        return clips | "DecideFrames" >> beam.Map(drop_frames, self.filters)
