@@ -17,7 +17,6 @@ from eqforge.generators.scenes.manifest import Asset, AssetWords
 from eqforge.generators.scenes.palette import PALETTE, are_distinct
 from eqforge.generators.scenes.propose import (
     NO_ARRANGEMENT,
-    PROPOSAL_REASONS,
     SCENES_STAGE,
     SceneProposer,
 )
@@ -339,7 +338,7 @@ def test_an_impossible_demand_is_refused_with_its_reason_and_soon(library: Asset
     assert (found.stage, found.reason, found.value) == (SCENES_STAGE.name, NO_ARRANGEMENT, 5.0)
     assert found.candidate_id == "eq-kubric/counting/000000"
     assert "are on the" in found.detail
-    assert NO_ARRANGEMENT in PROPOSAL_REASONS
+    assert NO_ARRANGEMENT in SCENES_STAGE.reasons
 
 
 def test_the_paper_changes_no_attribute_but_colour_and_shows_no_third_thing(
