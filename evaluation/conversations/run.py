@@ -7,13 +7,11 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from eqforge import __version__
 from eqforge.evaluation.conversations.chat_model import ChatModel, QuestionTooLong, load_chat_model
 from eqforge.evaluation.conversations.folder import (
     ANSWERS,
@@ -41,6 +39,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.pictures import BadImage, TooManyPixels, read_pixels
+from eqforge.schemas.versions import versions_of
 
 _LIBRARIES = ("torch", "transformers", "tokenizers", "pillow", "numpy")
 
@@ -211,8 +210,9 @@ def _header(
         chosen=fingerprint([pair.sample_id for pair in pairs]),
         counts={},
         forms={},
-        versions={"eqforge": __version__, "python": platform.python_version()}
-        | {package: version(package) for package in _LIBRARIES},
+        versions=versions_of("eqforge")
+        | {"python": platform.python_version()}
+        | versions_of(*_LIBRARIES),
         tables={},
     )
 

@@ -4,9 +4,10 @@ import os
 import platform
 import re
 import subprocess
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from eqforge.schemas.versions import versions_of
 
 _LIBRARIES = ("eqforge", "torch", "transformers", "tokenizers", "numpy", "pillow", "pyarrow")
 _ASKED = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.limit,persistence_mode"
@@ -23,7 +24,7 @@ def machine(device: str) -> dict[str, Any]:
     found: dict[str, Any] = {
         "system": platform.platform(),
         "python": platform.python_version(),
-        "libraries": _versions(),
+        "libraries": versions_of(*_LIBRARIES),
         "cpu": cpu_name(),
         "cpu_cores": len(os.sched_getaffinity(0)),
         "memory_gib": _memory_gib(),
@@ -81,13 +82,3 @@ def _text(path: str) -> str | None:
         return Path(path).read_text(encoding="utf-8").strip()
     except OSError:
         return None
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for package in _LIBRARIES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -3,10 +3,8 @@
 import dataclasses
 import platform
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from eqforge import __version__
 from eqforge.evaluation.scoring.batches import LENGTH_STEP
 from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.evaluation.scoring.tasks import Task
@@ -21,6 +19,7 @@ from eqforge.schemas.dataset.score_tables import (
 )
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import pictures, storage
+from eqforge.schemas.versions import versions_of
 
 _LIBRARIES = ("torch", "transformers", "tokenizers", "pillow", "numpy", "pyarrow")
 
@@ -53,7 +52,9 @@ def make_header(
             "more_captions": fingerprint(list(settings.more_captions())),
         },
         counts={},
-        versions=_versions(),
+        versions=versions_of("eqforge")
+        | {"python": platform.python_version()}
+        | versions_of(*_LIBRARIES),
         tables={},
         warnings=list(family_warnings(dataset.manifest.config, identity)),
     )
@@ -102,13 +103,3 @@ def _judges(config: Any) -> Iterator[dict[str, Any]]:
             yield from (judge for judge in value if isinstance(judge, dict))
         else:
             yield from _judges(value)
-
-
-def _versions() -> dict[str, str]:
-    found = {"eqforge": __version__, "python": platform.python_version()}
-    for package in _LIBRARIES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

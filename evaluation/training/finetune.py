@@ -1,6 +1,5 @@
 """Fine-tuning from settings to a folder that can be scored with."""
 
-from importlib.metadata import version
 from typing import Any
 
 from eqforge.evaluation.training.batches import Plan, count_steps
@@ -17,6 +16,7 @@ from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import derive_seed
 from eqforge.schemas.io.pictures import VERSION as DECODER_VERSION
+from eqforge.schemas.versions import versions_of
 
 FORMAT = "eqforge training"
 VERSIONED = ("eqforge", "torch", "transformers", "accelerate", "numpy", "pillow")
@@ -191,7 +191,7 @@ def _outcome(
         "loss_of_last_steps": _mean_loss(logged),
         "device": str(accelerator.device.type),
         "processes": accelerator.num_processes,
-        "versions": {package: version(package) for package in VERSIONED},
+        "versions": versions_of(*VERSIONED),
     }
 
 

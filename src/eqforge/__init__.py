@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from eqforge.interface.calls import build, lint, metrics, open, plan, score, verify
     from eqforge.schemas.errors import BuildError, EqforgeError, InputError, MissingExtra
 
-__version__ = "0.1.0"
 __all__ = [
     "BuildError",
     "EqforgeError",
@@ -38,7 +37,9 @@ os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 
 def __getattr__(name: str) -> Any:
-    """Loads the functions when one is asked for: a worker or `eqforge --help` needs none."""
+    """Loads what is asked for; a worker or `eqforge --help` needs nothing of it."""
+    if name == "__version__":  # it stands in pyproject.toml alone
+        return import_module("importlib.metadata").version(__name__)
     if name not in __all__:
         raise AttributeError(f"module 'eqforge' has no attribute {name!r}")
     module = "interface.calls" if name.islower() else "schemas.errors"
