@@ -45,6 +45,9 @@ extras: $(BASE) $(WORDNET) ## Install each extra from the wheel into a clean env
 bench: $(BASE) ## Run the benchmarks, or one: make bench BENCH=benchmarks/writer.py
 	for file in $(BENCH); do echo "== $$file"; $(BIN)/python "$$file" $(ARGS); done
 
+docs: $(BASE) ## Write the pages that follow from the code
+	$(BIN)/python scripts/reasons.py >docs/reasons.md
+
 models: $(MODELS) ## Add the packages of the neural models and the evaluation to .venv (6 GB)
 
 render: $(RENDER) ## Add kubric and Blender to .venv (1 GB)

@@ -26,11 +26,12 @@ from eqforge.generators.demo.workspace import make_workspace
 from eqforge.pipelines import eq_video
 from eqforge.pipelines.shared.settings import RunSettings, video_settings
 from eqforge.pipelines.shared.video import rules_of
+from eqforge.pipelines.shared.video_plan import make_video_pairs
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.tables.pairs import IMAGES, PAIR_SAMPLES, image_row, sample_row
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.video.clip_work import ClipWork, images_of, samples_of
-from eqforge.transforms.video.video_pairs import VideoPairRules, make_video_pairs
+from eqforge.transforms.video.rules import VideoPairRules
 
 CLIPS = ("demoCoffee1.mp4", "demoKitchn2.mp4", "demoGuests3.mp4")
 MOMENTS = 10
@@ -68,7 +69,7 @@ def configuration(folder: Path, output: Path) -> eq_video.Config:
 def build_plain(folder: Path, output: Path, workers: int) -> None:
     """Does the work in a pool of processes and writes two Parquet files."""
     config = configuration(folder, output)
-    rules = rules_of(eq_video.NAME, config)
+    rules = rules_of(config)
     clips = list(eq_video.PIPELINE.plan(config))
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
         works = pool.map(partial(_make, rules), clips, chunksize=1)

@@ -60,9 +60,11 @@ from eqforge.transforms.dataset.tables import files_for, images_table, rejects_t
 from eqforge.transforms.engines import run as runners
 from eqforge.transforms.filters.faces import FaceSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
-from eqforge.transforms.video.extract import extract_frames
-from eqforge.transforms.video.images import score_images
-from eqforge.transforms.video.video_pairs import MakeVideoPairs, VideoPairRules
+from eqforge.transforms.video.extract import ExtractFrames, extract_frames
+from eqforge.transforms.video.images import DropFrames, ScoreImages, score_images
+from eqforge.transforms.video.oracle_pairs import MatchCaptions
+from eqforge.transforms.video.pair import DropPairs, MeasurePairs
+from eqforge.transforms.video.rules import VideoPairRules
 
 SEGMENTS = 8
 PAIRS_OF_A_VIDEO = math.comb(SEGMENTS, 2)
@@ -181,7 +183,7 @@ def configuration(folder: Path, annotations: Path) -> eq_youcook2.Config:
 
 def store_frames(config: eq_youcook2.Config, frames: SyntheticFrames, scored: bool) -> None:
     """Fills the media store, and the ledger as if the videos had been decoded."""
-    rules = rules_of(eq_youcook2.NAME, config)
+    rules = rules_of(config)
     config.videos.mkdir()
     for clip in eq_youcook2.plan(config):
         (config.videos / f"{clip.video}.mp4").write_bytes(b"no video")
@@ -194,7 +196,7 @@ def store_frames(config: eq_youcook2.Config, frames: SyntheticFrames, scored: bo
 def drawn_frames(config: eq_youcook2.Config, distinct: int | None, side: int) -> SyntheticFrames:
     """Returns the synthetic frames of a configuration."""
     return SyntheticFrames(
-        store=MediaStore(rules_of(eq_youcook2.NAME, config).media_root),
+        store=rules_of(config).media,
         settings=config.settings.frames,
         distinct=distinct,
         width_px=side,
@@ -231,16 +233,26 @@ def prepare_pair(records: int, folder: Path) -> None:
 
 def run_pair(_: int, folder: Path, workers: int) -> None:
     """Makes the pairs of a plan on the local engine, and lets them go."""
-    rules = rules_of(eq_youcook2.NAME, configuration(folder, folder / "annotations.json"))
+    rules = rules_of(configuration(folder, folder / "annotations.json"))
     files = tuple(sorted(str(path) for path in (folder / "plan").iterdir()))
     run_local(partial(_wire_pairs, files, rules), folder, workers)
     subprocess.run(["rm", "-r", folder / "out" / "_work" / "done" / "measure"], check=True)
 
 
 def _wire_pairs(files: tuple[str, ...], rules: VideoPairRules, root: beam.Pipeline) -> None:
-    made = root | ReadPlan(files, Clip) | MakeVideoPairs(rules)
-    for name, found in zip(("samples", "images", "rejects", "books"), made, strict=True):
-        _ = found | f"count {name}" >> beam.combiners.Count.Globally()
+    made = (
+        root
+        | ReadPlan(files, Clip)
+        | ExtractFrames(rules)
+        | ScoreImages(rules)
+        | DropFrames(rules)
+        | MeasurePairs(rules)
+        | MatchCaptions(rules)
+        | DropPairs(rules)
+    )
+    for table in ("samples", "images", "rejects"):
+        rows = made | table >> beam.FlatMap(lambda work, table: work.rows(table, "d"), table)
+        _ = rows | f"count {table}" >> beam.combiners.Count.Globally()
 
 
 def prepare_write(records: int, folder: Path) -> None:

@@ -18,14 +18,17 @@ from eqforge.pipelines.shared.video import rules_of, video_pipeline
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.sources.action_genome import RELATION_KINDS, read_action_genome
-from eqforge.transforms.dataset.finish import WriteDataset
+from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import ReadPlan
+from eqforge.transforms.video.extract import ExtractFrames
+from eqforge.transforms.video.images import DropFrames, ScoreImages
+from eqforge.transforms.video.oracle_pairs import MatchCaptions
+from eqforge.transforms.video.pair import DropPairs, MeasurePairs
 from eqforge.transforms.video.propose.scene_graphs import (
     OBJECTS_STAGE,
     SceneGraphRules,
     propose_scene_graph_pairs,
 )
-from eqforge.transforms.video.video_pairs import MakeVideoPairs
 
 NAME = "eq-ag"
 
@@ -75,11 +78,17 @@ def plan(config: Config) -> Iterator[Clip]:
 
 def build(root: beam.Pipeline, target: Target[Config]) -> None:
     """Wires the pipeline."""
+    rules = rules_of(target.config, target.notes)
     _ = (
         root
         | "ReadPlan" >> ReadPlan(target.plan_files, Clip)
-        | "MakeVideoPairs" >> MakeVideoPairs(rules_of(NAME, target.config), target.notes)
-        | "WriteDataset" >> WriteDataset(target.dataset)
+        | "ExtractFrames" >> ExtractFrames(rules)
+        | "ScoreImages" >> ScoreImages(rules)
+        | "DropFrames" >> DropFrames(rules)
+        | "MeasurePairs" >> MeasurePairs(rules)
+        | "MatchCaptions" >> MatchCaptions(rules)
+        | "DropPairs" >> DropPairs(rules)
+        | "WriteDataset" >> WriteWorks(target.dataset)
     )
 
 

@@ -30,7 +30,7 @@ from eqforge.schemas.io import storage
 from eqforge.schemas.io.cache import cache_folder
 from eqforge.schemas.io.source_file import digest_input
 from eqforge.schemas.records.scenes import Attribute, Kind, RenderSettings, ScenePair
-from eqforge.transforms.dataset.finish import WriteDataset
+from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.filters.faces import FACES
@@ -41,8 +41,9 @@ from eqforge.transforms.filters.quality import QualitySettings
 from eqforge.transforms.generated.pairs import (
     IMAGES_STAGE,
     MEASURED,
+    DropGenerated,
     GeneratedRules,
-    JudgeGenerated,
+    MeasureGenerated,
     measure_generated,
 )
 from eqforge.transforms.generated.render import (
@@ -210,7 +211,6 @@ def rules_of(config: Config, work: str) -> RenderRules:
         timeout_s=config.render_timeout_s,
         gates=settings.scenes,
         generated=GeneratedRules(
-            dataset=NAME,
             work=work,
             images=settings,
             gates=settings.gates,
@@ -227,8 +227,9 @@ def build(root: beam.Pipeline, target: Target[Config]) -> None:
         root
         | "ReadPlan" >> ReadPlan(target.plan_files, PlannedPair)
         | "RenderPairs" >> RenderPairs(rules, target.notes)
-        | "JudgeGenerated" >> JudgeGenerated(rules.generated, target.notes)
-        | "WriteDataset" >> WriteDataset(target.dataset)
+        | "MeasurePairs" >> MeasureGenerated(rules.generated, target.notes)
+        | "DropPairs" >> DropGenerated(rules.generated)
+        | "WriteDataset" >> WriteWorks(target.dataset)
     )
 
 

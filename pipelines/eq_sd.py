@@ -37,7 +37,7 @@ from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.io import storage
 from eqforge.transforms.dataset.census import Medium, model_files
-from eqforge.transforms.dataset.finish import WriteDataset
+from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
 from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.filters.faces import FACES
@@ -57,8 +57,9 @@ from eqforge.transforms.generated.diffuse import (
 from eqforge.transforms.generated.pairs import (
     IMAGES_STAGE,
     MEASURED,
+    DropGenerated,
     GeneratedRules,
-    JudgeGenerated,
+    MeasureGenerated,
     measure_generated,
 )
 from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
@@ -265,7 +266,6 @@ def rules_of(config: Config, work: str) -> DiffuseRules:
         diffusion=config.diffusion,
         edit=config.edit,
         generated=GeneratedRules(
-            dataset=NAME,
             work=work,
             images=settings,
             gates=settings.gates,
@@ -283,8 +283,9 @@ def build(root: beam.Pipeline, target: Target[Config]) -> None:
         root
         | "ReadPlan" >> ReadPlan(target.plan_files, PromptPair)
         | "DiffusePairs" >> DiffusePairs(rules, target.notes)
-        | "JudgeGenerated" >> JudgeGenerated(rules.generated, target.notes)
-        | "WriteDataset" >> WriteDataset(target.dataset)
+        | "MeasurePairs" >> MeasureGenerated(rules.generated, target.notes)
+        | "DropPairs" >> DropGenerated(rules.generated)
+        | "WriteDataset" >> WriteWorks(target.dataset)
     )
 
 

@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import apache_beam as beam
 from more_itertools import batched
 
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.driver import Target, build_command
 from eqforge.pipelines.shared.settings import DatasetConfig
 from eqforge.pipelines.shared.text import (
     check_images,
@@ -37,8 +38,9 @@ from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
 from eqforge.schemas.sources.vl_checklist import read_vl_checklist
 from eqforge.schemas.tables.texts import HARD_POSITIVES
 from eqforge.transforms.dataset.census import Medium
+from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.image_folder import ImageFolder
-from eqforge.transforms.dataset.plan import PlanFiles, read_plan
+from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.dataset.tables import files_for
 from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.text.caption_edits import EditRules
@@ -126,9 +128,14 @@ def _vl_checklist_files(config: Config) -> Iterator[tuple[Any, str, Path]]:
                 )
 
 
-def make(config: Config, notes: str) -> MakeHardPositives:
-    """Returns the composite that makes the rows."""
-    return MakeHardPositives(rules(config), notes)
+def build(root: beam.Pipeline, target: Target[Config]) -> None:
+    """Wires the pipeline."""
+    _ = (
+        root
+        | "ReadPlan" >> ReadPlan(target.plan_files, TextsBatch)
+        | "MakeHardPositives" >> MakeHardPositives(rules(target.config), target.notes)
+        | "WriteDataset" >> WriteWorks(target.dataset)
+    )
 
 
 def rules(config: Config) -> HardPositiveRules:
@@ -219,9 +226,8 @@ PIPELINE = text_pipeline(
     confirm=confirm,
     media=media,
     plan=plan,
-    batch=TextsBatch,
     measure=measure,
-    make=make,
+    build=build,
     tables=tables,
     stage=HARD_POSITIVES_STAGE,
     step="reworded",

@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import apache_beam as beam
+
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.perturbations.record import PERTURBATIONS, PerturbationSettings
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.driver import Target, build_command
 from eqforge.pipelines.shared.text import (
     CaptionDataset,
     batch_captions,
@@ -30,7 +32,8 @@ from eqforge.pipelines.shared.text import (
 )
 from eqforge.schemas.sources.caption_sources import read_captions
 from eqforge.schemas.tables.texts import MEASURED_CAPTIONS, PERTURBED_CAPTIONS
-from eqforge.transforms.dataset.plan import PlanFiles
+from eqforge.transforms.dataset.finish import WriteWorks
+from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
 from eqforge.transforms.dataset.tables import files_for
 from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.text.perturb import (
@@ -59,9 +62,14 @@ def plan(config: Config) -> Iterator[CaptionBatch]:
     yield from batch_captions(select_captions([records], config.run))
 
 
-def make(config: Config, notes: str) -> PerturbCaptions:
-    """Returns the composite that makes the rows."""
-    return PerturbCaptions(rules(config), notes)
+def build(root: beam.Pipeline, target: Target[Config]) -> None:
+    """Wires the pipeline."""
+    _ = (
+        root
+        | "ReadPlan" >> ReadPlan(target.plan_files, CaptionBatch)
+        | "PerturbCaptions" >> PerturbCaptions(rules(target.config), target.notes)
+        | "WriteDataset" >> WriteWorks(target.dataset)
+    )
 
 
 def rules(config: Config) -> PerturbationRules:
@@ -121,9 +129,8 @@ PIPELINE = text_pipeline(
     confirm=confirm_captions,
     media=caption_media,
     plan=plan,
-    batch=CaptionBatch,
     measure=measure,
-    make=make,
+    build=build,
     tables=tables,
     stage=PERTURBATIONS_STAGE,
     step="perturbed",

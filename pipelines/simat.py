@@ -64,7 +64,7 @@ from eqforge.transforms.simat import pipeline as simat
 from eqforge.transforms.simat import plan as simat_plan
 from eqforge.transforms.simat.crops import Cutter
 from eqforge.transforms.simat.images import SimatRules
-from eqforge.transforms.simat.pipeline import MakeSimat
+from eqforge.transforms.simat.pipeline import JudgeQueries, ShowImages, WeighQueries, rows_of
 from eqforge.transforms.simat.plan import (
     PlannedImage,
     PlanRules,
@@ -195,12 +195,16 @@ def plan_rules(config: Config) -> PlanRules:
 
 def build(root: beam.Pipeline, target: Target[Config]) -> None:
     """Wires the pipeline."""
-    _ = (
+    how = rules(target.config)
+    works = (
         root
         | "ReadPlan" >> ReadPlan(target.plan_files, PlannedImage)
-        | "MakeSimat" >> MakeSimat(rules(target.config), target.notes)
-        | "WriteDataset" >> WriteDataset(target.dataset)
+        | "ShowImages" >> ShowImages(how, target.notes)
     )
+    asked = works | "JudgeQueries" >> JudgeQueries()
+    samples = asked | "WeighQueries" >> WeighQueries(how)
+    rows = rows_of(works, asked, samples, how.has_images)
+    _ = rows | "WriteDataset" >> WriteDataset(target.dataset)
 
 
 def rules(config: Config) -> SimatRules:

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import apache_beam as beam
+
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.hard_negatives.records import NEGATIVE_KINDS, NegativeKind
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.llm.writer import WriterSettings
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.driver import Target, build_command
+from eqforge.pipelines.shared.header import WORK
 from eqforge.pipelines.shared.text import (
     CaptionDataset,
     batch_images,
@@ -37,8 +40,9 @@ from eqforge.schemas.io import storage
 from eqforge.schemas.sources.caption_sources import read_captions
 from eqforge.schemas.tables.texts import TRAINING_CAPTIONS
 from eqforge.transforms.dataset.census import Medium, model_files
+from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.ledger import Ledger
-from eqforge.transforms.dataset.plan import PlanFiles
+from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
 from eqforge.transforms.dataset.tables import files_for
 from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.text.caption_edits import EditRules, writer_of
@@ -92,9 +96,14 @@ def plan(config: Config) -> Iterator[CaptionBatch]:
     yield from batch_images(select_images(records, config.run))
 
 
-def make(config: Config, notes: str) -> MakeTrainingTexts:
-    """Returns the composite that makes the rows."""
-    return MakeTrainingTexts(rules(config), notes)
+def build(root: beam.Pipeline, target: Target[Config]) -> None:
+    """Wires the pipeline."""
+    _ = (
+        root
+        | "ReadPlan" >> ReadPlan(target.plan_files, CaptionBatch)
+        | "EditCaptions" >> MakeTrainingTexts(rules(target.config), target.notes)
+        | "WriteDataset" >> WriteWorks(target.dataset)
+    )
 
 
 def rules(config: Config) -> TrainingRules:
@@ -189,9 +198,8 @@ PIPELINE = text_pipeline(
     confirm=confirm_captions,
     media=media,
     plan=plan,
-    batch=CaptionBatch,
     measure=measure,
-    make=make,
+    build=build,
     tables=tables,
     stage=TRAINING_TEXTS_STAGE,
     step="edited",

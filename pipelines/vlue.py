@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 
+import apache_beam as beam
 from more_itertools import batched
 
-from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.driver import Target, build_command
 from eqforge.pipelines.shared.settings import DatasetConfig
 from eqforge.pipelines.shared.text import (
     BATCH,
@@ -29,7 +30,8 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.sources.vlue import read_answer_list, read_vlue
 from eqforge.schemas.tables.vlue import FINDINGS, TASK_SCHEMAS, TASKS, VLUE_SAMPLES, Task
 from eqforge.transforms.dataset.census import IMAGES, Medium, medium
-from eqforge.transforms.dataset.plan import PlanFiles, read_plan
+from eqforge.transforms.dataset.finish import WriteWorks
+from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.dataset.tables import files_for
 from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.text.tables import media_tables, text_table
@@ -91,9 +93,14 @@ def _files(config: Config) -> dict[Task, Path]:
     return {task: path for task, path in named.items() if path is not None}
 
 
-def make(config: Config, notes: str) -> ImportVlue:
-    """Returns the composite that makes the rows."""
-    return ImportVlue(rules(config), notes)
+def build(root: beam.Pipeline, target: Target[Config]) -> None:
+    """Wires the pipeline."""
+    _ = (
+        root
+        | "ReadPlan" >> ReadPlan(target.plan_files, VlueBatch)
+        | "ImportItems" >> ImportVlue(rules(target.config), target.notes)
+        | "WriteDataset" >> WriteWorks(target.dataset)
+    )
 
 
 def rules(config: Config) -> VlueRules:
@@ -182,9 +189,8 @@ PIPELINE = replace(
         confirm=confirm,
         media=media,
         plan=plan,
-        batch=VlueBatch,
         measure=measure,
-        make=make,
+        build=build,
         tables=tables,
         stage=ANNOTATIONS_STAGE,
         step="imported",

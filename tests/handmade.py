@@ -14,7 +14,7 @@ from eqforge.schemas.records.boxes import PixelBox
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.schemas.tables.rendered import Generation
-from eqforge.transforms.dataset.finish import DatasetTarget, WriteDataset
+from eqforge.transforms.dataset.finish import DatasetTarget, WriteWorks
 from eqforge.transforms.dataset.tables import generated_tables
 from eqforge.transforms.filters.faces import FaceSettings
 from eqforge.transforms.filters.images import ImageFilters
@@ -24,8 +24,9 @@ from eqforge.transforms.filters.quality import QualitySettings
 from eqforge.transforms.generated.diffuse import DRAWINGS_STAGE
 from eqforge.transforms.generated.pairs import (
     IMAGES_STAGE,
+    DropGenerated,
     GeneratedRules,
-    JudgeGenerated,
+    MeasureGenerated,
     store_image,
     store_mask,
 )
@@ -50,7 +51,6 @@ SCORE = Score(name="overlap", value=0.0, scorer="s", version="1", settings="{}")
 def rules(folder: Path, **changes: Any) -> GeneratedRules:
     filters = ImageFilters(faces=FaceSettings(face_policy="off"), quality=QualitySettings())
     usual = GeneratedRules(
-        dataset="eq-sd",
         work=str(folder / "_work"),
         images=filters,
         gates=GateSettings(),
@@ -136,4 +136,10 @@ def write(folder: Path) -> None:
         max_error_rate=1.0,
     )
     with beam.Pipeline(runner="FnApiRunner") as root:
-        _ = root | beam.Create(works) | JudgeGenerated(some) | WriteDataset(target)
+        _ = (
+            root
+            | beam.Create(works)
+            | MeasureGenerated(some)
+            | DropGenerated(some)
+            | WriteWorks(target)
+        )

@@ -19,11 +19,9 @@ from eqforge.schemas.io.find_file import MissingFile, find_file
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.sources.caption_sources import CaptionRecord, Source
 from eqforge.transforms.dataset.census import IMAGES, Medium, medium
-from eqforge.transforms.dataset.finish import WriteDataset
 from eqforge.transforms.dataset.image_folder import ImageFolder
-from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
+from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.dataset.write import Table
-from eqforge.transforms.text.tables import split_work
 from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch, Text
 
 BATCH = 256
@@ -39,9 +37,8 @@ def text_pipeline(
     confirm: Callable[[Configured, PlanFiles], None],
     media: Callable[[Configured, PlanFiles], Iterable[Medium]],
     plan: Callable[[Configured], Iterator[Any]],
-    batch: type,
     measure: Callable[[Any], dict[str, int]],
-    make: Callable[[Configured, str], Any],
+    build: Callable[[beam.Pipeline, Target[Configured]], None],
     tables: Callable[[Configured, PlanFiles], tuple[Table, ...]],
     stage: Stage,
     step: str,
@@ -50,33 +47,21 @@ def text_pipeline(
     """Returns the pipeline of a dataset made of texts.
 
     Args:
-      name: see Pipeline; so are `config`, `inputs`, `check`, `confirm`, `media`, `plan`,
-        `measure` and `tables`.
+      name: see Pipeline; so are `config`, `inputs`, `check`, `confirm`, `media`, `plan`, `measure`,
+        `build` and `tables`.
       config: as there.
       inputs: as there.
       check: as there.
       confirm: as there.
       media: as there.
       plan: as there.
-      batch: the type of the plan's records.
       measure: as there.
-      make: returns the composite from batches to works; its second argument is the folder in which
-        processes note their progress.
+      build: as there.
       tables: as there.
       stage: the stage of the books that follows `captions`.
       step: what a worker notes for every finished batch.
       defaults: the fields that a mode sets; None where the mode alone decides the rules.
     """
-
-    def build(root: beam.Pipeline, target: Target[Configured]) -> None:
-        works = (
-            root
-            | "ReadPlan" >> ReadPlan(target.plan_files, batch)
-            | "MakeTexts" >> make(target.config, target.notes)
-        )
-        written = split_work(works, target.dataset.tables)
-        _ = written | "WriteDataset" >> WriteDataset(target.dataset)
-
     return Pipeline(
         name=name,
         config=config,

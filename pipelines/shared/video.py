@@ -15,7 +15,6 @@ from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.io import storage
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.clips import Clip
-from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan, select
 from eqforge.transforms.dataset.tables import (
     REJECTS_PER_FILE,
@@ -29,8 +28,7 @@ from eqforge.transforms.filters.opencv import import_cv2
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.oracle.judges import oracle_warnings, prepare_oracle
 from eqforge.transforms.video.clip_work import FRAMES_STAGE
-from eqforge.transforms.video.pair import PairFilters
-from eqforge.transforms.video.video_pairs import VideoPairRules
+from eqforge.transforms.video.rules import PairFilters, VideoPairRules
 
 STEPS = ("extracted", "judged", "paired")
 
@@ -66,7 +64,7 @@ def video_pipeline(
         return select(plan(config), selection_of(config.run))
 
     def run(config: Configured, clips: Sequence[Clip], folder: str) -> PilotCost:
-        return run_pilot(rules_of(name, config), clips, folder)
+        return run_pilot(rules_of(config), clips, folder)
 
     return Pipeline(
         name=name,
@@ -147,7 +145,7 @@ def tables(config: VideoDataset, plan: PlanFiles) -> tuple[Table, ...]:
     run, counts = config.run, plan.counts
     frames, pairs = counts.get("frames", 0), counts.get("candidate pairs", 0)
     rejects = frames + pairs + counts.get("rejects", 0)
-    media = MediaStore(rules_of("", config).media_root)
+    media = rules_of(config).media
     return (
         samples_table(files_for(pairs, run.samples_per_file)),
         images_table(files_for(frames, run.images_per_file), media),
@@ -155,11 +153,10 @@ def tables(config: VideoDataset, plan: PlanFiles) -> tuple[Table, ...]:
     )
 
 
-def rules_of(name: str, config: VideoDataset) -> VideoPairRules:
+def rules_of(config: VideoDataset, notes: str | None = None) -> VideoPairRules:
     """Returns how the clips of a configuration become samples."""
     settings = config.settings
     return VideoPairRules(
-        dataset=name,
         videos=str(config.videos),
         follow_links=config.run.follow_links,
         work=storage.join(config.run.output, WORK),
@@ -173,4 +170,5 @@ def rules_of(name: str, config: VideoDataset) -> VideoPairRules:
             max_pairs_per_video=settings.max_pairs_per_video,
             oracle=prepare_oracle(settings.oracle),
         ),
+        notes=notes,
     )

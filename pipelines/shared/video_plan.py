@@ -13,9 +13,14 @@ from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES
 from eqforge.transforms.dataset.census import VIDEOS, Medium
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
-from eqforge.transforms.video.clip_work import images_of
+from eqforge.transforms.video.clip_work import ClipWork, images_of
+from eqforge.transforms.video.extract import extract_frames
+from eqforge.transforms.video.frames.extract import FrameExtractor
+from eqforge.transforms.video.images import drop_frames, score_images
+from eqforge.transforms.video.oracle_pairs import score_matches
+from eqforge.transforms.video.pair import drop_pairs, measure_pairs
 from eqforge.transforms.video.propose.segments import TOO_FEW
-from eqforge.transforms.video.video_pairs import VideoPairRules, make_video_pairs
+from eqforge.transforms.video.rules import VideoPairRules
 
 SHOWN_SAMPLES = 3
 
@@ -96,6 +101,19 @@ def summarise(config: VideoDataset, clips: Iterable[Clip]) -> Summary:
         if clip.video and not is_there(config, clip):
             summary.missing[clip.split] += 1
     return summary
+
+
+def make_video_pairs(clip: Clip, rules: VideoPairRules, extractor: FrameExtractor) -> ClipWork:
+    """Returns a finished clip, made without Beam by the same steps."""
+    media = rules.media
+    work = extract_frames(
+        clip, rules.videos, extractor, rules.ledger("extract"), rules.follow_links
+    )
+    work = score_images(work, media, rules.image_filters, rules.ledger("score"))
+    work = drop_frames(work, rules.image_filters)
+    work = measure_pairs(work, media, rules.pair_filters, rules.ledger("measure"))
+    work = score_matches(work, media, rules.pair_filters, rules.ledger("match"))
+    return drop_pairs(work, rules.pair_filters)
 
 
 def run_pilot(rules: VideoPairRules, clips: Sequence[Clip], folder: str) -> PilotCost:

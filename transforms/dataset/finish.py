@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
@@ -22,7 +22,7 @@ from eqforge.schemas.dataset.manifest import (
 )
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.io import storage
-from eqforge.schemas.records.books import ERROR_PREFIX, Stage
+from eqforge.schemas.records.books import ERROR_PREFIX, Stage, Tally
 from eqforge.transforms.dataset.census import keep_census
 from eqforge.transforms.dataset.replace import (
     CARD,
@@ -130,6 +130,41 @@ class WriteDataset(beam.PTransform):
             | "GroupResults" >> beam.GroupByKey()
             | "WriteManifest" >> beam.MapTuple(partial(_finish, self.target))
         )
+
+
+class Work(Protocol):
+    """What was made of a record of the plan: rows of every table, and the books."""
+
+    @property
+    def tallies(self) -> tuple[Tally, ...]:
+        """How many candidates entered each stage, and how many left it."""
+
+    def rows(self, table: str, dataset: str, /) -> Iterable[Any]:
+        """Returns the rows of one table of a dataset."""
+
+
+@dataclass
+class WriteWorks(beam.PTransform):
+    """Writes the rows of finished works into their tables, then the manifest."""
+
+    target: DatasetTarget
+
+    def expand(self, works: beam.PCollection[Work]) -> beam.PCollection[str]:
+        dataset = self.target.header.dataset
+        rows = [
+            works | table.name.title() >> beam.FlatMap(_rows, table.name, dataset)
+            for table in self.target.tables
+        ]
+        tallies = works | "Tallies" >> beam.FlatMap(_tallies)
+        return (*rows, tallies) | "WriteTables" >> WriteDataset(self.target)
+
+
+def _rows(work: Any, table: str, dataset: str) -> Iterator[Any]:
+    yield from work.rows(table, dataset)
+
+
+def _tallies(work: Any) -> Iterator[tuple[str, tuple[int, int]]]:
+    yield from ((each.stage, (each.candidates, each.kept)) for each in work.tallies)
 
 
 def _add(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """What all datasets of generated pairs share: a made pair is measured, judged and written.
 
 A dataset's own step turns its specs into `PairWork` with the pair made; what it measured and
-refused on the way is in the work already. `JudgeGenerated` does the rest.
+refused on the way is in the work already. `MeasureGenerated` and `DropGenerated` do the rest.
 """
 
 from collections.abc import Callable
@@ -13,10 +13,10 @@ import apache_beam as beam
 from eqforge.generators.text import words
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.pictures import read_pixels
-from eqforge.schemas.records.books import Reject, Stage
+from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.pairs import ImageRow
-from eqforge.schemas.tables.rendered import MaskRow, RenderedSample
+from eqforge.schemas.tables.rendered import MaskRow
 from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
@@ -32,11 +32,6 @@ from eqforge.transforms.generated.work import (
     PairProposal,
     PairWork,
     StoredImage,
-    images_of,
-    masks_of,
-    rejects_of,
-    samples_of,
-    tallies_of,
 )
 from eqforge.transforms.oracle.answers import Question, ask
 from eqforge.transforms.oracle.judges import Oracle, refuse_pair
@@ -56,7 +51,6 @@ class GeneratedRules:
     """How made pairs become samples, whatever made them.
 
     Attributes:
-      dataset: name of the dataset.
       work: the folder or URL of the media store and of what is known to be done.
       images: what is measured on each image, and which values are refused.
       gates: limits on the measured minimality.
@@ -65,7 +59,6 @@ class GeneratedRules:
       oracle: the models that judge whether captions match; none where none is asked for.
     """
 
-    dataset: str
     work: str
     images: ImageFilters
     gates: minimality.GateSettings
@@ -237,32 +230,29 @@ def _refuse_measured(
 
 
 @dataclass
-class JudgeGenerated(beam.PTransform):
-    """Judges made pairs; gives samples, images, masks, rejects and the books, in this order."""
+class MeasureGenerated(beam.PTransform):
+    """Scores and measures made pairs, and asks the oracle where there is one."""
 
     rules: GeneratedRules
     progress_folder: str | None = None
 
-    def expand(self, works: beam.PCollection[PairWork]) -> Any:
+    def expand(self, works: beam.PCollection[PairWork]) -> beam.PCollection[PairWork]:
         measure = beam.Map(self._measure).with_output_types(PairWork)
         if self.rules.oracle.uses_gpu:
             measure = on_gpu(measure, works.pipeline)
-        finished = (
-            works
-            | "MeasureGenerated" >> measure
-            | "DropGenerated" >> beam.Map(drop_generated, self.rules).with_output_types(PairWork)
-        )
-        dataset = self.rules.dataset
-        return (
-            finished
-            | "Samples" >> beam.FlatMap(samples_of, dataset).with_output_types(RenderedSample),
-            finished | "Images" >> beam.FlatMap(images_of).with_output_types(ImageRow),
-            finished | "Masks" >> beam.FlatMap(masks_of).with_output_types(MaskRow),
-            finished | "Rejects" >> beam.FlatMap(rejects_of).with_output_types(Reject),
-            finished | "Tallies" >> beam.FlatMap(tallies_of),
-        )
+        return works | "MeasurePair" >> measure
 
     def _measure(self, work: PairWork) -> PairWork:
         measured = measure_generated(work, self.rules)
         progress.count(self.progress_folder, MEASURED)
         return measured
+
+
+@dataclass
+class DropGenerated(beam.PTransform):
+    """Drops made pairs with a refused image or a refused score."""
+
+    rules: GeneratedRules
+
+    def expand(self, works: beam.PCollection[PairWork]) -> beam.PCollection[PairWork]:
+        return works | "DecidePair" >> beam.Map(drop_generated, self.rules)

@@ -1,7 +1,8 @@
 """One generated pair on its way through the pipeline, and what leaves the pipeline of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from eqforge.generators.text.words import WordEdit
 from eqforge.schemas.records.books import Reject, Stage, Tally
@@ -115,6 +116,13 @@ class PairWork:
     rejects: tuple[Reject, ...] = ()
     tallies: tuple[Tally, ...] = ()
 
+    def rows(self, table: str, dataset: str) -> Iterable[Any]:
+        """Returns the rows of a finished pair in one of the tables of a dataset."""
+        if table == "samples":
+            return samples_of(self, dataset)
+        of_table = {"images": images_of, "masks": masks_of}
+        return of_table[table](self) if table in of_table else self.rejects
+
     def passed(self, stage: Stage) -> "PairWork":
         """Returns the work with one candidate more that a stage kept."""
         return self._with_tally(stage.tally(1, 1))
@@ -208,14 +216,3 @@ def masks_of(work: PairWork) -> Iterator[MaskRow]:
     """Yields the masks of a finished work, unless it was refused."""
     if work.made is not None and work.measured is not None:
         yield from work.made.masks or ()
-
-
-def rejects_of(work: PairWork) -> Iterator[Reject]:
-    """Yields everything that was refused of a pair."""
-    yield from work.rejects
-
-
-def tallies_of(work: PairWork) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yields (stage, (candidates, kept)) for every stage of a pair."""
-    for tally in work.tallies:
-        yield tally.stage, (tally.candidates, tally.kept)

@@ -49,57 +49,81 @@ def weigh_query(asked: AskedQuery, counts: Mapping[str, int], published: bool) -
 
 
 @dataclass
-class MakeSimat(beam.PTransform):
-    """Makes rows of planned images; gives a collection for each table, then the books."""
+class ShowImages(beam.PTransform):
+    """Cuts the regions of planned images out of them, and asks the oracle about each crop."""
 
     rules: SimatRules
     progress_folder: str | None = None
 
-    def expand(self, planned: beam.PCollection[PlannedImage]) -> tuple[beam.PCollection, ...]:
+    def expand(self, planned: beam.PCollection[PlannedImage]) -> beam.PCollection[SimatWork]:
         show = beam.Map(self._show).with_output_types(SimatWork)
         if self.rules.oracle.uses_gpu:
             show = on_gpu(show, planned.pipeline)
-        works = planned | "ShowImage" >> show
-        shown = works | "Shown" >> beam.FlatMap(_shown).with_output_types(tuple[str, int])
-        found = AsDict(shown | "CountShown" >> beam.CombinePerKey(sum))
-        asked = (
-            works
-            | "Asked" >> beam.FlatMap(_queries).with_output_types(AskedQuery)
-            | "JudgeQuery" >> beam.Map(judge_query, found).with_output_types(AskedQuery)
-        )
-        kept = asked | "Kept" >> beam.Filter(_is_kept).with_output_types(AskedQuery)
-        words = kept | "Words" >> beam.Map(self._word).with_output_types(tuple[str, int])
-        counts = AsDict(words | "CountWords" >> beam.CombinePerKey(sum))
-        samples = (
-            kept
-            | "Wanted" >> beam.Filter(_is_wanted)
-            | "WeighQuery" >> beam.Map(weigh_query, counts, self.rules.published)
-        )
-        rejects = (
-            works | "RefusedRegions" >> beam.FlatMap(_rejects).with_output_types(Reject),
-            asked | "RefusedQueries" >> beam.FlatMap(_refusal).with_output_types(Reject),
-        )
-        tallies = (
-            works | "RegionBooks" >> beam.FlatMap(_region_tallies),
-            asked | "QueryBooks" >> beam.FlatMap(_query_tally),
-        )
-        images = (works | "Images" >> beam.FlatMap(_images),) if self.rules.has_images else ()
-        return (
-            samples,
-            works | "Gallery" >> beam.FlatMap(_gallery),
-            works | "Captions" >> beam.FlatMap(_captions),
-            *images,
-            rejects | "Rejects" >> beam.Flatten(),
-            tallies | "Tallies" >> beam.Flatten(),
-        )
+        return planned | "ShowImage" >> show
 
     def _show(self, image: PlannedImage) -> SimatWork:
         work = show_image(image, self.rules)
         progress.count(self.progress_folder, CUT)
         return work
 
+
+class JudgeQueries(beam.PTransform):
+    """Gives the queries of all images, with a rejection where no crop shows what one asks for."""
+
+    def expand(self, works: beam.PCollection[SimatWork]) -> beam.PCollection[AskedQuery]:
+        shown = works | "Shown" >> beam.FlatMap(_shown).with_output_types(tuple[str, int])
+        found = AsDict(shown | "CountShown" >> beam.CombinePerKey(sum))
+        return (
+            works
+            | "Asked" >> beam.FlatMap(_queries).with_output_types(AskedQuery)
+            | "JudgeQuery" >> beam.Map(judge_query, found).with_output_types(AskedQuery)
+        )
+
+
+@dataclass
+class WeighQueries(beam.PTransform):
+    """Gives the rows of the kept queries, each weighed by how often its word is changed."""
+
+    rules: SimatRules
+
+    def expand(self, asked: beam.PCollection[AskedQuery]) -> beam.PCollection[QueryRow]:
+        kept = asked | "Kept" >> beam.Filter(_is_kept).with_output_types(AskedQuery)
+        words = kept | "Words" >> beam.Map(self._word).with_output_types(tuple[str, int])
+        counts = AsDict(words | "CountWords" >> beam.CombinePerKey(sum))
+        return (
+            kept
+            | "Wanted" >> beam.Filter(_is_wanted)
+            | "WeighQuery" >> beam.Map(weigh_query, counts, self.rules.published)
+        )
+
     def _word(self, asked: AskedQuery) -> tuple[str, int]:
         return word_key(asked.row, self.rules.published), 1
+
+
+def rows_of(
+    works: beam.PCollection[SimatWork],
+    asked: beam.PCollection[AskedQuery],
+    samples: beam.PCollection[QueryRow],
+    has_images: bool,
+) -> tuple[beam.PCollection, ...]:
+    """Returns a collection for each table, then the books."""
+    rejects = (
+        works | "RefusedRegions" >> beam.FlatMap(_rejects).with_output_types(Reject),
+        asked | "RefusedQueries" >> beam.FlatMap(_refusal).with_output_types(Reject),
+    )
+    tallies = (
+        works | "RegionBooks" >> beam.FlatMap(_region_tallies),
+        asked | "QueryBooks" >> beam.FlatMap(_query_tally),
+    )
+    images = (works | "Images" >> beam.FlatMap(_images),) if has_images else ()
+    return (
+        samples,
+        works | "Gallery" >> beam.FlatMap(_gallery),
+        works | "Captions" >> beam.FlatMap(_captions),
+        *images,
+        rejects | "Rejects" >> beam.Flatten(),
+        tallies | "Tallies" >> beam.Flatten(),
+    )
 
 
 def _shown(work: SimatWork) -> Iterator[tuple[str, int]]:

@@ -30,7 +30,7 @@ RELATIONS_STAGE = Stage(
         "other_size": "The image is not of the size for which its boxes were annotated.",
         **CROP_REASONS,
     },
-    note="Regions of `simat`: a subject, a relation and an object, found in an image.",
+    note="Regions: a subject, a relation and an object, found in an image.",
 )
 QUERIES_STAGE = Stage(
     "queries",
@@ -43,7 +43,7 @@ QUERIES_STAGE = Stage(
         "target_caption_match": "By the oracle the crop shows already what the query asks for.",
         "oracle_disagreement": "Of two oracles one speaks against the query, the other does not.",
     },
-    note="Queries of `simat`: a region, and a word to change.",
+    note="Queries: a region, and a word to change.",
 )
 FOLDERS = ("", "VG_100K/", "VG_100K_2/")
 """Where Visual Genome's two archives lay an image."""

@@ -1,9 +1,7 @@
 """The tables of text datasets, as the shard writer needs them."""
 
 from operator import attrgetter
-from typing import Any
 
-import apache_beam as beam
 import msgspec
 import pyarrow as pa
 
@@ -15,7 +13,6 @@ from eqforge.transforms.dataset.tables import (
     rejects_table,
 )
 from eqforge.transforms.dataset.write import Table
-from eqforge.transforms.text.work import field_of
 
 IMAGES_PER_FILE = 4_000
 
@@ -33,9 +30,3 @@ def media_tables(captions: int, media_root: str | None) -> tuple[Table, ...]:
         return (rejects,)
     images = images_table(files_for(captions, IMAGES_PER_FILE), MediaStore(media_root))
     return (images, rejects)
-
-
-def split_work(works: Any, tables: tuple[Table, ...]) -> tuple[Any, ...]:
-    """Returns one collection for each table, and the books."""
-    names = [*(table.name for table in tables), "tallies"]
-    return tuple(works | name.title() >> beam.FlatMap(field_of(name)) for name in names)

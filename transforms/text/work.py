@@ -1,8 +1,7 @@
 """A batch of captions on its way through a text pipeline, and what leaves the pipeline of it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from eqforge.generators.simat.crops import CROP_REASONS
@@ -81,6 +80,10 @@ class TextWork:
     images: tuple[ImageRow, ...] = ()
     rejects: tuple[Reject, ...] = ()
     tallies: tuple[Tally, ...] = ()
+
+    def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
+        """Returns the rows of one of the tables, or of the rejects."""
+        return getattr(self, table)
 
 
 def reject(record: SourceText, candidate_id: str, stage: Stage, rejection: Rejection) -> Reject:
@@ -177,17 +180,3 @@ def _check(
     if record.box is not None and record.box.is_empty:
         return bad_box(record.box)
     return None if images is None else guarded(lambda: images.look_up(record.image, record.box))
-
-
-def field_of(name: str) -> Callable[[Any], Iterator[Any]]:
-    """Returns a function that yields one field of a work, for a FlatMap; any kind of work."""
-    return _tallies if name == "tallies" else partial(_rows, name)
-
-
-def _rows(name: str, work: Any) -> Iterator[Any]:
-    yield from getattr(work, name)
-
-
-def _tallies(work: Any) -> Iterator[tuple[str, tuple[int, int]]]:
-    for tally in work.tallies:
-        yield tally.stage, (tally.candidates, tally.kept)

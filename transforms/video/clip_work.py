@@ -1,8 +1,9 @@
 """One video on its way through the pipeline, and what leaves the pipeline of it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from eqforge.generators.text.words import WordEdit
 from eqforge.schemas.records.books import Reject, Stage, Tally
@@ -84,6 +85,12 @@ class ClipWork:
         """Returns the work with more rejects."""
         return replace(self, rejects=(*self.rejects, *rejects))
 
+    def rows(self, table: str, dataset: str) -> Iterable[Any]:
+        """Returns the rows of a finished clip in one of the tables of a dataset."""
+        if table == "samples":
+            return samples_of(self, dataset)
+        return images_of(self) if table == "images" else self.rejects
+
     def with_tally(self, tally: Tally) -> "ClipWork":
         """Returns the work with the books of one more stage."""
         return replace(self, tallies=(*self.tallies, tally))
@@ -152,14 +159,3 @@ def images_of(work: ClipWork) -> Iterator[ImageRow]:
     }
     images = [frames[frame_id].image for frame_id in sorted(needed)]
     yield from {image.image_id: image for image in images if image is not None}.values()
-
-
-def rejects_of(work: ClipWork) -> Iterator[Reject]:
-    """Yields everything that was refused of a clip."""
-    yield from work.rejects
-
-
-def tallies_of(work: ClipWork) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yields (stage, (candidates, kept)) for every stage of a clip."""
-    for tally in work.tallies:
-        yield tally.stage, (tally.candidates, tally.kept)

@@ -12,7 +12,7 @@ from eqforge.schemas.io.find_file import MissingFile, find_file
 from eqforge.schemas.io.source_file import SourceFile, open_source
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.records.frames import VIDEO_SUFFIXES, FrameSettings, MissedFrame, StoredFrame
+from eqforge.schemas.records.frames import VIDEO_SUFFIXES, MissedFrame, StoredFrame
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
@@ -20,6 +20,7 @@ from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.engines import progress
 from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, KeptFrame, Source
 from eqforge.transforms.video.frames.extract import FrameExtractor
+from eqforge.transforms.video.rules import VideoPairRules, encoding_parameters
 
 TRANSIENT = ("decoder_crashed", "decoder_timeout")
 
@@ -68,12 +69,6 @@ def extract_frames(
         Source(path=os.path.relpath(path, videos), sha256=extraction.source_sha256),
         extraction,
     )
-
-
-def encoding_parameters(settings: FrameSettings) -> dict[str, object]:
-    """Returns the settings that decide an image's bytes."""
-    names = ["image_format", "max_side"] + ["jpeg_quality"] * (settings.image_format == "jpeg")
-    return {name: value for name, value in asdict(settings).items() if name in names}
 
 
 class _SourceLost(Exception):
@@ -168,20 +163,13 @@ def _reject_missed(work: ClipWork, missed: MissedFrame) -> Reject:
 class _Extract(beam.DoFn):
     """Holds one decoder child for each worker."""
 
-    def __init__(
-        self,
-        videos: str,
-        extractor: FrameExtractor,
-        ledger: Ledger,
-        progress_folder: str | None,
-        follow_links: bool,
-    ) -> None:
-        self.videos, self.extractor, self.ledger = videos, extractor, ledger
-        self.progress_folder, self.follow_links = progress_folder, follow_links
+    def __init__(self, rules: VideoPairRules) -> None:
+        self.rules, self.extractor = rules, rules.extractor()
 
     def process(self, clip: Clip) -> Iterator[ClipWork]:
-        yield extract_frames(clip, self.videos, self.extractor, self.ledger, self.follow_links)
-        progress.count(self.progress_folder, "extracted")
+        rules, ledger = self.rules, self.rules.ledger("extract")
+        yield extract_frames(clip, rules.videos, self.extractor, ledger, rules.follow_links)
+        progress.count(rules.notes, "extracted")
 
     def teardown(self) -> None:
         self.extractor.close()
@@ -191,15 +179,7 @@ class _Extract(beam.DoFn):
 class ExtractFrames(beam.PTransform):
     """Takes the frames of every clip into the media store, in one decoding pass per video."""
 
-    videos: str
-    extractor: FrameExtractor
-    ledger: Ledger
-    progress_folder: str | None = None
-    follow_links: bool = False
+    rules: VideoPairRules
 
     def expand(self, clips: beam.PCollection[Clip]) -> beam.PCollection[ClipWork]:
-        return clips | "DecodeOnce" >> beam.ParDo(
-            _Extract(
-                self.videos, self.extractor, self.ledger, self.progress_folder, self.follow_links
-            )
-        )
+        return clips | "DecodeOnce" >> beam.ParDo(_Extract(self.rules))

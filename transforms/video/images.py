@@ -14,6 +14,7 @@ from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.engines import progress
 from eqforge.transforms.filters.images import ImageFilters, ScoredImage
 from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, KeptFrame
+from eqforge.transforms.video.rules import VideoPairRules
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,17 +102,15 @@ def drop_frames(work: ClipWork, filters: ImageFilters) -> ClipWork:
 class ScoreImages(beam.PTransform):
     """Scores every frame of every clip."""
 
-    media_root: str
-    filters: ImageFilters
-    ledger: Ledger
-    progress_folder: str | None = None
+    rules: VideoPairRules
 
     def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
         return clips | "ScoreStoredImages" >> beam.Map(self._score)
 
     def _score(self, work: ClipWork) -> ClipWork:
-        scored = score_images(work, MediaStore(self.media_root), self.filters, self.ledger)
-        progress.count(self.progress_folder, "judged")
+        rules = self.rules
+        scored = score_images(work, rules.media, rules.image_filters, rules.ledger("score"))
+        progress.count(rules.notes, "judged")
         return scored
 
 
@@ -119,7 +118,7 @@ class ScoreImages(beam.PTransform):
 class DropFrames(beam.PTransform):
     """Drops the frames with a refused score."""
 
-    filters: ImageFilters
+    rules: VideoPairRules
 
     def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
-        return clips | "DecideFrames" >> beam.Map(drop_frames, self.filters)
+        return clips | "DecideFrames" >> beam.Map(drop_frames, self.rules.image_filters)

@@ -19,7 +19,8 @@ from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.oracle.answers import Answer, Question, ask
 from eqforge.transforms.oracle.judges import Oracle
 from eqforge.transforms.video.clip_work import ClipWork, MeasuredPair
-from eqforge.transforms.video.pair import PairFilters, refuse_measured
+from eqforge.transforms.video.pair import refuse_measured
+from eqforge.transforms.video.rules import PairFilters, VideoPairRules
 
 PAIRS_WRITTEN_DOWN = 16
 """Pairs whose scores are written down together: so many at most are scored again after a crash."""
@@ -72,21 +73,19 @@ def _question(candidate: PairCandidate, stored: Mapping[str, StoredFrame]) -> Qu
 
 
 @dataclass
-class ScoreMatches(beam.PTransform):
+class MatchCaptions(beam.PTransform):
     """Scores the pairs of every clip by the oracle, where one is asked for."""
 
-    media_root: str
-    filters: PairFilters
-    ledger: Ledger
-    progress_folder: str | None = None
+    rules: VideoPairRules
 
     def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
         score = beam.Map(self._score)
-        if self.filters.oracle.uses_gpu:
+        if self.rules.pair_filters.oracle.uses_gpu:
             score = on_gpu(score, clips.pipeline)
         return clips | "ScorePairsByOracle" >> score
 
     def _score(self, work: ClipWork) -> ClipWork:
-        scored = score_matches(work, MediaStore(self.media_root), self.filters, self.ledger)
-        progress.count(self.progress_folder, "paired")
+        rules = self.rules
+        scored = score_matches(work, rules.media, rules.pair_filters, rules.ledger("match"))
+        progress.count(rules.notes, "paired")
         return scored

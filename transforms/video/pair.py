@@ -1,50 +1,24 @@
 """Measures the candidate pairs of a clip, and drops those that a score speaks against."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 
 import apache_beam as beam
 
 from eqforge.generators.text import words
 from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import pictures
 from eqforge.schemas.io.pictures import read_pixels
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.clips import PairCandidate
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import cuts, minimality
 from eqforge.transforms.filters.pairs import PAIRS_STAGE, refuse_unmeasured
-from eqforge.transforms.oracle.judges import Oracle, refuse_pair
+from eqforge.transforms.oracle.judges import refuse_pair
 from eqforge.transforms.video.clip_work import ClipWork, KeptFrame, MeasuredPair
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PairFilters:
-    """Which pairs are refused.
-
-    Attributes:
-      cuts: how a camera cut between the two frames is told.
-      gates: limits on the measured minimality.
-      distinct_captions: whether captions that say the same are refused.
-      max_pairs_per_video: most pairs of one video; None keeps all.
-      oracle: the models that judge whether captions match; none where none is asked for.
-    """
-
-    cuts: cuts.CutSettings
-    gates: minimality.GateSettings
-    distinct_captions: bool
-    max_pairs_per_video: int | None
-    oracle: Oracle = field(default_factory=Oracle)
-
-    def basis(self) -> list[object]:
-        """Returns what the measures depend on beside the images: measures and library versions."""
-        packages = ("numpy", "scipy", "pillow", "opencv-python-headless", "scikit-image")
-        own = [pictures.VERSION, cuts.VERSION, minimality.VERSION, words.VERSION]
-        return [*own, versions_of(*packages, "imagehash", "rapidfuzz")]
+from eqforge.transforms.video.rules import PairFilters, VideoPairRules
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -186,22 +160,21 @@ def over_limit(pairs: list[MeasuredPair], limit: int | None) -> Iterator[Measure
 class MeasurePairs(beam.PTransform):
     """Measures every candidate pair of every clip."""
 
-    media_root: str
-    filters: PairFilters
-    ledger: Ledger
+    rules: VideoPairRules
 
     def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
         return clips | "MeasureStoredPairs" >> beam.Map(self._measure)
 
     def _measure(self, work: ClipWork) -> ClipWork:
-        return measure_pairs(work, MediaStore(self.media_root), self.filters, self.ledger)
+        rules = self.rules
+        return measure_pairs(work, rules.media, rules.pair_filters, rules.ledger("measure"))
 
 
 @dataclass
 class DropPairs(beam.PTransform):
     """Drops the pairs with a refused score, and those beyond the limit of a video."""
 
-    filters: PairFilters
+    rules: VideoPairRules
 
     def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
-        return clips | "DecidePairs" >> beam.Map(drop_pairs, self.filters)
+        return clips | "DecidePairs" >> beam.Map(drop_pairs, self.rules.pair_filters)

@@ -81,6 +81,10 @@ class VlueWork:
     rejects: tuple[Reject, ...] = ()
     tallies: tuple[Tally, ...] = ()
 
+    def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
+        """Returns the rows of one of the tables, or of the rejects."""
+        return getattr(self, table)
+
 
 def import_batch(batch: VlueBatch, rules: VlueRules) -> VlueWork:
     """Returns the rows of a batch.

@@ -14,7 +14,7 @@ from eqforge.transforms.filters import cuts, faces, minimality, quality
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.oracle.judges import Oracle
 from eqforge.transforms.simat.crops import Cutter
-from eqforge.transforms.video.pair import PairFilters
+from eqforge.transforms.video.rules import PairFilters
 
 IMAGES = ImageFilters(faces=faces.FaceSettings(), quality=quality.QualitySettings())
 PAIRS = PairFilters(

@@ -25,13 +25,8 @@ from eqforge.transforms.oracle import scores as oracle_scores
 from eqforge.transforms.oracle.judges import OracleSettings, prepare_oracle
 from eqforge.transforms.video.clip_work import ClipWork, KeptFrame, Source
 from eqforge.transforms.video.oracle_pairs import ScoreMatches, score_matches
-from eqforge.transforms.video.pair import (
-    DropPairs,
-    MeasurePairs,
-    PairFilters,
-    drop_pairs,
-    measure_pairs,
-)
+from eqforge.transforms.video.pair import DropPairs, MeasurePairs, drop_pairs, measure_pairs
+from eqforge.transforms.video.rules import PairFilters
 from tests.samples import IMAGE
 from tests.tiny_models import save_blip
 
