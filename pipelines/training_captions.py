@@ -19,7 +19,6 @@ from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.llm.writer import WriterSettings
 from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.shared.driver import Target, build_command
-from eqforge.pipelines.shared.header import WORK
 from eqforge.pipelines.shared.text import (
     CaptionDataset,
     batch_images,

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
@@ -22,7 +22,7 @@ from eqforge.schemas.dataset.manifest import (
 )
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.io import storage
-from eqforge.schemas.records.books import ERROR_PREFIX, Stage, Tally
+from eqforge.schemas.records.books import ERROR_PREFIX, Stage
 from eqforge.transforms.dataset.census import keep_census
 from eqforge.transforms.dataset.replace import (
     CARD,
@@ -132,24 +132,17 @@ class WriteDataset(beam.PTransform):
         )
 
 
-class Work(Protocol):
-    """What was made of a record of the plan: rows of every table, and the books."""
-
-    @property
-    def tallies(self) -> tuple[Tally, ...]:
-        """How many candidates entered each stage, and how many left it."""
-
-    def rows(self, table: str, dataset: str, /) -> Iterable[Any]:
-        """Returns the rows of one table of a dataset."""
-
-
 @dataclass
 class WriteWorks(beam.PTransform):
-    """Writes the rows of finished works into their tables, then the manifest."""
+    """Writes the rows of finished works into their tables, then the manifest.
+
+    A work is what was made of a record of the plan: `rows(table, dataset)` gives its rows in a
+    table, and `tallies` its books.
+    """
 
     target: DatasetTarget
 
-    def expand(self, works: beam.PCollection[Work]) -> beam.PCollection[str]:
+    def expand(self, works: beam.PCollection[Any]) -> beam.PCollection[str]:
         dataset = self.target.header.dataset
         rows = [
             works | table.name.title() >> beam.FlatMap(_rows, table.name, dataset)

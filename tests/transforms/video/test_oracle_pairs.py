@@ -16,17 +16,18 @@ from skimage import data as photographs
 
 from eqforge.schemas.records.books import Tally
 from eqforge.schemas.records.clips import Clip, PairCandidate
-from eqforge.schemas.records.frames import StoredFrame
+from eqforge.schemas.records.frames import FrameSettings, StoredFrame
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters.cuts import CutSettings
+from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.oracle import scores as oracle_scores
 from eqforge.transforms.oracle.judges import OracleSettings, prepare_oracle
 from eqforge.transforms.video.clip_work import ClipWork, KeptFrame, Source
-from eqforge.transforms.video.oracle_pairs import ScoreMatches, score_matches
+from eqforge.transforms.video.oracle_pairs import MatchCaptions, score_matches
 from eqforge.transforms.video.pair import DropPairs, MeasurePairs, drop_pairs, measure_pairs
-from eqforge.transforms.video.rules import PairFilters
+from eqforge.transforms.video.rules import PairFilters, VideoPairRules
 from tests.samples import IMAGE
 from tests.tiny_models import save_blip
 
@@ -220,6 +221,14 @@ def test_without_an_oracle_pairs_pass_as_they_are(media: MediaStore, blip: Path)
 
 def test_the_composite_gives_what_the_function_gives(blip: Path, media: MediaStore) -> None:
     filters = filters_of(blip, oracle_min=0.0, oracle_max=1.0)
+    rules = VideoPairRules(
+        videos="videos",
+        work=str(media.root).removesuffix("/media"),
+        frames=FrameSettings(),
+        decoder_timeout_s=1.0,
+        image_filters=ImageFilters(),
+        pair_filters=filters,
+    )
     works = [clip_of(media, name) for name in ("v", "w")]
     expected = [judged(measured(media, filters, name), media, filters) for name in ("v", "w")]
 
@@ -227,9 +236,9 @@ def test_the_composite_gives_what_the_function_gives(blip: Path, media: MediaSto
         found = (
             root
             | beam.Create(works)
-            | MeasurePairs(media.root, filters, ledger(media, "measure", filters))
-            | ScoreMatches(media.root, filters, ledger(media, "anew", filters))
-            | DropPairs(filters)
+            | MeasurePairs(rules)
+            | MatchCaptions(rules)
+            | DropPairs(rules)
         )
         assert_that(found, lambda got: check_equal(got, expected))
 
