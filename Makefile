@@ -14,7 +14,7 @@ WORDNET := .venv/.wordnet
 ARGS ?=
 BENCH ?= $(sort $(filter-out benchmarks/corrections.py benchmarks/cuts.py,$(wildcard benchmarks/[a-z]*.py)))
 
-.PHONY: help demo test check runners extras bench models render dataflow lock clean
+.PHONY: help demo test check runners extras bench docs models render dataflow lock clean
 ifneq ($(shell cat .venv/.made-for 2>/dev/null),$(CURDIR))
 .PHONY: $(BASE)  # .venv is another checkout's
 endif
@@ -45,8 +45,9 @@ extras: $(BASE) $(WORDNET) ## Install each extra from the wheel into a clean env
 bench: $(BASE) ## Run the benchmarks, or one: make bench BENCH=benchmarks/writer.py
 	for file in $(BENCH); do echo "== $$file"; $(BIN)/python "$$file" $(ARGS); done
 
-docs: $(BASE) ## Write the pages that follow from the code
+docs: $(BASE) ## Write the pages, and parts of pages, that follow from the code
 	$(BIN)/python scripts/reasons.py >docs/reasons.md
+	$(BIN)/python scripts/tables.py
 
 models: $(MODELS) ## Add the packages of the neural models and the evaluation to .venv (6 GB)
 

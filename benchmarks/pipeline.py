@@ -28,7 +28,7 @@ from eqforge.pipelines.shared.settings import RunSettings, video_settings
 from eqforge.pipelines.shared.video import rules_of
 from eqforge.pipelines.shared.video_plan import make_video_pairs
 from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.tables.pairs import IMAGES, PAIR_SAMPLES, image_row, sample_row
+from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.video.clip_work import ClipWork, images_of, samples_of
 from eqforge.transforms.video.rules import VideoPairRules
@@ -74,11 +74,15 @@ def build_plain(folder: Path, output: Path, workers: int) -> None:
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
         works = pool.map(partial(_make, rules), clips, chunksize=1)
     media = MediaStore(rules.media_root)
-    samples = [sample_row(s) for work in works for s in samples_of(work, eq_video.NAME)]
+    samples = [PAIRS_TABLE.row(s) for work in works for s in samples_of(work, eq_video.NAME)]
     images = {image.image_id: image for work in works for image in images_of(work)}
-    rows = [image_row(i, media.get(i.image_id, i.suffix)) for i in images.values()]
-    pq.write_table(pa.Table.from_pylist(samples, schema=PAIR_SAMPLES), output / "samples.parquet")
-    pq.write_table(pa.Table.from_pylist(rows, schema=IMAGES), output / "images.parquet")
+    rows = [IMAGES_TABLE.row(i, media.get(i.image_id, i.suffix)) for i in images.values()]
+    pq.write_table(
+        pa.Table.from_pylist(samples, schema=PAIRS_TABLE.schema), output / "samples.parquet"
+    )
+    pq.write_table(
+        pa.Table.from_pylist(rows, schema=IMAGES_TABLE.schema), output / "images.parquet"
+    )
 
 
 _EXTRACTORS: list = []  # type: ignore[type-arg]

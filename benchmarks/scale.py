@@ -52,11 +52,17 @@ from eqforge.schemas.identity import bucket, sha256_hex
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import FrameRequest, FrameSettings, StoredFrame
-from eqforge.schemas.tables.pairs import ImageRow, Origin, PairSample
+from eqforge.schemas.tables.pairs import (
+    IMAGES_TABLE,
+    PAIRS_TABLE,
+    ImageRow,
+    Origin,
+    PairSample,
+)
 from eqforge.transforms.dataset.finish import DatasetTarget, WriteDataset
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan, write_plan
-from eqforge.transforms.dataset.tables import files_for, images_table, rejects_table, samples_table
+from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
 from eqforge.transforms.engines import run as runners
 from eqforge.transforms.filters.faces import FaceSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
@@ -274,9 +280,9 @@ def run_write(records: int, folder: Path, workers: int) -> None:
         ),
         stages=(PAIRS_STAGE,),
         tables=(
-            samples_table(files_for(records, 50_000)),
-            images_table(files_for(records // 4, 4_000), store),
-            rejects_table(files_for(rejects, 200_000)),
+            table_of(PAIRS_TABLE, files_for(records, 50_000)),
+            table_of(IMAGES_TABLE, files_for(records // 4, 4_000), store),
+            rejects_table(rejects),
         ),
         max_error_rate=0.0,
     )

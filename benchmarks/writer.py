@@ -23,10 +23,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eqforge.schemas.identity import bucket
-from eqforge.schemas.tables.pairs import IMAGES, ImageRow, image_row
+from eqforge.schemas.tables.pairs import IMAGES_TABLE, ImageRow
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.sorted_runs import carry
-from eqforge.transforms.dataset.tables import images_table
+from eqforge.transforms.dataset.tables import table_of
 from eqforge.transforms.dataset.write import write_runs
 
 
@@ -53,7 +53,7 @@ def fill_store(folder: Path, images: int, num_bytes: int) -> list[ImageRow]:
 
 def write_ours(store: Path, rows: list[ImageRow], shards: int, output: Path) -> None:
     """Writes all shards with eqforge's writer."""
-    table = images_table(shards, MediaStore(str(store)))
+    table = table_of(IMAGES_TABLE, shards, MediaStore(str(store)))
     dealt: list[list[ImageRow]] = [[] for _ in range(shards)]
     for row in rows:
         dealt[bucket(row.image_id, shards)].append(row)
@@ -67,10 +67,12 @@ def write_raw(store: Path, rows: list[ImageRow], shards: int, output: Path) -> N
     media = MediaStore(str(store))
     for shard in range(shards):
         path = output / "data" / f"{shard}.parquet"
-        with pq.ParquetWriter(path, IMAGES, compression="none", use_dictionary=False) as writer:
+        with pq.ParquetWriter(
+            path, IMAGES_TABLE.schema, compression="none", use_dictionary=False
+        ) as writer:
             for batch in _batches([row for row in rows if bucket(row.image_id, shards) == shard]):
-                read = [image_row(row, media.get(row.image_id, row.suffix)) for row in batch]
-                writer.write_table(pa.Table.from_pylist(read, schema=IMAGES))
+                read = [IMAGES_TABLE.row(row, media.get(row.image_id, row.suffix)) for row in batch]
+                writer.write_table(pa.Table.from_pylist(read, schema=IMAGES_TABLE.schema))
 
 
 def _batches(rows: list[ImageRow]) -> Iterator[list[ImageRow]]:

@@ -36,12 +36,12 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.sources.caption_sources import CaptionRecord, read_captions
 from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
 from eqforge.schemas.sources.vl_checklist import read_vl_checklist
-from eqforge.schemas.tables.texts import HARD_POSITIVES
+from eqforge.schemas.tables.texts import HARD_POSITIVES_TABLE
 from eqforge.transforms.dataset.census import Medium
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
-from eqforge.transforms.dataset.tables import files_for
+from eqforge.transforms.dataset.tables import files_for, table_of
 from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.hard_positives import (
@@ -51,7 +51,7 @@ from eqforge.transforms.text.hard_positives import (
 )
 from eqforge.transforms.text.image_texts import FoilRecord, ImageTexts, Text, TextsBatch
 from eqforge.transforms.text.perturb import tagger_of
-from eqforge.transforms.text.tables import media_tables, text_table
+from eqforge.transforms.text.tables import media_tables
 
 NAME = "hard-positives"
 BATCH = 256
@@ -212,7 +212,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     records = plan.counts.get("records", 0)
     shards = files_for(records, config.run.samples_per_file)
     return (
-        text_table("samples", HARD_POSITIVES, "sample_id", shards),
+        table_of(HARD_POSITIVES_TABLE, shards),
         *media_tables(records, None if config.images is None else media_root(config.run)),
     )
 

@@ -31,10 +31,13 @@ from eqforge.pipelines.shared.text import (
     text_pipeline,
 )
 from eqforge.schemas.sources.caption_sources import read_captions
-from eqforge.schemas.tables.texts import MEASURED_CAPTIONS, PERTURBED_CAPTIONS
+from eqforge.schemas.tables.texts import (
+    MEASURED_TABLE,
+    PERTURBED_TABLE,
+)
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
-from eqforge.transforms.dataset.tables import files_for
+from eqforge.transforms.dataset.tables import files_for, table_of
 from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.text.perturb import (
     PERTURBATIONS_STAGE,
@@ -42,7 +45,7 @@ from eqforge.transforms.text.perturb import (
     PerturbCaptions,
     tagger_of,
 )
-from eqforge.transforms.text.tables import media_tables, text_table
+from eqforge.transforms.text.tables import media_tables
 from eqforge.transforms.text.work import CaptionBatch
 
 NAME = "retrieval-perturbations"
@@ -114,8 +117,8 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     captions = plan.counts.get("captions", 0)
     rows, per_file = captions * len(PERTURBATIONS), config.run.samples_per_file * 10
     return (
-        text_table("samples", PERTURBED_CAPTIONS, "sample_id", files_for(rows, per_file)),
-        text_table("captions", MEASURED_CAPTIONS, "caption_id", files_for(captions, per_file)),
+        table_of(PERTURBED_TABLE, files_for(rows, per_file)),
+        table_of(MEASURED_TABLE, files_for(captions, per_file)),
         *media_tables(captions, None if config.images is None else media_root(config.run)),
     )
 

@@ -42,17 +42,13 @@ from eqforge.schemas.sources.visual_genome import (
     read_relationships,
     read_scene_graphs,
 )
-from eqforge.schemas.tables.simat import GALLERY, QUERIES, SIMAT_CAPTIONS
+from eqforge.schemas.tables.pairs import IMAGES_TABLE
+from eqforge.schemas.tables.simat import GALLERY_TABLE, QUERIES_TABLE, TRIPLETS_TABLE
 from eqforge.transforms.dataset.census import IMAGES, Medium, medium
 from eqforge.transforms.dataset.finish import WriteDataset
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
-from eqforge.transforms.dataset.tables import (
-    REJECTS_PER_FILE,
-    files_for,
-    images_table,
-    rejects_table,
-)
+from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
 from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.oracle.judges import (
     OracleSettings,
@@ -71,7 +67,6 @@ from eqforge.transforms.simat.plan import (
     plan_images,
     select_planned,
 )
-from eqforge.transforms.text.tables import text_table
 
 NAME = simat_plan.NAME
 PUBLISHED_TOP = 20
@@ -300,13 +295,13 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     shown, asked = counts.get("regions", 0), counts.get("queries", 0)
     refused = asked + shown + counts.get("refused regions", 0)
     media = MediaStore(media_root(run))
-    images = (images_table(files_for(shown, run.images_per_file), media),)
+    images = (table_of(IMAGES_TABLE, files_for(shown, run.images_per_file), media),)
     return (
-        text_table("samples", QUERIES, "sample_id", files_for(asked, run.samples_per_file)),
-        text_table(simat.GALLERY, GALLERY, "region_id", files_for(shown, run.samples_per_file)),
-        text_table(simat.CAPTIONS, SIMAT_CAPTIONS, "caption_id", 1),
+        table_of(QUERIES_TABLE, files_for(asked, run.samples_per_file)),
+        table_of(GALLERY_TABLE, files_for(shown, run.samples_per_file)),
+        table_of(TRIPLETS_TABLE, 1),
         *(() if config.images is None else images),
-        rejects_table(files_for(refused, REJECTS_PER_FILE)),
+        rejects_table(refused),
     )
 
 

@@ -37,16 +37,16 @@ from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.sources.caption_sources import read_captions
-from eqforge.schemas.tables.texts import TRAINING_CAPTIONS
+from eqforge.schemas.tables.texts import TRAINING_TABLE
 from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
-from eqforge.transforms.dataset.tables import files_for
+from eqforge.transforms.dataset.tables import files_for, table_of
 from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.text.caption_edits import EditRules, writer_of
 from eqforge.transforms.text.perturb import tagger_of
-from eqforge.transforms.text.tables import media_tables, text_table
+from eqforge.transforms.text.tables import media_tables
 from eqforge.transforms.text.training import TRAINING_TEXTS_STAGE, MakeTrainingTexts, TrainingRules
 from eqforge.transforms.text.work import CaptionBatch
 
@@ -183,7 +183,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     captions = plan.counts.get("captions", 0)
     shards = files_for(3 * captions, config.run.samples_per_file * 10)
     return (
-        text_table("samples", TRAINING_CAPTIONS, "sample_id", shards),
+        table_of(TRAINING_TABLE, shards),
         *media_tables(captions, None if config.images is None else media_root(config.run)),
     )
 

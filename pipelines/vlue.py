@@ -8,7 +8,6 @@ Example:
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from pathlib import Path
 
 import apache_beam as beam
@@ -28,13 +27,19 @@ from eqforge.pipelines.shared.text import (
 )
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.sources.vlue import read_answer_list, read_vlue
-from eqforge.schemas.tables.vlue import FINDINGS, TASK_SCHEMAS, TASKS, VLUE_SAMPLES, Task
+from eqforge.schemas.tables.vlue import (
+    FINDINGS_TABLE,
+    ITEMS_TABLE,
+    TASK_TABLES,
+    TASKS,
+    Task,
+)
 from eqforge.transforms.dataset.census import IMAGES, Medium, medium
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
-from eqforge.transforms.dataset.tables import files_for
+from eqforge.transforms.dataset.tables import files_for, table_of
 from eqforge.transforms.dataset.write import Table
-from eqforge.transforms.text.tables import media_tables, text_table
+from eqforge.transforms.text.tables import media_tables
 from eqforge.transforms.vlue.images import match_name
 from eqforge.transforms.vlue.items import ANNOTATIONS_STAGE, ImportVlue, VlueBatch, VlueRules
 from eqforge.transforms.vlue.lints import MIN_WORDS
@@ -168,14 +173,13 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     """Returns the tables, sized for a plan."""
     rows = {task: plan.counts.get(COUNTED[task], 0) for task in _files(config)}
     items, per_file = sum(rows.values()), config.run.samples_per_file
-    findings = text_table("findings", FINDINGS, "finding_id", files_for(items, per_file))
     return (
-        text_table("samples", VLUE_SAMPLES, "sample_id", files_for(items, per_file)),
+        table_of(ITEMS_TABLE, files_for(items, per_file)),
         *(
-            text_table(task, TASK_SCHEMAS[task], "sample_id", files_for(number, per_file))
+            table_of(TASK_TABLES[task], files_for(number, per_file))
             for task, number in rows.items()
         ),
-        replace(findings, tag=attrgetter("task", "rule")),
+        table_of(FINDINGS_TABLE, files_for(items, per_file)),
         *media_tables(items, None if config.images is None else media_root(config.run)),
     )
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from eqforge.cli import DATASETS
-from eqforge.commands.stages import stages_of
+from eqforge.pipelines.shared.registry import stages_of
 from eqforge.schemas.records.books import Stage
 
 WIDTH = 120

@@ -9,10 +9,12 @@ import pytest
 from PIL import Image
 
 import eqforge
-from eqforge.cli import COMMANDS, DATASETS, main
+from eqforge.cli import COMMANDS, main
 from eqforge.commands import demo, inspection
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.generators.scenes import kubric_import
+from eqforge.pipelines.shared.registry import pipeline_of
+from eqforge.schemas.tables.datasets import DATASETS
 from tests.builds import ENTRY, dataset_bytes, environment, rows
 
 
@@ -41,6 +43,10 @@ def test_an_unknown_command_or_dataset_is_refused(capsys: pytest.CaptureFixture[
     err = capsys.readouterr().err
     assert "no dataset 'eq-youcook3'" in err
     assert "eq-youcook2" in err
+
+
+def test_every_dataset_has_the_pipeline_of_its_name() -> None:
+    assert [pipeline_of(name).name for name in DATASETS] == list(DATASETS)
 
 
 def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ A comment before a block says what is special about it:
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ import numpy as np
 import pytest
 
 from eqforge.evaluation.statistics.averages import EQBEN_SIZES
+from eqforge.schemas.tables.datasets import DATASETS, table_type
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -184,3 +186,20 @@ def test_the_files_shown_in_the_readme_are_those_of_a_dataset(demo_output: Path)
     assert {"dataset.json", "README.md", "_work/"} <= set(shown)
     for name in shown:
         assert (demo_output / "eq-youcook2" / name).exists(), name
+
+
+def test_the_tables_of_the_documents_are_those_of_the_code() -> None:
+    """`make docs` writes them."""
+    script = runpy.run_path(str(ROOT / "scripts" / "tables.py"))
+    for page in script["PAGES"]:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert script["page"](text) == text
+        assert "|  |" not in text, "the docstring of a record leaves out a field"
+
+
+def test_every_table_is_described_once() -> None:
+    found = re.findall(r"<!-- made: (\S+) (\w+) -->", (ROOT / "docs" / "tables.md").read_text())
+    described = [table_type(*names).record for names in found]
+    tables = [table for known in DATASETS.values() for table in known.type.tables]
+    assert set(described) == {table.record for table in tables}
+    assert len(described) == len(set(described))

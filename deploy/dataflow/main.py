@@ -1,14 +1,15 @@
 """What a Flex template runs: turns its parameters into `eqforge build`, and submits the job."""
 
-import importlib
 import os
 import sys
 import tempfile
 
-from eqforge.cli import DATASETS, main
+from eqforge.cli import main
+from eqforge.pipelines.shared.registry import pipeline_of
 from eqforge.pipelines.shared.templates import command_line, dataset_of, options_of
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.io import storage
+from eqforge.schemas.tables.datasets import DATASETS
 
 OPENED_BY_WORKERS = ("videos", "images")
 
@@ -30,7 +31,7 @@ def command(arguments: list[str], inputs: str) -> list[str]:
     dataset = dataset_of(arguments)
     if dataset not in DATASETS:
         raise InputError(f"--dataset {dataset}: expected one of {', '.join(DATASETS)}")
-    options = options_of(importlib.import_module(DATASETS[dataset][0]).PIPELINE)
+    options = options_of(pipeline_of(dataset))
     # The launcher must end once the job is submitted, or the service takes it to hang.
     own = command_line(options, arguments, fetch)
     return ["build", dataset, *own, "--no_wait_until_finish"]

@@ -14,7 +14,7 @@ from eqforge.schemas.dataset.score_tables import FAILURE_REASONS, Counts, Scorin
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.typed_json import decode
-from eqforge.schemas.tables.pairs import required
+from eqforge.schemas.tables.columns import required
 
 FILE_NAME = "answers.json"
 FORMAT = "eqforge answers"

@@ -15,14 +15,9 @@ from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.io import storage
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan, select
-from eqforge.transforms.dataset.tables import (
-    REJECTS_PER_FILE,
-    files_for,
-    images_table,
-    rejects_table,
-    samples_table,
-)
+from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
 from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.filters.opencv import import_cv2
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
@@ -147,9 +142,9 @@ def tables(config: VideoDataset, plan: PlanFiles) -> tuple[Table, ...]:
     rejects = frames + pairs + counts.get("rejects", 0)
     media = rules_of(config).media
     return (
-        samples_table(files_for(pairs, run.samples_per_file)),
-        images_table(files_for(frames, run.images_per_file), media),
-        rejects_table(files_for(rejects, REJECTS_PER_FILE)),
+        table_of(PAIRS_TABLE, files_for(pairs, run.samples_per_file)),
+        table_of(IMAGES_TABLE, files_for(frames, run.images_per_file), media),
+        rejects_table(rejects),
     )
 
 

@@ -5,41 +5,9 @@ from collections.abc import Iterable, Mapping
 
 from eqforge.schemas.dataset.hugging_face import WHOLE, Configuration, configurations
 from eqforge.schemas.dataset.manifest import Manifest
+from eqforge.schemas.tables.datasets import dataset_type
 from eqforge.schemas.visible import code_span, in_markdown, quoted
 
-_PAIRS = (
-    "In `samples`, `caption_0` describes the image `image_0_id` and `caption_1` the image "
-    "`image_1_id`; the two ids are keys into `images`, where every distinct picture stands once. "
-    "`origin_0` and `origin_1` say where each picture comes from, and `origin_0.licence` what the "
-    "source states of its licence."
-)
-_GENERATED = (
-    "In `samples`, `caption_0` describes the image `image_0_id` and `caption_1` the image "
-    "`image_1_id`, keys into `images`. `kind` and `change` say what differs, `spec_0` and `spec_1` "
-    "what each image was made from, and `generation` by what."
-)
-_OF_MASKS = (
-    "`mask_0_id` and `mask_1_id` are keys into `masks`: in a mask the objects of `objects_0` and "
-    "`objects_1` have the numbers 1, 2, ... in this order, and the backdrop has 0."
-)
-_OF_TEXTS = {
-    "hard-positives": "A row of `samples` has three texts of one image: `caption` is true of it, "
-    "`hard_positive` is a rewording that stays true, and `hard_negative` is false. The columns of "
-    "spans say which characters each edit touches, before and after.",
-    "training-captions": "A row of `samples` is one text to train on. Rows with the same "
-    "`caption_id` belong together: `role` tells the `original` from its `hard_positive`, which "
-    "says the same, and its `hard_negative`, which says something else.",
-    "retrieval-perturbations": "A row of `samples` is one caption after one perturbation. Where "
-    "`applied` is false, `perturbed_caption` equals `caption` and `reason` says why; leave these "
-    "rows out of every contrast. `captions` has each caption once, with its granularity.",
-    "vlue": "A row of `samples` is one item of the task in `task`; the table of that name has the "
-    "item under the same `sample_id`. `findings` lists what breaks the annotation rules; those "
-    "items are in the dataset all the same.",
-    "simat": "A row of `samples` is a query: in the crop `region_id` of `gallery`, `source_word` "
-    "becomes `target_word`. `source_triplet_id` and `target_triplet_id` are keys into `captions`, "
-    "and so is `triplet_id` of `gallery`. A score is the sum of the `weight` of the queries whose "
-    "target was found, divided by the sum of the weights of the split.",
-}
 _IMAGE_BY_NAME = "`image` is the picture's file as the source names it; no pictures are included."
 _IMAGE_BY_ID = (
     "`image` is the picture's file as the source names it, and `image_id` a key into `images`, "
@@ -108,14 +76,11 @@ def in_folder(card: str, folder: str) -> str:
 
 def _meaning(manifest: Manifest) -> str:
     """Returns what a row of the samples says."""
-    text = _OF_TEXTS.get(manifest.dataset)
-    if "masks" in manifest.tables:
-        return f"{_GENERATED} {_OF_MASKS}" if manifest.num_rows("masks") else _GENERATED
-    if text is None:
-        return _PAIRS
-    if manifest.dataset == "simat":
-        return text
-    return f"{text} {_IMAGE_BY_ID if 'images' in _tables(manifest) else _IMAGE_BY_NAME}"
+    kind = dataset_type(manifest.dataset)
+    notes = [table.card for table in kind.tables if table.card and manifest.num_rows(table.name)]
+    if "image" in kind.table("samples").schema.names:
+        notes.append(_IMAGE_BY_ID if "images" in _tables(manifest) else _IMAGE_BY_NAME)
+    return " ".join([kind.card, *notes])
 
 
 def _table_of_tables(manifest: Manifest) -> str:

@@ -19,7 +19,8 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.table_file import ADVICE, TableFile, check_columns, open_table_file
-from eqforge.schemas.tables.types import is_of_type, known_columns, lacks_values
+from eqforge.schemas.tables.columns import is_of_type, lacks_values
+from eqforge.schemas.tables.datasets import known_columns, table_type
 
 _NO_COLUMNS = pa.schema([])
 
@@ -147,7 +148,8 @@ class Dataset:
 
     def rows(self, table: str, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
         """Yields the rows of a table as dicts."""
-        batch_rows = 100 if table in ("images", "masks") else 1_000
+        kind = table_type(self.manifest.dataset, table)
+        batch_rows = 100 if kind is not None and kind.holds_pictures else 1_000
         for batch in self.batches(table, columns, batch_rows):
             yield from batch.to_pylist()
 

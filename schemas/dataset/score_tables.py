@@ -25,7 +25,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import shown
 from eqforge.schemas.io.typed_json import decode
-from eqforge.schemas.tables.pairs import list_of, required
+from eqforge.schemas.tables.columns import list_of, required
 from eqforge.schemas.visible import escaped_json
 
 FILE_NAME = "scores.json"

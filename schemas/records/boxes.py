@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass
 
+from eqforge.schemas.records.numbers import Int32
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PixelBox:
     """A box of whole pixels: its left and top one, and how many it is wide and high."""
 
-    x: int
-    y: int
-    width: int
-    height: int
+    x: Int32
+    y: Int32
+    width: Int32
+    height: Int32
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,10 +29,10 @@ class XywhBox:
 class CornerBox:
     """A box by its corners, which may lie outside the image: x0 <= x < x1, y0 <= y < y1."""
 
-    x0: int
-    y0: int
-    x1: int
-    y1: int
+    x0: Int32
+    y0: Int32
+    x1: Int32
+    y1: Int32
 
     @property
     def width(self) -> int:

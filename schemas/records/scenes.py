@@ -9,6 +9,7 @@ from typing import Literal
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.boxes import PixelBox
+from eqforge.schemas.records.numbers import Int32
 
 Vector = tuple[float, float, float]
 Kind = Literal["attribute", "counting", "location"]
@@ -188,8 +189,8 @@ class RenderedObject:
     name: str
     asset: str
     box: PixelBox | None
-    visible_px: int
-    full_px: int
+    visible_px: Int32
+    full_px: Int32
     visible_fraction: float
     depth_m: float
 

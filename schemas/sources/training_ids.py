@@ -19,15 +19,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, get_args
 
 import msgspec
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.typed_json import decode, read_bytes, read_lines
 from eqforge.schemas.sources.vlue import canonical_name
+from eqforge.schemas.tables.description import Collection
 
-Collection = Literal["coco", "vg", "flickr"]
 ALL_SPLITS: Final = "all"
 _COCO = re.compile(r"(?:.*/)?(?:COCO_\w+?_)?(\d{12})(?:\.\w+)?")
 _VG = re.compile(r"(?:.*/)?VG_100K(?:_2)?/(\d+)(?:\.\w+)?")

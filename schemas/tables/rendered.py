@@ -1,18 +1,18 @@
-"""The rows of generated pairs, rendered or diffused, and the Parquet columns they become.
+"""The rows of generated pairs, rendered or diffused.
 
 Such a dataset has four tables: `samples`, `images`, `masks` (one row per distinct instance mask)
 and `rejects`.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-import pyarrow as pa
-
+from eqforge.schemas.records.numbers import Int32
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Score
 from eqforge.schemas.records.spans import Span
-from eqforge.schemas.tables.pairs import IMAGE, SCORES, SPANS, list_of, required
+from eqforge.schemas.tables.columns import PictureSuffix
+from eqforge.schemas.tables.description import DatasetType, TableType
+from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,10 +49,11 @@ class RenderedSample:
       kind: what sort of thing differs, such as `attribute`, `counting`, `location`.
       change: which, such as `colour`.
       caption_0, caption_1, captions_0, captions_1: as in PairSample.
-      image_0_id, image_1_id: keys into the images table.
-      mask_0_id, mask_1_id: keys into the masks table; None where there is no mask.
+      image_0_id, image_1_id: keys into `images`.
+      mask_0_id, mask_1_id: keys into `masks`; None where there is no mask.
       generation: how the images were made.
-      spec_0, spec_1: what each image was made from, as a JSON object.
+      spec_0, spec_1: what each image was made from, as a JSON object; of a rendered one the whole
+        scene, with what its caption claims under `claim`.
       objects_0, objects_1: what each image shows of its objects, in the order of their numbers in
         the mask, from 1; empty where that is not known.
       changed_area_fraction, ssim, background_ssim, luminance_shift, phash_distance,
@@ -83,8 +84,8 @@ class RenderedSample:
     ssim: float
     background_ssim: float | None
     luminance_shift: float
-    phash_distance: int
-    word_edit_distance: int
+    phash_distance: Int32
+    word_edit_distance: Int32
     edited_spans_0: tuple[Span, ...]
     edited_spans_1: tuple[Span, ...]
     scores: tuple[Score, ...]
@@ -92,7 +93,9 @@ class RenderedSample:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MaskRow:
-    """One distinct instance mask, without its bytes: those stay in the media store.
+    """One distinct instance mask.
+
+    Its bytes stay in the media store until they are written.
 
     Attributes:
       mask_id: SHA-256 of the encoded bytes.
@@ -102,67 +105,31 @@ class MaskRow:
     """
 
     mask_id: str
-    suffix: str
-    width_px: int
-    height_px: int
+    suffix: PictureSuffix
+    width_px: Int32
+    height_px: Int32
     num_bytes: int
 
 
-_TEXT, _NUMBER, _WHOLE, _SHORT = pa.string(), pa.float64(), pa.int64(), pa.int32()
-
-GENERATION = pa.struct(
-    [
-        *(required(name, _TEXT) for name in ("generator", "version")),
-        *(pa.field(name, _TEXT) for name in ("model", "revision")),
-        required("device", _TEXT),
-        required("seed", _WHOLE),
-        required("parameters", _TEXT),
-    ]
+MASKS_TABLE = TableType(
+    name="masks",
+    record=MaskRow,
+    key=("mask_id",),
+    card="`mask_0_id` and `mask_1_id` are keys into `masks`: in a mask the objects of `objects_0` "
+    "and `objects_1` have the numbers 1, 2, ... in this order, and the backdrop has 0.",
 )
-OBJECTS = list_of(
-    pa.struct(
-        [
-            *(required(name, _TEXT) for name in ("name", "asset")),
-            pa.field(
-                "box",
-                pa.struct([required(name, _SHORT) for name in ("x", "y", "width", "height")]),
-            ),
-            *(required(name, _SHORT) for name in ("visible_px", "full_px")),
-            *(required(name, _NUMBER) for name in ("visible_fraction", "depth_m")),
-        ]
-    )
+RENDERED_TABLE = TableType(
+    name="samples",
+    record=RenderedSample,
+    key=("sample_id",),
+    references={
+        **{"image_0_id": "images", "image_1_id": "images"},
+        **{"mask_0_id": "masks", "mask_1_id": "masks"},
+    },
 )
-RENDERED_SAMPLES = pa.schema(
-    [
-        *(required(name, _TEXT) for name in ("sample_id", "dataset", "split", "source_id")),
-        *(required(name, _TEXT) for name in ("kind", "change", "caption_0", "caption_1")),
-        *(required(name, list_of(_TEXT)) for name in ("captions_0", "captions_1")),
-        *(required(name, _TEXT) for name in ("image_0_id", "image_1_id")),
-        *(pa.field(name, _TEXT) for name in ("mask_0_id", "mask_1_id")),
-        required("generation", GENERATION),
-        *(required(name, _TEXT) for name in ("spec_0", "spec_1")),
-        *(required(name, OBJECTS) for name in ("objects_0", "objects_1")),
-        *(required(name, _NUMBER) for name in ("changed_area_fraction", "ssim")),
-        pa.field("background_ssim", _NUMBER),
-        required("luminance_shift", _NUMBER),
-        *(required(name, _SHORT) for name in ("phash_distance", "word_edit_distance")),
-        *(required(name, SPANS) for name in ("edited_spans_0", "edited_spans_1")),
-        required("scores", SCORES),
-    ]
+GENERATED_PAIRS = DatasetType(
+    tables=(RENDERED_TABLE, IMAGES_TABLE, MASKS_TABLE, REJECTS_TABLE),
+    card="In `samples`, `caption_0` describes the image `image_0_id` and `caption_1` the image "
+    "`image_1_id`, keys into `images`. `kind` and `change` say what differs, `spec_0` and `spec_1` "
+    "what each image was made from, and `generation` by what.",
 )
-MASKS = pa.schema(
-    [
-        required("mask_id", _TEXT),
-        # Never null, but Hugging Face shows pictures only where the column could be.
-        pa.field("image", IMAGE),
-        *(required(name, _SHORT) for name in ("width_px", "height_px")),
-        required("num_bytes", _WHOLE),
-    ]
-)
-
-
-def mask_row(mask: MaskRow, data: bytes) -> dict[str, Any]:
-    """Returns the Parquet row of a mask; its column `image` is what Hugging Face shows."""
-    row = asdict(mask)
-    suffix = row.pop("suffix")
-    return row | {"image": {"bytes": data, "path": mask.mask_id + suffix}}

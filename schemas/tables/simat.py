@@ -1,4 +1,4 @@
-"""The rows of a SIMAT dataset and the Parquet columns they become.
+"""The rows of a SIMAT dataset.
 
 `samples` are the queries. `gallery` has the regions that are searched, for both splits, and
 `captions` the caption of each triplet; both are joined by their ids. `images` has the crops, each
@@ -7,11 +7,11 @@ once, and `rejects` what was refused.
 
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.records.numbers import Int32
 from eqforge.schemas.records.scores import Score
-from eqforge.schemas.tables.pairs import BOX, SCORES, required
+from eqforge.schemas.tables.description import DatasetType, TableType
+from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,7 +70,7 @@ class QueryRow:
     target_word: str
     source_triplet_id: str
     target_triplet_id: str
-    frequency: int
+    frequency: Int32
     weight: float
     scores: tuple[Score, ...]
 
@@ -93,36 +93,31 @@ class CaptionRow:
     object: str
     caption: str
     origin: str
-    regions: int
+    regions: Int32
 
 
-_TEXT = pa.string()
-
-GALLERY = pa.schema(
-    [
-        *(required(name, _TEXT) for name in ("region_id", "source_id")),
-        *(pa.field(name, _TEXT) for name in ("source_path", "source_sha256")),
-        required("triplet_id", _TEXT),
-        pa.field("image_id", _TEXT),
-        *(required(name, BOX) for name in ("subject_box", "object_box", "box")),
-        required("scores", SCORES),
-    ]
+QUERIES_TABLE = TableType(
+    name="samples",
+    record=QueryRow,
+    key=("sample_id",),
+    references={
+        **{"region_id": "gallery", "image_id": "images"},
+        **{"source_triplet_id": "captions", "target_triplet_id": "captions"},
+    },
 )
-QUERIES = pa.schema(
-    [
-        *(required(name, _TEXT) for name in ("sample_id", "split", "region_id", "source_id")),
-        pa.field("image_id", _TEXT),
-        *(required(name, _TEXT) for name in ("part", "source_word", "target_word")),
-        *(required(name, _TEXT) for name in ("source_triplet_id", "target_triplet_id")),
-        required("frequency", pa.int32()),
-        required("weight", pa.float64()),
-        required("scores", SCORES),
-    ]
+GALLERY_TABLE = TableType(
+    name="gallery",
+    record=GalleryRow,
+    key=("region_id",),
+    references={"triplet_id": "captions", "image_id": "images"},
 )
-SIMAT_CAPTIONS = pa.schema(
-    [
-        *(required(name, _TEXT) for name in ("caption_id", "subject", "relation", "object")),
-        *(required(name, _TEXT) for name in ("caption", "origin")),
-        required("regions", pa.int32()),
-    ]
+TRIPLETS_TABLE = TableType(name="captions", record=CaptionRow, key=("caption_id",))
+SIMAT = DatasetType(
+    tables=(QUERIES_TABLE, GALLERY_TABLE, TRIPLETS_TABLE, IMAGES_TABLE, REJECTS_TABLE),
+    card="A row of `samples` is a query: in the crop `region_id` of `gallery`, `source_word` "
+    "becomes `target_word`. `source_triplet_id` and `target_triplet_id` are keys into `captions`, "
+    "and so is `triplet_id` of `gallery`. A score is the sum of the `weight` of the queries whose "
+    "target was found, divided by the sum of the weights of the split.",
+    image="source_id",
+    collection="vg",
 )

@@ -1,4 +1,4 @@
-"""The rows of text datasets and the Parquet columns they become.
+"""The rows of text datasets.
 
 Text datasets have the tables `samples` and `rejects`, `images` where the user names a folder of
 them, and `captions` where something is measured on each caption once.
@@ -6,11 +6,11 @@ them, and `captions` where something is measured on each caption once.
 
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.records.numbers import Int32
 from eqforge.schemas.records.spans import Span
-from eqforge.schemas.tables.pairs import BOX, SPANS, list_of, required
+from eqforge.schemas.tables.description import DatasetType, TableType
+from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,7 +23,8 @@ class PerturbedCaption:
       image: the image's file as the source names it.
       image_id: key into `images`; None where no folder of images was named.
       split: the source's split.
-      perturbation, mode, version: which perturbation, by which rules, in which version of them.
+      perturbation: which it is.
+      mode, version: by which rules, and in which version of them.
       caption, perturbed_caption: before and after; equal where nothing was applied.
       applied: whether the caption was changed; leave the others out of every contrast.
       reason: why it was not; None where it was.
@@ -37,7 +38,7 @@ class PerturbedCaption:
     split: str
     perturbation: str
     mode: str
-    version: int
+    version: Int32
     caption: str
     perturbed_caption: str
     applied: bool
@@ -48,12 +49,23 @@ class PerturbedCaption:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MeasuredCaption:
-    """A caption and its granularity; see `eqforge.generators.text.granularity` for each feature.
+    """A caption and its granularity.
+
+    `eqforge.generators.text.granularity` says how each feature is counted.
 
     Attributes:
       caption_id: unique in the dataset.
-      image, image_id, split, caption: as in PerturbedCaption.
+      image, image_id, split: as in PerturbedCaption.
+      caption: the text.
       tagger: name and version of what tagged the caption.
+      nouns, adjectives, complement_phrases, articles, quantifiers: how many it has of each.
+      adjectives_per_noun, complement_phrases_per_noun, articles_per_noun, quantifiers_per_noun:
+        the same by the number of nouns; None without a noun.
+      concept_depth, noun_depth: mean depth in WordNet of its words and of its nouns; None where
+        WordNet has none of them.
+      characters, words: its length.
+      concept_diversity: distinct lemmas over all senses of all words, by the number of words; None
+        without a word.
     """
 
     caption_id: str
@@ -62,19 +74,19 @@ class MeasuredCaption:
     split: str
     caption: str
     tagger: str
-    nouns: int
-    adjectives: int
-    complement_phrases: int
-    articles: int
-    quantifiers: int
+    nouns: Int32
+    adjectives: Int32
+    complement_phrases: Int32
+    articles: Int32
+    quantifiers: Int32
     adjectives_per_noun: float | None
     complement_phrases_per_noun: float | None
     articles_per_noun: float | None
     quantifiers_per_noun: float | None
     concept_depth: float | None
     noun_depth: float | None
-    characters: int
-    words: int
+    characters: Int32
+    words: Int32
     concept_diversity: float | None
 
 
@@ -150,62 +162,37 @@ class TrainingCaption:
     generator: str | None
 
 
-_TEXT, _WHOLE, _NUMBER = pa.string(), pa.int32(), pa.float64()
-_IMAGE = [required("image", _TEXT), pa.field("image_id", _TEXT), required("split", _TEXT)]
-
-PERTURBED_CAPTIONS = pa.schema(
-    [
-        *(required(name, _TEXT) for name in ("sample_id", "caption_id")),
-        *_IMAGE,
-        *(required(name, _TEXT) for name in ("perturbation", "mode")),
-        required("version", _WHOLE),
-        *(required(name, _TEXT) for name in ("caption", "perturbed_caption")),
-        required("applied", pa.bool_()),
-        pa.field("reason", _TEXT),
-        *(required(name, SPANS) for name in ("spans", "perturbed_spans")),
-    ]
+_IMAGE = {"image_id": "images"}
+PERTURBED_TABLE = TableType(
+    name="samples",
+    record=PerturbedCaption,
+    key=("sample_id",),
+    references={"caption_id": "captions", **_IMAGE},
 )
-MEASURED_CAPTIONS = pa.schema(
-    [
-        required("caption_id", _TEXT),
-        *_IMAGE,
-        *(required(name, _TEXT) for name in ("caption", "tagger")),
-        *(
-            required(name, _WHOLE)
-            for name in ("nouns", "adjectives", "complement_phrases", "articles", "quantifiers")
-        ),
-        *(
-            pa.field(f"{name}_per_noun", _NUMBER)
-            for name in ("adjectives", "complement_phrases", "articles", "quantifiers")
-        ),
-        *(pa.field(name, _NUMBER) for name in ("concept_depth", "noun_depth")),
-        *(required(name, _WHOLE) for name in ("characters", "words")),
-        pa.field("concept_diversity", _NUMBER),
-    ]
+MEASURED_TABLE = TableType(
+    name="captions", record=MeasuredCaption, key=("caption_id",), references=_IMAGE
 )
-HARD_POSITIVES = pa.schema(
-    [
-        required("sample_id", _TEXT),
-        *_IMAGE,
-        *(required(name, _TEXT) for name in ("caption", "hard_positive", "hard_negative")),
-        *(required(f"{name}_kind", _TEXT) for name in ("hard_positive", "hard_negative")),
-        *(pa.field(name, _TEXT) for name in ("group", "original", "replacement")),
-        *(
-            required(f"{name}_spans", SPANS)
-            for name in ("caption", "hard_positive", "foil", "hard_negative")
-        ),
-        required("repairs", list_of(_TEXT)),
-        required("generator", _TEXT),
-        required("source_order", list_of(pa.int64())),
-        pa.field("box", BOX),
-        pa.field("source_sha256", _TEXT),
-    ]
+RETRIEVAL_PERTURBATIONS = DatasetType(
+    tables=(PERTURBED_TABLE, MEASURED_TABLE, IMAGES_TABLE, REJECTS_TABLE),
+    card="A row of `samples` is one caption after one perturbation. Where `applied` is false, "
+    "`perturbed_caption` equals `caption` and `reason` says why; leave these rows out of every "
+    "contrast. `captions` has each caption once, with its granularity.",
 )
-TRAINING_CAPTIONS = pa.schema(
-    [
-        *(required(name, _TEXT) for name in ("sample_id", "caption_id")),
-        *_IMAGE,
-        *(required(name, _TEXT) for name in ("role", "text")),
-        *(pa.field(name, _TEXT) for name in ("kind", "generator")),
-    ]
+HARD_POSITIVES_TABLE = TableType(
+    name="samples", record=HardPositiveSample, key=("sample_id",), references=_IMAGE
+)
+HARD_POSITIVES = DatasetType(
+    tables=(HARD_POSITIVES_TABLE, IMAGES_TABLE, REJECTS_TABLE),
+    card="A row of `samples` has three texts of one image: `caption` is true of it, "
+    "`hard_positive` is a rewording that stays true, and `hard_negative` is false. The columns of "
+    "spans say which characters each edit touches, before and after.",
+)
+TRAINING_TABLE = TableType(
+    name="samples", record=TrainingCaption, key=("sample_id",), references=_IMAGE
+)
+TRAINING_CAPTIONS = DatasetType(
+    tables=(TRAINING_TABLE, IMAGES_TABLE, REJECTS_TABLE),
+    card="A row of `samples` is one text to train on. Rows with the same `caption_id` belong "
+    "together: `role` tells the `original` from its `hard_positive`, which says the same, and its "
+    "`hard_negative`, which says something else.",
 )

@@ -1,4 +1,4 @@
-"""The rows of an imported VLUE-like dataset and the Parquet columns they become.
+"""The rows of an imported VLUE-like dataset.
 
 `samples` has one row per item of any task: which images it needs, and what was found wrong with it.
 Beside it stands one table per imported task, under the task's name and with the same `sample_id`,
@@ -7,13 +7,14 @@ name as Unicode NFC, equal for the same image in all tables, and `image_id` the 
 None where no folder of images was named.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-import pyarrow as pa
-
 from eqforge.schemas.records.boxes import XywhBox
-from eqforge.schemas.tables.pairs import list_of, required
+from eqforge.schemas.records.numbers import Int32
+from eqforge.schemas.tables.description import DatasetType, TableType
+from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 
 Task = Literal["retrieval", "nlvr2", "vqa", "captioning", "grounding"]
 TASKS: Final[tuple[Task, ...]] = ("retrieval", "nlvr2", "vqa", "captioning", "grounding")
@@ -69,9 +70,9 @@ class RetrievalCaption:
     gallery_id: str
     image: str
     image_id: str | None
-    number: int
+    number: Int32
     caption: str
-    words: int
+    words: Int32
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -158,8 +159,8 @@ class GroundingPhrase:
     image: str
     image_id: str | None
     box: XywhBox
-    width_px: int | None
-    height_px: int | None
+    width_px: Int32 | None
+    height_px: Int32 | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -180,83 +181,43 @@ class Finding:
     task: Task
     image: str
     rule: str
-    part: int
+    part: Int32
     text: str
     value: float | None
 
 
-_TEXT, _WHOLE = pa.string(), pa.int32()
-_ID, _IMAGE = required("sample_id", _TEXT), [required("image", _TEXT), pa.field("image_id", _TEXT)]
-BOX: Final = pa.struct([required(name, pa.float64()) for name in ("x", "y", "width", "height")])
+def _task(name: Task, record: type, *images: str) -> TableType:
+    """Returns the table of a task: more of some samples, under the sample's own id."""
+    references = {"sample_id": "samples", **dict.fromkeys(images, "images")}
+    return TableType(name=name, record=record, key=("sample_id",), references=references)
 
-VLUE_SAMPLES: Final = pa.schema(
-    [
-        _ID,
-        *(required(name, _TEXT) for name in ("task", "split", "group")),
-        *_IMAGE,
-        *(pa.field(name, _TEXT) for name in ("image_1", "image_1_id")),
-        required("source_image", _TEXT),
-        pa.field("source_image_1", _TEXT),
-        required("findings", list_of(_TEXT)),
-    ]
+
+ITEMS_TABLE = TableType(
+    name="samples",
+    record=VlueSample,
+    key=("sample_id",),
+    references={"image_id": "images", "image_1_id": "images"},
 )
-RETRIEVAL: Final = pa.schema(
-    [
-        _ID,
-        *(required(name, _TEXT) for name in ("entry_id", "gallery_id")),
-        *_IMAGE,
-        required("number", _WHOLE),
-        required("caption", _TEXT),
-        required("words", _WHOLE),
-    ]
-)
-NLVR2: Final = pa.schema(
-    [
-        _ID,
-        pa.field("source_id", _TEXT),
-        required("statement", _TEXT),
-        *(
-            pa.field(f"image_{number}{end}", _TEXT, nullable=bool(end))
-            for number in (0, 1)
-            for end in ("", "_id")
-        ),
-        required("label", pa.bool_()),
-    ]
-)
-VQA: Final = pa.schema(
-    [
-        _ID,
-        *(required(name, _TEXT) for name in ("source_id", "question")),
-        *_IMAGE,
-        required("answers", list_of(_TEXT)),
-        pa.field("answer_listed", pa.bool_()),
-    ]
-)
-CAPTIONING: Final = pa.schema(
-    [_ID, pa.field("source_id", _TEXT), *_IMAGE, required("references", list_of(_TEXT))]
-)
-GROUNDING: Final = pa.schema(
-    [
-        _ID,
-        *(required(name, _TEXT) for name in ("source_id", "phrase")),
-        *_IMAGE,
-        required("box", BOX),
-        *(pa.field(name, _WHOLE) for name in ("width_px", "height_px")),
-    ]
-)
-FINDINGS: Final = pa.schema(
-    [
-        *(required(name, _TEXT) for name in ("finding_id", "sample_id", "task", "image", "rule")),
-        required("part", _WHOLE),
-        required("text", _TEXT),
-        pa.field("value", pa.float64()),
-    ]
-)
-TASK_SCHEMAS: Final[dict[Task, pa.Schema]] = {
-    "retrieval": RETRIEVAL,
-    "nlvr2": NLVR2,
-    "vqa": VQA,
-    "captioning": CAPTIONING,
-    "grounding": GROUNDING,
+TASK_TABLES: Final[Mapping[str, TableType]] = {
+    table.name: table
+    for table in (
+        _task("retrieval", RetrievalCaption, "image_id"),
+        _task("nlvr2", Nlvr2Statement, "image_0_id", "image_1_id"),
+        _task("vqa", VqaQuestion, "image_id"),
+        _task("captioning", CaptioningImage, "image_id"),
+        _task("grounding", GroundingPhrase, "image_id"),
+    )
 }
-"""The tables of the tasks, by name; each has the key `sample_id`."""
+FINDINGS_TABLE = TableType(
+    name="findings",
+    record=Finding,
+    key=("finding_id",),
+    references={"sample_id": "samples"},
+    counted=("task", "rule"),
+)
+VLUE = DatasetType(
+    tables=(ITEMS_TABLE, *TASK_TABLES.values(), FINDINGS_TABLE, IMAGES_TABLE, REJECTS_TABLE),
+    card="A row of `samples` is one item of the task in `task`; the table of that name has the "
+    "item under the same `sample_id`. `findings` lists what breaks the annotation rules; those "
+    "items are in the dataset all the same.",
+)

@@ -5,7 +5,7 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from eqforge import __version__
@@ -89,42 +89,6 @@ _LAST_S = 5.0
 GO_ON = frozenset(("assets", "build", "converse", "finetune", "score"))
 """Commands that go on where they were stopped."""
 
-# The datasets, and the pipeline file of each.
-DATASETS = {
-    "eq-youcook2": ("eqforge.pipelines.eq_youcook2", "Pairs of steps of a cooking video."),
-    "eq-gebc": ("eqforge.pipelines.eq_gebc", "Pairs around event boundaries (GEB+)."),
-    "eq-ag": ("eqforge.pipelines.eq_ag", "Pairs of changing scene graphs (Action Genome)."),
-    "eq-video": ("eqforge.pipelines.eq_video", "Pairs of moments of your own captioned videos."),
-    "eq-sd": (
-        "eqforge.pipelines.eq_sd",
-        "Pairs drawn by a diffusion model of two prompts that differ in one thing.",
-    ),
-    "eq-kubric": (
-        "eqforge.pipelines.eq_kubric",
-        "Rendered pairs that differ in an attribute, a count or a place.",
-    ),
-    "hard-positives": (
-        "eqforge.pipelines.hard_positives",
-        "Captions reworded to stay true, beside false ones: REPLACE and SWAP sets.",
-    ),
-    "training-captions": (
-        "eqforge.pipelines.training_captions",
-        "Captions with a hard positive and a hard negative each, to train on.",
-    ),
-    "retrieval-perturbations": (
-        "eqforge.pipelines.retrieval_perturbations",
-        "Captions in 13 perturbations each, and their granularity.",
-    ),
-    "vlue": (
-        "eqforge.pipelines.vlue",
-        "VLUE's test sets of five tasks, or your own in their form.",
-    ),
-    "simat": (
-        "eqforge.pipelines.simat",
-        "Crops, and queries that change one word of what a crop shows (SIMAT).",
-    ),
-}
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status: 0 done, 1 failed, 2 wrong input.
@@ -186,15 +150,16 @@ def _run(arguments: list[str]) -> int:
     # Beam warns of extras that only Dataflow needs as soon as it is imported.
     logging.getLogger().addFilter(_is_not_about_gcp)
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
+    usage = _help({n: text for n, (_, text) in COMMANDS.items()}, "eqforge COMMAND", "command")
     if arguments in ([], ["-h"], ["--help"]):
-        print(_help(COMMANDS, "eqforge COMMAND", "command"))
+        print(usage)
         return 0
     if arguments == ["--version"]:
         print(__version__)
         return 0
     name, rest = arguments[0], arguments[1:]
     if name not in COMMANDS:
-        return _refuse(f"no command {name!r}", _help(COMMANDS, "eqforge COMMAND", "command"))
+        return _refuse(f"no command {name!r}", usage)
     if name in ("plan", "build"):
         return _on_dataset(name, rest)
     run: Callable[[list[str]], int] = _import(COMMANDS[name][0]).main
@@ -202,17 +167,18 @@ def _run(arguments: list[str]) -> int:
 
 
 def _on_dataset(command: str, arguments: list[str]) -> int:
-    usage = _help(DATASETS, f"eqforge {command} DATASET", "dataset")
+    datasets = _import("eqforge.schemas.tables.datasets").DATASETS
+    summaries = {name: known.summary for name, known in datasets.items()}
+    usage = _help(summaries, f"eqforge {command} DATASET", "dataset")
     if arguments in ([], ["-h"], ["--help"]):
         print(usage)
         return 0 if arguments else 2
     name, rest = arguments[0], arguments[1:]
-    if name not in DATASETS:
+    if name not in datasets:
         return _refuse(f"no dataset {name!r}", usage)
     run = _import(COMMANDS[command][0])
-    pipeline = _import(DATASETS[name][0]).PIPELINE
     on_pipeline: Callable[..., int] = getattr(run, f"{command}_command")
-    return on_pipeline(pipeline, rest)
+    return on_pipeline(_import("eqforge.pipelines.shared.registry").pipeline_of(name), rest)
 
 
 def _import(module: str) -> Any:
@@ -234,9 +200,9 @@ def _is_not_of_a_store(record: logging.LogRecord) -> bool:
     return record.name.partition(".")[0] not in LIBRARIES
 
 
-def _help(table: dict[str, tuple[str, str]], usage: str, what: str) -> str:
-    width = max(map(len, table))
-    lines = [f"  {name:<{width}}  {text}" for name, (_, text) in table.items()]
+def _help(texts: Mapping[str, str], usage: str, what: str) -> str:
+    width = max(map(len, texts))
+    lines = [f"  {name:<{width}}  {text}" for name, text in texts.items()]
     return "\n".join(
         [
             "Construct benchmarks of minimal pairs for vision-language models.",

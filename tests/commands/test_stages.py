@@ -3,7 +3,7 @@ import sys
 from pathlib import Path
 
 from eqforge.cli import DATASETS
-from eqforge.commands.stages import stages_of
+from eqforge.pipelines.shared.registry import stages_of
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,6 +1,5 @@
 """What Dataflow would get, as far as it goes without an account, and its templates."""
 
-import importlib
 import json
 import re
 import runpy
@@ -19,10 +18,12 @@ from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms import environments
 
-from eqforge.cli import DATASETS, main
+from eqforge.cli import main
 from eqforge.generators.demo.workspace import Workspace
+from eqforge.pipelines.shared.registry import pipeline_of
 from eqforge.pipelines.shared.templates import command_line, metadata, options_of
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.tables.datasets import DATASETS
 from tests.builds import dataset_bytes
 from tests.small_builds import COMMANDS, captions, drawings, scenes
 
@@ -187,10 +188,6 @@ def test_what_cannot_work_is_refused_before_anything_is_done(
 @pytest.fixture(params=DATASETS)
 def dataset(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-def pipeline_of(dataset: str) -> Any:
-    return importlib.import_module(DATASETS[dataset][0]).PIPELINE
 
 
 def template_of(dataset: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import pytest
 
 from eqforge import cli
 from eqforge.commands import verify
-from eqforge.schemas.tables.pairs import IMAGES
+from eqforge.schemas.tables.pairs import IMAGES_TABLE
 from tests.evaluation.training import made
 from tests.fuzz.datasets import READERS, outcome_of_reader
 
@@ -232,7 +232,7 @@ def test_no_command_starts_a_program_on_the_bytes_of_a_dataset(
         row | {"image": {"bytes": EPS, "path": "a.eps"}, "num_bytes": len(EPS)}
         for row in table.to_pylist()
     ]
-    pq.write_table(pa.Table.from_pylist(rows, IMAGES), dataset / PICTURES)
+    pq.write_table(pa.Table.from_pylist(rows, IMAGES_TABLE.schema), dataset / PICTURES)
     made.describe(dataset)
     readers = [*READERS[:3], *READERS[4:]]  # lint, which loads much, looks at no picture
     for reader in readers:  # libraries look for others by a program, when they are loaded

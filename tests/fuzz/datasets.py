@@ -33,7 +33,7 @@ from eqforge.evaluation.training.pictures import copy_pictures
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.shelf import make_shelf
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.tables.pairs import REJECTS
+from eqforge.schemas.tables.pairs import REJECTS_TABLE
 from tests.evaluation.training import made
 from tests.fuzz import mutate
 from tests.fuzz.limits import refuse_without_memory
@@ -53,7 +53,7 @@ def seeds() -> tuple[bytes, ...]:
 def _with_rejects(folder: Path) -> dict[str, bytes]:
     files = {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
     stream = io.BytesIO()
-    pq.write_table(REJECTS.empty_table(), stream)
+    pq.write_table(REJECTS_TABLE.schema.empty_table(), stream)
     manifest = json.loads(files[MANIFEST])
     path = "data/rejects-00000-of-00001.parquet"
     manifest["tables"]["rejects"] = [{"path": path, "rows": 0, "num_bytes": 0, "sha256": ""}]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from eqforge.cli import COMMANDS, DATASETS
+from eqforge.cli import COMMANDS
+from eqforge.schemas.tables.datasets import DATASETS
 
 FOLDER = Path(__file__).parent
 OLD = sorted(path.parent for path in FOLDER.glob("*/*/dataset.json"))

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
 from eqforge.commands import inspection, verify
 from eqforge.pipelines import vlue
-from eqforge.schemas.tables.vlue import FINDINGS, TASK_SCHEMAS, VLUE_SAMPLES
+from eqforge.schemas.tables.vlue import TASK_TABLES, VLUE
 from eqforge.transforms.engines import progress
 from eqforge.transforms.vlue import items as importing
 from tests.builds import books, dataset_bytes, rejected, rewrite, rows
@@ -73,7 +72,7 @@ def test_every_task_becomes_a_table_and_every_breach_a_finding(
     assert books(output) == {"annotations": (9, 8, 1)}
     assert rejected(output, "image_missing") == ["vqa/5"]
     samples = {row["sample_id"]: row for row in rows(output, "samples")}
-    for task in TASK_SCHEMAS:
+    for task in TASK_TABLES:
         ids = {name for name, row in samples.items() if row["task"] == task}
         assert {row["sample_id"] for row in rows(output, task)} == ids
     assert {row["group"] for row in samples.values()} == {"sw", "tr"}
@@ -133,9 +132,9 @@ def test_rows_of_one_image_are_one_candidate_but_in_paper_mode(
 
 
 def test_the_files_have_exactly_the_declared_columns(built: Path) -> None:
-    for table, schema in {**TASK_SCHEMAS, "samples": VLUE_SAMPLES, "findings": FINDINGS}.items():
-        (file,) = (built / "data").glob(f"{table}-*.parquet")
-        assert pq.read_schema(file).remove_metadata() == pa.schema(schema)
+    for table in VLUE.tables:
+        for file in (built / "data").glob(f"{table.name}-*.parquet"):
+            assert pq.read_schema(file).remove_metadata() == table.schema
 
 
 def test_without_a_folder_the_rows_name_the_images_alone(inputs: list[str], tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from eqforge.schemas.dataset.manifest import (
 )
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.io import storage
-from eqforge.schemas.tables.types import TABLE_NAMES
+from eqforge.schemas.tables.datasets import TABLE_NAMES
 
 CARD = "README.md"
 # What was replaced may have had tables that this dataset has not.

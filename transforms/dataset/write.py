@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from eqforge.schemas.dataset.manifest import DataFile
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.io import storage
-from eqforge.schemas.tables.pairs import IMAGE, with_metadata
+from eqforge.schemas.tables.columns import holds_pictures, with_metadata
 from eqforge.transforms.dataset.replace import copy_file
 from eqforge.transforms.dataset.sorted_runs import Run, merge_runs
 
@@ -226,14 +226,10 @@ _TEXT_TABLE = {"compression": "zstd", "compression_level": 1, "use_dictionary": 
 
 
 def _write_rows(stream: Any, schema: pa.Schema, rows: Iterator[dict[str, Any]]) -> None:
-    how = _IMAGE_TABLE if _holds_media(schema) else _TEXT_TABLE
+    how = _IMAGE_TABLE if holds_pictures(schema) else _TEXT_TABLE
     with pq.ParquetWriter(stream, schema, write_page_index=True, **how) as writer:
         for group in _row_groups(rows, schema):
             writer.write_table(group)
-
-
-def _holds_media(schema: pa.Schema) -> bool:
-    return "image" in schema.names and schema.field("image").type == IMAGE
 
 
 def _row_groups(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.Table]:
@@ -252,7 +248,7 @@ def _row_groups(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[p
 
 def _batches(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yields small batches: conversion from Python needs little memory beside the row group."""
-    has_media = _holds_media(schema)
+    has_media = holds_pictures(schema)
     chunk: list[dict[str, Any]] = []
     size = 0
     for row in rows:

@@ -22,7 +22,7 @@ from eqforge.transforms.engines.placement import on_gpu
 from eqforge.transforms.simat.images import AskedQuery, SimatRules, SimatWork, show_image
 from eqforge.transforms.simat.plan import QUERIES_STAGE, RELATIONS_STAGE, PlannedImage
 
-GALLERY, CAPTIONS, CUT = "gallery", "captions", "cut"
+CUT = "cut"
 
 
 def judge_query(asked: AskedQuery, shown: Mapping[str, int]) -> AskedQuery:

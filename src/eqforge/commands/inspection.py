@@ -12,9 +12,9 @@ from rich.highlighter import JSONHighlighter
 from rich.table import Table
 
 from eqforge.commands.contact_sheet import draw_sheet
-from eqforge.commands.stages import stages_of
 from eqforge.generators.text.granularity import Granularity
 from eqforge.generators.text.granularity_table import summarise_granularity
+from eqforge.pipelines.shared.registry import stages_of
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import json_text, visible

@@ -19,12 +19,13 @@ from eqforge.schemas.io import storage
 from eqforge.schemas.machine import check_workers
 from eqforge.schemas.shell import shell
 from eqforge.schemas.sources.training_ids import (
-    Collection,
     keys_of_name,
     read_training_ids,
     training_list,
 )
-from eqforge.schemas.tables.pairs import required
+from eqforge.schemas.tables.columns import required
+from eqforge.schemas.tables.datasets import dataset_type
+from eqforge.schemas.tables.description import Collection
 from eqforge.transforms.filters.minimality import HASH_BITS
 from eqforge.transforms.filters.near_duplicates import hash_folder, nearest, to_numbers
 
@@ -33,8 +34,6 @@ REASONS: Final[dict[str, str]] = {
     "linked_id": "The id that the same photograph has in another collection is in a list.",
     "near_duplicate": "A training image looks the same.",
 }
-# Datasets whose samples name their image in another column than `image`, and what by.
-NAMED_BY: Final[dict[str, tuple[str, Collection]]] = {"simat": ("source_id", "vg")}
 _TEXT = pa.string()
 OVERLAP: Final = pa.schema(
     [
@@ -115,8 +114,8 @@ def overlap_command(arguments: Arguments) -> int:
     shown = list(shown_images(dataset))
     if arguments.training_ids and all(each.image is None for each in shown):
         raise InputError(f"{dataset.folder}: its rows name no images; compare with --images")
-    _, collection = NAMED_BY.get(dataset.manifest.dataset, ("", arguments.names_are))
-    seen = seen_by_id(shown, arguments, collection)
+    named = dataset_type(dataset.manifest.dataset).collection or arguments.names_are
+    seen = seen_by_id(shown, arguments, named)
     unreadable = seen_by_look(dataset, arguments, shown, seen)
     rows = overlap_rows(shown, seen)
     _write(rows, arguments.output)
@@ -136,11 +135,10 @@ def _check(arguments: Arguments) -> None:
 def shown_images(dataset: Dataset) -> Iterator[Shown]:
     """Yields every image of every sample, in the order of the rows."""
     columns = set(dataset.columns("samples"))
-    named_by, _ = NAMED_BY.get(dataset.manifest.dataset, ("image", None))
     pairs = [
         (name, key)
         for name, key in (
-            (named_by, "image_id"),
+            (dataset_type(dataset.manifest.dataset).image, "image_id"),
             ("image_0", "image_0_id"),
             ("image_1", "image_1_id"),
         )

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.tables.vlue import TASK_TABLES
 
 Row = dict[str, Any]
 
@@ -153,7 +154,7 @@ def _of_query(row: Row, captions: dict[str, str]) -> Entry:
 
 
 def _of_tasks(dataset: Dataset) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for table in ("retrieval", "nlvr2", "vqa", "captioning", "grounding"):
+    for table in TASK_TABLES:
         for row in dataset.rows(table):
             yield row["sample_id"], tuple(_texts_of_task(row))
 

@@ -7,22 +7,22 @@ mode they are `noted`, for that mode keeps the defects of the published sets.
 
 import json
 import os
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import tyro
 
 from eqforge.commands.signature import check_signature
-from eqforge.commands.stages import stages_of
 from eqforge.generators.scenes.claims import differs_as_declared
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
 from eqforge.generators.text.lints.lint import lint_records
 from eqforge.pipelines import eq_kubric
+from eqforge.pipelines.shared.registry import stages_of
 from eqforge.schemas.dataset.manifest import DataFile
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
+from eqforge.schemas.dataset.records import read_records
 from eqforge.schemas.errors import (
     MAX_MESSAGE_CHARS,
     EqforgeError,
@@ -35,37 +35,16 @@ from eqforge.schemas.io.pictures import BadImage, TooManyPixels, open_rgb
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.shell import shell
 from eqforge.schemas.sources.labelled_captions import dataset_captions
-from eqforge.schemas.tables.pairs import SCHEMA_VERSION
-from eqforge.schemas.tables.types import table_type
+from eqforge.schemas.tables.columns import SCHEMA_VERSION
+from eqforge.schemas.tables.datasets import dataset_type, table_type
+from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.visible import shortened, visible
-from eqforge.transforms.dataset.as_written import is_as_written
+from eqforge.transforms.dataset.write import fingerprint_records
 from eqforge.transforms.generated.render import scene_pair_of
 
 SHOWN = 20
 NOT_CHECKED = 3
 NEEDED = ("samples", "rejects")
-KEYS = {
-    "samples": "sample_id",
-    "images": "image_id",
-    "masks": "mask_id",
-    "captions": "caption_id",
-    "findings": "finding_id",
-    "gallery": "region_id",
-}
-# By dataset, columns that are keys into other tables than those with pictures.
-REFERENCES = {
-    "retrieval-perturbations": (("samples", "caption_id", "captions"),),
-    "simat": (
-        ("samples", "region_id", "gallery"),
-        ("samples", "source_triplet_id", "captions"),
-        ("samples", "target_triplet_id", "captions"),
-        ("gallery", "triplet_id", "captions"),
-    ),
-}
-# Tables that say more of some samples, under the sample's id.
-OF_SAMPLES = ("retrieval", "nlvr2", "vqa", "captioning", "grounding")
-# The tables with pictures; a column of samples that refers to one is `<what>_id` or `<what>_0_id`.
-MEDIA = {"images": "image", "masks": "mask"}
 JSON_COLUMNS = ("annotation", "spec_0", "spec_1")
 
 
@@ -263,7 +242,10 @@ def check_rows(dataset: Dataset) -> Iterator[str]:
     for table, files in dataset.manifest.tables.items():
         kind = table_type(dataset.manifest.dataset, table)
         for file in files:
-            if kind is not None and not is_as_written(dataset, file.path, kind):
+            if kind is None:
+                continue
+            found = fingerprint_records(kind.schema, read_records(dataset, file.path, kind))
+            if found != dataset.fingerprint(file.path):
                 yield f"{file.path}: its rows are not those it was written with"
 
 
@@ -307,24 +289,41 @@ def _wrong_findings(dataset: Dataset) -> Iterator[str]:
 
 def check_ids(dataset: Dataset) -> Iterator[str]:
     """Yields a line for every id that is not unique or refers to nothing."""
-    ids = {
-        table: Counter(row[key] for row in dataset.rows(table, [key]))
-        for table, key in KEYS.items()
-        if table in dataset.manifest.tables
-    }
+    kinds = _kinds(dataset)
+    ids = {kind.name: Counter(_keys(dataset, kind)) for kind in kinds}
     yield from _foreign_rows(dataset)
-    yield from _strange_samples(dataset, ids)
-    yield from _strange_keys(dataset, ids)
+    details = {kind.name: ids[kind.name] for kind in kinds if "sample_id" in kind.references}
+    yield from _lacking_details(dataset, details)
     for table, found in ids.items():
         yield from (f"{table}: {name}: {count} rows" for name, count in found.items() if count > 1)
-    for table, what in MEDIA.items():
-        there = ids.get(table, Counter())  # a table that was taken away leaves what refers to it
-        used: set[str] = set()
-        for sample_id, media_id in _references(dataset, what):
-            used.add(media_id)
-            if media_id not in there:
-                yield f"sample {sample_id}: no {what} {media_id}"
-        yield from (f"{what} {name}: nothing uses it" for name in sorted(set(there) - used))
+    unused = {kind.name: set(ids[kind.name]) for kind in kinds if kind.holds_pictures}
+    for key, other, referred in _references(dataset, kinds):
+        unused.get(other.name, set()).discard(referred)
+        if referred not in ids.get(other.name, ()):
+            yield f"{key}: no {_called(other, referred)}"
+    for kind in kinds:
+        for name in sorted(unused.get(kind.name, ())):
+            yield f"{_called(kind, name)}: nothing uses it"
+
+
+def _kinds(dataset: Dataset) -> list[TableType]:
+    """Returns the descriptions of the tables that a dataset has."""
+    tables = dataset_type(dataset.manifest.dataset).tables
+    return [kind for kind in tables if kind.name in dataset.manifest.tables]
+
+
+def _keys(dataset: Dataset, kind: TableType) -> Iterator[str]:
+    return (_key(kind, row) for row in dataset.rows(kind.name, kind.key))
+
+
+def _key(kind: TableType, row: Mapping[str, Any]) -> str:
+    return " ".join(row[name] for name in kind.key)
+
+
+def _called(kind: TableType, key: str) -> str:
+    """Returns what a row of a table is called, such as `image 9f86d081`."""
+    singular = kind.name.removesuffix("s")
+    return f"{singular} {key}" if kind.holds_pictures else f"row {key} of {kind.name}"
 
 
 def _foreign_rows(dataset: Dataset) -> Iterator[str]:
@@ -335,55 +334,40 @@ def _foreign_rows(dataset: Dataset) -> Iterator[str]:
                 yield f"sample {row['sample_id']}: is of the dataset {row['dataset']}"
 
 
-def _strange_samples(dataset: Dataset, ids: Mapping[str, Counter[str]]) -> Iterator[str]:
-    """Yields a line for every row of a sample's details that is of no sample, or not the only one.
-
-    Rows of `findings` may be several of a sample, and of some samples there is none. A sample that
-    names its task has details in that task's table.
-    """
-    detailed: set[tuple[str, str]] = set()
-    for table in (*OF_SAMPLES, "findings"):
-        if table in dataset.manifest.tables:
-            found = Counter(row["sample_id"] for row in dataset.rows(table, ["sample_id"]))
-            detailed.update((table, name) for name in found)
-            for name, count in found.items():
-                if name not in ids["samples"]:
-                    yield f"{table}: no sample {name}"
-                elif count > 1 and table != "findings":
-                    yield f"{table}: {name}: {count} rows"
+def _lacking_details(dataset: Dataset, details: Mapping[str, Counter[str]]) -> Iterator[str]:
+    """Yields a line for every sample that names its task and has no row in the task's table."""
     if "task" in dataset.columns("samples"):
         for row in dataset.rows("samples", ["sample_id", "task"]):
-            if (row["task"], row["sample_id"]) not in detailed:
+            if row["sample_id"] not in details.get(row["task"], ()):
                 yield f"sample {row['sample_id']}: no row of {row['task']}"
 
 
-def _strange_keys(dataset: Dataset, ids: Mapping[str, Counter[str]]) -> Iterator[str]:
-    """Yields a line for every row that refers to a row of another table that is not there."""
-    for table, column, other in REFERENCES.get(dataset.manifest.dataset, ()):
-        for row in dataset.rows(table, [KEYS[table], column]):
-            if row[column] not in ids.get(other, ()):
-                yield f"{table}: {row[KEYS[table]]}: no row {row[column]} of {other}"
+def _references(
+    dataset: Dataset, kinds: Iterable[TableType]
+) -> Iterator[tuple[str, TableType, str]]:
+    """Yields (row, other table, key of a row in it) for every reference.
 
-
-def _references(dataset: Dataset, what: str) -> Iterator[tuple[str, str]]:
-    """Yields (row id, media id) for every reference to an image or mask."""
-    for table in ("samples", "captions", "gallery"):
-        key, names = KEYS[table], dataset.columns(table)
-        references = [name for name in names if re.fullmatch(rf"{what}_(\d_)?id", name)]
-        if references:
-            for row in dataset.rows(table, [key, *references]):
-                yield from ((row[key], row[name]) for name in references if row[name] is not None)
+    A table that was taken away leaves what refers to it.
+    """
+    table = dataset_type(dataset.manifest.dataset).table
+    for kind in kinds:
+        others = {column: table(name) for column, name in kind.references.items()}
+        columns = list(dict.fromkeys((*kind.key, *others)))
+        for row in dataset.rows(kind.name, columns) if others else ():
+            key = f"{kind.name}: {_key(kind, row)}"
+            yield from ((key, other, row[c]) for c, other in others.items() if row[c] is not None)
 
 
 def check_images(dataset: Dataset) -> Iterator[str]:
     """Yields a line for every image or mask that does not decode or is not what its row says."""
-    for table, what in MEDIA.items():
-        if table in dataset.manifest.tables:
-            columns = [KEYS[table], "image", "width_px", "height_px", "num_bytes"]
-            for row in dataset.rows(table, columns):
-                fault = _fault(row, row[KEYS[table]])
+    for kind in _kinds(dataset):
+        if kind.holds_pictures:
+            (key,) = kind.key
+            columns = [key, "image", "width_px", "height_px", "num_bytes"]
+            for row in dataset.rows(kind.name, columns):
+                fault = _fault(row, row[key])
                 if fault is not None:
-                    yield f"{what} {row[KEYS[table]]}: {fault}"
+                    yield f"{_called(kind, row[key])}: {fault}"
 
 
 def _fault(row: dict[str, Any], media_id: str) -> str | None:

@@ -7,11 +7,9 @@ before its dataset was complete a BuildError.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from eqforge.cli import DATASETS
 from eqforge.commands import verify as verify_module
 from eqforge.evaluation.scoring.run import score_dataset
 from eqforge.evaluation.scoring.settings import ScoreSettings
@@ -25,11 +23,13 @@ from eqforge.interface.keywords import settings_from
 from eqforge.pipelines.shared.command import default_config
 from eqforge.pipelines.shared.driver import Pipeline, build_dataset
 from eqforge.pipelines.shared.planning import UNNAMED, PlanReport, forecast, plan_dataset
+from eqforge.pipelines.shared.registry import pipeline_of
 from eqforge.pipelines.shared.settings import Mode
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.dataset.score_tables import ScoresManifest
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.source_file import one_content
+from eqforge.schemas.tables.datasets import DATASETS
 
 
 def build(dataset: str, *, beam: Sequence[str] = (), **settings: Any) -> OpenDataset:
@@ -147,8 +147,7 @@ def metrics(*paths: str | Path, **settings: Any) -> Report:
 def _pipeline(dataset: str) -> Pipeline[Any]:
     if dataset not in DATASETS:
         raise InputError(f"no dataset {dataset!r}; there are {', '.join(DATASETS)}")
-    pipeline: Pipeline[Any] = import_module(DATASETS[dataset][0]).PIPELINE
-    return pipeline
+    return pipeline_of(dataset)
 
 
 def _config(pipeline: Pipeline[Any], settings: dict[str, Any]) -> Any:

@@ -5,17 +5,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 from PIL import Image
 
 from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.records import read_records
 from eqforge.schemas.dataset.shelf import Shelf, make_shelf
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import name_of
 from eqforge.schemas.io.pictures import BadImage, TooManyPixels, open_rgb
-from eqforge.schemas.tables.types import table_type
+from eqforge.schemas.tables.datasets import table_type
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,8 +91,8 @@ class OpenDataset:
         kind = table_type(self.manifest.dataset, name)
         if kind is None:
             raise InputError(f"{self.folder}: the records of {name!r} are not known")
-        for row in self._dataset.rows(name, list(kind.schema.names)):
-            yield msgspec.convert(row, kind.record)
+        for file in self._dataset.files(name):
+            yield from read_records(self._dataset, file.path, kind)
 
     def samples(self) -> Iterator[Sample]:
         """Yields the samples with their pictures, where the dataset has any.

@@ -14,8 +14,8 @@ from PIL import Image
 from eqforge.schemas.dataset.manifest import DataFile, Manifest, to_json
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
-from eqforge.schemas.tables.pairs import IMAGES, PAIR_SAMPLES
-from eqforge.schemas.tables.texts import TRAINING_CAPTIONS
+from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
+from eqforge.schemas.tables.texts import TRAINING_TABLE
 from tests.samples import SAMPLE
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 200, 30), "blue": (40, 40, 230), "grey": (128,) * 3}
@@ -91,7 +91,10 @@ def write_pairs(folder: Path, seeds: int = 2) -> Path:
                     "caption_1": f"a {colour} box on the right",
                 }
             )
-    tables = {"samples": (PAIR_SAMPLES, rows), "images": (IMAGES, image_rows(pictures))}
+    tables = {
+        "samples": (PAIRS_TABLE.schema, rows),
+        "images": (IMAGES_TABLE.schema, image_rows(pictures)),
+    }
     return write_dataset(folder, "eq-video", tables)
 
 
@@ -125,5 +128,8 @@ def write_captions(folder: Path, images: bool = True) -> Path:
                     "generator": None,
                 }
             )
-    tables = {"samples": (TRAINING_CAPTIONS, rows), "images": (IMAGES, image_rows(pictures))}
+    tables = {
+        "samples": (TRAINING_TABLE.schema, rows),
+        "images": (IMAGES_TABLE.schema, image_rows(pictures)),
+    }
     return write_dataset(folder, "training-captions", tables)

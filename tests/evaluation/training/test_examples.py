@@ -16,8 +16,8 @@ from eqforge.evaluation.training.examples import Match, Unit, read_examples
 from eqforge.evaluation.training.pictures import Pictures, copy_pictures
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.tables.pairs import IMAGES, REJECTS
-from eqforge.schemas.tables.texts import HARD_POSITIVES, MEASURED_CAPTIONS
+from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
+from eqforge.schemas.tables.texts import HARD_POSITIVES_TABLE, MEASURED_TABLE
 from tests.evaluation.training.made import (
     image_rows,
     picture,
@@ -73,28 +73,34 @@ def test_captions_without_any_image_say_how_to_get_them(tmp_path: Path) -> None:
 
 def test_hard_positive_sets_and_plain_captions_are_read_too(tmp_path: Path) -> None:
     texts = {"caption": "a", "hard_positive": "b", "hard_negative": "c"}
-    row = {name: "" for name in HARD_POSITIVES.names} | {"image_id": "i", "sample_id": "s"} | texts
-    row |= {name: [] for name in HARD_POSITIVES.names if name.endswith("spans")}
+    schema = HARD_POSITIVES_TABLE.schema
+    row = {name: "" for name in schema.names} | {"image_id": "i", "sample_id": "s"} | texts
+    row |= {name: [] for name in schema.names if name.endswith("spans")}
     row |= {"repairs": [], "source_order": [], "box": None}
-    tables = {"samples": (HARD_POSITIVES, [row])}
+    tables = {"samples": (schema, [row])}
     found = read_examples(
         open_dataset(str(write_dataset(tmp_path / "a", "hard-positives", tables)))
     )
     assert found.units[0].matches == (Match(image_id="i", **texts),)
 
-    measured = {name: None for name in MEASURED_CAPTIONS.names} | dict.fromkeys(
+    measured = {name: None for name in MEASURED_TABLE.schema.names} | dict.fromkeys(
         ("nouns", "adjectives", "complement_phrases", "articles", "quantifiers"), 0
     )
     measured |= {"caption_id": "c", "image": "i.jpg", "image_id": "i", "split": "val"}
     measured |= {"caption": "a cup", "tagger": "t", "characters": 5, "words": 2}
-    tables = {"samples": (REJECTS, []), "captions": (MEASURED_CAPTIONS, [measured])}
+    tables = {
+        "samples": (REJECTS_TABLE.schema, []),
+        "captions": (MEASURED_TABLE.schema, [measured]),
+    }
     write_dataset(tmp_path / "b", "perturbed", tables)
     found = read_examples(open_dataset(str(tmp_path / "b")))
     assert found.units == [unit("c", ("i", "a cup"))]
 
 
 def test_a_dataset_of_another_shape_is_refused(tmp_path: Path) -> None:
-    write_dataset(tmp_path, "other", {"samples": (IMAGES, image_rows([picture("red", "left")]))})
+    write_dataset(
+        tmp_path, "other", {"samples": (IMAGES_TABLE.schema, image_rows([picture("red", "left")]))}
+    )
     with pytest.raises(InputError, match="other has nothing to train on; expected pairs"):
         read_examples(open_dataset(str(tmp_path)))
 

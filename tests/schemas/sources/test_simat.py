@@ -1,12 +1,10 @@
 import csv
-import dataclasses
 import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from eqforge.schemas.errors import InputError
@@ -19,14 +17,6 @@ from eqforge.schemas.sources.simat import (
     read_simat_captions,
     read_transfos,
     read_triplets,
-)
-from eqforge.schemas.tables.simat import (
-    GALLERY,
-    QUERIES,
-    SIMAT_CAPTIONS,
-    CaptionRow,
-    GalleryRow,
-    QueryRow,
 )
 
 HEADER = "region_id\timage_id\tsubj\trel\tobj\tsubj_bbox\tobj_bbox\tbbox"
@@ -130,14 +120,6 @@ def test_captions_are_read_by_name_and_by_the_order_of_the_triplets(tmp_path: Pa
         '{"subject": "giraffe", "relation": "licking", "object": "leaf", "caption": "It licks."}'
     )
     assert read_simat_captions(path, []) == {LEAF: "It licks."}
-
-
-@pytest.mark.parametrize(
-    ("schema", "record"),
-    [(GALLERY, GalleryRow), (QUERIES, QueryRow), (SIMAT_CAPTIONS, CaptionRow)],
-)
-def test_the_rows_name_exactly_the_columns(schema: pa.Schema, record: type) -> None:
-    assert [field.name for field in dataclasses.fields(record)] == schema.names
 
 
 def test_the_published_files_have_the_published_numbers(data_folder: Path) -> None:

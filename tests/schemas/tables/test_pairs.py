@@ -9,25 +9,24 @@ import pyarrow.parquet as pq
 import pytest
 
 from eqforge.schemas.records.books import Reject
+from eqforge.schemas.tables.columns import SCHEMA_VERSION, with_metadata
 from eqforge.schemas.tables.pairs import (
-    IMAGES,
-    PAIR_SAMPLES,
-    REJECTS,
-    SCHEMA_VERSION,
-    image_row,
-    reject_row,
-    sample_row,
-    with_metadata,
+    IMAGES_TABLE,
+    PAIRS_TABLE,
+    REJECTS_TABLE,
 )
-from eqforge.schemas.tables.rendered import MASKS, RENDERED_SAMPLES, mask_row
+from eqforge.schemas.tables.rendered import (
+    MASKS_TABLE,
+    RENDERED_TABLE,
+)
 from tests.samples import IMAGE, MASK, REJECT, RENDERED, SAMPLE
 
 ROWS = {
-    "samples": (sample_row(SAMPLE), PAIR_SAMPLES),
-    "images": (image_row(IMAGE, b"data"), IMAGES),
-    "rejects": (reject_row(REJECT), REJECTS),
-    "rendered": (asdict(RENDERED), RENDERED_SAMPLES),
-    "masks": (mask_row(MASK, b"data"), MASKS),
+    "samples": (PAIRS_TABLE.row(SAMPLE), PAIRS_TABLE.schema),
+    "images": (IMAGES_TABLE.row(IMAGE, b"data"), IMAGES_TABLE.schema),
+    "rejects": (REJECTS_TABLE.row(REJECT), REJECTS_TABLE.schema),
+    "rendered": (RENDERED_TABLE.row(RENDERED), RENDERED_TABLE.schema),
+    "masks": (MASKS_TABLE.row(MASK, b"data"), MASKS_TABLE.schema),
 }
 
 
@@ -66,7 +65,7 @@ def test_a_null_where_none_may_be_is_refused(table: str) -> None:
 
 def test_optional_values_may_be_missing(tmp_path: Path) -> None:
     sample = replace(SAMPLE, background_ssim=None, edited_spans_0=(), scores=())
-    table = pa.Table.from_pylist([sample_row(sample)], schema=PAIR_SAMPLES)
+    table = pa.Table.from_pylist([PAIRS_TABLE.row(sample)], schema=PAIRS_TABLE.schema)
     pq.write_table(table, tmp_path / "a.parquet")
 
     (read,) = pq.read_table(tmp_path / "a.parquet").to_pylist()
@@ -86,7 +85,7 @@ def test_a_reject_is_what_its_columns_can_hold() -> None:
 
 
 def test_metadata_name_the_version_and_hugging_face_s_features() -> None:
-    metadata = with_metadata(IMAGES, {"fingerprint": "f"}).metadata
+    metadata = with_metadata(IMAGES_TABLE.schema, {"fingerprint": "f"}).metadata
 
     assert metadata[b"schema_version"] == SCHEMA_VERSION.encode()
     assert metadata[b"fingerprint"] == b"f"

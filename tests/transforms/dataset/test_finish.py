@@ -15,12 +15,12 @@ from eqforge.schemas.errors import BuildError
 from eqforge.schemas.identity import bucket
 from eqforge.schemas.io import storage
 from eqforge.schemas.records.books import Reject
-from eqforge.schemas.tables.pairs import PairSample
+from eqforge.schemas.tables.pairs import PAIRS_TABLE, PairSample
 from eqforge.transforms.dataset import sorted_runs
 from eqforge.transforms.dataset.finish import DatasetTarget, WriteDataset, finish_dataset
 from eqforge.transforms.dataset.replace import is_complete
 from eqforge.transforms.dataset.sorted_runs import carry
-from eqforge.transforms.dataset.tables import rejects_table, samples_table
+from eqforge.transforms.dataset.tables import rejects_table, table_of
 from eqforge.transforms.dataset.write import write_runs
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.video.clip_work import FRAMES_STAGE
@@ -37,7 +37,7 @@ def target(folder: Path, samples: int = 1, max_error_rate: float = 0.0) -> Datas
         output=str(folder),
         header=HEADER,
         stages=(FRAMES_STAGE, PAIRS_STAGE),
-        tables=(samples_table(samples), rejects_table(1)),
+        tables=(table_of(PAIRS_TABLE, samples), rejects_table(1)),
         max_error_rate=max_error_rate,
     )
 
@@ -236,7 +236,7 @@ def test_records_that_went_through_part_files_make_the_same_bytes_and_leave_none
     with monkeypatch.context() as noting:
         noting.setattr(storage, "delete_folder", note)
         write(output, [*samples, *samples[::3]], 3, *beam_args)
-    for shard, table in enumerate([samples_table(3)] * 3):
+    for shard, table in enumerate([table_of(PAIRS_TABLE, 3)] * 3):
         mine = [sample for sample in samples if bucket(sample.sample_id, 3) == shard]
         write_shard(table, shard, mine, str(tmp_path / "plain"))
 
@@ -244,7 +244,7 @@ def test_records_that_went_through_part_files_make_the_same_bytes_and_leave_none
     assert "parts" not in storage.list_names(storage.join(output, "_work"))
     written = files_of(output)
     for shard in range(3):
-        name = samples_table(3).file_name(shard)
+        name = table_of(PAIRS_TABLE, 3).file_name(shard)
         assert written[name] == (tmp_path / "plain" / name).read_bytes()
 
 
@@ -271,6 +271,6 @@ def test_two_different_records_of_one_id_in_two_parts_end_the_run(tmp_path: Path
 def test_two_different_records_of_one_id_end_the_run(tmp_path: Path) -> None:
     samples: list[Any] = [SAMPLE, replace(SAMPLE, caption_0="other")]
     with pytest.raises(BuildError, match="two different samples have the id 'd/v/000-001'"):
-        write_shard(samples_table(1), 0, samples, str(tmp_path))
+        write_shard(table_of(PAIRS_TABLE, 1), 0, samples, str(tmp_path))
 
     assert rows(tmp_path, "samples") == []

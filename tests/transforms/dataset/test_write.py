@@ -2,27 +2,24 @@ import io
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.records.books import Reject
+from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.pairs import (
-    IMAGES,
-    PAIR_SAMPLES,
-    REJECTS,
+    IMAGES_TABLE,
+    PAIRS_TABLE,
+    REJECTS_TABLE,
     ImageRow,
     Origin,
     PairSample,
-    image_row,
-    reject_row,
-    sample_row,
 )
 from eqforge.transforms.dataset import write
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.dataset.tables import images_table, rejects_table, samples_table
+from eqforge.transforms.dataset.tables import rejects_table, table_of
 from tests.builds import write_shard
 
 ORIGIN = Origin(
@@ -75,15 +72,11 @@ REJECT = Reject(candidate_id="d/v/000", stage="frames", reason="face_found")
 
 
 @pytest.mark.parametrize(
-    ("row", "schema"),
-    [
-        (sample_row(SAMPLE), PAIR_SAMPLES),
-        (image_row(IMAGE, b"data"), IMAGES),
-        (reject_row(REJECT), REJECTS),
-    ],
+    ("table", "record"),
+    [(PAIRS_TABLE, SAMPLE), (IMAGES_TABLE, IMAGE), (REJECTS_TABLE, REJECT)],
 )
-def test_a_row_names_exactly_the_columns(row: dict[str, Any], schema: pa.Schema) -> None:
-    assert sorted(row) == sorted(schema.names)
+def test_a_row_names_exactly_the_columns(table: TableType, record: Any) -> None:
+    assert sorted(table.row(record)) == sorted(table.schema.names)
 
 
 def rejects(number: int) -> list[Reject]:
@@ -144,7 +137,7 @@ def test_an_image_met_twice_is_written_once(tmp_path: Path) -> None:
         scores=(),
     )
 
-    written = write_shard(images_table(1, store), 0, [image, image], str(tmp_path))
+    written = write_shard(table_of(IMAGES_TABLE, 1, store), 0, [image, image], str(tmp_path))
 
     (row,) = pq.read_table(tmp_path / written.file.path).to_pylist()
     assert row["image"] == {"bytes": b"picture", "path": f"{image.image_id}.jpg"}
@@ -160,7 +153,7 @@ def test_two_different_records_with_one_id_end_the_run(tmp_path: Path) -> None:
 
 
 def test_a_failure_leaves_no_file_behind(tmp_path: Path) -> None:
-    missing = images_table(1, MediaStore(str(tmp_path / "media")))
+    missing = table_of(IMAGES_TABLE, 1, MediaStore(str(tmp_path / "media")))
 
     with pytest.raises(FileNotFoundError):
         write_shard(missing, 0, [IMAGE], str(tmp_path / "out"))
@@ -169,11 +162,11 @@ def test_a_failure_leaves_no_file_behind(tmp_path: Path) -> None:
 
 
 def test_an_empty_shard_is_a_readable_file_with_all_columns(tmp_path: Path) -> None:
-    written = write_shard(samples_table(2), 1, [], str(tmp_path))
+    written = write_shard(table_of(PAIRS_TABLE, 2), 1, [], str(tmp_path))
 
     table = pq.read_table(tmp_path / written.file.path)
     assert table.num_rows == 0
-    assert table.schema.names == PAIR_SAMPLES.names
+    assert table.schema.names == PAIRS_TABLE.schema.names
 
 
 def test_row_groups_stay_near_their_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +185,7 @@ def test_row_groups_stay_near_their_size(tmp_path: Path, monkeypatch: pytest.Mon
         for i in range(12)
     ]
 
-    written = write_shard(images_table(1, store), 0, images, str(tmp_path))
+    written = write_shard(table_of(IMAGES_TABLE, 1, store), 0, images, str(tmp_path))
 
     groups = pq.read_metadata(tmp_path / written.file.path)
     assert [groups.row_group(i).num_rows for i in range(groups.num_row_groups)] == [4, 4, 4]
@@ -214,8 +207,8 @@ def test_hugging_face_shows_pictures_and_reads_every_table(tmp_path: Path) -> No
         phash="0" * 48,
         scores=(),
     )
-    write_shard(images_table(1, store), 0, [image], str(tmp_path))
-    write_shard(samples_table(1), 0, [SAMPLE], str(tmp_path))
+    write_shard(table_of(IMAGES_TABLE, 1, store), 0, [image], str(tmp_path))
+    write_shard(table_of(PAIRS_TABLE, 1), 0, [SAMPLE], str(tmp_path))
     write_shard(rejects_table(1), 0, [REJECT], str(tmp_path))
 
     loaded = {

@@ -1,0 +1,119 @@
+"""The datasets: one line for each says of what kind it is, and the kind says the rest."""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from eqforge.schemas.tables.description import DatasetType, TableType
+from eqforge.schemas.tables.pairs import VIDEO_PAIRS
+from eqforge.schemas.tables.rendered import GENERATED_PAIRS
+from eqforge.schemas.tables.simat import SIMAT
+from eqforge.schemas.tables.texts import HARD_POSITIVES, RETRIEVAL_PERTURBATIONS, TRAINING_CAPTIONS
+from eqforge.schemas.tables.vlue import VLUE
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDataset:
+    """A dataset that can be built; its pipeline is the file of its name.
+
+    Attributes:
+      type: its tables and what they mean.
+      summary: what it holds, in a line.
+      made_from: what a user brings.
+    """
+
+    type: DatasetType
+    summary: str
+    made_from: str
+
+
+DATASETS: Final[Mapping[str, KnownDataset]] = {
+    "eq-youcook2": KnownDataset(
+        VIDEO_PAIRS,
+        "Pairs of steps of a recipe, the middle frame of each.",
+        "YouCook2's `youcookii_annotations_trainval.json`, videos",
+    ),
+    "eq-gebc": KnownDataset(
+        VIDEO_PAIRS,
+        "Pairs of frames before an event boundary and after the next one (GEB+).",
+        "GEB+'s `train.json` / `val.json`, Kinetics videos",
+    ),
+    "eq-ag": KnownDataset(
+        VIDEO_PAIRS,
+        "Pairs of frames between which a person's relations to an object change.",
+        "Action Genome's pickles, Charades videos",
+    ),
+    "eq-video": KnownDataset(
+        VIDEO_PAIRS,
+        "Pairs of moments of your own captioned videos.",
+        "your own captioned videos",
+    ),
+    "eq-sd": KnownDataset(
+        GENERATED_PAIRS,
+        "Pairs drawn by a diffusion model of two prompts that differ in one thing.",
+        "nothing but a diffusion model",
+    ),
+    "eq-kubric": KnownDataset(
+        GENERATED_PAIRS,
+        "Rendered pairs that differ in an attribute, a count or a place.",
+        "nothing: scenes are made up and rendered with Blender",
+    ),
+    "hard-positives": KnownDataset(
+        HARD_POSITIVES,
+        "Captions reworded to stay true, beside false ones: REPLACE and SWAP sets.",
+        "VL-CheckList, text pairs, or captions",
+    ),
+    "training-captions": KnownDataset(
+        TRAINING_CAPTIONS,
+        "Captions with a hard positive and a hard negative each, to train on.",
+        "COCO, Karpathy, Flickr30k or your captions",
+    ),
+    "retrieval-perturbations": KnownDataset(
+        RETRIEVAL_PERTURBATIONS,
+        "Captions in 13 perturbations each, and their granularity.",
+        "COCO, Karpathy, Flickr30k or your captions",
+    ),
+    "vlue": KnownDataset(
+        VLUE,
+        "VLUE's test sets of five tasks, or your own in their form.",
+        "VLUE's released files, or your own in their form",
+    ),
+    "simat": KnownDataset(
+        SIMAT,
+        "Crops, and queries that change one word of what a crop shows (SIMAT).",
+        "Visual Genome's relations and images, or SIMAT's own files",
+    ),
+}
+
+_TABLES: Final = tuple(table for known in DATASETS.values() for table in known.type.tables)
+TABLE_NAMES: Final = frozenset(table.name for table in _TABLES)
+"""Of the tables of all datasets."""
+
+
+def dataset_type(dataset: str) -> DatasetType:
+    """Returns the description of a dataset; one of an unknown name is taken for video pairs."""
+    return DATASETS[dataset].type if dataset in DATASETS else VIDEO_PAIRS
+
+
+def table_type(dataset: str, table: str) -> TableType | None:
+    """Returns the description of a dataset's table; None where it has no such table."""
+    return next((each for each in dataset_type(dataset).tables if each.name == table), None)
+
+
+@functools.cache
+def known_columns(dataset: str, table: str, name: str) -> tuple[pa.Field, ...]:
+    """Returns what a column of a dataset's table may be.
+
+    Of a table or a column that is not known, it is what other datasets have under that name;
+    nothing where none has, or where the dataset has no name.
+    """
+    own = table_type(dataset, table)
+    if not dataset:
+        return ()
+    if own is not None and name in own.schema.names:
+        return (own.schema.field(name),)
+    others = (other.schema for other in _TABLES if other.name == table)
+    return tuple(schema.field(name) for schema in others if name in schema.names)

@@ -1,0 +1,146 @@
+"""Writes the tables of README.md and docs/tables.md that follow from the descriptions of datasets.
+
+Such a table stands between two comments, of which the first names it:
+
+    <!-- made: datasets -->            every dataset
+    <!-- made: tables of datasets -->  which tables each has
+    <!-- made: eq-sd samples -->       the columns of a dataset's table
+    <!-- made: Origin -->              the parts of a column that is a record
+    <!-- end -->
+"""
+
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+
+from eqforge.schemas.tables.columns import arrow_type
+from eqforge.schemas.tables.datasets import DATASETS, table_type
+from eqforge.schemas.tables.description import TableType
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("README.md", "docs/tables.md")
+WIDTH = 120
+MADE = re.compile(r"(?<=<!-- made: )(.+?)( -->\n).*?(?=<!-- end -->)", re.S)
+ENTRY = re.compile(r"^  (\w+(?:,\s+\w+)*):\s(.+?)(?=^  \w|\Z)", re.M | re.S)
+TABLES = [table for known in DATASETS.values() for table in known.type.tables]
+RECORDS = {table.record.__name__: table.record for table in TABLES}
+
+
+def page(text: str) -> str:
+    """Returns a page with its tables made anew."""
+    return MADE.sub(lambda found: f"{found[1]}{found[2]}{made(found[1])}\n", text)
+
+
+def made(name: str) -> str:
+    """Returns the Markdown of a table by its name."""
+    if name == "datasets":
+        return "\n".join(_datasets())
+    if name == "tables of datasets":
+        return "\n".join(_tables())
+    dataset, _, table = name.partition(" ")
+    if table:
+        return "\n".join(_table(table_type(dataset, table)))
+    found = {part.__name__: part for record in RECORDS.values() for part in parts(record)}
+    return "\n".join(_columns(found[name]))
+
+
+def _datasets() -> Iterator[str]:
+    yield "| dataset | made from | what it holds |\n|---|---|---|"
+    for name, known in DATASETS.items():
+        yield f"| `{name}` | {known.made_from} | {known.summary.removesuffix('.')} |"
+
+
+def _tables() -> Iterator[str]:
+    yield "| dataset | tables |\n|---|---|"
+    for name, known in DATASETS.items():
+        yield f"| `{name}` | {', '.join(f'`{table.name}`' for table in known.type.tables)} |"
+
+
+def _table(table: TableType) -> Iterator[str]:
+    names = [f"`{n}`" for n, known in DATASETS.items() if table in known.type.tables]
+    where = "all datasets" if len(names) == len(DATASETS) else ", ".join(names)
+    keys = "; ".join(f"`{column}` of `{other}`" for column, other in table.references.items())
+    text = f"Of {where}. {_summary(table.record)} Key: {', '.join(f'`{n}`' for n in table.key)}."
+    yield textwrap.fill(text + (f" Keys into other tables: {keys}." if keys else ""), WIDTH)
+    yield ""
+    yield from _columns(table.record)
+
+
+def _columns(record: type) -> Iterator[str]:
+    """Yields a line for each field, or for fields that stand together and mean the same."""
+    yield "| column | type | meaning |\n|---|---|---|"
+    hints, meanings = get_type_hints(record, include_extras=True), _meanings(record)
+    lines: dict[tuple[str, str], list[str]] = {}
+    for each in fields(record):
+        name = "image" if _is_picture(hints[each.name]) else each.name
+        meaning = "the picture" if name != each.name else meanings.get(each.name, "")
+        lines.setdefault((_type(hints[each.name]), meaning), []).append(f"`{name}`")
+    for (kind, meaning), names in lines.items():
+        yield f"| {', '.join(names)} | {kind} | {meaning} |"
+
+
+def _is_picture(hint: Any) -> bool:
+    return get_origin(hint) is Annotated and isinstance(get_args(hint)[1], pa.Field)
+
+
+def _type(hint: Any) -> str:
+    said = get_args(hint)
+    if _is_picture(hint):
+        return "struct of `bytes` and `path`"
+    if NoneType in said:
+        return f"{_type(said[0])} or null"
+    if get_origin(hint) is tuple:
+        return f"list of {_type(said[0])}"
+    if is_dataclass(hint):
+        if _is_explained(hint):
+            return f"[{hint.__name__}](#{hint.__name__.lower()})"
+        return f"struct of {', '.join(f'`{each.name}`' for each in fields(hint))}"
+    return str(arrow_type(hint))
+
+
+def _meanings(record: type) -> dict[str, str]:
+    """Returns what the docstring says of each field."""
+    _, _, said = inspect.cleandoc(record.__doc__ or "").partition("Attributes:\n")
+    found: dict[str, str] = {}
+    for names, meaning in ENTRY.findall(said):
+        text = (
+            " ".join(meaning.split()).removesuffix(".").replace("None", "null").replace("*", r"\*")
+        )
+        for name in names.replace("\n", " ").split(","):
+            found[name.strip()] = text
+    for name, text in found.items():
+        if same := re.match(r"as in ([A-Z]\w+)", text):
+            found[name] = _meanings(RECORDS[same[1]])[name] + text[same.end() :]
+    return found
+
+
+def _is_explained(record: type) -> bool:
+    return "Attributes:" in (record.__doc__ or "")
+
+
+def _summary(record: type) -> str:
+    return " ".join(inspect.cleandoc(record.__doc__ or "").partition("\n\n")[0].split())
+
+
+def parts(hint: Any) -> Iterator[type]:
+    """Yields the records below an annotation whose fields are explained."""
+    if isinstance(hint, type) and is_dataclass(hint):
+        if _is_explained(hint):
+            yield hint
+        for below in get_type_hints(hint).values():
+            yield from parts(below)
+    for below in get_args(hint):
+        yield from parts(below)
+
+
+if __name__ == "__main__":
+    for name in PAGES:
+        path = ROOT / name
+        path.write_text(page(path.read_text(encoding="utf-8")), encoding="utf-8")
