@@ -34,7 +34,9 @@ class CaptionTokenizer:
         tokens = self.tokenizer(list(captions), truncation=True, max_length=self.max_tokens)
         return [len(ids) for ids in tokens["input_ids"]]
 
-    def encode(self, captions: Sequence[str], device: str, length: int | None = None) -> Any:
+    def encode(
+        self, captions: Sequence[str], device: str = "cpu", length: int | None = None
+    ) -> Any:
         """Returns the model's inputs as tensors on a device.
 
         Args:

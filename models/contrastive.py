@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eqforge.models.captions import CaptionTokenizer
 from eqforge.models.dual_encoders import ARCHITECTURES, Architecture
 from eqforge.models.pretrained import (
     Preprocessor,
@@ -92,16 +91,12 @@ class ContrastiveScorer:
         self._model = load_model(weights, self._called.model)
         text = self._model.config.text_config
         check_vocabulary(weights.source, len(preprocessor.tokenizer), text.vocab_size)
-        self._captions = CaptionTokenizer(
-            tokenizer=preprocessor.tokenizer,
-            max_tokens=self._called.max_tokens(text),
-            inputs=self._called.inputs,
-            fill=self._called.fill,
-        )
+        self._captions = self._called.tokenizer(preprocessor.tokenizer, text)
         self.preparer: Callable[[Picture], NDArray[np.float32]] = partial(
             prepare_pixels, preprocessor.image
         )
-        self.calibration = _calibration(self._called, self._model, scale, centre)
+        with self._torch.no_grad():
+            self.calibration = _calibration(self._called, self._model, scale, centre)
         self.identity = _identity(kind, weights, preprocessor, self.calibration)
 
     def prepare(self, picture: Picture) -> NDArray[np.float32]:
@@ -146,7 +141,7 @@ class ContrastiveScorer:
 def _calibration(
     called: Architecture, model: Any, scale: float | None, centre: float | None
 ) -> Sigmoid:
-    scale = called.scale(model) if scale is None else scale
+    scale = float(called.scale(model)) if scale is None else scale
     if not scale > 0:
         raise InputError(f"scale={scale}: expected more than 0")
     own_bias = getattr(model, "logit_bias", None)

@@ -9,6 +9,8 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from eqforge.models.captions import CaptionTokenizer
+
 
 def _pooled(output: Any) -> Any:
     # transformers 5 returns a record, earlier releases the tensor itself.
@@ -40,15 +42,15 @@ def _blip_text(model: Any, tokens: Mapping[str, Any]) -> Any:
     return model.text_proj(model.text_encoder(**tokens).last_hidden_state[:, 0])
 
 
-def _exponent(model: Any) -> float:
-    return float(model.logit_scale.detach().float().exp())
+def _exponent(model: Any) -> Any:
+    return model.logit_scale.float().exp()
 
 
-def _inverse_temperature(model: Any) -> float:
-    return float(1 / model.temperature.detach().float())
+def _inverse_temperature(model: Any) -> Any:
+    return 1 / model.temperature.float()
 
 
-def _trained_at_first(model: Any) -> float:
+def _trained_at_first(model: Any) -> Any:
     # Its checkpoints come without the temperature; this is the one training begins with.
     return 1 / 0.07
 
@@ -71,7 +73,7 @@ class Architecture:
       family: models of one family share architecture and training.
       image: model and pixels to vectors of any length, a tensor of shape (images, dimensions).
       text: model and tokens to such vectors of captions.
-      scale: the factor that training put on the cosine.
+      scale: the factor that training put on the cosine, a number or a tensor of one.
       max_tokens: the most tokens, of the configuration of the text encoder.
       inputs: what the text encoder reads.
       fill: whether captions are padded to the full length, the padding not masked.
@@ -81,10 +83,19 @@ class Architecture:
     family: str
     image: Callable[[Any, Any], Any] = _image_features
     text: Callable[[Any, Mapping[str, Any]], Any] = _text_features
-    scale: Callable[[Any], float] = _exponent
+    scale: Callable[[Any], Any] = _exponent
     max_tokens: Callable[[Any], int] = _places
     inputs: tuple[str, ...] = ("input_ids", "attention_mask")
     fill: bool = False
+
+    def tokenizer(self, tokenizer: Any, text: Any) -> CaptionTokenizer:
+        """Returns a tokenizer of transformers as a model with that text configuration wants it."""
+        return CaptionTokenizer(
+            tokenizer=tokenizer,
+            max_tokens=self.max_tokens(text),
+            inputs=self.inputs,
+            fill=self.fill,
+        )
 
 
 ARCHITECTURES: Final[Mapping[str, Architecture]] = {
@@ -104,4 +115,4 @@ ARCHITECTURES: Final[Mapping[str, Architecture]] = {
         scale=_trained_at_first,
     ),
 }
-"""By the name that a command line gives them."""
+"""By the name that a command line gives them: they are scored with, judge pairs and are trained."""

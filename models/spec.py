@@ -177,18 +177,6 @@ def _dual(spec: ScorerSpec) -> Scorer:
     return ContrastiveScorer(spec.kind, spec.weights(), scale, centre)
 
 
-def _blip_itm(spec: ScorerSpec) -> Scorer:
-    return BlipItmScorer(spec.weights())
-
-
-def _blip2_itm(spec: ScorerSpec) -> Scorer:
-    return Blip2ItmScorer(spec.weights())
-
-
-def _vilt(spec: ScorerSpec) -> Scorer:
-    return ViltScorer(spec.weights())
-
-
 def _lxmert(spec: ScorerSpec) -> Scorer:
     features = spec.path("features")
     if features is None:
@@ -239,11 +227,11 @@ def _matrix(spec: ScorerSpec) -> Scorer:
 _HELD = frozenset({"precision", "device"})
 _OSCAR = frozenset({"features", "tags", "tokens", "regions"})
 SCORERS: Mapping[str, _Kind] = {
-    "blip-itm": _Kind(load=_blip_itm, options=_HELD),
+    "blip-itm": _Kind(load=lambda spec: BlipItmScorer(spec.weights()), options=_HELD),
     **{kind: _Kind(load=_dual, options=_HELD | {"scale", "centre"}) for kind in ARCHITECTURES},
     "open-clip": _Kind(load=_open_clip, options=_HELD | {"weights"}),
-    "blip2-itm": _Kind(load=_blip2_itm, options=_HELD),
-    "vilt": _Kind(load=_vilt, options=_HELD),
+    "blip2-itm": _Kind(load=lambda spec: Blip2ItmScorer(spec.weights()), options=_HELD),
+    "vilt": _Kind(load=lambda spec: ViltScorer(spec.weights()), options=_HELD),
     "lxmert": _Kind(load=_lxmert, options=_HELD | {"features", "regions"}),
     "oscar": _Kind(load=_oscar, options=_HELD | _OSCAR),
     "matrix": _Kind(load=_matrix, options=frozenset({"rows", "columns", "family"})),

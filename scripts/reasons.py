@@ -4,9 +4,9 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterator
 
-from eqforge.cli import DATASETS
 from eqforge.pipelines.shared.registry import stages_of
 from eqforge.schemas.records.books import Stage
+from eqforge.schemas.tables.datasets import DATASETS
 
 WIDTH = 120
 INTRODUCTION = """\

@@ -7,10 +7,10 @@ from eqforge.evaluation.training.finetune import finetune
 from eqforge.evaluation.training.settings import parse_settings
 from eqforge.schemas.errors import reported_errors
 
-_DESCRIPTION = """Train a CLIP or SigLIP, or linear layers behind a CLIP, on a dataset with images.
+_DESCRIPTION = """Train a dual encoder such as CLIP, or linear layers behind a CLIP, on a dataset with images.
 
 The losses are added up by their weights. The folder that is written can be named wherever a model
-is asked for, as clip:FOLDER or siglip:FOLDER."""
+is asked for, behind the kind that it was, as clip:FOLDER."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

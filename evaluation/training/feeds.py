@@ -2,18 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from eqforge.evaluation.training.batches import Batch, Plan
 from eqforge.evaluation.training.examples import Match
 from eqforge.evaluation.training.pictures import Pictures, prepare
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-Kind = Literal["clip", "siglip"]
+from eqforge.models.captions import CaptionTokenizer
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,33 +32,6 @@ class Texts:
         return texts
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Tokenizer:
-    """Tokens as a model was trained on them.
-
-    Attributes:
-      kind: SigLIP was trained on captions filled up to the full length, the filling not masked.
-      tokenizer: of transformers.
-      max_tokens: longer texts are cut off.
-    """
-
-    kind: Kind
-    tokenizer: Any
-    max_tokens: int
-
-    def __call__(self, texts: Sequence[str]) -> "dict[str, Tensor]":
-        """Returns the model's text inputs, each of shape (texts, tokens)."""
-        tokens = self.tokenizer(
-            list(texts),
-            padding="max_length" if self.kind == "siglip" else "longest",
-            truncation=True,
-            max_length=self.max_tokens,
-            return_tensors="pt",
-        )
-        names = ["input_ids"] if self.kind == "siglip" else ["input_ids", "attention_mask"]
-        return {name: tokens[name] for name in names}
-
-
 class Feed(Protocol):
     """Makes a network's inputs of some matches."""
 
@@ -76,7 +45,7 @@ class PixelFeed:
 
     pictures: Pictures
     processor: Any
-    tokenizer: Tokenizer
+    tokenizer: CaptionTokenizer
     texts: Texts
 
     def __call__(self, matches: Sequence[Match]) -> dict[str, Any]:
@@ -86,7 +55,7 @@ class PixelFeed:
         pixels = prepare(self.processor, self.pictures, [match.image_id for match in matches])
         return {
             "pixels": torch.from_numpy(pixels),
-            "tokens": self.tokenizer(self.texts.of(matches)),
+            "tokens": self.tokenizer.encode(self.texts.of(matches)),
         }
 
 

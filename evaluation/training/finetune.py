@@ -130,17 +130,19 @@ def _job(
         folder.begin()
         if not copied.exists():
             copy_pictures(dataset, examples.image_ids(), copied)
-    pictures, processor = Pictures(copied), start.preprocessor.image
+    pictures = Pictures(copied)
     feed: Feed = PixelFeed(
-        pictures=pictures, processor=processor, tokenizer=start.tokenizer, texts=texts
+        pictures=pictures,
+        processor=start.preprocessor.image,
+        tokenizer=start.tokenizer,
+        texts=texts,
     )
-    network: Any = DualNetwork(start.model)
+    network: Any = DualNetwork(start.model, start.called)
     if settings.train == "heads":
         with accelerator.main_process_first():
+            start.model.to(accelerator.device)
             feed = encode_frozen(
-                model=start.model.to(accelerator.device),
-                processor=processor,
-                tokenizer=start.tokenizer,
+                start=start,
                 pictures=pictures,
                 units=examples.units,
                 texts=texts,

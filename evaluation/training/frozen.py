@@ -6,17 +6,16 @@ from typing import Any
 
 from eqforge.evaluation.scoring.pictures import plain_errors
 from eqforge.evaluation.training.examples import Unit
-from eqforge.evaluation.training.feeds import Texts, Tokenizer, VectorFeed
+from eqforge.evaluation.training.feeds import Texts, VectorFeed
 from eqforge.evaluation.training.pictures import Pictures, prepare
+from eqforge.evaluation.training.start import Start
 from eqforge.schemas.io import storage
 
 ENCODED_AT_ONCE = 256
 
 
 def encode_frozen(
-    model: Any,
-    processor: Any,
-    tokenizer: Tokenizer,
+    start: Start,
     pictures: Pictures,
     units: Sequence[Unit],
     texts: Texts,
@@ -26,9 +25,7 @@ def encode_frozen(
     """Returns a feed of the vectors of all images and texts; they stay in a file for a restart.
 
     Args:
-      model: a CLIPModel on the device that encodes.
-      processor: its image processor.
-      tokenizer: its tokenizer.
+      start: a model on the device that encodes, and what prepares its images and texts.
       pictures: all pictures of the units.
       units: what is trained on.
       texts: which texts of the matches.
@@ -41,8 +38,10 @@ def encode_frozen(
     if not path.exists():
         _write(
             path,
-            images=_encode_images(model, _Pixels(pictures, processor, image_ids), workers),
-            captions=_encode_texts(model, tokenizer, words),
+            images=_encode_images(
+                start, _Pixels(pictures, start.preprocessor.image, image_ids), workers
+            ),
+            captions=_encode_texts(start, words),
         )
     found = _read(path)
     return VectorFeed(
@@ -83,28 +82,27 @@ class _Pixels:
         return torch.from_numpy(prepare(self._processor, self._pictures, self._chunks[place]))
 
 
-def _encode_images(model: Any, pixels: Any, workers: int) -> Any:
+def _encode_images(start: Start, pixels: Any, workers: int) -> Any:
     import torch
     from torch.utils.data import DataLoader
 
-    from eqforge.evaluation.training.networks import image_features
-
     loader: Any = DataLoader(pixels, batch_size=None, num_workers=workers)
     with torch.no_grad(), plain_errors():
-        made = [image_features(model, chunk.to(model.device)).float().cpu() for chunk in loader]
+        made = [
+            start.called.image(start.model, chunk.to(start.model.device)).float().cpu()
+            for chunk in loader
+        ]
     return torch.cat(made)
 
 
-def _encode_texts(model: Any, tokenizer: Tokenizer, texts: Sequence[str]) -> Any:
+def _encode_texts(start: Start, texts: Sequence[str]) -> Any:
     import torch
-
-    from eqforge.evaluation.training.networks import text_features
 
     made = []
     with torch.no_grad():
         for chunk in _chunks(texts):
-            tokens = {name: part.to(model.device) for name, part in tokenizer(chunk).items()}
-            made.append(text_features(model, tokens).float().cpu())
+            tokens = start.tokenizer.encode(chunk, start.model.device)
+            made.append(start.called.text(start.model, tokens).float().cpu())
     return torch.cat(made)
 
 

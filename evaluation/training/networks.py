@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from eqforge.models.dual_encoders import Architecture
 from eqforge.schemas.errors import InputError
 
 MAX_SCALE = 100.0
@@ -13,15 +14,16 @@ MAX_SCALE = 100.0
 
 
 class DualNetwork(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may be missing
-    """A CLIP or SigLIP of transformers, all of which learns.
+    """A dual encoder of transformers, all of which learns.
 
     Args:
-      model: CLIPModel or SiglipModel.
+      model: of the class that `called` names.
+      called: how it is called.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, called: Architecture) -> None:
         super().__init__()
-        self.model = model
+        self.model, self._called = model, called
 
     def forward(self, pixels: Tensor, tokens: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
         """Returns unit vectors of images and of texts in float32, and the scale and the bias.
@@ -30,16 +32,16 @@ class DualNetwork(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may 
           pixels: float of shape (images, 3, height, width).
           tokens: the tokenizer's output, each of shape (texts, tokens).
         """
-        images = image_features(self.model, pixels)
-        texts = text_features(self.model, tokens)
-        scale = self.model.logit_scale.float().exp()
+        images = self._called.image(self.model, pixels)
+        texts = self._called.text(self.model, tokens)
+        scale = torch.as_tensor(self._called.scale(self.model), device=images.device).float()
         bias = getattr(self.model, "logit_bias", None)
         bias = torch.zeros_like(scale) if bias is None else bias.float()
         return _unit(images), _unit(texts), scale.reshape(()), bias.reshape(())
 
     def after_step(self) -> None:
-        """Keeps the scale of CLIP at most 100, as it was trained."""
-        if getattr(self.model, "logit_bias", None) is None:
+        """Keeps the scale at most 100, as CLIP was trained; SigLIP's learns without a limit."""
+        if hasattr(self.model, "logit_scale") and not hasattr(self.model, "logit_bias"):
             with torch.no_grad():
                 self.model.logit_scale.clamp_(max=torch.tensor(MAX_SCALE).log().item())
 
@@ -82,21 +84,6 @@ class HeadsNetwork(nn.Module):  # type: ignore[misc, unused-ignore]
         """Has nothing to keep within limits."""
 
 
-def image_features(model: Any, pixels: Tensor) -> Tensor:
-    """Returns what a model makes of images, not brought to unit length."""
-    return _pooled(model.get_image_features(pixel_values=pixels))
-
-
-def text_features(model: Any, tokens: Mapping[str, Tensor]) -> Tensor:
-    """Returns what a model makes of texts, not brought to unit length."""
-    return _pooled(model.get_text_features(**tokens))
-
-
-def _pooled(output: Any) -> Tensor:
-    # transformers 5 returns a record, earlier releases the tensor itself.
-    return getattr(output, "pooler_output", output)
-
-
 def _unit(vectors: Tensor) -> Tensor:
     return nn.functional.normalize(vectors.float(), dim=-1)
 
@@ -129,12 +116,10 @@ def check_foldable(model: Any) -> None:
     """Checks that `fold_heads` will find what it needs.
 
     Raises:
-      InputError: the model is no CLIP, or an encoder is narrower than its projection.
+      InputError: an encoder is narrower than its projection.
     """
     for name in ("visual_projection", "text_projection"):
-        projection = getattr(model, name, None)
-        if projection is None:
-            raise InputError("--train heads: expected a model of kind clip, which has projections")
+        projection = getattr(model, name)
         if projection.in_features < projection.out_features:
             raise InputError(
                 f"--train heads: {name} widens {projection.in_features} to "

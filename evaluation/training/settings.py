@@ -32,7 +32,7 @@ class FinetuneSettings:
     """Folder of a dataset: pairs of images, captions with hard texts, or captions; with images."""
 
     model: str
-    """clip:FOLDER, siglip:FOLDER, or an id on the Hugging Face hub as clip:ID@COMMIT."""
+    """A dual encoder such as clip:FOLDER, or an id on the Hugging Face hub as clip:ID@COMMIT."""
 
     output: Path
     """Folder for the trained model. The same command goes on after an interruption."""

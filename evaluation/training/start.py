@@ -1,11 +1,11 @@
 """The model that a training starts from, and how it is written when it has been trained."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eqforge.evaluation.training.feeds import Kind, Tokenizer
+from eqforge.models.captions import CaptionTokenizer
+from eqforge.models.dual_encoders import ARCHITECTURES, Architecture
 from eqforge.models.pretrained import (
     Preprocessor,
     Weights,
@@ -17,26 +17,26 @@ from eqforge.models.pretrained import (
 from eqforge.models.spec import parse_specs
 from eqforge.schemas.errors import InputError
 
-ARCHITECTURES: Mapping[Kind, str] = {"clip": "CLIPModel", "siglip": "SiglipModel"}
-
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Start:
     """What a training starts from.
 
     Attributes:
-      kind: of the model.
+      kind: of the model, a key of ARCHITECTURES.
+      called: how its kind is called.
       weights: where it is.
       preprocessor: of its images and texts.
       model: of transformers, in float32 on the CPU.
       tokenizer: cuts texts as the model was trained on them.
     """
 
-    kind: Kind
+    kind: str
+    called: Architecture
     weights: Weights
     preprocessor: Preprocessor
     model: Any
-    tokenizer: Tokenizer
+    tokenizer: CaptionTokenizer
 
 
 def load_start(model: str, heads: bool) -> Start:
@@ -47,31 +47,36 @@ def load_start(model: str, heads: bool) -> Start:
       heads: whether heads are going to become a part of it.
 
     Raises:
-      InputError: it is not one CLIP or SigLIP in float32, or cannot be loaded.
+      InputError: it is not one dual encoder in float32, or cannot be loaded.
       MissingExtra: torch or transformers is not installed.
     """
     import_torch()
     specs = parse_specs(model)
-    kind = next((kind for kind in ARCHITECTURES if kind == specs[0].kind), None)
-    if kind is None or len(specs) != 1 or specs[0].options:
-        known = " or ".join(f"{kind}:FOLDER" for kind in ARCHITECTURES)
-        raise InputError(f"--model {model}: expected {known}, without options")
+    kind = specs[0].kind
+    if kind not in ARCHITECTURES or len(specs) != 1 or specs[0].options:
+        known = f"expected KIND:FOLDER without options, a KIND of {', '.join(ARCHITECTURES)}"
+        raise InputError(f"--model {model}: {known}")
+    if heads and kind != "clip":
+        raise InputError(
+            "--train heads: expected a model of kind clip, whose projections they join"
+        )
+    called = ARCHITECTURES[kind]
     weights = specs[0].weights()
     preprocessor = load_preprocessor(weights)
-    loaded = load_model(weights, ARCHITECTURES[kind])
+    loaded = load_model(weights, called.model)
     text = loaded.config.text_config
     check_vocabulary(weights.source, len(preprocessor.tokenizer), text.vocab_size)
     if heads:
         from eqforge.evaluation.training.networks import check_foldable
 
         check_foldable(loaded)
-    tokenizer = Tokenizer(
-        kind=kind,
-        tokenizer=preprocessor.tokenizer,
-        max_tokens=int(text.max_position_embeddings),
-    )
     return Start(
-        kind=kind, weights=weights, preprocessor=preprocessor, model=loaded, tokenizer=tokenizer
+        kind=kind,
+        called=called,
+        weights=weights,
+        preprocessor=preprocessor,
+        model=loaded,
+        tokenizer=called.tokenizer(preprocessor.tokenizer, text),
     )
 
 

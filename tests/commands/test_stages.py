@@ -2,8 +2,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from eqforge.cli import DATASETS
 from eqforge.pipelines.shared.registry import stages_of
+from eqforge.schemas.tables.datasets import DATASETS
 
 ROOT = Path(__file__).parents[2]
 

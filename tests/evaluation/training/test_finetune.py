@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.io.storage import digest
 from tests.evaluation.training.made import describe, write_captions, write_pairs
 from tests.statuses import status_of
-from tests.tiny_models import save_clip, save_siglip
+from tests.tiny_families import save_align, save_altclip, save_flava, save_groupvit
+from tests.tiny_models import save_blip, save_clip, save_siglip
 
 main = status_of(command)
 
@@ -211,6 +213,31 @@ def test_close_pairs_can_be_chosen_in_the_batch(folder: Path, close: str) -> Non
     assert read_log(output)[0]["eqsim-v2"] > 0
 
 
+@pytest.mark.parametrize(
+    ("kind", "save"),
+    [
+        ("align", save_align),
+        ("altclip", save_altclip),
+        ("groupvit", save_groupvit),
+        ("flava", save_flava),
+        ("blip-itc", save_blip),
+    ],
+)
+def test_every_kind_of_dual_encoder_learns_and_is_scored_with(
+    folder: Path, tmp_path: Path, kind: str, save: Callable[[Path], Any]
+) -> None:
+    save(tmp_path / kind)
+    output = tmp_path / "trained"
+    more = ["--model", f"{kind}:{tmp_path / kind}", "--steps", "15"]
+    assert main(arguments(folder, output, *more)) == 0
+    losses = [entry["loss"] for entry in read_log(output)]
+    assert np.mean(losses[-3:]) < np.mean(losses[:3])
+    (before,) = parse_specs(f"{kind}:{tmp_path / kind}")
+    (after,) = parse_specs(f"{kind}:{output}")
+    assert load_scorer(after).identity.kind == kind
+    assert load_scorer(after).identity.revision != load_scorer(before).identity.revision
+
+
 def test_siglip_learns_by_its_own_loss(folder: Path) -> None:
     output = folder / "siglip-trained"
     more = ["--model", f"siglip:{folder / 'siglip'}", "--loss", "sigmoid", "--steps", "15"]
@@ -271,7 +298,7 @@ def _raw_images(path: Path, pixels: Any) -> Any:
         (["--learning-rate", "0"], "--learning-rate 0.0: expected more than 0"),
         (["--margin", "nan"], "--margin nan: expected at least 0"),
         (["--loss", "hard-negative"], "the dataset has no hard negatives"),
-        (["--model", "blip-itm:x"], "expected clip:FOLDER or siglip:FOLDER"),
+        (["--model", "blip-itm:x"], "expected KIND:FOLDER without options"),
         (["--model", "clip:someone/model"], "write ID@COMMIT"),
         (["--split", "test"], "no sample of split 'test'"),
     ],

@@ -14,7 +14,7 @@ from eqforge.schemas.io import storage
 
 WRITE = """
 import sys
-from eqforge.schemas import storage
+from eqforge.schemas.io import storage
 for number in range(200):
     storage.write_bytes(sys.argv[1], sys.argv[2].encode() * 100_000)
 """
