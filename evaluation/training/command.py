@@ -7,7 +7,7 @@ from eqforge.evaluation.training.finetune import finetune
 from eqforge.evaluation.training.settings import parse_settings
 from eqforge.schemas.errors import reported_errors
 
-_DESCRIPTION = """Train a dual encoder such as CLIP, or linear layers behind a CLIP, on a dataset with images.
+_DESCRIPTION = """Train a dual encoder, or linear layers behind a CLIP, on a dataset with images.
 
 The losses are added up by their weights. The folder that is written can be named wherever a model
 is asked for, behind the kind that it was, as clip:FOLDER."""
