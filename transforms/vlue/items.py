@@ -25,7 +25,6 @@ from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import FOLDER_REASONS, ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.engines import progress
-from eqforge.transforms.text.work import reject
 from eqforge.transforms.vlue.images import match_name
 from eqforge.transforms.vlue.lints import MIN_WORDS, lint_item
 from eqforge.transforms.vlue.rows import sample_row, task_row
@@ -98,7 +97,7 @@ def import_batch(batch: VlueBatch, rules: VlueRules) -> VlueWork:
     for item in items:
         made = guarded(partial(import_item, item, rules))
         if isinstance(made, Rejection):
-            rows["rejects"].append(reject(item, item.item_id, ANNOTATIONS_STAGE, made))
+            rows["rejects"].append(_reject(item, made))
             continue
         rows["samples"].append(made.sample)
         rows[item.task].append(made.row)
@@ -109,6 +108,11 @@ def import_batch(batch: VlueBatch, rules: VlueRules) -> VlueWork:
         tallies=(ANNOTATIONS_STAGE.tally(len(items), len(rows["samples"])),),
         **{name: tuple(found) for name, found in rows.items()},
     )
+
+
+def _reject(item: VlueItem, rejection: Rejection) -> Reject:
+    image = item.image
+    return ANNOTATIONS_STAGE.reject(item.item_id, rejection, source_id=image, source_path=image)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
