@@ -41,9 +41,9 @@ from eqforge.transforms.filters.quality import QualitySettings
 from eqforge.transforms.generated.pairs import (
     IMAGES_STAGE,
     MEASURED,
-    DropGenerated,
     GeneratedRules,
     MeasureGenerated,
+    drop_generated,
     measure_generated,
 )
 from eqforge.transforms.generated.render import (
@@ -228,7 +228,7 @@ def build(root: beam.Pipeline, target: Target[Config]) -> None:
         | "ReadPlan" >> ReadPlan(target.plan_files, PlannedPair)
         | "RenderPairs" >> RenderPairs(rules, target.notes)
         | "MeasurePairs" >> MeasureGenerated(rules.generated, target.notes)
-        | "DropPairs" >> DropGenerated(rules.generated)
+        | "DropPairs" >> beam.Map(drop_generated, rules.generated)
         | "WriteDataset" >> WriteWorks(target.dataset)
     )
 

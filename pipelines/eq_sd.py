@@ -57,9 +57,9 @@ from eqforge.transforms.generated.diffuse import (
 from eqforge.transforms.generated.pairs import (
     IMAGES_STAGE,
     MEASURED,
-    DropGenerated,
     GeneratedRules,
     MeasureGenerated,
+    drop_generated,
     measure_generated,
 )
 from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
@@ -284,7 +284,7 @@ def build(root: beam.Pipeline, target: Target[Config]) -> None:
         | "ReadPlan" >> ReadPlan(target.plan_files, PromptPair)
         | "DiffusePairs" >> DiffusePairs(rules, target.notes)
         | "MeasurePairs" >> MeasureGenerated(rules.generated, target.notes)
-        | "DropPairs" >> DropGenerated(rules.generated)
+        | "DropPairs" >> beam.Map(drop_generated, rules.generated)
         | "WriteDataset" >> WriteWorks(target.dataset)
     )
 

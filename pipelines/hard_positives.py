@@ -19,7 +19,7 @@ from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.pipelines.shared.driver import Target, build_command
+from eqforge.pipelines.shared.driver import Pipeline, Target, build_command
 from eqforge.pipelines.shared.settings import DatasetConfig
 from eqforge.pipelines.shared.text import (
     check_images,
@@ -30,7 +30,6 @@ from eqforge.pipelines.shared.text import (
     language_of_mode,
     media_root,
     select_images,
-    text_pipeline,
 )
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.sources.caption_sources import CaptionRecord, read_captions
@@ -52,6 +51,7 @@ from eqforge.transforms.text.hard_positives import (
 from eqforge.transforms.text.image_texts import FoilRecord, ImageTexts, Text, TextsBatch
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.tables import media_tables
+from eqforge.transforms.text.work import CAPTIONS_STAGE
 
 NAME = "hard-positives"
 BATCH = 256
@@ -217,7 +217,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     )
 
 
-PIPELINE = text_pipeline(
+PIPELINE = Pipeline(
     name=NAME,
     config=Config,
     defaults=language_of_mode,
@@ -229,8 +229,8 @@ PIPELINE = text_pipeline(
     measure=measure,
     build=build,
     tables=tables,
-    stage=HARD_POSITIVES_STAGE,
-    step="reworded",
+    stages=(CAPTIONS_STAGE, HARD_POSITIVES_STAGE),
+    steps=("reworded",),
 )
 
 

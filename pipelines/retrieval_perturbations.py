@@ -15,7 +15,7 @@ import apache_beam as beam
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.perturbations.record import PERTURBATIONS, PerturbationSettings
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.pipelines.shared.driver import Target, build_command
+from eqforge.pipelines.shared.driver import Pipeline, Target, build_command
 from eqforge.pipelines.shared.text import (
     CaptionDataset,
     batch_captions,
@@ -28,7 +28,6 @@ from eqforge.pipelines.shared.text import (
     language_of_mode,
     media_root,
     select_captions,
-    text_pipeline,
 )
 from eqforge.schemas.sources.caption_sources import read_captions
 from eqforge.schemas.tables.texts import (
@@ -46,7 +45,7 @@ from eqforge.transforms.text.perturb import (
     tagger_of,
 )
 from eqforge.transforms.text.tables import media_tables
-from eqforge.transforms.text.work import CaptionBatch
+from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch
 
 NAME = "retrieval-perturbations"
 
@@ -123,7 +122,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     )
 
 
-PIPELINE = text_pipeline(
+PIPELINE = Pipeline(
     name=NAME,
     config=Config,
     defaults=language_of_mode,
@@ -135,8 +134,8 @@ PIPELINE = text_pipeline(
     measure=measure,
     build=build,
     tables=tables,
-    stage=PERTURBATIONS_STAGE,
-    step="perturbed",
+    stages=(CAPTIONS_STAGE, PERTURBATIONS_STAGE),
+    steps=("perturbed",),
 )
 
 

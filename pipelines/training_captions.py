@@ -18,7 +18,7 @@ from eqforge.generators.text.hard_negatives.records import NEGATIVE_KINDS, Negat
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.llm.writer import WriterSettings
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.pipelines.shared.driver import Target, build_command
+from eqforge.pipelines.shared.driver import Pipeline, Target, build_command
 from eqforge.pipelines.shared.text import (
     CaptionDataset,
     batch_images,
@@ -31,7 +31,6 @@ from eqforge.pipelines.shared.text import (
     language_of_mode,
     media_root,
     select_images,
-    text_pipeline,
 )
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
@@ -48,7 +47,7 @@ from eqforge.transforms.text.caption_edits import EditRules, writer_of
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.tables import media_tables
 from eqforge.transforms.text.training import TRAINING_TEXTS_STAGE, MakeTrainingTexts, TrainingRules
-from eqforge.transforms.text.work import CaptionBatch
+from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch
 
 NAME = "training-captions"
 
@@ -188,7 +187,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     )
 
 
-PIPELINE = text_pipeline(
+PIPELINE = Pipeline(
     name=NAME,
     config=Config,
     defaults=language_of_mode,
@@ -200,8 +199,8 @@ PIPELINE = text_pipeline(
     measure=measure,
     build=build,
     tables=tables,
-    stage=TRAINING_TEXTS_STAGE,
-    step="edited",
+    stages=(CAPTIONS_STAGE, TRAINING_TEXTS_STAGE),
+    steps=("edited",),
 )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import apache_beam as beam
 from more_itertools import batched
 
-from eqforge.pipelines.shared.driver import Target, build_command
+from eqforge.pipelines.shared.driver import Pipeline, Target, build_command
 from eqforge.pipelines.shared.settings import DatasetConfig
 from eqforge.pipelines.shared.text import (
     BATCH,
@@ -23,7 +23,6 @@ from eqforge.pipelines.shared.text import (
     image_folder,
     media_root,
     select_captions,
-    text_pipeline,
 )
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.sources.vlue import read_answer_list, read_vlue
@@ -184,22 +183,19 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     )
 
 
-PIPELINE = replace(
-    text_pipeline(
-        name=NAME,
-        config=Config,
-        inputs=inputs,
-        check=check,
-        confirm=confirm,
-        media=media,
-        plan=plan,
-        measure=measure,
-        build=build,
-        tables=tables,
-        stage=ANNOTATIONS_STAGE,
-        step="imported",
-    ),
-    stages=(ANNOTATIONS_STAGE,),  # an import has no stage of captions before it
+PIPELINE = Pipeline(
+    name=NAME,
+    config=Config,
+    inputs=inputs,
+    check=check,
+    confirm=confirm,
+    media=media,
+    plan=plan,
+    measure=measure,
+    build=build,
+    tables=tables,
+    stages=(ANNOTATIONS_STAGE,),
+    steps=("imported",),
 )
 
 

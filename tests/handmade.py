@@ -24,9 +24,9 @@ from eqforge.transforms.filters.quality import QualitySettings
 from eqforge.transforms.generated.diffuse import DRAWINGS_STAGE
 from eqforge.transforms.generated.pairs import (
     IMAGES_STAGE,
-    DropGenerated,
     GeneratedRules,
     MeasureGenerated,
+    drop_generated,
     store_image,
     store_mask,
 )
@@ -140,6 +140,6 @@ def write(folder: Path) -> None:
             root
             | beam.Create(works)
             | MeasureGenerated(some)
-            | DropGenerated(some)
+            | beam.Map(drop_generated, some)
             | WriteWorks(target)
         )

@@ -63,6 +63,11 @@ class Target(Generic[Configured]):
     notes: str
 
 
+def _no_defaults(_mode: Mode) -> dict[str, Any]:
+    """Returns none: the mode itself decides the rules."""
+    return {}
+
+
 def _nothing_to_confirm(_config: Any, _plan: PlanFiles) -> None:
     """Accepts any plan."""
 
@@ -138,7 +143,7 @@ class Pipeline(Generic[Configured]):
 
     name: str
     config: type[Configured]
-    defaults: Callable[[Mode], dict[str, Any]]
+    defaults: Callable[[Mode], dict[str, Any]] = _no_defaults
     inputs: Callable[[Configured], Iterable[Path | str]]
     check: Callable[[Configured], None]
     plan: Callable[[Configured], Iterator[Any]]

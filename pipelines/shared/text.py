@@ -1,87 +1,25 @@
 """What the pipelines over captions have in common."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
-import apache_beam as beam
 from more_itertools import batched
 
 from eqforge.generators.text.language import Language, refuse_language
-from eqforge.pipelines.shared.driver import Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, RunSettings, selection_of
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import is_sampled
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.find_file import MissingFile, find_file
-from eqforge.schemas.records.books import Stage
 from eqforge.schemas.sources.caption_sources import CaptionRecord, Source
 from eqforge.transforms.dataset.census import IMAGES, Medium, medium
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
-from eqforge.transforms.dataset.write import Table
-from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch, Text
+from eqforge.transforms.text.work import CaptionBatch, Text
 
 BATCH = 256
-Configured = TypeVar("Configured", bound=DatasetConfig)
-
-
-def text_pipeline(
-    *,
-    name: str,
-    config: type[Configured],
-    inputs: Callable[[Configured], Iterable[Path]],
-    check: Callable[[Configured], None],
-    confirm: Callable[[Configured, PlanFiles], None],
-    media: Callable[[Configured, PlanFiles], Iterable[Medium]],
-    plan: Callable[[Configured], Iterator[Any]],
-    measure: Callable[[Any], dict[str, int]],
-    build: Callable[[beam.Pipeline, Target[Configured]], None],
-    tables: Callable[[Configured, PlanFiles], tuple[Table, ...]],
-    stage: Stage,
-    step: str,
-    defaults: Callable[[Mode], dict[str, Any]] | None = None,
-) -> Pipeline[Configured]:
-    """Returns the pipeline of a dataset made of texts.
-
-    Args:
-      name: see Pipeline; so are `config`, `inputs`, `check`, `confirm`, `media`, `plan`, `measure`,
-        `build` and `tables`.
-      config: as there.
-      inputs: as there.
-      check: as there.
-      confirm: as there.
-      media: as there.
-      plan: as there.
-      measure: as there.
-      build: as there.
-      tables: as there.
-      stage: the stage of the books that follows `captions`.
-      step: what a worker notes for every finished batch.
-      defaults: the fields that a mode sets; None where the mode alone decides the rules.
-    """
-    return Pipeline(
-        name=name,
-        config=config,
-        defaults=_no_defaults if defaults is None else defaults,
-        inputs=inputs,
-        check=check,
-        confirm=confirm,
-        media=media,
-        plan=plan,
-        measure=measure,
-        build=build,
-        tables=tables,
-        stages=(CAPTIONS_STAGE, stage),
-        steps=(step,),
-    )
-
-
-def _no_defaults(_: Mode) -> dict[str, Any]:
-    """Returns the fields that a mode sets: none, the mode itself decides the rules."""
-    return {}
 
 
 def language_of_mode(mode: Mode) -> dict[str, Language]:

@@ -1,7 +1,8 @@
 """The books of a dataset: stages and their reasons, rejects and tallies."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from eqforge.schemas.records.scores import Rejection
 
@@ -75,24 +76,13 @@ class Stage:
         """Returns the books of some candidates of the stage."""
         return Tally(stage=self.name, candidates=candidates, kept=kept)
 
-    def reject(
-        self,
-        candidate_id: str,
-        rejection: Rejection,
-        *,
-        source_id: str,
-        source_path: str | None = None,
-        source_sha256: str | None = None,
-    ) -> Reject:
-        """Returns the reject of a candidate, with its lineage as far as it is known."""
-        return Reject(
-            candidate_id=candidate_id,
-            stage=self.name,
-            reason=rejection.reason,
-            value=rejection.value,
-            threshold=rejection.threshold,
-            detail=rejection.detail,
-            source_id=source_id,
-            source_path=source_path,
-            source_sha256=source_sha256,
-        )
+    def reject(self, candidate_id: str, rejection: Rejection, **lineage: str | None) -> Reject:
+        """Returns the reject of a candidate.
+
+        Args:
+          candidate_id: id of the annotation record, frame or pair.
+          rejection: why it is refused.
+          **lineage: `source_id`, `source_path` and `source_sha256`, as far as they are known.
+        """
+        found: dict[str, Any] = asdict(rejection) | lineage
+        return Reject(candidate_id=candidate_id, stage=self.name, **found)

@@ -1,7 +1,7 @@
 """What all datasets of generated pairs share: a made pair is measured, judged and written.
 
 A dataset's own step turns its specs into `PairWork` with the pair made; what it measured and
-refused on the way is in the work already. `MeasureGenerated` and `DropGenerated` do the rest.
+refused on the way is in the work already. `MeasureGenerated` and `drop_generated` do the rest.
 """
 
 from collections.abc import Callable
@@ -246,13 +246,3 @@ class MeasureGenerated(beam.PTransform):
         measured = measure_generated(work, self.rules)
         progress.count(self.progress_folder, MEASURED)
         return measured
-
-
-@dataclass
-class DropGenerated(beam.PTransform):
-    """Drops made pairs with a refused image or a refused score."""
-
-    rules: GeneratedRules
-
-    def expand(self, works: beam.PCollection[PairWork]) -> beam.PCollection[PairWork]:
-        return works | "DecidePair" >> beam.Map(drop_generated, self.rules)

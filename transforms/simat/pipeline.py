@@ -15,8 +15,7 @@ from apache_beam.pvalue import AsDict
 from eqforge.generators.simat.queries import weight_of
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.tables.pairs import ImageRow
-from eqforge.schemas.tables.simat import CaptionRow, GalleryRow, QueryRow
+from eqforge.schemas.tables.simat import QueryRow
 from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.placement import on_gpu
 from eqforge.transforms.simat.images import AskedQuery, SimatRules, SimatWork, show_image
@@ -75,7 +74,7 @@ class JudgeQueries(beam.PTransform):
         found = AsDict(shown | "CountShown" >> beam.CombinePerKey(sum))
         return (
             works
-            | "Asked" >> beam.FlatMap(_queries).with_output_types(AskedQuery)
+            | "Asked" >> beam.FlatMap(getattr, "queries").with_output_types(AskedQuery)
             | "JudgeQuery" >> beam.Map(judge_query, found).with_output_types(AskedQuery)
         )
 
@@ -108,18 +107,18 @@ def rows_of(
 ) -> tuple[beam.PCollection, ...]:
     """Returns a collection for each table, then the books."""
     rejects = (
-        works | "RefusedRegions" >> beam.FlatMap(_rejects).with_output_types(Reject),
+        works | "RefusedRegions" >> beam.FlatMap(getattr, "rejects").with_output_types(Reject),
         asked | "RefusedQueries" >> beam.FlatMap(_refusal).with_output_types(Reject),
     )
     tallies = (
         works | "RegionBooks" >> beam.FlatMap(_region_tallies),
         asked | "QueryBooks" >> beam.FlatMap(_query_tally),
     )
-    images = (works | "Images" >> beam.FlatMap(_images),) if has_images else ()
+    images = (works | "Images" >> beam.FlatMap(getattr, "images"),) if has_images else ()
     return (
         samples,
-        works | "Gallery" >> beam.FlatMap(_gallery),
-        works | "Captions" >> beam.FlatMap(_captions),
+        works | "Gallery" >> beam.FlatMap(getattr, "gallery"),
+        works | "Captions" >> beam.FlatMap(getattr, "captions"),
         *images,
         rejects | "Rejects" >> beam.Flatten(),
         tallies | "Tallies" >> beam.Flatten(),
@@ -128,26 +127,6 @@ def rows_of(
 
 def _shown(work: SimatWork) -> Iterator[tuple[str, int]]:
     return ((triplet_id, 1) for triplet_id in work.shown)
-
-
-def _queries(work: SimatWork) -> Iterator[AskedQuery]:
-    yield from work.queries
-
-
-def _gallery(work: SimatWork) -> Iterator[GalleryRow]:
-    yield from work.gallery
-
-
-def _captions(work: SimatWork) -> Iterator[CaptionRow]:
-    yield from work.captions
-
-
-def _images(work: SimatWork) -> Iterator[ImageRow]:
-    yield from work.images
-
-
-def _rejects(work: SimatWork) -> Iterator[Reject]:
-    yield from work.rejects
 
 
 def _is_kept(asked: AskedQuery) -> bool:

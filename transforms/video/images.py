@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-import apache_beam as beam
-
 from eqforge.schemas.io.pictures import read_pixels
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.frames import StoredFrame
@@ -14,7 +12,7 @@ from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.engines import progress
 from eqforge.transforms.filters.images import ImageFilters, ScoredImage
 from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, KeptFrame
-from eqforge.transforms.video.rules import VideoPairRules
+from eqforge.transforms.video.rules import ClipStep
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,27 +96,18 @@ def drop_frames(work: ClipWork, filters: ImageFilters) -> ClipWork:
     return judged.with_tally(FRAMES_STAGE.tally(len(work.clip.frames), len(kept)))
 
 
-@dataclass
-class ScoreImages(beam.PTransform):
+class ScoreImages(ClipStep):
     """Scores every frame of every clip."""
 
-    rules: VideoPairRules
-
-    def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
-        return clips | "ScoreStoredImages" >> beam.Map(self._score)
-
-    def _score(self, work: ClipWork) -> ClipWork:
+    def make(self, work: ClipWork) -> ClipWork:
         rules = self.rules
         scored = score_images(work, rules.media, rules.image_filters, rules.ledger("score"))
         progress.count(rules.notes, "judged")
         return scored
 
 
-@dataclass
-class DropFrames(beam.PTransform):
+class DropFrames(ClipStep):
     """Drops the frames with a refused score."""
 
-    rules: VideoPairRules
-
-    def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
-        return clips | "DecideFrames" >> beam.Map(drop_frames, self.rules.image_filters)
+    def make(self, work: ClipWork) -> ClipWork:
+        return drop_frames(work, self.rules.image_filters)

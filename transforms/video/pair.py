@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
-import apache_beam as beam
-
 from eqforge.generators.text import words
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io.pictures import read_pixels
@@ -18,7 +16,7 @@ from eqforge.transforms.filters import cuts, minimality
 from eqforge.transforms.filters.pairs import PAIRS_STAGE, refuse_unmeasured
 from eqforge.transforms.oracle.judges import refuse_pair
 from eqforge.transforms.video.clip_work import ClipWork, KeptFrame, MeasuredPair
-from eqforge.transforms.video.rules import PairFilters, VideoPairRules
+from eqforge.transforms.video.rules import ClipStep, PairFilters
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,25 +154,16 @@ def over_limit(pairs: list[MeasuredPair], limit: int | None) -> Iterator[Measure
         yield from ranked[limit:]
 
 
-@dataclass
-class MeasurePairs(beam.PTransform):
+class MeasurePairs(ClipStep):
     """Measures every candidate pair of every clip."""
 
-    rules: VideoPairRules
-
-    def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
-        return clips | "MeasureStoredPairs" >> beam.Map(self._measure)
-
-    def _measure(self, work: ClipWork) -> ClipWork:
+    def make(self, work: ClipWork) -> ClipWork:
         rules = self.rules
         return measure_pairs(work, rules.media, rules.pair_filters, rules.ledger("measure"))
 
 
-@dataclass
-class DropPairs(beam.PTransform):
+class DropPairs(ClipStep):
     """Drops the pairs with a refused score, and those beyond the limit of a video."""
 
-    rules: VideoPairRules
-
-    def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
-        return clips | "DecidePairs" >> beam.Map(drop_pairs, self.rules.pair_filters)
+    def make(self, work: ClipWork) -> ClipWork:
+        return drop_pairs(work, self.rules.pair_filters)

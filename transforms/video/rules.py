@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import apache_beam as beam
+
 from eqforge.generators.text import words
 from eqforge.schemas.io import pictures, storage
 from eqforge.schemas.records.frames import FrameSettings
@@ -91,6 +93,20 @@ class VideoPairRules:
             settings=self.frames,
             timeout_s=self.decoder_timeout_s,
         )
+
+
+@dataclass
+class ClipStep(beam.PTransform):
+    """A step that makes of every clip, by itself, the next state of its work."""
+
+    rules: VideoPairRules
+
+    def expand(self, clips: beam.PCollection[Any]) -> beam.PCollection[Any]:
+        return clips | "Make" >> beam.Map(self.make)
+
+    def make(self, work: Any) -> Any:
+        """Returns the next state of a clip's work."""
+        raise NotImplementedError
 
 
 def encoding_parameters(settings: FrameSettings) -> dict[str, object]:
