@@ -1,12 +1,12 @@
-"""What a Flex template runs: turns its parameters into `eqforge build`, and submits the job."""
+"""What the Flex template runs: `eqforge build` with its two parameters, which submits the job."""
 
+import dataclasses
 import os
+import shlex
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 
-from eqforge.cli import main
-from eqforge.pipelines.shared.registry import pipeline_of
-from eqforge.pipelines.shared.templates import command_line, dataset_of, options_of
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.io import storage
 from eqforge.schemas.tables.datasets import DATASETS
@@ -14,46 +14,69 @@ from eqforge.schemas.tables.datasets import DATASETS
 OPENED_BY_WORKERS = ("videos", "images")
 
 
-def command(arguments: list[str], inputs: str) -> list[str]:
-    """Returns the arguments of `eqforge` that a template's arguments mean.
+def command(arguments: Sequence[str], inputs: str) -> list[str]:
+    """Returns the arguments of `eqforge` that those of a template mean.
 
     Args:
-      arguments: of the template.
+      arguments: `--name=value` each, as Dataflow gives them: the parameters `dataset` and
+        `arguments`, among Beam's own options.
       inputs: a folder, to which annotations in a bucket are copied: only the launcher reads them.
 
     Raises:
       InputError: they name no dataset there is, or a file that is not there.
     """
-
-    def fetch(name: str, value: str) -> str:
-        return fetched(name, value, inputs)
-
-    dataset = dataset_of(arguments)
+    values = dict(argument.removeprefix("--").partition("=")[::2] for argument in arguments)
+    dataset = values.get("dataset", "")
     if dataset not in DATASETS:
         raise InputError(f"--dataset {dataset}: expected one of {', '.join(DATASETS)}")
-    options = options_of(pipeline_of(dataset))
+    try:
+        words = shlex.split(values.get("arguments", ""))
+    except ValueError as error:
+        raise InputError(f"--arguments: {error}") from error
+    end = words.index("--") if "--" in words else len(words)
+    beam = [a for a in arguments if not a.startswith(("--dataset=", "--arguments="))]
+    own = fetched(words[:end], files_of(dataset), inputs)
     # The launcher must end once the job is submitted, or the service takes it to hang.
-    own = command_line(options, arguments, fetch)
-    return ["build", dataset, *own, "--no_wait_until_finish"]
+    return ["build", dataset, *own, "--", *words[end + 1 :], *beam, "--no_wait_until_finish"]
 
 
-def fetched(name: str, value: str, inputs: str) -> str:
-    """Returns the path of a local copy of a file or folder in a bucket, or of a local one itself.
+def files_of(dataset: str) -> set[str]:
+    """Returns the names of a dataset's options that name files or folders of a machine."""
+    config = pipeline_of(dataset).config
+    fields = dataclasses.fields(config)
+    return {field.name.replace("_", "-") for field in fields if "Path" in str(field.type)}
+
+
+def fetched(words: Sequence[str], files: set[str], inputs: str) -> Iterator[str]:
+    """Yields a command line in which files in buckets are local copies.
+
+    Raises:
+      InputError: see fetch.
+    """
+    name = ""
+    for word in words:
+        flag, value = "", word
+        if word.startswith("--"):
+            name, equals, value = word.partition("=")
+            flag, name = name + equals, name.removeprefix("--").replace("_", "-")
+        yield flag + (fetch(name, value, inputs) if name in files and "://" in value else value)
+
+
+def fetch(name: str, url: str, inputs: str) -> str:
+    """Returns the path of a local copy of a file or folder in a bucket.
 
     Raises:
       InputError: it is not there, or of the sort that workers open.
     """
-    if "://" not in value:
-        return value
     if name in OPENED_BY_WORKERS:
         raise InputError(
-            f"--{name} {value}: every worker opens files in this folder, so it has to lie in the "
+            f"--{name} {url}: every worker opens files in this folder, so it has to lie in the "
             "image, as deploy/dataflow/README.md describes; a bucket is no folder to them"
         )
-    system, path = storage.locate(value)
+    system, path = storage.locate(url)
     copy = os.path.join(inputs, name, os.path.basename(path.rstrip("/")))
     if not system.exists(path):
-        raise InputError(f"--{name} {value}: no such file")
+        raise InputError(f"--{name} {url}: no such file")
     os.makedirs(os.path.dirname(copy), exist_ok=True)
     system.get(path, copy, recursive=system.isdir(path))
     return copy

@@ -1,16 +1,17 @@
-"""What Dataflow would get, as far as it goes without an account, and its templates."""
+"""What Dataflow would get, as far as it goes without an account, and its template."""
 
 import json
 import re
 import runpy
+import shlex
 import shutil
 import sys
 import tomllib
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability import common_urns
@@ -20,8 +21,6 @@ from apache_beam.transforms import environments
 
 from eqforge.cli import main
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.pipelines.shared.registry import pipeline_of
-from eqforge.pipelines.shared.templates import command_line, metadata, options_of
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.tables.datasets import DATASETS
 from tests.builds import dataset_bytes
@@ -185,65 +184,12 @@ def test_what_cannot_work_is_refused_before_anything_is_done(
 # --- templates
 
 
-@pytest.fixture(params=DATASETS)
-def dataset(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-def template_of(dataset: str) -> dict[str, Any]:
-    return json.loads((DEPLOY / "templates" / f"{dataset}.json").read_text(encoding="utf-8"))
-
-
-def test_a_template_has_the_options_of_the_command_line(dataset: str) -> None:
-    assert template_of(dataset) == metadata(pipeline_of(dataset)), (
-        "run deploy/dataflow/make-templates"
-    )
-
-
-def test_parameters_are_well_formed(dataset: str) -> None:
-    names = [parameter["name"] for parameter in template_of(dataset)["parameters"]]
-    assert names[0] == "dataset"
-    assert len(names) == len(set(names))
-    assert not set(names) & set(beam_options()), "Beam has an option of the same name"
-    for parameter in template_of(dataset)["parameters"]:
-        assert re.fullmatch(r"[a-z][a-z0-9_]*", parameter["name"])
-        assert parameter["helpText"].strip()
-        for text in (parameter["helpText"], parameter["label"]):
-            assert "tyro" not in text
-            assert "(default" not in text
-
-
-def beam_options() -> Iterator[str]:
-    return iter(PipelineOptions([]).get_all_options())
-
-
-def test_defaults_fit_their_patterns_and_the_command_line_takes_them(dataset: str) -> None:
-    from eqforge.pipelines.shared.command import default_config, parse
-
-    pipeline = pipeline_of(dataset)
-    options = options_of(pipeline)
-    for option in options:
-        for pattern in option.regexes:
-            assert option.default is None or re.fullmatch(pattern, option.default), option.name
-    required = [f"--{option.name}=/some" for option in options if option.is_required]
-    given = [f"--{o.name}={o.default}" for o in options if o.default is not None]
-    lean, full = (
-        parse(pipeline.config, pipeline.defaults, command_line(options, arguments), "x")[0]
-        for arguments in (required, [*required, *given])
-    )
-    assert lean == full
-    assert lean.mode == default_config(pipeline.config, pipeline.defaults).mode == "corrected"
-
-
-def test_patterns_take_numbers_and_nothing_else() -> None:
-    patterns = {option.name: option.regexes for option in options_of(pipeline_of("eq-sd"))}
-    assert re.fullmatch(patterns["max_error_rate"][0], "1e-3")
-    assert not re.fullmatch(patterns["max_error_rate"][0], "some")
-    assert not re.fullmatch(patterns["seed"][0], "1.5")
-    assert not re.fullmatch(patterns["seed"][0], "None")
-    assert re.fullmatch(patterns["limit"][0], "None")
-    assert re.fullmatch(patterns["overwrite"][0], "true")
-    assert patterns["output"] == patterns["only"] == []
+def test_the_template_takes_every_dataset_and_its_command_line() -> None:
+    template = json.loads((DEPLOY / "template.json").read_text(encoding="utf-8"))
+    parameters = {parameter["name"]: parameter for parameter in template["parameters"]}
+    assert list(parameters) == ["dataset", "arguments"]
+    assert not set(parameters) & set(PipelineOptions([]).get_all_options())
+    assert parameters["dataset"]["regexes"] == [f"^({'|'.join(DATASETS)})$"]
 
 
 def launcher() -> dict[str, Any]:
@@ -251,34 +197,52 @@ def launcher() -> dict[str, Any]:
 
 
 def test_the_launcher_turns_parameters_into_a_command(tmp_path: Path) -> None:
-    arguments = [
-        *("--dataset=eq-video", "--captions=/a b.jsonl", "--videos=/videos", "--overwrite=true"),
-        *("--distinct_captions=false", "--only=x y", "--output=gs://b/out", "--region=us"),
-    ]
+    own = "--captions '/a b.jsonl' --videos=/videos --overwrite --only x y --output gs://b/out"
+    arguments = ["--dataset=eq-video", f"--arguments={own} -- --num_workers 2", "--region=us"]
     assert launcher()["command"](arguments, str(tmp_path)) == [
-        *("build", "eq-video", "--captions=/a b.jsonl", "--videos=/videos", "--overwrite"),
-        *("--no-distinct-captions", "--only", "x", "y", "--output=gs://b/out"),
-        *("--", "--region=us", "--no_wait_until_finish"),
+        *("build", "eq-video", "--captions", "/a b.jsonl", "--videos=/videos", "--overwrite"),
+        *("--only", "x", "y", "--output", "gs://b/out"),
+        *("--", "--num_workers", "2", "--region=us", "--no_wait_until_finish"),
     ]
 
 
-def test_annotations_in_a_bucket_are_fetched_and_media_refused(tmp_path: Path) -> None:
-    import fsspec
+@pytest.mark.parametrize("between", ["=", " "])
+def test_annotations_in_a_bucket_are_fetched(between: str, tmp_path: Path) -> None:
+    fsspec.filesystem("memory").pipe_file("/launch/captions.jsonl", b"{}\n")
+    own = f"--captions{between}memory://launch/captions.jsonl --only http://id"
+    build = launcher()["command"](["--dataset=eq-video", f"--arguments={own}"], str(tmp_path))
+    copy = " ".join(build[2:-4]).removeprefix(f"--captions{between}")
+    assert Path(copy).read_bytes() == b"{}\n"
+    assert copy.endswith("/captions.jsonl")
+    assert build[-4:] == ["--only", "http://id", "--", "--no_wait_until_finish"]
 
-    store = fsspec.filesystem("memory")
-    store.pipe_file("/launch/captions.jsonl", b"{}\n")
-    arguments = ["--dataset=eq-video", "--captions=memory://launch/captions.jsonl"]
-    found = launcher()["command"](arguments, str(tmp_path))[2]
-    assert Path(found.removeprefix("--captions=")).read_bytes() == b"{}\n"
-    assert found.endswith("/captions.jsonl")
-    for wrong, message in (
-        ("--captions=memory://launch/other.jsonl", "no such file"),
-        ("--videos=memory://launch", "every worker opens"),
-        ("--overwrite=perhaps", "expected true or false"),
-        ("--dataset=eq-other", "expected one of"),
-    ):
-        with pytest.raises(InputError, match=message):
-            launcher()["command"]([wrong, "--dataset=eq-video"], str(tmp_path))
+
+@pytest.mark.parametrize(
+    ("dataset", "own", "message"),
+    [
+        ("eq-video", "--captions=memory://launch/other.jsonl", "no such file"),
+        ("eq-video", "--videos memory://launch", "every worker opens"),
+        ("eq-video", "--only 'x", "--arguments: No closing quotation"),
+        ("eq-other", "", "expected one of"),
+    ],
+)
+def test_what_cannot_be_launched_is_refused_in_a_sentence(
+    dataset: str, own: str, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=message):
+        launcher()["command"]([f"--dataset={dataset}", f"--arguments={own}"], str(tmp_path))
+
+
+@pytest.mark.parametrize("dataset", COMMANDS)
+def test_every_dataset_is_launched_by_its_command_line(
+    dataset: str, demo_workspace: Workspace, tmp_path: Path, jobs: list[Proto]
+) -> None:
+    _, *command = COMMANDS[dataset](demo_workspace, tmp_path)
+    output = ["--output", str(tmp_path / "out"), "--limit", "2"]
+    own = shlex.join([*command, *output, "--", "--dry_run=True"])
+    arguments = [f"--dataset={dataset}", f"--arguments={own}", *JOB]
+    assert main(launcher()["command"](arguments, str(tmp_path))) == 0
+    assert len(jobs) == 1
 
 
 # --- the image
