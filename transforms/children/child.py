@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import weakref
@@ -22,6 +21,7 @@ from typing import IO, Any
 from eqforge.schemas.errors import BuildError, EqforgeError
 from eqforge.schemas.signals import blocked
 from eqforge.transforms.children.cage import Cage, adjusted
+from eqforge.transforms.children.die_with_parent import TiedProcess
 
 STDERR_TAIL = 2000
 MOST_MESSAGE_BYTES = 2**30
@@ -144,19 +144,15 @@ class _Process:
         self.parent = os.getpid()
         self._unread = bytearray()
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by _end
-        lifeline, held = os.pipe()  # the child ends when nobody holds the other end any more
-        # -P: the current folder, which may be anybody's, holds no modules for it.
-        command = [sys.executable, "-P", "-m", "eqforge.transforms.children.child_main", function]
         with blocked():
-            self._popen = subprocess.Popen(
-                [*command, str(lifeline), json.dumps(cage.to_json() if cage else None)],
+            self._popen = TiedProcess(
+                "eqforge.transforms.children.child_main",
+                *(function, json.dumps(cage.to_json() if cage else None)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,
-                pass_fds=(lifeline,),
             )
-        os.close(lifeline)
-        self.end = weakref.finalize(self, _end, self._popen, held, self._stderr, self.parent)
+        self.end = weakref.finalize(self, _end, self._popen, self._stderr, self.parent)
 
     def write(self, request: Any) -> None:
         """Sends a request."""
@@ -217,14 +213,14 @@ def _message(line: bytes) -> dict[str, Any]:
     return message
 
 
-def _end(popen: "subprocess.Popen[bytes]", held: int, stderr: IO[bytes], parent: int) -> None:
+def _end(popen: TiedProcess, stderr: IO[bytes], parent: int) -> None:
     """Kills a process and closes its pipes; a forked process only lets go of its copies."""
     if parent == os.getpid():
         popen.kill()
         popen.wait()
     else:
         popen.returncode = 0
-    os.close(held)
+    popen.let_go()
     for file in (popen.stdin, popen.stdout, stderr):
         if file is not None:
             with contextlib.suppress(BrokenPipeError):  # a request that was never read

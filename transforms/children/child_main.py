@@ -1,30 +1,31 @@
 """The child's side of `child`: a program that runs a function for its parent.
 
-Run as `python -P -m eqforge.transforms.children.child_main package.module:function LIFELINE
-[CAGE]`, where LIFELINE is the number of a pipe's reading end and CAGE what the process may do, as
-JSON. Requests come in as JSON lines; each is answered by lines {"answer": …} and one
-{"done": true}, or {"error": "traceback"}. {"alive": true} says that work goes on.
+Run as `python -P -m eqforge.transforms.children.child_main LIFELINE package.module:function
+[CAGE]`, where LIFELINE is that of `die_with_parent` and CAGE what the process may do, as JSON.
+Requests come in as JSON lines; each is answered by lines {"answer": …} and one {"done": true}, or
+{"error": "traceback"}. {"alive": true} says that work goes on.
 """
 
-import fcntl
 import importlib
 import json
 import os
-import select
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 
+from eqforge.transforms.children.die_with_parent import end_with_parent
+
 HEARTBEAT_S = 0.5
 
 Function = Callable[[Any, Callable[[], None]], Iterable[Any]]
 
 
-def main(function: str, lifeline: str, cage: str = "null") -> None:
+def main(lifeline: str, function: str, cage: str = "null") -> None:
     """Imports a function, then answers requests with it until there are no more."""
-    _end_with_parent(int(lifeline))
+    end_with_parent(int(lifeline))
+    os.set_inheritable(int(lifeline), False)
     requests, messages = _private_pipes()
     sender = _Sender(messages)
     begin = _into_cage(json.loads(cage))
@@ -96,19 +97,6 @@ def _private_pipes() -> tuple[IO[bytes], IO[bytes]]:
     os.close(nothing)
     os.dup2(2, 1)
     return os.fdopen(requests, "rb"), os.fdopen(messages, "wb")
-
-
-def _end_with_parent(lifeline: int) -> None:
-    """Has the kernel end this process when the parent, however it dies, lets go of the lifeline.
-
-    Neither a thread nor the end of the requests would do: native code that hangs may hold the
-    interpreter for ever. SIGIO ends a process that does not handle it.
-    """
-    os.set_inheritable(lifeline, False)
-    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
-    if select.select([lifeline], [], [], 0)[0]:
-        sys.exit("the parent is gone")
 
 
 def _load(function: str) -> Function:

@@ -1,29 +1,63 @@
-"""A program that runs another one which ends when its parent does, however the parent ends.
+"""Processes that end when the one that started them does, however that ends.
 
-Run as `python -m eqforge.transforms.children.die_with_parent PARENT PROGRAM ARGUMENT...`,
-where PARENT is the process id of whoever starts it. Job servers
-outlived a killed build otherwise, and went on with it.
+The starter holds one end of a pipe; the kernel signals the process at the other end, its lifeline,
+once nobody holds the first any more. Neither a thread nor the end of a stream would do: native code
+that hangs may hold the interpreter for ever. Linux can also signal when a parent dies, but takes
+the thread that started a process for its parent.
+
+Run as `python -P -m eqforge.transforms.children.die_with_parent LIFELINE SIGNAL PROGRAM
+ARGUMENT...`, it becomes a program that gets the signal.
 """
 
-import ctypes
+import fcntl
 import os
+import select
 import signal
+import subprocess
 import sys
-
-_PR_SET_PDEATHSIG = 1
-
-
-def command(program: list[str]) -> list[str]:
-    """Returns the command that runs a program tied to this process."""
-    return [sys.executable, "-m", __name__, str(os.getpid()), *program]
+import weakref
+from collections.abc import Sequence
+from typing import Any
 
 
-def main(parent: str, *program: str) -> None:
-    """Ties this process to its parent and becomes the program."""
+class TiedProcess(subprocess.Popen[bytes]):
+    """A Python module that runs in a process, with its lifeline as the first argument.
+
+    The module has to call `end_with_parent`. The process ends with this object, too.
+    """
+
+    def __init__(self, module: str, *arguments: str, **options: Any) -> None:
+        """Starts `python -P -m module LIFELINE arguments`; the options are those of Popen."""
+        lifeline, held = os.pipe()
+        self.let_go = weakref.finalize(self, os.close, held)
+        # -P: the current folder, which may be anybody's, holds no modules for it.
+        command = [sys.executable, "-P", "-m", module, str(lifeline), *arguments]
+        try:
+            super().__init__(command, pass_fds=(lifeline,), **options)
+        finally:
+            os.close(lifeline)
+
+
+def start_program(
+    program: Sequence[str], ending: signal.Signals = signal.SIGKILL, **options: Any
+) -> TiedProcess:
+    """Starts a program that gets the signal `ending` when this process is gone."""
+    return TiedProcess(__name__, str(int(ending)), *program, **options)
+
+
+def end_with_parent(lifeline: int, ending: int = signal.SIGKILL) -> None:
+    """Has the kernel send this process a signal when the parent lets go of the lifeline."""
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != int(parent):
+        fcntl.fcntl(lifeline, fcntl.F_SETSIG, ending)  # elsewhere it is SIGIO
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([lifeline], [], [], 0)[0]:
         sys.exit("the parent is gone")
+
+
+def main(lifeline: str, ending: str, *program: str) -> None:
+    """Ties this process to its parent and becomes the program."""
+    end_with_parent(int(lifeline), int(ending))
     os.execvp(program[0], program)
 
 

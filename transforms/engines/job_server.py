@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import tempfile
@@ -23,7 +24,7 @@ from apache_beam.runners.portability.job_server import ExternalJobServer
 from apache_beam.runners.worker.channel_factory import GRPCChannelFactory
 
 from eqforge.schemas.errors import BuildError, InputError
-from eqforge.transforms.children import die_with_parent as tied
+from eqforge.transforms.children.die_with_parent import start_program
 
 START_TIMEOUT_S = 180.0
 ANSWER_TIMEOUT_S = 20.0
@@ -145,8 +146,9 @@ def _running(command: list[str], port: int, scratch: Path, log: str) -> Iterator
     (scratch / "config.yaml").write_text(_EMBEDDED, encoding="utf-8")
     environment = {"FLINK_CONF_DIR": str(scratch)} | os.environ
     with open(log, "ab") as output:
-        server = subprocess.Popen(
-            tied.command(command),
+        server = start_program(
+            command,
+            signal.SIGTERM,  # which it cleans up after
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

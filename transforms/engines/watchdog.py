@@ -10,12 +10,12 @@ import json
 import os
 import shlex
 import signal
-import subprocess
 import threading
 import time
 from typing import Any
 
 from eqforge.schemas.signals import blocked
+from eqforge.transforms.children.die_with_parent import start_program
 
 _deaths: list[str] = []
 
@@ -40,7 +40,7 @@ def install(log: str) -> None:
         def start_worker(self) -> None:
             with open(log, "ab") as messages, blocked():
                 command = shlex.split(self._worker_command_line.decode())
-                self.worker = subprocess.Popen(command, stderr=messages, env=self._variables())
+                self.worker = start_program(command, stderr=messages, env=self._variables())
             self.worker_thread = threading.Thread(name="run_worker", target=self._run, daemon=True)
             self.worker_thread.start()
 
