@@ -141,7 +141,10 @@ def check_memory() -> None:
 
 
 def is_want_of_memory(error: BaseException) -> bool:
-    """Tells whether an exception says that memory, or threads, cannot be had."""
+    """Tells whether an exception says that memory, or threads, cannot be had.
+
+    Python 3.11 has no class for the latter.
+    """
     return isinstance(error, MemoryError) or "can't start new thread" in str(error)
 
 

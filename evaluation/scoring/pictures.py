@@ -202,7 +202,7 @@ def prepared_batches(
         with plain_errors():
             yield from loader
     except RuntimeError as error:
-        if "DataLoader worker" not in str(error):
+        if "DataLoader worker" not in str(error):  # torch 2.13 has no class for it
             raise
         raise BuildError(
             "a process that prepares images was killed, perhaps for want of memory (in a container "

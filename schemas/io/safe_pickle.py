@@ -1,7 +1,7 @@
 """Unpickles annotation files that hold plain containers and NumPy arrays, and nothing else.
 
 The unpickler is the one of the standard library in Python, which can be told what to refuse; the
-one in C can be ended by a file of a hundred bytes.
+one in C can be ended by a file of a hundred bytes. It has no public name in Python 3.11.
 """
 
 import pickle

@@ -6,6 +6,7 @@ import hashlib
 import io
 import logging
 import os
+import posixpath
 import queue
 import stat
 import tempfile
@@ -115,7 +116,7 @@ def make_parents(system: Any, path: str) -> None:
     """Makes the folder of a file and those above it, on a file system that has folders."""
     names = {system.protocol} if isinstance(system.protocol, str) else set(system.protocol)
     if not names & _WITHOUT_FOLDERS:
-        system.makedirs(system._parent(path), exist_ok=True)
+        system.makedirs(posixpath.dirname(path), exist_ok=True)
 
 
 def exists(url: str) -> bool:

@@ -38,7 +38,7 @@ from eqforge.transforms.engines.placement import is_dry, is_waited_for, plain_na
 # The names under which people ask for the local engine, in Beam's any spelling. Beam's own
 # DirectRunner first tries to download another engine, so it is never started.
 _LOCAL_RUNNERS = ("direct", "fnapi", "switchingdirect", "bundlebaseddirect")
-_LOST_WORKER = "Channel closed prematurely"  # Beam's words for a data stream that broke off
+_LOST_WORKER = "Channel closed prematurely"  # Beam 2.77, of a data stream that broke off
 _LOST_PROCESS = "Process died with exit code"  # that of a Flink worker which did not come up
 # What runners put before a message: the job's name, Java's class.
 _FRAME = re.compile(r"\s*(at \S+\(.*|\.{3} \d+ more|\W*)$")  # a line of Java's that says nothing
@@ -228,7 +228,7 @@ def _logging_to(log: str) -> Iterator[None]:
     for logger in loggers:
         logger.handlers, logger.propagate = [handler], False
     threading.excepthook = log_thread
-    # A worker in this process, as Prism's, prints a trace beside logging it.
+    # A worker in this process, as Prism's, prints a trace beside logging it, in Beam 2.77.
     vars(sdk_worker)["print"] = _print_nothing
     try:
         yield

@@ -46,7 +46,7 @@ def check_signature(dataset: str, key: str, signature: str | None = None) -> lis
     try:
         public.verify(storage.read_bytes(manifest), signed)
     except minisign.VerifyError as error:
-        if "identifiers" in str(error):
+        if "identifiers" in str(error):  # py-minisign 0.21 has no class for it
             return [f"{place}: made by another key than {key}"]
         return [
             f"{place}: no signature of this {FILE_NAME}, which was changed since, or is another"
