@@ -4,17 +4,16 @@ import random
 from collections.abc import Iterable
 
 from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.hard_negatives.attributes import attribute_places
 from eqforge.generators.text.hard_negatives.negation import negate
+from eqforge.generators.text.hard_negatives.objects import object_places
+from eqforge.generators.text.hard_negatives.places import Place, replace_at
 from eqforge.generators.text.hard_negatives.records import (
     HardNegative,
     NegativeKind,
     NegativeRefusal,
 )
-from eqforge.generators.text.hard_negatives.replace import (
-    replace_attribute,
-    replace_object,
-    replace_relation,
-)
+from eqforge.generators.text.hard_negatives.relations import preposition_places, verb_places
 from eqforge.generators.text.hard_negatives.swap import swap_attributes, swap_objects
 from eqforge.generators.text.tokenizer import find_tokens
 
@@ -41,13 +40,18 @@ def make_hard_negative(
       InputError: WordNet is wanted and not on this machine.
       MissingExtra: a package of the extra "text" is not installed.
     """
+
+    def replaced(places: Iterable[Place], none: str) -> HardNegative | NegativeRefusal:
+        return replace_at(analysis, kind, places, rng, known, none)
+
     match kind:
         case "replace_object":
-            return replace_object(analysis, rng, known, use_wordnet=use_wordnet)
+            return replaced(object_places(analysis, use_wordnet), "no_object")
         case "replace_attribute":
-            return replace_attribute(analysis, rng, known, use_wordnet=use_wordnet)
+            return replaced(attribute_places(analysis, use_wordnet), "no_attribute")
         case "replace_relation":
-            return replace_relation(analysis, rng, known, use_wordnet=use_wordnet)
+            places = [*preposition_places(analysis), *verb_places(analysis, use_wordnet)]
+            return replaced(places, "no_relation")
         case "swap_object":
             return swap_objects(analysis, rng)
         case "swap_attribute":
