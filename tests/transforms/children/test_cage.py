@@ -131,7 +131,7 @@ def test_landlock_alone_holds_files_and_tcp_and_seccomp_alone_the_rest(tmp_path:
     (tmp_path / "secret").write_text("secret")
     script = """
 import json, sys
-from eqforge.transforms.children.cage import landlock, probe, seccomp
+from eqforge.transforms.children import landlock, probe, seccomp
 if sys.argv[1] == "landlock":
     landlock.restrict(["/usr", sys.prefix, sys.base_prefix], [], network=False)
 else:

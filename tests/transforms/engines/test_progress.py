@@ -11,12 +11,10 @@ import pytest
 from eqforge.transforms.engines import progress
 from tests.builds import environment
 
-COUNT = (
-    "import sys; from eqforge.transforms import progress; progress.count(sys.argv[1], 'made', 2)"
-)
+COUNT = "import sys; from eqforge.transforms.engines import progress; progress.count(sys.argv[1], 'made', 2)"
 SHOW = """
 import sys, time
-from eqforge.transforms import progress
+from eqforge.transforms.engines import progress
 with progress.watch(sys.argv[1], {"made": 3, "judged": 3}):
     progress.count(sys.argv[1], "made", 2)
     progress.count(sys.argv[1], "judged")
