@@ -238,7 +238,7 @@ def test_every_dataset_is_launched_by_its_command_line(
     dataset: str, demo_workspace: Workspace, tmp_path: Path, jobs: list[Proto]
 ) -> None:
     _, *command = COMMANDS[dataset](demo_workspace, tmp_path)
-    output = ["--output", str(tmp_path / "out"), "--limit", "2"]
+    output = ["--output", str(tmp_path / "out"), "--limit", "8"]
     own = shlex.join([*command, *output, "--", "--dry_run=True"])
     arguments = [f"--dataset={dataset}", f"--arguments={own}", *JOB]
     assert main(launcher()["command"](arguments, str(tmp_path))) == 0

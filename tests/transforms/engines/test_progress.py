@@ -11,7 +11,11 @@ import pytest
 from eqforge.transforms.engines import progress
 from tests.builds import environment
 
-COUNT = "import sys; from eqforge.transforms.engines import progress; progress.count(sys.argv[1], 'made', 2)"
+COUNT = """
+import sys
+from eqforge.transforms.engines import progress
+progress.count(sys.argv[1], "made", 2)
+"""
 SHOW = """
 import sys, time
 from eqforge.transforms.engines import progress
