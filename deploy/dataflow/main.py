@@ -7,6 +7,8 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 
+from eqforge.cli import main
+from eqforge.pipelines.shared.registry import pipeline_of
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.io import storage
 from eqforge.schemas.tables.datasets import DATASETS
