@@ -42,7 +42,7 @@ import apache_beam as beam
 import numpy as np
 from PIL import Image
 
-from eqforge.generators.text.perturbations.record import PERTURBATIONS
+from eqforge.generators.text.perturbations.catalogue import PERTURBATIONS
 from eqforge.pipelines import eq_youcook2, retrieval_perturbations
 from eqforge.pipelines.shared.driver import build_dataset
 from eqforge.pipelines.shared.settings import RunSettings, VideoSettings

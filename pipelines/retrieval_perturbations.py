@@ -13,7 +13,8 @@ from pathlib import Path
 import apache_beam as beam
 
 from eqforge.generators.text.caption_lint import CaptionSettings
-from eqforge.generators.text.perturbations.record import PERTURBATIONS, PerturbationSettings
+from eqforge.generators.text.perturbations.catalogue import PERTURBATIONS, names_of
+from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.shared.driver import Pipeline, Target, build_command
 from eqforge.pipelines.shared.text import (
@@ -114,7 +115,7 @@ def measure(batch: CaptionBatch) -> dict[str, int]:
 def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     """Returns the tables, sized for a plan."""
     captions = plan.counts.get("captions", 0)
-    rows, per_file = captions * len(PERTURBATIONS), config.run.samples_per_file * 10
+    rows, per_file = captions * len(names_of(config.mode)), config.run.samples_per_file * 10
     return (
         table_of(PERTURBED_TABLE, files_for(rows, per_file)),
         table_of(MEASURED_TABLE, files_for(captions, per_file)),

@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -12,15 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eqforge.generators.text.edits import EditedText, apply_edits
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.edits import Edit, EditedText, apply_edits
 from eqforge.generators.text.granularity import measure_granularity
+from eqforge.generators.text.perturbations.catalogue import PERTURBATIONS, Rules, names_of
 from eqforge.generators.text.perturbations.perturb import perturb, perturb_all
 from eqforge.generators.text.perturbations.record import (
-    DISTRACTIONS,
-    PERTURBATIONS,
-    SHUFFLES,
-    SYNONYMS,
-    TYPOS,
     Perturbation,
     PerturbationSettings,
     Reason,
@@ -29,6 +27,12 @@ from eqforge.generators.text.perturbations.shuffles import find_words
 from eqforge.generators.text.taggers import load_tagger
 from tests.undone import invert
 
+TYPOS, SYNONYMS, DISTRACTIONS, SHUFFLES = (
+    [name for name in PERTURBATIONS if "char" in name.split("_")],
+    [name for name in PERTURBATIONS if name.startswith("synonym")],
+    [name for name in PERTURBATIONS if name.startswith("distraction")],
+    [name for name in PERTURBATIONS if name.startswith("shuffle")],
+)
 PAPER = PerturbationSettings(mode="paper")
 REFUSALS = {
     **dict.fromkeys(TYPOS, Reason.NO_WORD_TO_EDIT),
@@ -79,7 +83,7 @@ def check_permutation(caption: str, shuffled: str) -> None:
 def test_any_caption_is_perturbed_or_refused_with_its_reason(caption: str, seed: int) -> None:
     (analysis,) = load_tagger().analyse([caption])
     results = perturb_all(analysis, "id", seed)
-    assert tuple(result.name for result in results) == PERTURBATIONS
+    assert [result.name for result in results] == list(PERTURBATIONS)
     for result in results:
         check_corrected(caption, result)
 
@@ -195,3 +199,20 @@ def test_coco_captions_are_perturbed_and_measured(data_folder: Path) -> None:
         assert books[name, None] > 0.99 * len(records)
     assert books["synonym_noun", None] > 0.4 * len(records)
     assert books["synonym_adj", None] > 0.15 * len(records)
+
+
+def test_a_perturbation_that_was_not_published_is_left_out_of_paper_mode(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def shout(
+        analysis: Analysis, rng: random.Random, settings: PerturbationSettings
+    ) -> list[Edit] | Reason:
+        text = analysis.text.upper() if settings.mode == "corrected" else ""
+        return [Edit(start=0, end=len(text), replacement=text)]
+
+    monkeypatch.setitem(PERTURBATIONS, "shout", Rules(shout))
+    (analysis,) = load_tagger().analyse(["A dog."])
+    assert perturb("shout", analysis, 0).text == "A DOG."
+    assert (*names_of("paper"), "shout") == names_of("corrected")
+    with pytest.raises(KeyError, match="shout"):
+        perturb("shout", analysis, 0, PAPER)

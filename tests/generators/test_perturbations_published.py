@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from eqforge.generators.text.analysis import Analysis, Token
 from eqforge.generators.text.perturbations import published_typos
+from eqforge.generators.text.perturbations.catalogue import PERTURBATIONS
 from eqforge.generators.text.perturbations.published import (
     MAX_CHARACTERS,
     first_synonym,
@@ -16,7 +17,7 @@ from eqforge.generators.text.perturbations.published import (
     tokenize_words,
     tokens_as_in_spacy,
 )
-from eqforge.generators.text.perturbations.record import TYPOS, Perturbation, Reason
+from eqforge.generators.text.perturbations.record import Perturbation, Reason
 from eqforge.generators.text.taggers import load_tagger
 
 TYPO_FUNCTIONS = {
@@ -29,7 +30,9 @@ TYPO_FUNCTIONS = {
 
 def published(name: str, text: str, seed: int = 0) -> Perturbation:
     (analysis,) = load_tagger().analyse([text])
-    return perturb_as_published(name, analysis, random.Random(seed))
+    made = PERTURBATIONS[name].published
+    assert made is not None
+    return perturb_as_published(name, made, analysis, random.Random(seed))
 
 
 @pytest.mark.parametrize(("places", "index"), [(30, 20), (35, 7), (40, 7), (45, 40)])
@@ -42,7 +45,7 @@ def test_every_caption_with_as_many_characters_is_damaged_at_one_place(
     assert published_typos.drop_character(text) == text[:index] + text[index + 1 :]
 
 
-@pytest.mark.parametrize("name", TYPOS)
+@pytest.mark.parametrize("name", TYPO_FUNCTIONS)
 @given(text=st.text(max_size=40) | st.text("aAbB1 9_\u00df\u0130.", max_size=12))
 def test_typing_errors_are_those_of_the_package_typo(name: str, text: str) -> None:
     typo = pytest.importorskip("typo")
@@ -55,7 +58,7 @@ def test_typing_errors_are_those_of_the_package_typo(name: str, text: str) -> No
         assert TYPO_FUNCTIONS[name](text) == expected
 
 
-@pytest.mark.parametrize("name", TYPOS)
+@pytest.mark.parametrize("name", TYPO_FUNCTIONS)
 def test_typing_errors_in_coco_captions_are_those_of_the_package_typo(
     name: str, data_folder: Path
 ) -> None:

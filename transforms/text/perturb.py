@@ -10,8 +10,9 @@ from eqforge.generators.text.analysis import Analysis, Tagger
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.granularity import measure_granularity
 from eqforge.generators.text.language import Language
+from eqforge.generators.text.perturbations.catalogue import names_of
 from eqforge.generators.text.perturbations.perturb import perturb_all
-from eqforge.generators.text.perturbations.record import PERTURBATIONS, PerturbationSettings
+from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.generators.text.taggers import load_tagger
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
@@ -80,9 +81,9 @@ def perturb_batch(batch: CaptionBatch, rules: PerturbationRules) -> TextWork:
     samples: list[PerturbedCaption] = []
     measured: list[MeasuredCaption] = []
     rejects: list[Reject] = list(admitted.rejects)
-    candidates = 0
+    candidates, every = 0, names_of(rules.perturbations.mode)
     for record, analysis in zip(admitted.records, analyses, strict=True):
-        names = [f"{record.caption_id}/{name}" for name in PERTURBATIONS]
+        names = [f"{record.caption_id}/{name}" for name in every]
         wanted = [name for name in names if is_wanted(name, rules.only)]
         candidates += len(wanted)
         made = _make(record, admitted.image_id(record), analysis, rules)

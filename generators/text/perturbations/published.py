@@ -32,31 +32,34 @@ from rapidfuzz.distance import Postfix, Prefix
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import Span
-from eqforge.generators.text.perturbations import published_typos as typos
 from eqforge.generators.text.perturbations.record import VERSIONS, Perturbation, Reason
 from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
 from eqforge.schemas.errors import MissingExtra
 
 MAX_CHARACTERS = 300
-_NOUNS = ("NN", "NNS", "NNP", "NNPS")
-_ADJECTIVES = ("JJ", "JJR", "JJS")
+NOUNS = ("NN", "NNS", "NNP", "NNPS")
+ADJECTIVES = ("JJ", "JJR", "JJS")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
-def perturb_as_published(name: str, analysis: Analysis, rng: random.Random) -> Perturbation:
+def perturb_as_published(
+    name: str,
+    published: Callable[[Analysis, random.Random], str],
+    analysis: Analysis,
+    rng: random.Random,
+) -> Perturbation:
     """Returns what the published code would have sent to the model in place of a caption.
 
     Args:
-      name: one of `PERTURBATIONS`.
+      name: of the perturbation.
+      published: what the published code does.
       analysis: the caption's.
       rng: draws the orders of the shuffles; nothing else is random.
 
     Raises:
-      KeyError: the name is unknown.
       InputError: WordNet is needed and not on this machine.
     """
     before, reason = analysis.text, None
-    published = _PUBLISHED[name]
     try:
         after = published(analysis, rng)
     except KeyError:  # a digit that the keyboard of `published_typos` lacks
@@ -104,7 +107,23 @@ def first_synonym(word: str) -> str | None:
     return None
 
 
-def shuffle_tagged(
+def shuffle_nouns_and_adjectives(analysis: Analysis, rng: random.Random) -> str:
+    """Shuffles the nouns among their places, then the adjectives."""
+    return _shuffle_tagged(analysis, rng, (_is_noun, _is_adjective))
+
+
+def shuffle_other_words(analysis: Analysis, rng: random.Random) -> str:
+    """Shuffles what is neither noun nor adjective among its places."""
+    return _shuffle_tagged(analysis, rng, (_is_other,))
+
+
+def shuffle_all_words(analysis: Analysis, rng: random.Random) -> str:
+    """Shuffles what stands between blanks."""
+    words = analysis.text.split(" ")
+    return " ".join(rng.sample(words, len(words)))
+
+
+def _shuffle_tagged(
     analysis: Analysis, rng: random.Random, groups: Sequence[Callable[[str], bool]]
 ) -> str:
     """Permutes the tokens of each group of tags among their places; joins tokens by spaces."""
@@ -115,6 +134,18 @@ def shuffle_tagged(
         for place, word in zip(places, rng.sample(places, len(places)), strict=True):
             shuffled[place] = words[word]
     return " ".join(shuffled)
+
+
+def _is_noun(tag: str) -> bool:
+    return tag in NOUNS
+
+
+def _is_adjective(tag: str) -> bool:
+    return tag in ADJECTIVES
+
+
+def _is_other(tag: str) -> bool:
+    return tag not in NOUNS and tag not in ADJECTIVES
 
 
 def shuffle_trigrams(analysis: Analysis, rng: random.Random, *, within: bool) -> str:
@@ -190,37 +221,3 @@ def _changed_spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Spa
         (Span(start=prefix, end=len(before) - suffix),),
         (Span(start=prefix, end=len(after) - suffix),),
     )
-
-
-def _is_noun(tag: str) -> bool:
-    return tag in _NOUNS
-
-
-def _is_adjective(tag: str) -> bool:
-    return tag in _ADJECTIVES
-
-
-def _is_other(tag: str) -> bool:
-    return tag not in _NOUNS and tag not in _ADJECTIVES
-
-
-def _shuffle_all(analysis: Analysis, rng: random.Random) -> str:
-    words = analysis.text.split(" ")
-    return " ".join(rng.sample(words, len(words)))
-
-
-_PUBLISHED: dict[str, Callable[[Analysis, random.Random], str]] = {
-    "char_swap": lambda analysis, _: typos.swap_characters(analysis.text),
-    "missing_char": lambda analysis, _: typos.drop_character(analysis.text),
-    "extra_char": lambda analysis, _: typos.add_character(analysis.text),
-    "nearby_char": lambda analysis, _: typos.hit_nearby_key(analysis.text),
-    "synonym_noun": lambda analysis, _: replace_first_by_synonym(analysis, _NOUNS),
-    "synonym_adj": lambda analysis, _: replace_first_by_synonym(analysis, _ADJECTIVES),
-    "distraction_true": lambda analysis, _: analysis.text.strip(".") + " and true it true.",
-    "distraction_false": lambda analysis, _: analysis.text.strip(".") + " and false is false.",
-    "shuffle_nouns_and_adj": lambda a, rng: shuffle_tagged(a, rng, (_is_noun, _is_adjective)),
-    "shuffle_all_words": _shuffle_all,
-    "shuffle_allbut_nouns_and_adj": lambda a, rng: shuffle_tagged(a, rng, (_is_other,)),
-    "shuffle_within_trigrams": lambda a, rng: shuffle_trigrams(a, rng, within=True),
-    "shuffle_trigrams": lambda a, rng: shuffle_trigrams(a, rng, within=False),
-}

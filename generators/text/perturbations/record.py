@@ -8,19 +8,6 @@ from eqforge.generators.text.edits import Span
 
 Mode = Literal["corrected", "paper"]
 
-TYPOS = ("char_swap", "missing_char", "extra_char", "nearby_char")
-SYNONYMS = ("synonym_noun", "synonym_adj")
-DISTRACTIONS = ("distraction_true", "distraction_false")
-SHUFFLES = (
-    "shuffle_nouns_and_adj",
-    "shuffle_all_words",
-    "shuffle_allbut_nouns_and_adj",
-    "shuffle_within_trigrams",
-    "shuffle_trigrams",
-)
-PERTURBATIONS = (*TYPOS, *SYNONYMS, *DISTRACTIONS, *SHUFFLES)
-"""All 13, under the names of the published code and in its order."""
-
 VERSIONS: dict[Mode, int] = {"corrected": 1, "paper": 1}
 """Raised whenever the same caption and seed would be perturbed otherwise."""
 
@@ -66,7 +53,7 @@ class Perturbation:
     """A caption after one perturbation.
 
     Attributes:
-      name: one of `PERTURBATIONS`.
+      name: see `catalogue`.
       mode: "corrected" or "paper".
       version: version of the rules of that mode.
       text: the perturbed caption; the caption itself where nothing was applied.

@@ -1,0 +1,85 @@
+"""All perturbations, an entry each: the corrected one, and what the published code does."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.edits import Edit
+from eqforge.generators.text.perturbations import published, shuffles, typos
+from eqforge.generators.text.perturbations import published_typos as old
+from eqforge.generators.text.perturbations.distractions import add_statement
+from eqforge.generators.text.perturbations.record import Mode, PerturbationSettings, Reason
+from eqforge.generators.text.perturbations.synonyms import replace_by_synonyms
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a caption is perturbed in one way.
+
+    Attributes:
+      edit: finds the edits of a caption, or why there are none; it draws from the generator alone.
+      published: returns the text that the published code makes; None for a perturbation that it
+        has not, which paper mode leaves out.
+    """
+
+    edit: Callable[[Analysis, random.Random, PerturbationSettings], list[Edit] | Reason]
+    published: Callable[[Analysis, random.Random], str] | None = None
+
+
+PERTURBATIONS: Final[Mapping[str, Rules]] = {
+    "char_swap": Rules(
+        lambda a, rng, _: typos.swap_characters(a, rng), lambda a, _: old.swap_characters(a.text)
+    ),
+    "missing_char": Rules(
+        lambda a, rng, _: typos.drop_character(a, rng), lambda a, _: old.drop_character(a.text)
+    ),
+    "extra_char": Rules(
+        lambda a, rng, _: typos.add_character(a, rng), lambda a, _: old.add_character(a.text)
+    ),
+    "nearby_char": Rules(
+        lambda a, rng, _: typos.hit_nearby_key(a, rng), lambda a, _: old.hit_nearby_key(a.text)
+    ),
+    "synonym_noun": Rules(
+        lambda a, rng, settings: replace_by_synonyms(a, rng, "n", settings.max_synonyms),
+        lambda a, _: published.replace_first_by_synonym(a, published.NOUNS),
+    ),
+    "synonym_adj": Rules(
+        lambda a, rng, settings: replace_by_synonyms(a, rng, "a", settings.max_synonyms),
+        lambda a, _: published.replace_first_by_synonym(a, published.ADJECTIVES),
+    ),
+    "distraction_true": Rules(
+        lambda a, rng, _: add_statement(a, "true is true"),
+        lambda a, _: a.text.strip(".") + " and true it true.",
+    ),
+    "distraction_false": Rules(
+        lambda a, rng, _: add_statement(a, "false is false"),
+        lambda a, _: a.text.strip(".") + " and false is false.",
+    ),
+    "shuffle_nouns_and_adj": Rules(
+        lambda a, rng, _: shuffles.shuffle_nouns_and_adjectives(a, rng),
+        published.shuffle_nouns_and_adjectives,
+    ),
+    "shuffle_all_words": Rules(
+        lambda a, rng, _: shuffles.shuffle_all_words(a, rng), published.shuffle_all_words
+    ),
+    "shuffle_allbut_nouns_and_adj": Rules(
+        lambda a, rng, _: shuffles.shuffle_other_words(a, rng), published.shuffle_other_words
+    ),
+    "shuffle_within_trigrams": Rules(
+        lambda a, rng, _: shuffles.shuffle_within_trigrams(a, rng),
+        lambda a, rng: published.shuffle_trigrams(a, rng, within=True),
+    ),
+    "shuffle_trigrams": Rules(
+        lambda a, rng, _: shuffles.shuffle_trigrams(a, rng),
+        lambda a, rng: published.shuffle_trigrams(a, rng, within=False),
+    ),
+}
+"""By name; the 13 of the published code have its names and its order."""
+
+
+def names_of(mode: Mode) -> tuple[str, ...]:
+    """Returns the names of the perturbations of a mode."""
+    every = mode == "corrected"
+    return tuple(n for n, rules in PERTURBATIONS.items() if every or rules.published is not None)
