@@ -1,5 +1,6 @@
 """A finished dataset, open: tables as Arrow, rows as records, images as Pillow, samples joined."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,15 +21,19 @@ from eqforge.schemas.tables.datasets import table_type
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sample:
-    """A row of the samples, with its pictures.
+    """A row of the samples, with what other tables say of it.
 
     Attributes:
-      record: the row; see the dataset's page for its fields.
-      images: its pictures by the column that names them, without `_id`, such as `image_0`.
+      record: the row; docs/tables.md has its fields.
+      images: its pictures in RGB, by the column that names them, without `_id`: `image_0`.
+      rows: rows of other tables, by the column that is a key into them, without `_id`: `region`.
+      details: rows of tables whose rows name their sample, such as VLUE's findings, by table.
     """
 
     record: Any
     images: Mapping[str, Image.Image] = field(default_factory=dict)
+    rows: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
 class OpenDataset:
@@ -95,18 +100,52 @@ class OpenDataset:
             yield from read_records(self._dataset, file.path, kind)
 
     def samples(self) -> Iterator[Sample]:
-        """Yields the samples with their pictures, where the dataset has any.
+        """Yields the samples with their pictures and with the rows of other tables on them.
 
         Raises:
           InputError: a file is missing or damaged, or a picture does not decode.
         """
+        kind = table_type(self.manifest.dataset, "samples")
+        references = {} if kind is None else kind.references
+        rows = {
+            table: self._by_key(table) for table in {*references.values()} - {"images", "masks"}
+        }
+        details = self._details()
         for record in self.records():
             named = {
-                column.removesuffix("_id"): getattr(record, column)
-                for column in ("image_id", "image_0_id", "image_1_id")
-                if getattr(record, column, None) is not None
+                column: key for column in references if (key := getattr(record, column)) is not None
             }
-            yield Sample(record=record, images=self._images(named))
+            yield Sample(
+                record=record,
+                images=self._images({c: k for c, k in named.items() if references[c] == "images"}),
+                rows={
+                    _without_id(column): rows[references[column]][key]
+                    for column, key in named.items()
+                    if references[column] in rows
+                },
+                details={
+                    table: found
+                    for table, by_sample in details.items()
+                    if (found := by_sample.get(record.sample_id))
+                },
+            )
+
+    def _by_key(self, table: str) -> dict[str, Any]:
+        kind = table_type(self.manifest.dataset, table)
+        assert kind is not None
+        return {kind.key_of(record): record for record in self.records(table)}
+
+    def _details(self) -> dict[str, dict[str, list[Any]]]:
+        """Returns the rows of tables that name their sample, by table and sample."""
+        found: dict[str, dict[str, list[Any]]] = {}
+        for table in self.tables:
+            kind = table_type(self.manifest.dataset, table)
+            if kind is not None and kind.references.get("sample_id") == "samples":
+                by_sample: defaultdict[str, list[Any]] = defaultdict(list)
+                for record in self.records(table):
+                    by_sample[record.sample_id].append(record)
+                found[table] = dict(by_sample)
+        return found
 
     def image(self, image_id: str) -> Image.Image:
         """Returns a picture in RGB.
@@ -114,13 +153,13 @@ class OpenDataset:
         Raises:
           InputError: the dataset has no such picture, or it does not decode.
         """
-        return self._images({"": image_id})[""]
+        return self._images({"image_id": image_id})["image"]
 
     def _images(self, named: Mapping[str, str]) -> dict[str, Image.Image]:
         found = self._shelf.read(list(named.values())) if named else {}
         if lost := [image for image in named.values() if image not in found]:
             raise InputError(f"{self.folder}: no image {name_of(lost[0])}")
-        return {name: self._opened(image, found[image]) for name, image in named.items()}
+        return {_without_id(c): self._opened(image, found[image]) for c, image in named.items()}
 
     def _opened(self, image_id: str, data: bytes) -> Image.Image:
         try:
@@ -135,3 +174,7 @@ class OpenDataset:
     def _check(self, name: str) -> None:
         if name not in self.manifest.tables:
             raise InputError(f"{self.folder}: no table {name!r}; it has {', '.join(self.tables)}")
+
+
+def _without_id(column: str) -> str:
+    return column.removesuffix("_id")

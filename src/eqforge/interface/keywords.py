@@ -11,6 +11,7 @@ import msgspec
 import tyro
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.shell import local_path
 
 Settings = TypeVar("Settings")
 
@@ -74,14 +75,21 @@ def _default(field: dataclasses.Field[Any], default: Any) -> Any:
 
 def _converted(name: str, value: Any, hint: Any) -> Any:
     try:
-        return msgspec.convert(value, hint, dec_hook=_path)
+        return msgspec.convert(_plain(value), hint, dec_hook=_path)
     except msgspec.ValidationError as error:
         raise InputError(f"{name}={value!r}: {error}") from error
 
 
+def _plain(value: Any) -> Any:
+    """Returns a value whose paths are texts: outputs and datasets may be folders or URLs."""
+    if isinstance(value, Path):
+        return str(value)
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
 def _path(kind: type, value: Any) -> Any:
-    if kind is Path and isinstance(value, str | Path):
-        return Path(value)
+    if kind is Path and isinstance(value, str):
+        return local_path(value)
     raise ValueError(f"Expected a path, got `{type(value).__name__}`")
 
 

@@ -1,0 +1,173 @@
+"""The commands as Python functions do what the command line does."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import eqforge
+from eqforge.cli import main
+from eqforge.generators.demo.workspace import Workspace
+from eqforge.interface.dataset import OpenDataset
+from tests.builds import dataset_bytes
+from tests.small_builds import captions, simat, vlue
+
+
+@pytest.fixture(scope="module")
+def settings(demo_workspace: Workspace) -> dict[str, object]:
+    return {"captions": demo_workspace.captions, "videos": str(demo_workspace.videos)}
+
+
+@pytest.fixture(scope="module")
+def clips(settings: dict[str, object], tmp_path_factory: pytest.TempPathFactory) -> OpenDataset:
+    output = tmp_path_factory.mktemp("clips") / "pairs"
+    return eqforge.build("eq-video", **settings, output=output, max_side=64)
+
+
+def test_a_build_has_the_bytes_of_the_command(
+    demo_workspace: Workspace, clips: OpenDataset, tmp_path: Path
+) -> None:
+    inputs = ["--captions", str(demo_workspace.captions), "--videos", str(demo_workspace.videos)]
+    command = ["build", "eq-video", *inputs, "--output", str(tmp_path / "d"), "--max-side", "64"]
+    assert main(command) == 0
+    assert dataset_bytes(Path(clips.folder)) == dataset_bytes(tmp_path / "d")
+
+
+def test_samples_come_with_their_pictures(
+    clips: OpenDataset,
+) -> None:
+    samples = list(clips.samples())
+    assert len(samples) == len(clips) == clips.table("samples").num_rows > 0
+    for sample in samples:
+        first, second = sample.images["image_0"], sample.images["image_1"]
+        assert max(first.size) == 64
+        assert np.any(np.asarray(first) != np.asarray(second))
+        same = np.asarray(clips.image(sample.record.image_0_id))
+        assert np.array_equal(np.asarray(first), same)
+
+
+def test_tables_are_arrow_and_rows_are_records(
+    clips: OpenDataset,
+) -> None:
+    assert clips.tables == ("samples", "images", "rejects")
+    some = clips.table("samples", ["sample_id", "ssim"])
+    assert isinstance(some, pa.Table)
+    records = list(clips.records())
+    assert some.to_pylist() == [{"sample_id": r.sample_id, "ssim": r.ssim} for r in records]
+    assert {image.image_id for image in clips.records("images")} == {
+        key for r in records for key in (r.image_0_id, r.image_1_id)
+    }
+    assert repr(clips).startswith("<eq-video (corrected) in ")
+    with pytest.raises(eqforge.InputError, match="no table 'masks'; it has samples"):
+        clips.table("masks")
+    with pytest.raises(eqforge.InputError, match="no image ab"):
+        clips.image("ab")
+
+
+def test_rows_of_other_tables_are_joined(demo_workspace: Workspace, tmp_path: Path) -> None:
+    for name, make in (("simat", simat), ("vlue", vlue)):
+        folder = tmp_path / name
+        folder.mkdir()
+        assert main(["build", *make(demo_workspace, folder), "--output", str(folder / "d")]) == 0
+    for sample in eqforge.open(tmp_path / "simat" / "d").samples():
+        region, source = sample.rows["region"], sample.rows["source_triplet"]
+        assert region.triplet_id == source.caption_id == sample.record.source_triplet_id
+        assert sample.record.source_word in source.caption
+        assert sample.images["image"].size == (90, 90)
+    tasks = set()
+    for sample in eqforge.open(tmp_path / "vlue" / "d").samples():
+        (item,) = sample.details[sample.record.task]
+        assert item.sample_id == sample.record.sample_id
+        tasks.add(sample.record.task)
+    assert tasks == {"retrieval", "nlvr2", "vqa", "captioning", "grounding"}
+
+
+def test_a_plan_counts_and_writes_nothing(settings: dict[str, object], tmp_path: Path) -> None:
+    report = eqforge.plan("eq-video", **settings, output=tmp_path / "none", pilot=1)
+    assert report.counts["candidate pairs"] > 0
+    assert report.lines[0] == "eq-video: what a build would try"
+    assert report.forecast[0].startswith("pilot: 1 videos")
+    assert list(tmp_path.iterdir()) == []
+    assert eqforge.plan("eq-video", **settings).forecast == ()
+
+
+def test_a_sound_dataset_and_a_damaged_one(clips: OpenDataset, tmp_path: Path) -> None:
+    assert eqforge.verify(clips.folder).is_sound
+    shutil.copytree(clips.folder, tmp_path / "d")
+    (tmp_path / "d" / "data" / "more.parquet").touch()
+    found = eqforge.verify(tmp_path / "d")
+    assert not found.is_sound
+    assert found.checks["files and digests"].lines == ["data/more.parquet: not in the manifest"]
+    with pytest.raises(eqforge.InputError, match="--signature needs --key"):
+        eqforge.verify(clips.folder, signature="x")
+
+
+def test_lint_gives_the_findings_of_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    pair = {"image": "a.jpg", "caption": "A  dog runs.", "hard_negative": "A a dog runs."}
+    pairs.write_text(json.dumps(pair) + "\n")
+    found = eqforge.lint(pairs)
+    main(["lint", str(pairs), "--json"])
+    printed = [json.loads(line)["kind"] for line in capsys.readouterr().out.splitlines()]
+    assert [finding.kind for finding in found] == printed != []
+
+
+def test_scores_become_a_table(clips: OpenDataset, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="the extra `models` is not installed")
+    from tests.tiny_models import save_clip
+
+    save_clip(tmp_path / "clip")
+    scores = tmp_path / "scores"
+    manifest = eqforge.score(
+        clips.folder, model=f"clip:{tmp_path / 'clip'}", output=scores, workers=0
+    )
+    assert manifest.counts["images"].failed == 0
+    report = eqforge.metrics(clips.folder, scores, resamples=10)
+    (group,) = [m for m in report.measures if (m.subset, m.metric) == ("all", "group")]
+    assert group.expected == group.scored == len(clips)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"captoins": "x"}, "no setting 'captoins'; did you mean 'captions'?"),
+        ({"captions": 3}, "captions=3: Expected a path, got `int`"),
+        ({"captions": "x", "videos": "y"}, "not given: output"),
+        (
+            {"captions": "x", "videos": "y", "output": "z", "mode": "some"},
+            "mode='some': Invalid enum value 'some'",
+        ),
+        ({"captions": "x", "videos": "y", "output": "z", "workers": 0}, "--workers 0: expected"),
+    ],
+)
+def test_wrong_settings_are_one_sentence(given: dict[str, object], said: str) -> None:
+    with pytest.raises(eqforge.InputError) as caught:
+        eqforge.build("eq-video", **given)
+    assert said in str(caught.value)
+
+
+def test_an_unknown_dataset_names_those_there_are() -> None:
+    with pytest.raises(eqforge.InputError, match="no dataset 'eq'; there are eq-youcook2, "):
+        eqforge.plan("eq")
+
+
+def test_groups_of_settings_have_no_names_of_their_own(tmp_path: Path) -> None:
+    report = eqforge.plan("retrieval-perturbations", captions=captions(tmp_path), mode="paper")
+    assert report.counts["captions"] > 500
+    with pytest.raises(eqforge.InputError, match="no setting 'run'"):
+        eqforge.plan("retrieval-perturbations", captions=captions(tmp_path), run=None)
+
+
+def test_importing_eqforge_loads_nothing() -> None:
+    code = "import sys, eqforge; print([n for n in sys.modules if n.startswith('eqforge.')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        eqforge.nothing  # noqa: B018
