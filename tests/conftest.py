@@ -1,6 +1,7 @@
 """Fixtures shared by the tests."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,37 @@ def demo_output(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def demo_workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """The demo's clips and annotations, made once; tests must not change them."""
     return make_workspace(tmp_path_factory.mktemp("demo"))
+
+
+# --- skipped tests, which a machine with all parts installed has none of
+
+MAY_SKIP = os.environ.get("EQFORGE_MAY_SKIP")
+"""Where it is set, a regular expression of the reasons for which a test may be skipped."""
+_skipped: list[str] = []
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _note_skipped(report)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    _note_skipped(report)
+
+
+def _note_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if MAY_SKIP is not None and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if not re.search(MAY_SKIP, reason):
+            _skipped.append(f"{report.nodeid}: {reason}")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if _skipped:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if _skipped:
+        terminalreporter.section("skipped, though EQFORGE_MAY_SKIP does not allow it")
+        for line in _skipped:
+            terminalreporter.line(line)
