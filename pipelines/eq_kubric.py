@@ -22,8 +22,9 @@ from eqforge.generators.scenes.kubric_import import check_installed
 from eqforge.generators.scenes.propose import SCENES_STAGE, SceneProposer, sample_id_of
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.models.pretrained import device_here
-from eqforge.pipelines.shared.driver import Pilot, PilotCost, Pipeline, Target, build_command
+from eqforge.pipelines.shared.driver import build_command
 from eqforge.pipelines.shared.generated import select_pairs, tables_of
+from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, check_seconds
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.io import storage

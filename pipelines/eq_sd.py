@@ -30,8 +30,9 @@ from eqforge.generators.diffusion.prompts import (
 from eqforge.generators.diffusion.settings import DiffusionSettings
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, load_vocabulary
 from eqforge.models.pretrained import device_here
-from eqforge.pipelines.shared.driver import Pilot, PilotCost, Pipeline, Target, build_command
+from eqforge.pipelines.shared.driver import build_command
 from eqforge.pipelines.shared.generated import select_pairs, tables_of
+from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError, MissingExtra

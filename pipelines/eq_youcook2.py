@@ -12,7 +12,8 @@ from pathlib import Path
 
 import apache_beam as beam
 
-from eqforge.pipelines.shared.driver import Target, build_command
+from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.pipeline import Target
 from eqforge.pipelines.shared.settings import VideoDataset
 from eqforge.pipelines.shared.video import rules_of, video_pipeline
 from eqforge.schemas.records.clips import Clip

@@ -16,7 +16,8 @@ from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.perturbations.catalogue import PERTURBATIONS, names_of
 from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.pipelines.shared.driver import Pipeline, Target, build_command
+from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.pipeline import Pipeline, Target
 from eqforge.pipelines.shared.text import (
     CaptionDataset,
     batch_captions,

@@ -21,7 +21,8 @@ from eqforge.generators.simat.crops import CropSettings
 from eqforge.generators.simat.synonyms import load_synonyms
 from eqforge.generators.simat.triplets import TripletSettings
 from eqforge.generators.simat.vocabulary import clean_name, clean_predicate, load_vocabulary
-from eqforge.pipelines.shared.driver import Pipeline, Target, build_command
+from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.pipeline import Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, selection_of
 from eqforge.pipelines.shared.text import check_images, confirm_images, media_root
 from eqforge.schemas.dataset.manifest import WORK

@@ -18,7 +18,8 @@ from eqforge.generators.text.hard_negatives.records import NEGATIVE_KINDS, Negat
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.llm.writer import WriterSettings
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.pipelines.shared.driver import Pipeline, Target, build_command
+from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.pipeline import Pipeline, Target
 from eqforge.pipelines.shared.text import (
     CaptionDataset,
     batch_images,

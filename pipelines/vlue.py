@@ -13,7 +13,8 @@ from pathlib import Path
 import apache_beam as beam
 from more_itertools import batched
 
-from eqforge.pipelines.shared.driver import Pipeline, Target, build_command
+from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.pipeline import Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig
 from eqforge.pipelines.shared.text import (
     BATCH,

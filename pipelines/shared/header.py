@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from eqforge.generators.text import words
+from eqforge.pipelines.shared.pipeline import Configured, Pipeline
 from eqforge.pipelines.shared.settings import DatasetConfig, RunSettings
 from eqforge.schemas.dataset.manifest import (
     FILE_NAME,
@@ -80,6 +81,16 @@ def manifest_header(
         tables={},
         warnings=list(warnings),
     )
+
+
+def header_of(pipeline: Pipeline[Configured], config: Configured) -> Manifest:
+    """Returns the manifest of a configuration before anything is built.
+
+    Raises:
+      InputError: an input file is not there.
+    """
+    inputs, warnings = pipeline.inputs(config), pipeline.warnings(config)
+    return manifest_header(pipeline.name, inputs, config, warnings)
 
 
 def _config_json(config: DatasetConfig) -> dict[str, Any]:

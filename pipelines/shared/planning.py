@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from eqforge.pipelines.shared.command import parse
-from eqforge.pipelines.shared.driver import Pilot, Pipeline, header_of
 from eqforge.pipelines.shared.filters import filter_lines
-from eqforge.pipelines.shared.header import check_output
+from eqforge.pipelines.shared.header import check_output, header_of
+from eqforge.pipelines.shared.pipeline import Pilot, Pipeline
 from eqforge.pipelines.shared.settings import DatasetConfig
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.io.source_file import one_content

@@ -8,7 +8,7 @@ from eqforge.schemas.records.books import Stage
 from eqforge.schemas.tables.datasets import DATASETS
 
 if TYPE_CHECKING:
-    from eqforge.pipelines.shared.driver import Pipeline
+    from eqforge.pipelines.shared.pipeline import Pipeline
 
 
 def pipeline_of(dataset: str) -> "Pipeline[Any]":

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import apache_beam as beam
 
-from eqforge.pipelines.shared.driver import Pilot, PilotCost, Pipeline, Target
+from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import Mode, VideoDataset, selection_of, video_settings
 from eqforge.pipelines.shared.video_plan import find_video, has_pairs, media, report, run_pilot
 from eqforge.schemas.dataset.manifest import WORK

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from eqforge.pipelines.shared.driver import PilotCost
+from eqforge.pipelines.shared.pipeline import PilotCost
 from eqforge.pipelines.shared.settings import VideoDataset
 from eqforge.schemas.io.find_file import MissingFile, find_file
 from eqforge.schemas.records.clips import Clip

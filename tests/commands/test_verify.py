@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 from eqforge.commands import inspection, verify
+from eqforge.commands.checks import CHECKS
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.generators.text.lints import command as lint
 from eqforge.generators.text.lints import vocabulary
@@ -80,7 +81,7 @@ def test_a_sound_dataset_is_sound(sound: Path, capsys: pytest.CaptureFixture[str
     assert verify.main([str(sound)]) == 0
 
     *checks, last = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in checks] == ["ok"] * len(verify.CHECKS)
+    assert [line.split()[0] for line in checks] == ["ok"] * len(CHECKS)
     assert last == f"{sound}: sound"
 
 
@@ -406,7 +407,7 @@ def test_a_check_that_lacks_a_package_is_not_checked(
     assert not [line for line in lines if line.startswith("FAILED")]
     at = lines.index("not checked lints of error level")
     assert lines[at + 1].strip() == "textblob is not installed: pip install 'eqforge[text]'"
-    checks = len(verify.CHECKS)
+    checks = len(CHECKS)
     assert last == f"{captions}: no problem found, but 1 of {checks} checks not made"
 
 
@@ -418,7 +419,7 @@ def test_damage_and_a_missing_package_is_damage(
     assert verify.main([str(captions)]) == 1
 
     last = capsys.readouterr().out.splitlines()[-1]
-    checks = len(verify.CHECKS)
+    checks = len(CHECKS)
     assert last == f"{captions}: 1 problems, but 1 of {checks} checks not made"
 
 
@@ -465,7 +466,7 @@ def test_what_stops_the_lints_is_damage_in_paper_mode_too(
         yield from published(records)
         raise ValueError("a row that no lint can read")
 
-    monkeypatch.setattr(verify, "lint_records", broken)
+    monkeypatch.setattr("eqforge.commands.checks.lint_records", broken)
 
     found = problems(output, capsys)
 
@@ -484,7 +485,7 @@ def test_noted_defects_do_not_hide_that_the_rest_was_not_checked(
         yield from published(records)
         raise MissingExtra("wordfreq", "text")
 
-    monkeypatch.setattr(verify, "lint_records", cut_short)
+    monkeypatch.setattr("eqforge.commands.checks.lint_records", cut_short)
 
     assert verify.main([str(output)]) == verify.NOT_CHECKED
     assert "not checked lints of error level" in capsys.readouterr().out

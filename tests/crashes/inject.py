@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from eqforge.commands import verify
+from eqforge.commands import checks
 from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, load_manifest, settled
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import InputError
@@ -87,7 +87,7 @@ class Sweep:
             return ""
         try:
             dataset = open_dataset(str(output))
-            wrong = list(verify.check_files(dataset))
+            wrong = list(checks.check_files(dataset))
             files = [file.path for table in dataset.manifest.tables.values() for file in table]
         except InputError as error:
             return f"the finished dataset is gone: {error}"

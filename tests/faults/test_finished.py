@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from eqforge.commands import verify
+from eqforge.commands import checks, verify
 from eqforge.schemas.dataset.manifest import NEXT, load_manifest, moving, settled, to_json
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import InputError
@@ -164,7 +164,7 @@ def test_killed_at_every_change_of_the_way_it_is_the_old_dataset_or_the_new_one(
     found = []
     for output in killed_everywhere(ready, tmp_path):
         dataset = open_dataset(str(output))
-        assert list(verify.check_files(dataset)) == []
+        assert list(checks.check_files(dataset)) == []
         files = [file for files in dataset.manifest.tables.values() for file in files]
         read = {settled_path(file.path): (output / file.path).read_bytes() for file in files}
         is_new = read == tables(ready.new)

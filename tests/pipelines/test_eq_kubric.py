@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from eqforge.commands import verify
+from eqforge.commands import checks, verify
 from eqforge.generators.scenes import kubric_import
 from eqforge.generators.scenes.assets import BUILTIN_MANIFEST
 from eqforge.generators.scenes.settings import SceneSettings
@@ -93,7 +93,7 @@ def test_verify_finds_scenes_that_differ_in_more_than_they_say(
     moved = first | {"spec_1": json.dumps(spec)}
     rewrite(copy, f"data/{file.name}", lambda _: [moved, *others])
 
-    (line,) = verify.check_specs(open_dataset(str(copy)))
+    (line,) = checks.check_specs(open_dataset(str(copy)))
 
     assert line.startswith(f"sample {first['sample_id']}: its scenes do not differ in ")
 

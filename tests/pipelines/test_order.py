@@ -16,7 +16,7 @@ import pytest
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_ag, eq_gebc, eq_youcook2
 from eqforge.pipelines.shared.command import parse
-from eqforge.pipelines.shared.driver import Pipeline
+from eqforge.pipelines.shared.pipeline import Pipeline
 from eqforge.schemas.records.clips import Clip
 
 

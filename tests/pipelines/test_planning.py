@@ -7,7 +7,7 @@ import pytest
 
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_ag, eq_gebc, eq_video, eq_youcook2
-from eqforge.pipelines.shared.driver import Pipeline
+from eqforge.pipelines.shared.pipeline import Pipeline
 from eqforge.pipelines.shared.planning import plan_command
 from eqforge.transforms.video.frames.extract import FrameExtractor
 from tests.builds import rows

@@ -5,47 +5,27 @@ error level fail a dataset of captions, but for the one that is of CLIP alone; o
 mode they are `noted`, for that mode keeps the defects of the published sets.
 """
 
-import json
-import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import tyro
 
+from eqforge.commands.checks import CHECKS, NOTED_IN_PAPER_MODE, changed_files
 from eqforge.commands.signature import check_signature
-from eqforge.generators.scenes.claims import differs_as_declared
-from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
-from eqforge.generators.text.lints.lint import lint_records
-from eqforge.pipelines import eq_kubric
-from eqforge.pipelines.shared.registry import stages_of
-from eqforge.schemas.dataset.manifest import DataFile
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
-from eqforge.schemas.dataset.records import read_records
 from eqforge.schemas.errors import (
     MAX_MESSAGE_CHARS,
     EqforgeError,
     InputError,
     MissingExtra,
 )
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.pictures import BadImage, TooManyPixels, open_rgb
-from eqforge.schemas.records.books import Stage
 from eqforge.schemas.shell import shell
-from eqforge.schemas.sources.labelled_captions import dataset_captions
-from eqforge.schemas.tables.columns import SCHEMA_VERSION
-from eqforge.schemas.tables.datasets import dataset_type, table_type
-from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.visible import shortened, visible
-from eqforge.transforms.dataset.write import fingerprint_records
-from eqforge.transforms.generated.render import scene_pair_of
 
 SHOWN = 20
 NOT_CHECKED = 3
-NEEDED = ("samples", "rejects")
-JSON_COLUMNS = ("annotation", "spec_0", "spec_1")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -183,262 +163,6 @@ def _verdict(outcomes: Collection[Outcome]) -> str:
         verdict = verdict if found["FAILED"] else "no problem found"
         verdict += f", but {missing} of {len(outcomes)} checks not made"
     return verdict + (f"; noted {found['noted']} published defects" if found["noted"] else "")
-
-
-def check_files(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every file that is missing, changed or not in the manifest."""
-    listed = {file.path for files in dataset.manifest.tables.values() for file in files}
-    folders = {path.rpartition("/")[0] for path in listed}
-    there = {f"{at}/{name}" for at in folders for name in storage.list_files(dataset.url(at))}
-    yield from (f"{path}: not in the manifest" for path in sorted(there - listed))
-    yield from (f"{table}: no such table" for table in NEEDED if not dataset.files(table))
-    yield from (f"{path}: {fault}" for path, fault in dataset.changed.items())
-
-
-def changed_files(dataset: Dataset) -> dict[str, str]:
-    """Returns what is wrong with the files whose bytes are not the manifest's, by their paths."""
-    files = (file for files in dataset.manifest.tables.values() for file in files)
-    faults = ((file.path, _fault_of_file(dataset, file)) for file in files)
-    return {path: fault for path, fault in faults if fault is not None}
-
-
-def _fault_of_file(dataset: Dataset, file: DataFile) -> str | None:
-    try:
-        with storage.open_below(dataset.folder, file.path) as stream:
-            is_as_long = stream.seek(0, os.SEEK_END) == file.num_bytes
-            stream.seek(0)
-            if is_as_long and storage.digest_stream(stream)[1] == file.sha256:
-                return None
-    except FileNotFoundError:
-        return "missing"
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-    except InputError as error:
-        return str(error)
-    return "its bytes are not those the manifest describes"
-
-
-def check_schemas(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every file whose columns or rows are not as the manifest says."""
-    for table, files in dataset.manifest.tables.items():
-        if (kind := table_type(dataset.manifest.dataset, table)) is None:
-            yield f"{table}: no table of a {dataset.manifest.dataset} dataset"
-            continue
-        for file in files:
-            try:
-                with dataset.open_file(file.path) as opened:
-                    schema = opened.schema
-            except InputError as error:
-                yield f"{file.path}: not readable: {error}"
-                continue
-            if not schema.equals(kind.schema):
-                yield f"{file.path}: its columns are not those of {table}"
-            if (schema.metadata or {}).get(b"schema_version") != SCHEMA_VERSION.encode():
-                yield f"{file.path}: schema version is not {SCHEMA_VERSION}"
-
-
-def check_rows(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every file whose rows are not those it was written with."""
-    for table, files in dataset.manifest.tables.items():
-        kind = table_type(dataset.manifest.dataset, table)
-        for file in files:
-            if kind is None:
-                continue
-            found = fingerprint_records(kind.schema, read_records(dataset, file.path, kind))
-            if found != dataset.fingerprint(file.path):
-                yield f"{file.path}: its rows are not those it was written with"
-
-
-def check_books(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every stage whose books do not balance or do not match the rows."""
-    manifest, known = dataset.manifest, stages_of(dataset.manifest.dataset)
-    counted = Counter(
-        (row["stage"], row["reason"]) for row in dataset.rows("rejects", ["stage", "reason"])
-    )
-    booked: Counter[tuple[str, str]] = Counter()
-    for stage, books in manifest.stages.items():
-        booked.update({(stage, reason): count for reason, count in books.reasons.items()})
-        if stage not in known:
-            yield f"{stage}: not a documented stage"
-        if not books.is_balanced():
-            yield f"{stage}: {books.candidates} candidates, {books.kept} + {books.rejected} left"
-    for stage, reason in sorted(counted | booked):
-        if counted[stage, reason] != booked[stage, reason]:
-            rows, entries = counted[stage, reason], booked[stage, reason]
-            yield f"{stage}, {reason}: {rows} rows, {entries} booked"
-        if not known.get(stage, Stage(stage)).may_give(reason):
-            yield f"{stage}, {reason}: not a documented reason"
-    yield from _wrong_findings(dataset)
-    kept = [books.kept for books in manifest.stages.values()][-1:]
-    if kept != [manifest.num_rows("samples")]:
-        yield f"{sum(kept)} candidates kept, {manifest.num_rows('samples')} samples"
-
-
-def _wrong_findings(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every rule of which the manifest counts other findings than there are."""
-    counted: Counter[tuple[str, str]] = Counter()
-    if "findings" in dataset.manifest.tables:
-        rows = dataset.rows("findings", ["task", "rule"])
-        counted.update((row["task"], row["rule"]) for row in rows)
-    for task, rules in dataset.manifest.findings.items():
-        counted.subtract({(task, rule): count for rule, count in rules.items()})
-    for (task, rule), count in sorted(counted.items()):
-        if count:
-            yield f"{task}, {rule}: {count:+} findings beside those the manifest counts"
-
-
-def check_ids(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every id that is not unique or refers to nothing."""
-    kinds = _kinds(dataset)
-    ids = {kind.name: Counter(_keys(dataset, kind)) for kind in kinds}
-    yield from _foreign_rows(dataset)
-    details = {kind.name: ids[kind.name] for kind in kinds if "sample_id" in kind.references}
-    yield from _lacking_details(dataset, details)
-    for table, found in ids.items():
-        yield from (f"{table}: {name}: {count} rows" for name, count in found.items() if count > 1)
-    unused = {kind.name: set(ids[kind.name]) for kind in kinds if kind.holds_pictures}
-    for key, other, referred in _references(dataset, kinds):
-        unused.get(other.name, set()).discard(referred)
-        if referred not in ids.get(other.name, ()):
-            yield f"{key}: no {_called(other, referred)}"
-    for kind in kinds:
-        for name in sorted(unused.get(kind.name, ())):
-            yield f"{_called(kind, name)}: nothing uses it"
-
-
-def _kinds(dataset: Dataset) -> list[TableType]:
-    """Returns the descriptions of the tables that a dataset has."""
-    tables = dataset_type(dataset.manifest.dataset).tables
-    return [kind for kind in tables if kind.name in dataset.manifest.tables]
-
-
-def _keys(dataset: Dataset, kind: TableType) -> Iterator[str]:
-    return (_key(kind, row) for row in dataset.rows(kind.name, kind.key))
-
-
-def _key(kind: TableType, row: Mapping[str, Any]) -> str:
-    return " ".join(row[name] for name in kind.key)
-
-
-def _called(kind: TableType, key: str) -> str:
-    """Returns what a row of a table is called, such as `image 9f86d081`."""
-    singular = kind.name.removesuffix("s")
-    return f"{singular} {key}" if kind.holds_pictures else f"row {key} of {kind.name}"
-
-
-def _foreign_rows(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every sample that says it is of another dataset."""
-    if "dataset" in dataset.columns("samples"):
-        for row in dataset.rows("samples", ["sample_id", "dataset"]):
-            if row["dataset"] != dataset.manifest.dataset:
-                yield f"sample {row['sample_id']}: is of the dataset {row['dataset']}"
-
-
-def _lacking_details(dataset: Dataset, details: Mapping[str, Counter[str]]) -> Iterator[str]:
-    """Yields a line for every sample that names its task and has no row in the task's table."""
-    if "task" in dataset.columns("samples"):
-        for row in dataset.rows("samples", ["sample_id", "task"]):
-            if row["sample_id"] not in details.get(row["task"], ()):
-                yield f"sample {row['sample_id']}: no row of {row['task']}"
-
-
-def _references(
-    dataset: Dataset, kinds: Iterable[TableType]
-) -> Iterator[tuple[str, TableType, str]]:
-    """Yields (row, other table, key of a row in it) for every reference.
-
-    A table that was taken away leaves what refers to it.
-    """
-    table = dataset_type(dataset.manifest.dataset).table
-    for kind in kinds:
-        others = {column: table(name) for column, name in kind.references.items()}
-        columns = list(dict.fromkeys((*kind.key, *others)))
-        for row in dataset.rows(kind.name, columns) if others else ():
-            key = f"{kind.name}: {_key(kind, row)}"
-            yield from ((key, other, row[c]) for c, other in others.items() if row[c] is not None)
-
-
-def check_images(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every image or mask that does not decode or is not what its row says."""
-    for kind in _kinds(dataset):
-        if kind.holds_pictures:
-            (key,) = kind.key
-            columns = [key, "image", "width_px", "height_px", "num_bytes"]
-            for row in dataset.rows(kind.name, columns):
-                fault = _fault(row, row[key])
-                if fault is not None:
-                    yield f"{_called(kind, row[key])}: {fault}"
-
-
-def _fault(row: dict[str, Any], media_id: str) -> str | None:
-    """Tells what is wrong with the picture of a row."""
-    data = (row["image"] or {}).get("bytes") or b""
-    if sha256_hex(data) != media_id or len(data) != row["num_bytes"]:
-        return "its bytes are others"
-    try:
-        width, height = open_rgb(data, max_pixels=row["width_px"] * row["height_px"]).size
-    except BadImage as error:
-        return f"does not decode: {error}"
-    except TooManyPixels as error:
-        return f"has {error}, its row says otherwise"
-    if (width, height) != (row["width_px"], row["height_px"]):
-        return f"is {width}x{height}, its row says otherwise"
-    return None
-
-
-def check_captions(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every caption pair that the dataset's own settings refuse."""
-    settings = dataset.manifest.config.get("settings")
-    if settings is None:
-        return
-    limits = settings.get("captions")  # captions that a generator made are not linted
-    texts = [name for name in dataset.columns("samples") if name in JSON_COLUMNS]
-    for row in dataset.rows("samples", ["sample_id", "caption_0", "caption_1", *texts]):
-        for name in ("caption_0", "caption_1") if limits is not None else ():
-            rejection = lint_caption(row[name], CaptionSettings(**limits))
-            if rejection is not None:
-                yield f"sample {row['sample_id']}: {name}: {rejection.reason}"
-        equal = lint_pair(row["caption_0"], row["caption_1"])
-        if equal is not None and settings["distinct_captions"]:
-            yield f"sample {row['sample_id']}: {equal.reason}"
-        for name in texts:
-            json.loads(row[name])
-
-
-def check_lints(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every finding of error level in the captions of a dataset of captions.
-
-    Where CLIP stops to read is left to `eqforge lint`: such a dataset may be for models that read
-    on, and those that are built with a limit on tokens have no longer captions.
-    """
-    for found in lint_records(dataset_captions(dataset)):
-        if found.severity == "error" and found.kind not in OF_CLIP:
-            yield f"sample {found.record_id}: {found.field}: {found.kind}: {found.detail}"
-
-
-def check_specs(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every rendered pair whose scenes differ in another thing than it says."""
-    if dataset.manifest.dataset != eq_kubric.NAME:
-        return
-    names = ["sample_id", "kind", "change", "caption_0", "caption_1", "spec_0", "spec_1"]
-    for row in dataset.rows("samples", names):
-        if not differs_as_declared(scene_pair_of(row)):
-            yield f"sample {row['sample_id']}: its scenes do not differ in {row['change']} alone"
-
-
-CHECKS: dict[str, Callable[[Dataset], Iterator[str]]] = {
-    "files and digests": check_files,
-    "schemas": check_schemas,
-    "rows": check_rows,
-    "books": check_books,
-    "ids": check_ids,
-    "images": check_images,
-    "captions": check_captions,
-    "specs": check_specs,
-    "lints of error level": check_lints,
-}
-OF_CLIP = frozenset(("edit_beyond_context",))
-NOTED_IN_PAPER_MODE = frozenset(("lints of error level",))
 
 
 main = shell("eqforge verify", Arguments, verify_command)

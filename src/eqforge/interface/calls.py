@@ -21,7 +21,8 @@ from eqforge.generators.text.lints.findings import Finding
 from eqforge.interface.dataset import OpenDataset
 from eqforge.interface.keywords import settings_from
 from eqforge.pipelines.shared.command import default_config
-from eqforge.pipelines.shared.driver import Pipeline, build_dataset
+from eqforge.pipelines.shared.driver import build_dataset
+from eqforge.pipelines.shared.pipeline import Pipeline
 from eqforge.pipelines.shared.planning import UNNAMED, PlanReport, forecast, plan_dataset
 from eqforge.pipelines.shared.registry import pipeline_of
 from eqforge.pipelines.shared.settings import Mode

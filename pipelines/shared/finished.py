@@ -1,0 +1,67 @@
+"""What is done about a dataset that is finished already."""
+
+import contextlib
+from collections.abc import Iterator
+
+from eqforge.pipelines.shared.header import (
+    check_output,
+    refuse,
+    remove_half_written,
+)
+from eqforge.pipelines.shared.pipeline import Configured, Pipeline
+from eqforge.schemas import signals
+from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, Manifest
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io import storage
+from eqforge.transforms.dataset.census import compare_media
+from eqforge.transforms.dataset.plan import PlanFiles
+from eqforge.transforms.dataset.replace import is_complete, settle
+from eqforge.transforms.engines.exclusive_job import locked
+
+
+def is_finished(
+    pipeline: Pipeline[Configured], config: Configured, header: Manifest, plan: PlanFiles
+) -> bool:
+    """Tells whether the dataset is there, whole, and would become the same again.
+
+    One of which files are missing is not: it is made again beside what is left of it.
+
+    Raises:
+      InputError: it would become another; the message says what differs.
+    """
+    run = config.run
+    manifest = check_output(run, header)
+    if manifest is None or run.overwrite:
+        return False
+    dataset = Dataset(folder=run.output, manifest=manifest)
+    differences = list(compare_media(dataset, pipeline.media(config, plan)))
+    refuse(run, f"holds {manifest.dataset}", differences)
+    return is_complete(manifest, run.output)
+
+
+def settle_finished(output: str) -> None:
+    """Puts a finished dataset in order: a kill may have left its files on the way to their places.
+
+    It may also have left another dataset half-built beside it, which nobody asks for any more.
+    """
+    # It is as good as it is, where the folder is read-only, or another run does the same.
+    with contextlib.suppress(InputError):
+        if storage.exists(storage.join(output, NEXT)):
+            with locked(output):
+                settle(output)
+                remove_half_written(output)
+                storage.delete_folder(storage.join(output, NEXT))
+
+
+@contextlib.contextmanager
+def stopped_unless_complete(output: str) -> Iterator[None]:
+    """Lets a signal that ends the body be where it came too late: the manifest is written last."""
+    manifest = storage.join(output, FILE_NAME)
+    before = storage.info(manifest)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if storage.info(manifest) in (None, before):
+            raise
+        signals.forget()
