@@ -29,7 +29,6 @@ from eqforge.pipelines.shared.video import rules_of
 from eqforge.pipelines.shared.video_plan import make_video_pairs
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
-from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.video.clip_work import ClipWork, images_of, samples_of
 from eqforge.transforms.video.rules import VideoPairRules
 
@@ -73,7 +72,7 @@ def build_plain(folder: Path, output: Path, workers: int) -> None:
     clips = list(eq_video.PIPELINE.plan(config))
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
         works = pool.map(partial(_make, rules), clips, chunksize=1)
-    media = MediaStore(rules.media_root)
+    media = rules.media
     samples = [PAIRS_TABLE.row(s) for work in works for s in samples_of(work, eq_video.NAME)]
     images = {image.image_id: image for work in works for image in images_of(work)}
     rows = [IMAGES_TABLE.row(i, media.get(i.image_id, i.suffix)) for i in images.values()]

@@ -58,7 +58,6 @@ def rules(
     **generated: Any,
 ) -> DiffuseRules:
     usual = GeneratedRules(
-        dataset="eq-sd",
         work=str(folder),
         images=ImageFilters(faces=FaceSettings(face_policy="off"), quality=QualitySettings()),
         gates=GateSettings(),
