@@ -90,8 +90,8 @@ def files_of_folders() -> set[str]:
     """Every file of src/eqforge and of the linked folders, by its name in the package."""
     package = ROOT / "src" / "eqforge"
     found = {f"eqforge/{path.name}" for path in package.iterdir() if path.is_file()}
-    commands = (package / "commands").glob("*.py")
-    found |= {f"eqforge/commands/{path.name}" for path in commands}
+    for folder in ("commands", "interface"):
+        found |= {f"eqforge/{folder}/{path.name}" for path in (package / folder).glob("*.py")}
     for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:

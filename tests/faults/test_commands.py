@@ -137,8 +137,11 @@ def test_whatever_stops_a_command_is_one_sentence_and_a_status(
     def stop(*_: object) -> int:
         raise error
 
-    part = SimpleNamespace(main=stop, plan_command=stop, build_command=stop, PIPELINE=None)
-    monkeypatch.setattr(cli.importlib, "import_module", lambda _: part)
+    part = SimpleNamespace(main=stop, plan_command=stop, build_command=stop)
+    real, modules = cli.importlib.import_module, {module for module, _ in cli.COMMANDS.values()}
+    monkeypatch.setattr(
+        cli.importlib, "import_module", lambda module: part if module in modules else real(module)
+    )
     arguments = [name, "eq-video"] if name in ("plan", "build") else [name]
     assert run(arguments) == status
     (line,) = capsys.readouterr().err.splitlines()

@@ -309,7 +309,7 @@ def test_wrong_input_is_one_clear_error_before_any_work(
     assert main(arguments(folder, tmp_path / "out", *more)) == 2
     error = capsys.readouterr().err
     assert message in error
-    assert error.startswith("eqforge finetune: ")
+    assert error.startswith("eqforge: ")
     assert not (tmp_path / "out").exists()
 
 

@@ -175,8 +175,9 @@ def test_each_picture_is_read_once_however_many_pairs_it_is_in(
         read.append(image_id)
         return original(self, image_id, suffix)
 
+    clip = clip_of(media, {n: n for n in range(5)})
     monkeypatch.setattr(MediaStore, "get", get)
-    make(clip_of(media, {n: n for n in range(5)}), media, tmp_path)
+    make(clip, media, tmp_path)
 
     assert len(read) == len(set(read)) == 5
 
