@@ -1,6 +1,6 @@
-"""Reads one array or tensor of a foreign file; what it takes in memory is bounded by the file.
+"""Reads one array or tensor from an untrusted file, in memory bounded by the file's size.
 
-A file announces the shape of what it holds, and may announce more than it has: an `.npy` of 10^13
+A file declares the shape of what it holds, and may declare more than it has: an `.npy` of 10^13
 numbers, a tensor whose one stored number stands for 3 billion, an archive that unpacks to more.
 """
 
@@ -28,19 +28,18 @@ def read_array(path: Path) -> NDArray[Any]:
     """Reads an array of numbers (.npy) or a tensor (.pt, .pth); nothing in the file is executed.
 
     Returns:
-      What the file holds, in its own precision and shape; of bfloat16, which NumPy has not,
-      float32.
+      The numbers, in the file's dtype and shape; bfloat16, which NumPy lacks, becomes float32.
 
     Raises:
-      InputError: the file is missing, holds something else, or announces more than it has.
-      MissingExtra: a tensor is named and torch is not installed.
+      InputError: the file is missing, holds something else, or declares more than it has.
+      MissingExtra: the file is a tensor and torch is not installed.
     """
     is_tensor = path.suffix in TENSORS
     try:
         found = _tensor(path) if is_tensor else _npy(path)
     except (InputError, MissingExtra):
         raise
-    except Exception as error:  # readers raise whatever a damaged file brings about
+    except Exception as error:  # a damaged file can make readers raise anything
         said = shortened(" ".join(str(error).split()), MAX_REASON_CHARS)
         raise InputError(
             f"{path}: expected one tensor or array, nothing else: {type(error).__name__}: {said}"
@@ -57,7 +56,7 @@ def _npy(path: Path) -> NDArray[Any]:
         is_archive = begins.startswith(_ZIP)
         what = "an archive of several (.npz); save the one array with numpy.save"
         raise ValueError(what if is_archive else "it does not begin as such a file")
-    # A map is never larger than its file, whatever the header says.
+    # A memory map is never larger than its file, whatever the header says.
     with np.errstate(over="ignore"):
         found: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
         return found
@@ -72,9 +71,9 @@ def _tensor(path: Path) -> NDArray[Any]:
         with zipfile.ZipFile(path) as archive:
             if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
                 raise ValueError("it is compressed, as torch saves none")
-    # Mapped, the storages of an archive are parts of the file, and nothing is unpacked.
+    # Memory-mapped, an archive's storages are parts of the file, and nothing is unpacked.
     with warnings.catch_warnings(), contextlib.ExitStack() as opened:
-        warnings.simplefilter("ignore")  # of other pickles than torch's own: read, or refused
+        warnings.simplefilter("ignore")  # about pickles that torch did not write
         source: Any = path
         if not is_zip:
             source = opened.enter_context(BoundedReader(open_plain(path), num_bytes))

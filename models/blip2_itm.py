@@ -1,4 +1,4 @@
-"""BLIP-2's image-text matching head: learnt queries read an image and a caption, yes or no."""
+"""BLIP-2's image-text matching head: learnt queries attend to an image and a caption."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,14 +12,14 @@ from eqforge.models.scorer import IndexPairs, Matches
 class Blip2ItmScorer(PixelFusion):
     """BLIP-2's first stage with its matching head, a fusion encoder (Li et al. 2023, section 3.2).
 
-    The head answers for each query; the answers' mean is the model's. P(match) is the softmax over
-    its two classes; as log-odds, their difference.
+    The head's logits are averaged over the queries. P(match) is the softmax over the two classes;
+    as log-odds, their difference.
 
     Args:
       weights: a checkpoint of Blip2ForImageTextRetrieval.
 
     Raises:
-      InputError: the model cannot be loaded, or is another BLIP-2, without matching head.
+      InputError: the model cannot be loaded, or is a BLIP-2 without matching head.
       MissingExtra: torch or transformers is not installed.
     """
 
@@ -31,12 +31,12 @@ class Blip2ItmScorer(PixelFusion):
             family="blip2",
             calibration="softmax of the matching head",
             reader="qformer_config",
-            # Checkpoints add a token that stands for the image, which the queries never read.
+            # Checkpoints add an image placeholder token, which the Q-Former never reads.
             vocabulary=lambda found: int(found.tokenizer.vocab_size),
         )
 
     def encode_images(self, prepared: Sequence[Any]) -> list[Any]:
-        """Returns for each image the states of its patches, a tensor on the device."""
+        """Returns each image's patch states, a tensor of shape (patches + 1, hidden)."""
         with self._torch.inference_mode():
             dtype = self._model.vision_model.dtype
             pixels = stack_pixels(prepared, self._weights.device, dtype)
@@ -51,7 +51,7 @@ class Blip2ItmScorer(PixelFusion):
     ) -> Matches:
         """Scores pairs of encoded images and captions, in one batch.
 
-        `length` is that of ContrastiveScorer.encode_captions.
+        For `length`, see ContrastiveScorer.encode_captions.
         """
         torch, model = self._torch, self._model
         with torch.inference_mode():

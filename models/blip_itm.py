@@ -1,4 +1,4 @@
-"""BLIP's image-text matching head: captions read with attention to the image, yes or no."""
+"""BLIP's image-text matching head, on captions encoded with cross-attention to the image."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ class BlipItmScorer(PixelFusion):
       weights: a checkpoint of BlipForImageTextRetrieval.
 
     Raises:
-      InputError: the model cannot be loaded, or is another BLIP, without matching head.
+      InputError: the model cannot be loaded, or is a BLIP without matching head.
       MissingExtra: torch or transformers is not installed.
     """
 
@@ -33,7 +33,7 @@ class BlipItmScorer(PixelFusion):
         )
 
     def encode_images(self, prepared: Sequence[Any]) -> list[Any]:
-        """Returns for each image the states of its patches, a tensor on the device."""
+        """Returns each image's patch states, a tensor of shape (patches + 1, hidden)."""
         with self._torch.inference_mode():
             pixels = stack_pixels(prepared, self._weights.device, self._model.dtype)
             return list(self._model.vision_model(pixel_values=pixels).last_hidden_state)
@@ -47,7 +47,7 @@ class BlipItmScorer(PixelFusion):
     ) -> Matches:
         """Scores pairs of encoded images and captions, in one batch.
 
-        `length` is that of ContrastiveScorer.encode_captions.
+        For `length`, see ContrastiveScorer.encode_captions.
         """
         torch = self._torch
         with torch.inference_mode():

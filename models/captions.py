@@ -1,9 +1,9 @@
-"""Turns captions into a model's tokens, in shapes that one caption alone decides.
+"""Tokenizes captions for a model, padded to a length that does not depend on the batch.
 
-A batch is padded to its longest caption, so what a model computes of a caption depends in its last
-bits on its neighbours: sums over more padded places round differently. A caller who wants scores
-that depend on image and caption alone counts the tokens first, batches captions of similar length
-together and names the length they are padded to.
+A batch is padded to its longest caption, so the last bits of a caption's results depend on its
+neighbours: sums over more padding round differently. A caller who wants scores that depend on image
+and caption alone counts the tokens first, batches captions of similar length together and names the
+length they are padded to.
 """
 
 import dataclasses
@@ -13,11 +13,11 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class CaptionTokenizer:
-    """A tokenizer and how a model wants its captions.
+    """A tokenizer and the form in which a model takes captions.
 
     Attributes:
-      tokenizer: a tokenizer of transformers.
-      max_tokens: longer captions are cut, special tokens included.
+      tokenizer: a transformers tokenizer.
+      max_tokens: longer captions are truncated to this many, special tokens included.
       inputs: the names of the model's inputs.
       fill: whether every caption is padded to `max_tokens`, as the model was trained.
     """
@@ -37,12 +37,12 @@ class CaptionTokenizer:
     def encode(
         self, captions: Sequence[str], device: str = "cpu", length: int | None = None
     ) -> Any:
-        """Returns the model's inputs as tensors on a device.
+        """Returns the model's inputs by name, tensors of shape (captions, tokens) on a device.
 
         Args:
           captions: the texts of a batch.
           device: as torch names it.
-          length: tokens that each caption is padded or cut to; None pads to the longest.
+          length: tokens that each caption is padded or truncated to; None pads to the longest.
         """
         if self.fill:
             length = None

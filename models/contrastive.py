@@ -3,9 +3,9 @@
 CLIP's own softmax gives the share of one caption among those of a batch, not a probability that
 a caption is true. Here P(match) = sigmoid(scale * (cosine - centre)): `scale` is by default the
 model's own, 100 in the published ones, and `centre` the cosine at which P is one half. Its default
-is 0.3, from which LAION-400M (Schuhmann et al. 2021, section 2) takes a caption to match, as people
-judged it for ViT-B/32; another model has another one. SigLIP is trained with a sigmoid for each
-pair (Zhai et al. 2023, section 3.2), whose scale and bias come with it.
+is 0.3, the threshold that LAION-400M (Schuhmann et al. 2021, section 2) chose by human inspection
+for ViT-B/32; other models need another. SigLIP is trained with a sigmoid for each pair (Zhai et al.
+2023, section 3.2), whose scale and bias come with its weights.
 """
 
 import dataclasses
@@ -62,13 +62,13 @@ def compare_vectors(calibration: Sigmoid, images: Vectors, captions: Vectors) ->
 
 
 class ContrastiveScorer:
-    """A dual encoder of transformers.
+    """A dual encoder from transformers.
 
     Args:
       kind: a key of ARCHITECTURES.
       weights: the pretrained model.
-      scale, centre: of the sigmoid; None takes the model's own scale, and 0.3 as the centre of
-        CLIP, or the model's own bias of SigLIP.
+      scale, centre: of the sigmoid; None takes the model's own scale, and the model's own bias if
+        it has one (SigLIP), otherwise a centre of 0.3.
 
     Raises:
       InputError: the model cannot be loaded, or the scale is not above 0.

@@ -1,8 +1,8 @@
-"""The families of dual encoders of transformers, and what differs in how they are called.
+"""The families of dual encoders in transformers, and the differences in how they are called.
 
 All have an encoder for images and one for captions, whose unit vectors are compared by their
-cosine. What differs: the class, where the vector stands in its answer, how long captions may be,
-and the scale that its training put on the cosine.
+cosine. What differs: the class, where its output holds the vector, how long captions may be, and
+the scale that training put on the cosine.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from eqforge.models.captions import CaptionTokenizer
 
 
 def _pooled(output: Any) -> Any:
-    # transformers 5 returns a record, earlier releases the tensor itself.
+    # transformers 5 returns an object, earlier releases the tensor itself.
     return getattr(output, "pooler_output", output)
 
 
@@ -26,7 +26,7 @@ def _text_features(model: Any, tokens: Mapping[str, Any]) -> Any:
 
 
 def _flava_image(model: Any, pixels: Any) -> Any:
-    # The answer has a vector for every patch; the contrastive loss reads the first.
+    # The output has a vector for every patch; the contrastive loss reads the first.
     return _image_features(model, pixels)[:, 0]
 
 
@@ -51,7 +51,7 @@ def _inverse_temperature(model: Any) -> Any:
 
 
 def _trained_at_first(model: Any) -> Any:
-    # Its checkpoints come without the temperature; this is the one training begins with.
+    # BLIP's checkpoints come without the temperature; this is its initial value.
     return 1 / 0.07
 
 
@@ -60,7 +60,7 @@ def _places(text: Any) -> int:
 
 
 def _places_behind_padding(text: Any) -> int:
-    # RoBERTa counts positions from the one behind the padding token's number.
+    # RoBERTa's positions begin after the padding token's id.
     return int(text.max_position_embeddings) - int(text.pad_token_id) - 1
 
 
@@ -69,13 +69,13 @@ class Architecture:
     """How one family is called.
 
     Attributes:
-      model: the class of transformers.
+      model: name of the class in transformers.
       family: models of one family share architecture and training.
-      image: model and pixels to vectors of any length, a tensor of shape (images, dimensions).
+      image: model and pixels to unnormalised vectors, a tensor of shape (images, dimensions).
       text: model and tokens to such vectors of captions.
-      scale: the factor that training put on the cosine, a number or a tensor of one.
-      max_tokens: the most tokens, of the configuration of the text encoder.
-      inputs: what the text encoder reads.
+      scale: model to the factor that training put on the cosine, a number or a tensor of one.
+      max_tokens: configuration of the text encoder to the most tokens it reads.
+      inputs: names of the text encoder's inputs.
       fill: whether captions are padded to the full length, the padding not masked.
     """
 
@@ -89,7 +89,7 @@ class Architecture:
     fill: bool = False
 
     def tokenizer(self, tokenizer: Any, text: Any) -> CaptionTokenizer:
-        """Returns a tokenizer of transformers as a model with that text configuration wants it."""
+        """Wraps a transformers tokenizer for a model with this text configuration."""
         return CaptionTokenizer(
             tokenizer=tokenizer,
             max_tokens=self.max_tokens(text),
@@ -100,7 +100,7 @@ class Architecture:
 
 ARCHITECTURES: Final[Mapping[str, Architecture]] = {
     "clip": Architecture(model="CLIPModel", family="clip"),
-    # SigLIP was trained on captions filled up to the full length, the filling not masked.
+    # SigLIP was trained on captions padded to the full length, the padding not masked.
     "siglip": Architecture(model="SiglipModel", family="siglip", inputs=("input_ids",), fill=True),
     "align": Architecture(model="AlignModel", family="align", scale=_inverse_temperature),
     # Its image encoder is CLIP's.
@@ -115,4 +115,4 @@ ARCHITECTURES: Final[Mapping[str, Architecture]] = {
         scale=_trained_at_first,
     ),
 }
-"""By the name that a command line gives them: they are scored with, judge pairs and are trained."""
+"""By their names on the command line; used for scoring, as oracles and in training."""

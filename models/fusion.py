@@ -1,4 +1,4 @@
-"""What models share that read an image's pixels and a caption together."""
+"""What fusion encoders that read pixels have in common."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,19 +20,19 @@ from eqforge.models.scorer import Identity, Picture
 
 
 class PixelFusion:
-    """A fusion encoder of transformers with its tokenizer and image processor.
+    """A fusion encoder from transformers with its tokenizer and image processor.
 
     Args:
       weights: the checkpoint.
       architecture: its class in transformers.
       kind, family: for the identity.
       calibration: how a logit becomes P(match).
-      reader: the part of the configuration that says how many tokens are known and read; empty for
-        the whole.
-      vocabulary: how many tokens the tokenizer has that the model has to know.
+      reader: the part of the configuration with the sizes of vocabulary and context; empty for the
+        whole.
+      vocabulary: how many of the tokenizer's tokens the model has to know.
 
     Raises:
-      InputError: the model cannot be loaded, or is another one.
+      InputError: the model cannot be loaded, or is of another architecture.
       MissingExtra: torch or transformers is not installed.
     """
 

@@ -1,8 +1,8 @@
-"""The heads of models that read image and caption together: their answers are float32.
+"""The heads of models that read image and caption together, computed in float32.
 
-bfloat16 keeps 8 binary digits, so that between 4 and 8 there are 128 numbers, 0.03 apart, and the
-scores of a minimal pair often fall on one of them. A head is a small part of the work; it computes
-in float32 whatever type the rest of the model computes in.
+bfloat16 keeps 8 significant bits, so between 4 and 8 there are 128 numbers, 0.03 apart, and the
+scores of a minimal pair often round to the same one. A head is cheap, so it computes in float32
+whatever the type of the rest of the model.
 """
 
 from typing import Any
@@ -15,10 +15,10 @@ from eqforge.models.scorer import Matches, sigmoid
 
 
 def run_head(head: Any, states: Any) -> Any:
-    """Returns what a head says of states, float32, whatever their type and within any autocast.
+    """Applies a head in float32, whatever the type of the states and within any autocast.
 
     Args:
-      head: a module of torch; its weights become float32 and stay so.
+      head: a torch module; its weights become float32 and stay so.
       states: a tensor of the shape that the head takes.
     """
     with import_torch().autocast(states.device.type, enabled=False):

@@ -1,4 +1,4 @@
-"""LXMERT with its matching head: captions read with attention to the regions a detector found."""
+"""LXMERT with its matching head, on captions encoded with cross-attention to detected regions."""
 
 import dataclasses
 import functools
@@ -31,7 +31,7 @@ REGIONS = 36
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class LxmertImage:
-    """The regions of an image, zeros behind the last.
+    """The regions of an image, padded with zeros.
 
     Attributes:
       features: float32 of shape (regions, dimensions).
@@ -47,14 +47,14 @@ class LxmertImage:
 class LxmertScorer:
     """LXMERT's cross-modality matching, a fusion encoder (Tan and Bansal 2019, section 3.1).
 
-    Nothing is read of an image itself: its key must stand in the file of region features. P(match)
-    is the softmax over the head's two classes; as log-odds, their difference.
+    The image itself is not read: its key must be in the file of region features. P(match) is the
+    softmax over the head's two classes; as log-odds, their difference.
 
     Args:
       weights: a checkpoint of LxmertForPreTraining.
-      features: TSV file as OSCAR reads it; behind the features of each region stand its box as
-        shares of width and height, x1, y1, x2, y2, and then width and height, which are not read.
-      regions: the most regions; the first are read.
+      features: TSV file as OSCAR reads it; each region's features are followed by its box as shares
+        of width and height, x1, y1, x2, y2, and optionally by width and height, which are ignored.
+      regions: how many regions are read at most, from the first.
 
     Raises:
       InputError: the model or the file cannot be read.
@@ -80,7 +80,7 @@ class LxmertScorer:
 
     @functools.cached_property
     def identity(self) -> Identity:
-        """Which model and which features; computed when asked for, since it reads all of them."""
+        """Which model and which features; computed on first use, since it hashes all of them."""
         detected = storage.digest(str(self._features))[1]
         return Identity(
             kind="lxmert",
@@ -93,10 +93,10 @@ class LxmertScorer:
         )
 
     def prepare(self, picture: Picture) -> LxmertImage:
-        """Returns the regions that are known under the picture's key.
+        """Returns the regions listed under the picture's key.
 
         Raises:
-          ValueError: there are none, or not such as this model reads.
+          ValueError: there are none, or this model reads features of another length.
         """
         found = self._files[picture.key].features[: self._count]
         config = self._model.config
@@ -128,7 +128,7 @@ class LxmertScorer:
     ) -> Matches:
         """Scores pairs of images and captions, in one batch.
 
-        `length` is that of ContrastiveScorer.encode_captions.
+        For `length`, see ContrastiveScorer.encode_captions.
         """
         torch, device, dtype = self._torch, self._weights.device, self._model.dtype
         chosen = [images[index] for index in pairs[:, 0]]
@@ -146,6 +146,6 @@ class LxmertScorer:
                 visual_attention_mask=attended,
                 **self._captions.encode(read, device, length),
             )
-            # The head that guesses masked words is left out.
+            # The head that predicts masked words is skipped.
             head = self._model.cls.seq_relationship
             return match_classes(run_head(head, fused.pooled_output))

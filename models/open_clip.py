@@ -30,9 +30,9 @@ class OpenClipFiles:
 
     Attributes:
       source: a folder or an id on the hub with `open_clip_config.json` and safetensors; or, with
-        `checkpoint`, the name that open_clip has for the architecture, such as `ViT-B-32`.
-      revision: the commit on the hub; None for a folder or a name.
-      checkpoint: a file of weights for a name.
+        `checkpoint`, open_clip's name of the architecture, such as `ViT-B-32`.
+      revision: the commit on the hub; None for a folder or an architecture.
+      checkpoint: the safetensors file of an architecture's weights.
       precision: type of the weights.
       device: as torch names it.
     """
@@ -45,7 +45,7 @@ class OpenClipFiles:
 
 
 class OpenClipScorer:
-    """A dual encoder of open_clip, a CLIP or a model trained with SigLIP's loss.
+    """A dual encoder from open_clip, a CLIP or a model trained with SigLIP's loss.
 
     Captions are padded to the model's full length, as its tokenizer does.
 
@@ -53,7 +53,7 @@ class OpenClipScorer:
       files: the model.
 
     Raises:
-      InputError: the model cannot be loaded, or is no safetensors.
+      InputError: the model cannot be loaded, or is not in safetensors.
       MissingExtra: torch, transformers, open_clip or torchvision is not installed.
     """
 
@@ -123,10 +123,10 @@ class OpenClipScorer:
 
 
 def import_open_clip() -> Any:
-    """Returns open_clip with its models.
+    """Imports open_clip.
 
     Raises:
-      MissingExtra: it, or torchvision, without which it does not import, is not installed.
+      MissingExtra: it, or torchvision, which it needs, is not installed.
     """
     try:
         importlib.import_module("torchvision")
@@ -147,7 +147,11 @@ def _prepare(transform: Any, picture: Picture) -> NDArray[np.float32]:
 
 
 def _find(files: OpenClipFiles) -> tuple[str, str | None, str]:
-    """Returns open_clip's name of the model, the file of its weights, and its revision."""
+    """Returns open_clip's name of the model, its file of weights (None for a folder), its revision.
+
+    Raises:
+      InputError: a file is missing or not in safetensors, or the model cannot be fetched.
+    """
     if files.checkpoint is not None:
         if files.checkpoint.suffix != ".safetensors" or not files.checkpoint.is_file():
             raise InputError(f"weights={files.checkpoint}: expected a file in safetensors")
@@ -197,7 +201,7 @@ def _loading(source: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    # It reports every step to the root logger.
+    # open_clip logs every step to the root logger.
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -1,8 +1,8 @@
-"""Models by name for the evaluation, a user's own Python among them.
+"""Loads models by name for the evaluation, a user's own Python code among them.
 
 `python:MODULE:FACTORY` names a function of a module that Python can import; it is called with the
 options as text and returns a scorer, or a dual encoder, of `eqforge.models.scorer`. Only a command
-line names one: nothing that is read from a file leads to code.
+line can name one: nothing that is read from a file loads code.
 """
 
 import importlib
@@ -19,7 +19,7 @@ _NEEDED = ("identity", "reads_pixels", "prepare", "encode_images", "match")
 
 
 def device_of(text: str) -> str | None:
-    """Returns the device that a model's name asks for; None where it does not.
+    """Returns the device that a model's name asks for; None if it names none.
 
     Raises:
       InputError: the model is not named as expected.

@@ -21,12 +21,12 @@ Precision = Literal["float32", "bfloat16", "float16"]
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _READ = frozenset({".json", ".safetensors", ".bin", ".txt", ".model"})
-"""Endings of the files that are read of a model's folder."""
+"""Suffixes of the files of a model's folder that its digest covers."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Weights:
-    """A pretrained model and how its weights are held.
+    """A pretrained model, the type of its weights and their device.
 
     Attributes:
       source: a folder that transformers saved, or an id on the Hugging Face hub.
@@ -44,7 +44,7 @@ class Weights:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        """Checks that the weights are named beyond doubt."""
+        """Checks that the weights are named unambiguously."""
         if self.folder is not None and self.revision is not None:
             raise InputError(f"{self.source}: a folder has no revision; found {self.revision!r}")
         if self.folder is None and _COMMIT.fullmatch(self.revision or "") is None:
@@ -62,7 +62,7 @@ class Weights:
 
     @property
     def name(self) -> str:
-        """The id on the hub, or the folder's name: its place says nothing of the model."""
+        """The id on the hub, or the folder's name: its path says nothing about the model."""
         return self.source if self.folder is None else self.folder.resolve().name
 
     def digest(self) -> str:
@@ -86,9 +86,9 @@ class Preprocessor:
     """What makes a model's inputs.
 
     Attributes:
-      image: an image processor of transformers.
-      tokenizer: a tokenizer of transformers.
-      digest: SHA-256 of everything the two are configured with, the vocabulary included.
+      image: a transformers image processor.
+      tokenizer: a transformers tokenizer.
+      digest: SHA-256 of the configuration of both, the vocabulary included.
     """
 
     image: Any
@@ -97,7 +97,7 @@ class Preprocessor:
 
 
 def import_torch() -> Any:
-    """Returns torch.
+    """Imports torch.
 
     Raises:
       MissingExtra: torch or transformers is not installed.
@@ -114,7 +114,7 @@ _elsewhere = ContextVar("elsewhere", default=False)
 
 @contextlib.contextmanager
 def devices_elsewhere() -> Iterator[None]:
-    """Takes it, within the body, that models will run on other machines, with devices of theirs."""
+    """Assumes, within the block, that models will run on other machines, on their devices."""
     token = _elsewhere.set(True)
     try:
         yield
@@ -123,7 +123,7 @@ def devices_elsewhere() -> Iterator[None]:
 
 
 def device_here(device: str) -> str:
-    """Returns where this machine tries a model: the CPU, where the device is another machine's."""
+    """Returns the device to try a model on here: the CPU if the device is another machine's."""
     return "cpu" if _elsewhere.get() else device
 
 
@@ -146,13 +146,13 @@ def load_preprocessor(weights: Weights) -> Preprocessor:
     """Loads image processor and tokenizer.
 
     Raises:
-      InputError: they are not there, or need what is not installed.
+      InputError: they are missing, or need a package that is not installed.
       MissingExtra: torch or transformers is not installed.
     """
     import_torch()
     auto: Any = importlib.import_module("transformers")
     try:
-        # Pillow's resampling everywhere: torchvision's gives other pixels where it is installed.
+        # Always Pillow's resampling: torchvision's, the default if installed, gives other pixels.
         image = auto.AutoImageProcessor.from_pretrained(
             weights.source, backend="pil", revision=weights.revision, trust_remote_code=False
         )
@@ -167,7 +167,7 @@ def load_tokenizer(weights: Weights) -> Any:
     """Loads the tokenizer alone, for a model that reads no pixels.
 
     Raises:
-      InputError: it is not there, or needs what is not installed.
+      InputError: it is missing, or needs a package that is not installed.
       MissingExtra: torch or transformers is not installed.
     """
     import_torch()
@@ -181,7 +181,7 @@ def load_tokenizer(weights: Weights) -> Any:
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """Returns the SHA-256 of everything a tokenizer is configured with."""
+    """Returns the SHA-256 of a tokenizer's configuration."""
     return fingerprint(_tokenizer_parts(tokenizer))
 
 
@@ -192,7 +192,11 @@ def _tokenizer_parts(tokenizer: Any) -> list[Any]:
 
 
 def prepare_pixels(processor: Any, picture: Picture) -> NDArray[np.float32]:
-    """Returns an image as an image processor of transformers makes it, (3, height, width)."""
+    """Returns the pixel values that an image processor makes, float32 (3, height, width).
+
+    Raises:
+      ValueError: the picture has no pixels.
+    """
     from PIL import Image
 
     if picture.pixels is None:
@@ -206,8 +210,8 @@ def stack_pixels(prepared: Any, device: str, dtype: Any) -> Any:
     """Returns prepared images as one tensor on a device, (images, 3, height, width).
 
     Args:
-      prepared: arrays of one shape, or a tensor that has them stacked already; pinned memory is
-        copied while the caller goes on.
+      prepared: arrays of one shape, or a tensor of them stacked; one in pinned memory is copied
+        asynchronously.
       device: of the model.
       dtype: of the model's weights.
     """
@@ -218,14 +222,14 @@ def stack_pixels(prepared: Any, device: str, dtype: Any) -> Any:
 
 
 def load_model(weights: Weights, architecture: str) -> Any:
-    """Loads a model of transformers, from safetensors alone, complete, ready to infer.
+    """Loads a transformers model from safetensors alone, for inference.
 
     Args:
       weights: where it is.
       architecture: name of the class, such as `CLIPModel`.
 
     Raises:
-      InputError: it cannot be loaded, or a part of the architecture has no weights in it.
+      InputError: it cannot be loaded, or lacks weights of the architecture.
       MissingExtra: torch or transformers is not installed.
     """
     torch = import_torch()
@@ -255,7 +259,7 @@ def load_model(weights: Weights, architecture: str) -> Any:
 
 @contextlib.contextmanager
 def _quiet(transformers: Any) -> Iterator[None]:
-    # It lists every head of a checkpoint that is not used; what is missing is checked here.
+    # transformers lists every unused head of a checkpoint; missing weights are checked here.
     logging = transformers.utils.logging
     before = logging.get_verbosity()
     logging.set_verbosity_error()

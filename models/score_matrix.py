@@ -1,8 +1,8 @@
-"""A published table of P(match): scores that somebody else's model gave, joined by key.
+"""A published table of P(match): the scores of somebody else's model, joined by key.
 
 A matrix, [images x captions], comes as a tensor (`.pt`, such as SIMAT's
 `oscar_similarity_matrix.pt`) or an array (`.npy`), with a file that names its rows and one that
-names its columns, one key a line: what a score belongs to is never guessed from its place. A
+names its columns, one key per line: the keys of a score are never guessed from its position. A
 `.parquet` file has a row for each score instead, with the columns `image`, `caption` and
 `probability`.
 """
@@ -44,10 +44,10 @@ class MatrixFiles:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class ScoreTable:
-    """Scores by the places of their keys.
+    """Scores by the indices of their keys.
 
     Attributes:
-      images, captions: the place of each key.
+      images, captions: the index of each key.
       cells: the cells that have a score, image * captions + caption, ascending; None for all.
       probabilities: the scores of those cells, in [0, 1].
     """
@@ -58,7 +58,7 @@ class ScoreTable:
     probabilities: NDArray[np.floating[Any]]
 
     def find(self, image: int, caption: str) -> float:
-        """Returns a score; NaN where there is none."""
+        """Returns the score of an image, by its index, and a caption; NaN if there is none."""
         if caption not in self.captions:
             return np.nan
         cell = image * len(self.captions) + self.captions[caption]
@@ -70,15 +70,15 @@ class ScoreTable:
 
 
 class MatrixScorer:
-    """Looks scores up.
+    """Looks up published scores.
 
     Args:
       files: what is read.
 
     Raises:
-      InputError: a file is missing or not what it has to be, a key stands twice, or a score is no
+      InputError: a file is missing or malformed, a key occurs twice, or a score is not a
         probability.
-      MissingExtra: a .pt file is named and torch is not installed.
+      MissingExtra: the scores are a .pt file and torch is not installed.
     """
 
     reads_pixels = False
@@ -90,7 +90,7 @@ class MatrixScorer:
 
     @functools.cached_property
     def identity(self) -> Identity:
-        """Which files."""
+        """Which files, by their digests."""
         files = self._files
         keys = [path for path in (files.rows, files.columns) if path is not None]
         return Identity(
@@ -104,7 +104,7 @@ class MatrixScorer:
         )
 
     def prepare(self, picture: Picture) -> int:
-        """Returns the place of the picture's key.
+        """Returns the index of the picture's key.
 
         Raises:
           ValueError: there is none.
@@ -114,11 +114,11 @@ class MatrixScorer:
         return self._table.images[picture.key]
 
     def encode_images(self, prepared: Sequence[int]) -> list[int]:
-        """Returns the places as they are."""
+        """Returns the indices as they are."""
         return list(prepared)
 
     def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
-        """Returns the published scores of pairs, NaN for a pair that has none."""
+        """Returns the published scores of pairs, NaN for a pair without one."""
         table = self._table
         found = np.array([table.find(images[image], captions[text]) for image, text in pairs])
         logits = _log_odds(found, table.probabilities.dtype)
@@ -126,7 +126,7 @@ class MatrixScorer:
 
 
 def _log_odds(probabilities: NDArray[np.float64], published: np.dtype[Any]) -> NDArray[np.float32]:
-    """Returns finite log-odds: 0 and 1 count as the numbers of the published type next to them."""
+    """Returns finite log-odds: 0 and 1 count as the next numbers of the published type inside."""
     zero, one = np.array([0, 1], published)
     within = probabilities.clip(float(np.nextafter(zero, one)), float(np.nextafter(one, zero)))
     logits = np.log(within) - np.log1p(-within)
@@ -142,7 +142,7 @@ def read_table(files: MatrixFiles) -> ScoreTable:
     if not files.scores.is_file():
         raise InputError(f"{files.scores}: no such file")
     table = _read_parquet(files.scores) if _is_list(files.scores) else _read_matrix(files)
-    # Not a number is no probability either.
+    # The comparisons are false for NaN, too.
     if not ((table.probabilities >= 0) & (table.probabilities <= 1)).all():
         raise InputError(f"{files.scores}: a score is no probability from 0 to 1")
     return table

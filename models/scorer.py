@@ -1,10 +1,10 @@
-"""What a model that matches images with captions looks like from outside, whatever is inside.
+"""The interface of models that match images with captions.
 
 A scorer takes three steps, so that a caller decides what is done where and how often:
 
-1. `prepare` turns one decoded image into what the model takes; no other image is touched by an
-   image that cannot be prepared. It needs no accelerator and its result can be pickled.
-2. `encode_images` runs what the model computes of an image alone, once for any number of captions.
+1. `prepare` turns one decoded image into the model's input; an image that cannot be prepared
+   affects no other. It needs no accelerator and its result can be pickled.
+2. `encode_images` computes what depends on an image alone, once for any number of captions.
 3. `match` scores (image, caption) pairs on those encodings.
 
 A `DualEncoder` also encodes captions alone, so that a caller who compares everything with
@@ -43,10 +43,10 @@ class Matches:
     """How well captions match images, one entry a pair.
 
     Attributes:
-      logits: float32 of shape (pairs,), the log-odds that they match, or of a scorer that does not
-        give log-odds any number that is higher for a better match.
+      logits: float32 of shape (pairs,), the log-odds that they match; from a scorer that gives no
+        log-odds, any number that is higher for a better match.
       probabilities: float64 of shape (pairs,), P(match) in [0, 1].
-      cosines: float32 of shape (pairs,), in [-1, 1]; None where the model has none.
+      cosines: float32 of shape (pairs,), in [-1, 1]; None if the model has none.
     """
 
     logits: NDArray[np.float32]
@@ -56,7 +56,7 @@ class Matches:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Identity:
-    """Which model scores: everything that decides a score beside image and caption.
+    """Which model scores: everything that decides a score besides image and caption.
 
     Attributes:
       kind: how the model is loaded and used, such as `blip-itm`.
@@ -94,14 +94,14 @@ class Scorer(Protocol):
         """Whether `prepare` looks at the pixels; otherwise at the key alone."""
 
     def prepare(self, picture: Picture) -> Any:
-        """Returns what the model takes of one image.
+        """Returns the model's input for one image.
 
         Raises:
           ValueError: the image cannot be used, or nothing is known under its key.
         """
 
     def encode_images(self, prepared: Sequence[Any]) -> Sequence[Any]:
-        """Returns what the model computes of each image alone, in order."""
+        """Returns what the model computes from each image alone, in order."""
 
     def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
         """Scores pairs of encoded images and captions, in one batch."""
@@ -109,9 +109,9 @@ class Scorer(Protocol):
 
 @runtime_checkable
 class DualEncoder(Scorer, Protocol):
-    """A scorer whose encodings are unit vectors, of captions alone too, and are compared.
+    """A scorer that encodes images and captions separately as unit vectors and compares these.
 
-    `encode_images` returns for each image a vector, float32 of shape (dimensions,).
+    `encode_images` returns a vector for each image, float32 of shape (dimensions,).
     """
 
     def encode_captions(self, captions: Sequence[str]) -> Vectors:
@@ -123,9 +123,9 @@ class DualEncoder(Scorer, Protocol):
 
 @runtime_checkable
 class GivesLogOdds(Protocol):
-    """A scorer that says whether its logits are log-odds, so that 0 parts true from false.
+    """A scorer that says whether its logits are log-odds, so that 0 separates true from false.
 
-    Of one that does not say so, a higher number means a better match and nothing else.
+    Without log-odds, a higher number means a better match and nothing else.
     """
 
     @property
@@ -135,7 +135,7 @@ class GivesLogOdds(Protocol):
 
 @runtime_checkable
 class CountsTokens(Protocol):
-    """A scorer of which a caller can ask that captions be padded to a length it names.
+    """A scorer that pads captions to a length the caller names.
 
     Its `encode_captions` or `match` takes a last argument `length`, the tokens that each caption of
     the batch is padded to. Then a score does not depend on which captions share its batch.

@@ -44,14 +44,14 @@ class ScorerSpec:
     options: tuple[tuple[str, str], ...] = ()
 
     def text(self, name: str) -> str | None:
-        """Returns an option; None where it is not given."""
+        """Returns an option; None if it is not given."""
         return dict(self.options).get(name)
 
     def number(self, name: str) -> float | None:
-        """Returns an option's number; None where it is not given.
+        """Returns an option's number; None if it is not given.
 
         Raises:
-          InputError: it is no number.
+          InputError: it is not a number.
         """
         text = self.text(name)
         try:
@@ -60,10 +60,10 @@ class ScorerSpec:
             raise InputError(f"{name}={text}: expected a number") from error
 
     def whole(self, name: str, default: int) -> int:
-        """Returns an option's whole number.
+        """Returns an option's whole number, at least 0; the default if it is not given.
 
         Raises:
-          InputError: it is none.
+          InputError: it is not a whole number.
         """
         text = self.text(name) or str(default)
         if not text.isdecimal():
@@ -71,7 +71,7 @@ class ScorerSpec:
         return int(text)
 
     def path(self, name: str) -> Path | None:
-        """Returns an option's file; None where it is not given."""
+        """Returns an option's path; None if it is not given."""
         text = self.text(name)
         return None if text is None else Path(text)
 
@@ -110,7 +110,7 @@ class ScorerSpec:
         """Returns the pretrained model that is named.
 
         Raises:
-          InputError: it is not named beyond doubt, or a precision is unknown.
+          InputError: it is not named unambiguously, or the precision is unknown.
         """
         return Weights(
             source=self.source,
@@ -124,7 +124,7 @@ def parse_specs(text: str) -> tuple[ScorerSpec, ...]:
     """Reads `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...`, or several of them with `+` between.
 
     Raises:
-      InputError: a kind or an option is unknown, or nothing stands behind the kind.
+      InputError: a kind or an option is unknown, or nothing follows the kind.
     """
     kinds = "|".join(SCORERS)
     return tuple(_parse(part) for part in re.split(rf"\+(?=(?:{kinds}):)", text))
@@ -155,12 +155,12 @@ def load_scorer(spec: ScorerSpec) -> Scorer:
     """Loads a scorer.
 
     Raises:
-      InputError: a file is missing or not what it has to be, or changed while it was loaded.
+      InputError: a file is missing or malformed, or changed while it was loaded.
       MissingExtra: a package is not installed.
     """
     with unchanged([spec.source, *(value for _, value in spec.options)]):
         scorer = SCORERS[spec.kind].load(spec)
-        _ = scorer.identity  # it digests the files, and is kept
+        _ = scorer.identity  # it hashes the files, and is cached
     return scorer
 
 

@@ -16,20 +16,20 @@ _LONGEST = 1333 / 800
 
 
 class ViltScorer(PixelFusion):
-    """ViLT fine-tuned to retrieval, a fusion encoder (Kim et al. 2021, section 3.1).
+    """ViLT fine-tuned for retrieval, a fusion encoder (Kim et al. 2021, section 3.1).
 
-    The score is the ranking head's one number, which training compares among captions by a
-    softmax; its sigmoid is therefore no probability that a caption is true.
+    The score is the ranking head's one logit, which training compares among captions by a softmax;
+    its sigmoid is therefore no probability that a caption is true.
 
     transformers' own forward pass draws the order of an image's patches from torch's global random
-    generator, and pads images of a batch to the largest. The order changes no score but in its last
-    bits; here patches stay in order and every image is padded to the most patches there can be.
+    generator, and pads images of a batch to the largest. The order changes only the last bits of a
+    score; here patches stay in order and every image is padded to the most patches there can be.
 
     Args:
       weights: a checkpoint of ViltForImageAndTextRetrieval.
 
     Raises:
-      InputError: the model cannot be loaded, or is another ViLT, without ranking head.
+      InputError: the model cannot be loaded, or is a ViLT without ranking head.
       MissingExtra: torch or transformers is not installed.
     """
 
@@ -48,9 +48,9 @@ class ViltScorer(PixelFusion):
         self._states = 1 + (side // patch) * (int(_LONGEST * side) // patch)
 
     def encode_images(self, prepared: Sequence[Any]) -> list[Any]:
-        """Returns for each image the embeddings of its patches, a tensor of (patches + 1, hidden).
+        """Returns each image's patch embeddings, a tensor of shape (patches + 1, hidden).
 
-        Each image is embedded by itself, for their sizes differ.
+        Images are embedded one by one, as their sizes differ.
         """
         with self._torch.inference_mode():
             return [self._embed(pixels) for pixels in prepared]
@@ -78,14 +78,14 @@ class ViltScorer(PixelFusion):
     ) -> Matches:
         """Scores pairs of embedded images and captions, in one batch.
 
-        `length` is that of ContrastiveScorer.encode_captions.
+        For `length`, see ContrastiveScorer.encode_captions.
         """
         torch = self._torch
         with torch.inference_mode():
             states, attended = self._padded([images[index] for index in pairs[:, 0]])
             read = [captions[index] for index in pairs[:, 1]]
             tokens = self._captions.encode(read, self._weights.device, length)
-            # What ViLT calls the mask of pixels is that of patches where these are given.
+            # Given patch embeddings, ViLT takes the mask of patches as `pixel_mask`.
             fused = self._model.vilt(image_embeds=states, pixel_mask=attended, **tokens)
             answer = run_head(self._model.rank_output, fused.pooler_output)
             logits: NDArray[np.float32] = answer[:, 0].cpu().numpy()

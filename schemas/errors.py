@@ -21,7 +21,7 @@ from eqforge.schemas import signals
 from eqforge.schemas.visible import shortened
 
 MAX_MESSAGE_CHARS = 4_000
-"""Of a message on a terminal; what comes after them is cut."""
+"""The longest message on a terminal; the rest is cut off."""
 
 
 class EqforgeError(Exception):
@@ -29,7 +29,7 @@ class EqforgeError(Exception):
 
 
 class InputError(EqforgeError):
-    """An input file, a setting or an output folder is not what it has to be."""
+    """An input file, a setting or an output folder is wrong."""
 
 
 class BuildError(EqforgeError):
@@ -46,23 +46,23 @@ class MissingExtra(EqforgeError):
     """
 
     def __init__(self, package: str, extra: str, then: str = "") -> None:
-        """Names the missing package and what brings it."""
+        """Names the missing package and the commands that install it."""
         commands = [f"pip install 'eqforge[{extra}]'", *([then] if then else [])]
         super().__init__(f"{package} is not installed: {' && '.join(commands)}")
         self.package, self.extra, self.then = package, extra, then
 
     def __reduce__(self) -> tuple[type["MissingExtra"], tuple[str, str, str]]:
-        """Lets the error travel from a worker to the driver."""
+        """Supports pickling, from a worker to the driver."""
         return type(self), (self.package, self.extra, self.then)
 
 
 NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
-# What the system says of a file or a process that eqforge itself has mistaken.
+# Errors of the system that are bugs of eqforge itself.
 _MISTAKES = frozenset(
     (errno.EBADF, errno.ECHILD, errno.EFAULT, errno.EINVAL, errno.ENOTSOCK, errno.ENOTTY)
 )
 LEAST_MEMORY = 3 * 10**9
-"""Bytes of addresses: with less, a build of video pairs crashed, on two cores."""
+"""Bytes of address space: with less, a build of video pairs crashed on two cores."""
 TRACEBACK = "EQFORGE_TRACEBACK"
 
 
@@ -70,18 +70,17 @@ TRACEBACK = "EQFORGE_TRACEBACK"
 def reported_errors(*, goes_on: bool = False) -> Iterator[None]:
     """Turns eqforge's own errors, and the system's, into one message and an exit status.
 
-    Signals that ask for the end raise an exception in the body; see `signals`. With
-    EQFORGE_TRACEBACK=1 the traceback stands above the message.
+    Signals that end the process raise an exception in the block; see `signals`. With
+    EQFORGE_TRACEBACK=1 the traceback is printed above the message.
 
     Args:
-      goes_on: whether the same command goes on where a signal stopped it, which is then said; in
-        a body within another body, the outer one tells.
+      goes_on: whether the same command, run again, resumes where a signal stopped it; the message
+        then says so. In nested blocks, the outermost value counts.
 
     Raises:
-      SystemExit: 1 for a build that did not finish or a system that refused, as one with a full
-        disk or too little memory; 2 for wrong input; 130 for Ctrl-C, 143 for SIGTERM, 129 for
-        SIGHUP. Where whoever read the output, such as `head`, has seen enough, it is 1 without a
-        message.
+      SystemExit: 1 for a build that did not finish or an error of the system, such as a full disk
+        or too little memory; 2 for wrong input; 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP;
+        1 without a message if the reader of the output, such as `head`, has closed it.
     """
     try:
         with signals.heard(goes_on=goes_on) as listener:
@@ -91,7 +90,7 @@ def reported_errors(*, goes_on: bool = False) -> Iterator[None]:
         number = signals.number_of(error)
         _leave(signals.sentence(number, listener.goes_on), 128 + number)
     except Exception as error:
-        # What a signal to the whole group breaks is no news; that a lease was lost is.
+        # Failures from a signal to the whole process group are not reported; a lost lease is.
         if listener.number is not None and not isinstance(error.__cause__, KeyboardInterrupt):
             listener.is_said = True
             _leave(signals.sentence(listener.number, listener.goes_on), 128 + listener.number)
@@ -100,7 +99,7 @@ def reported_errors(*, goes_on: bool = False) -> Iterator[None]:
 
 
 def _report(error: Exception) -> None:
-    """Leaves with the message and the status of an error; returns from one that is a mistake."""
+    """Exits with the message and the status of an error; returns if the error is a bug."""
     if isinstance(error, BuildError):
         _leave(str(error), 1)
     if isinstance(error, EqforgeError):
@@ -121,12 +120,12 @@ def _report(error: Exception) -> None:
 
 
 def _is_the_system_s(error: OSError) -> bool:
-    """Tells whether the system refused something sensible: the name of a file makes it so."""
+    """Tells whether an error is the system's and not a bug: it names a file or is no mistake."""
     return error.errno is not None and (error.filename is not None or error.errno not in _MISTAKES)
 
 
 def check_memory() -> None:
-    """Checks that libraries can be loaded: where they cannot, OpenBLAS hangs and OpenCV crashes.
+    """Checks that there is memory to load libraries: without it, OpenBLAS hangs, OpenCV crashes.
 
     Raises:
       InputError: the address space of a process is limited to less than LEAST_MEMORY.
@@ -141,7 +140,7 @@ def check_memory() -> None:
 
 
 def is_want_of_memory(error: BaseException) -> bool:
-    """Tells whether an exception says that memory, or threads, cannot be had.
+    """Tells whether an exception reports a lack of memory or of threads.
 
     Python 3.11 has no class for the latter.
     """
@@ -150,7 +149,7 @@ def is_want_of_memory(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def room_named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Has an error for want of room in the body name the file and its disk, if it does not.
+    """Adds the file and its disk to errors in the block that report a full disk and name no file.
 
     Args:
       path: of the file that is written, or its folder.
@@ -165,7 +164,7 @@ def room_named(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def mount_point(path: str | os.PathLike[str]) -> str:
-    """Returns the folder at which the disk of a path, which need not exist yet, is mounted."""
+    """Returns the mount point of a path, which need not exist yet."""
     place = os.path.realpath(path)
     while place != os.path.dirname(place) and not os.path.ismount(place):
         place = os.path.dirname(place)
@@ -173,7 +172,7 @@ def mount_point(path: str | os.PathLike[str]) -> str:
 
 
 def _full_disk(error: OSError) -> str:
-    """Returns what is added to an error for want of room that names no file."""
+    """Returns what to add to the message of a full disk that names no file."""
     if error.errno not in NO_ROOM or error.filename is not None:
         return ""
     with contextlib.suppress(OSError):
@@ -184,7 +183,7 @@ def _full_disk(error: OSError) -> str:
 
 
 def has_room(folder: str) -> bool:
-    """Tells whether a file of some size can be made in a folder."""
+    """Tells whether a folder's disk has room for a file of 1 MiB."""
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize >= 1 << 20 and (found.f_favail > 0 or not found.f_files)
 
@@ -197,7 +196,7 @@ def _leave(message: str, status: int) -> NoReturn:
 
 
 def tell(program: str, error: object) -> None:
-    """Says on standard error what is wrong: one line of bounded length that no terminal obeys."""
+    """Prints an error to standard error: one line of bounded length without control characters."""
     print(f"{program}: {shortened(str(error), MAX_MESSAGE_CHARS)}", file=sys.stderr)
 
 
@@ -209,5 +208,5 @@ def _is_reader_gone() -> bool:
 
 
 def _forget_output() -> None:
-    """Lets Python find nothing wrong when it writes the rest of the output at its end."""
+    """Redirects standard output to /dev/null, so that Python's flush at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

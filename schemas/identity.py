@@ -17,9 +17,9 @@ def fingerprint(value: Any) -> str:
 
 
 def short_digest(value: Any) -> str:
-    """Returns 12 hexadecimal digits that stand for a value in an id, whatever its keys' order.
+    """Returns 12 hexadecimal digits for a value in an id, independent of the order of its keys.
 
-    What JSON has no form for, such as the bytes of a Parquet column, counts by its `repr`.
+    Values that JSON cannot express, such as the bytes of a Parquet column, count by their `repr`.
     """
     text = json.dumps(value, sort_keys=True, ensure_ascii=True, default=repr)
     return sha256_hex(text.encode())[:12]
@@ -28,8 +28,8 @@ def short_digest(value: Any) -> str:
 class Namer:
     """Makes the names of equal records distinct: the second and later get `-2`, `-3`, ...
 
-    A name has to come from all that a record says. Then the records that share one are alike, and
-    whichever comes first, the same names stand beside the same content.
+    A name has to depend on a record's whole content. Records of one name are then equal, and in any
+    order the same names belong to the same content.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Namer:
         self._seen: Counter[str] = Counter()
 
     def __call__(self, name: str) -> str:
-        """Returns the name, with a number behind it unless it is the first of its kind."""
+        """Returns the name, with a number appended unless it is the first of its kind."""
         self._seen[name] += 1
         return name if self._seen[name] == 1 else f"{name}-{self._seen[name]}"
 
@@ -53,15 +53,15 @@ def derive_seed(run_seed: int, record_id: str, step: str, step_version: int) -> 
 
 
 def bucket(record_id: str, buckets: int) -> int:
-    """Returns the bucket of a record in [0, buckets): the same for ever, uniform over records."""
+    """Returns the bucket of a record in [0, buckets): stable, and uniform over records."""
     digest = hashlib.blake2b(record_id.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") % buckets
 
 
 def is_sampled(record_id: str, fraction: float) -> bool:
-    """Tells whether a record belongs to a sample of the given size in [0, 1], chosen by its id.
+    """Tells whether a record, by its id, belongs to a sample of a fraction in [0, 1].
 
-    A larger fraction always contains the smaller one's records.
+    The sample of a larger fraction contains that of a smaller one.
     """
     digest = hashlib.blake2b(record_id.encode(), digest_size=8, person=b"sample").digest()
     return int.from_bytes(digest, "big") < fraction * 2**64

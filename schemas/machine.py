@@ -1,4 +1,4 @@
-"""What a machine can be asked for."""
+"""Limits of a machine."""
 
 import os
 
@@ -8,11 +8,11 @@ WORKERS_A_CORE = 8
 
 
 def check_workers(workers: int, least: int = 1) -> None:
-    """Checks a number of processes: with far too many a machine stands still.
+    """Checks a number of processes: far too many stall a machine.
 
     Args:
       workers: as in `--workers`.
-      least: 0 where the process that was started may do the work itself, else 1.
+      least: 0 if the main process may do the work itself, else 1.
 
     Raises:
       InputError: it is too small, or more than eight for each core of this machine.

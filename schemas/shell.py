@@ -1,4 +1,4 @@
-"""What every command is wrapped in: its options, errors in one sentence, signals."""
+"""The wrapper of every command: its options, errors in one sentence, signals."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(://|::)|data:")
 
 
 class Main(Protocol):
-    """Runs a command, of the program's own command line or of another; returns the exit status."""
+    """Runs a command with `argv`, by default the program's own; returns the exit status."""
 
     def __call__(self, argv: Sequence[str] | None = None) -> int: ...
 
@@ -30,14 +30,14 @@ def shell(
     """Returns the `main` of a command.
 
     Args:
-      program: what the help calls it, such as `eqforge lint`.
+      program: its name in the help, such as `eqforge lint`.
       settings: the class of its options, or a union of such classes; its docstring is the help.
       run: does the work, and returns the exit status.
-      description: the help, where the docstring is another's.
+      description: the help, if it is not the docstring.
 
     Returns:
-      A function of a command line, which it takes from the program where there is none. It returns
-      the exit status of `run`, or raises SystemExit; see reported_errors.
+      A function of a command line, by default the program's own. It returns the exit status of
+      `run`, or raises SystemExit; see reported_errors.
     """
 
     def main(argv: Sequence[str] | None = None) -> int:
@@ -49,10 +49,10 @@ def shell(
 
 
 def parse(settings: Any, argv: Sequence[str] | None, **options: Any) -> Any:
-    """Returns the settings of a command line; see tyro.cli for the options.
+    """Parses a command line into settings; see tyro.cli for the options.
 
     Raises:
-      InputError: a URL is named where a file or folder of this machine is wanted.
+      InputError: a URL is given where a file or folder of this machine is expected.
       SystemExit: help was asked for (0), or an option is unknown or wrong (2).
     """
     with local_paths():
@@ -63,7 +63,7 @@ def local_path(text: str) -> Path:
     """Returns the path that an argument names.
 
     Raises:
-      InputError: it is a URL, which a path would shorten by a slash.
+      InputError: it is a URL, in which a path would drop a slash.
     """
     if _URL.match(text):
         raise InputError(f"{text}: is a URL, where a file or folder of this machine is wanted")

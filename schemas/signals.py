@@ -1,8 +1,8 @@
 """Ends a command cleanly when a signal asks for it: Ctrl-C, SIGTERM or SIGHUP.
 
-The first signal raises `Stopped` in the main thread, so that folders are deleted and processes
-ended on the way out. A second one, a moment later, ends the process at once. So does a thread
-where the way out takes too long: native code may be at work, or a thread that nothing ends.
+The first signal raises `Stopped` in the main thread, so that the cleanup deletes folders and ends
+processes. A second one, a moment later, ends the process at once. So does a thread if the cleanup
+takes too long: native code may be running, or a thread that cannot be stopped.
 """
 
 import atexit
@@ -20,15 +20,15 @@ ENDING = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 SAME_S = 1.0
 """Signals so soon after the first are the same request: `timeout` sends its signal twice."""
 GRACE_S = 8.0
-"""For the way out. Docker kills after 10 s, Slurm and Kubernetes after 30."""
+"""For the cleanup. Docker kills after 10 s, Slurm and Kubernetes after 30."""
 LAST_S = 1.0
-"""For what is left when the last sentence is said: threads, and what is called at exit."""
+"""For what is left after the last message: threads and exit handlers."""
 _LOOK_S = 0.05
 _IMPORT = "<frozen importlib._bootstrap>"
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asks for the end; whoever handles Ctrl-C handles this.
+    """A signal asks the process to end; code that handles Ctrl-C handles this, too.
 
     Args:
       number: the signal's.
@@ -45,24 +45,24 @@ def number_of(error: KeyboardInterrupt) -> int:
 
 
 def sentence(number: int, goes_on: bool) -> str:
-    """Returns what is said of a run that a signal ended.
+    """Returns the message for a run that a signal ended.
 
     Args:
       number: the signal's.
-      goes_on: whether the same command goes on where this one stopped.
+      goes_on: whether the same command, run again, resumes where this one stopped.
     """
     what = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
     return what + ("; the same command goes on where this one stopped" if goes_on else "")
 
 
 class Listener:
-    """What the signals of this process have come to.
+    """Handles the signals of this process.
 
     Attributes:
       goes_on: see `sentence`.
-      number: the first signal's; None where none came.
-      is_idle: whether nothing was begun that has to be put in order.
-      is_said: whether the sentence was said; the process then ends within LAST_S.
+      number: the first signal's; None if none came.
+      is_idle: whether nothing was begun that needs cleanup.
+      is_said: whether the message was printed; the process then ends within LAST_S.
     """
 
     def __init__(self, *, goes_on: bool = False) -> None:
@@ -108,10 +108,10 @@ class Listener:
         return time.monotonic() - self._came_s < seconds
 
     def _end_at_once(self) -> None:
-        """Ends the process; its children see that, and end too."""
+        """Ends the process; its children notice and end, too."""
         number = self.number or signal.SIGINT
         if not self.is_said:
-            with contextlib.suppress(OSError):  # not by print, which the signal may have met with
+            with contextlib.suppress(OSError):  # print may have been interrupted
                 os.write(2, f"eqforge: {sentence(number, self.goes_on)}\n".encode())
         os._exit(128 + number)
 
@@ -134,16 +134,16 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 @contextlib.contextmanager
 def heard(*, goes_on: bool = False) -> Iterator[Listener]:
-    """Has signals that ask for the end raise Stopped while the body runs.
+    """Makes signals that end the process raise Stopped in the block.
 
-    A signal that is ignored stays so, as SIGHUP under nohup, and one with a handler of somebody's
-    own keeps it. Outside the main thread nothing changes.
+    Ignored signals stay ignored, as SIGHUP under nohup, and those with a handler of somebody else's
+    keep it. Outside the main thread nothing changes.
 
     Args:
       goes_on: see `sentence`.
 
     Yields:
-      What the signals come to; in a body within another body, the outer one's.
+      The listener; in nested blocks, the outermost one's.
     """
     global _listener
     before = {number: signal.getsignal(number) for number in sorted(ENDING)}
@@ -167,7 +167,7 @@ def heard(*, goes_on: bool = False) -> Iterator[Listener]:
 
 @contextlib.contextmanager
 def idle() -> Iterator[None]:
-    """Lets a signal end the process at once while the body runs: nothing was begun yet."""
+    """Makes a signal end the process at once during the block: nothing needs cleanup yet."""
     _listener.is_idle = True
     try:
         yield
@@ -176,28 +176,28 @@ def idle() -> Iterator[None]:
 
 
 def forget() -> None:
-    """Forgets the signal that was raised: what it was to end is finished."""
+    """Forgets the signal that was raised: what it was to end has ended."""
     _listener.forget()
 
 
 def is_of_signal(status: object) -> TypeGuard[int]:
-    """Tells whether an exit status is that of an end by one of the signals."""
+    """Tells whether an exit status is that of a process ended by one of the signals."""
     return status in {128 + number for number in ENDING}
 
 
 def end(status: int) -> NoReturn:
-    """Ends the process after what is registered for its exit, and waits for no thread.
+    """Runs the exit handlers and ends the process without waiting for threads.
 
-    Threads of gRPC that are at work when Python takes itself apart abort the process.
+    Threads of gRPC that run while Python shuts down abort the process.
     """
     atexit._run_exitfuncs()
     os._exit(status)
 
 
 def quieten_way_out() -> None:
-    """Has threads that lose their servers on the way out say nothing.
+    """Silences threads that lose their servers during the cleanup.
 
-    It is for a program, after its log is set up, and before anything else replaces what it does.
+    A program calls this once, after setting up its log.
     """
     for handler in logging.getLogger().handlers:
         handler.addFilter(lambda _: _listener.number is None)
@@ -211,7 +211,7 @@ def quieten_way_out() -> None:
 
 
 def end_within(seconds: float, status: int) -> None:
-    """Has the process end with a status that is decided, whatever threads hang and signals come."""
+    """Ends the process with a status after a time, whatever threads hang and signals come."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
 
@@ -224,11 +224,11 @@ def end_within(seconds: float, status: int) -> None:
 
 @contextlib.contextmanager
 def blocked() -> Iterator[None]:
-    """Has processes that are started in the body never see these signals: their starter ends them.
+    """Blocks these signals in processes that are started in the block: their parent ends them.
 
-    A signal to the whole group, as a terminal and Slurm send it, would have them die or print a
-    trace before whoever started them knows why. It has to end them by SIGKILL, or by closing what
-    they read.
+    A signal to the whole process group, as a terminal and Slurm send it, would end them or make
+    them print a traceback before their parent knows why. It has to end them by SIGKILL, or by
+    closing what they read.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:

@@ -17,15 +17,15 @@ OPENED_BY_WORKERS = ("videos", "images")
 
 
 def command(arguments: Sequence[str], inputs: str) -> list[str]:
-    """Returns the arguments of `eqforge` that those of a template mean.
+    """Translates a Flex template's arguments into those of `eqforge`.
 
     Args:
       arguments: `--name=value` each, as Dataflow gives them: the parameters `dataset` and
         `arguments`, among Beam's own options.
-      inputs: a folder, to which annotations in a bucket are copied: only the launcher reads them.
+      inputs: a folder into which annotations in a bucket are copied: only the launcher reads them.
 
     Raises:
-      InputError: they name no dataset there is, or a file that is not there.
+      InputError: the dataset is unknown, a quotation is not closed, or a file is missing.
     """
     values = dict(argument.removeprefix("--").partition("=")[::2] for argument in arguments)
     dataset = values.get("dataset", "")
@@ -38,19 +38,19 @@ def command(arguments: Sequence[str], inputs: str) -> list[str]:
     end = words.index("--") if "--" in words else len(words)
     beam = [a for a in arguments if not a.startswith(("--dataset=", "--arguments="))]
     own = fetched(words[:end], files_of(dataset), inputs)
-    # The launcher must end once the job is submitted, or the service takes it to hang.
+    # The launcher must end once the job is submitted, or the service considers it stuck.
     return ["build", dataset, *own, "--", *words[end + 1 :], *beam, "--no_wait_until_finish"]
 
 
 def files_of(dataset: str) -> set[str]:
-    """Returns the names of a dataset's options that name files or folders of a machine."""
+    """Returns the names, with dashes, of a dataset's options that take a path."""
     config = pipeline_of(dataset).config
     fields = dataclasses.fields(config)
     return {field.name.replace("_", "-") for field in fields if "Path" in str(field.type)}
 
 
 def fetched(words: Sequence[str], files: set[str], inputs: str) -> Iterator[str]:
-    """Yields a command line in which files in buckets are local copies.
+    """Yields a command line with local copies in place of files in buckets.
 
     Raises:
       InputError: see fetch.
@@ -65,10 +65,10 @@ def fetched(words: Sequence[str], files: set[str], inputs: str) -> Iterator[str]
 
 
 def fetch(name: str, url: str, inputs: str) -> str:
-    """Returns the path of a local copy of a file or folder in a bucket.
+    """Copies a file or folder from a bucket and returns the path of the copy.
 
     Raises:
-      InputError: it is not there, or of the sort that workers open.
+      InputError: it does not exist, or workers would have to open it.
     """
     if name in OPENED_BY_WORKERS:
         raise InputError(

@@ -2,9 +2,9 @@
 
     python deploy/flink/lock_job_server.py 2.62.0 1.19 > flink_job_server.txt
 
-Maven chooses the jars from the dependencies of beam-runners-flink-<Flink>; what it fetched is
-digested. Run it again when Beam's Java version or Flink's changes, put its output into
-transforms/engines/data, and change the two versions in transforms/engines/flink_parts.py.
+Maven resolves the dependencies of beam-runners-flink-<Flink>; the jars it fetches are hashed. Run
+this again when Beam's Java version or Flink's changes, put its output into transforms/engines/data,
+and change the two versions in transforms/engines/flink_parts.py.
 """
 
 import hashlib

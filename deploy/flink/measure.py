@@ -3,9 +3,9 @@
     python deploy/flink/measure.py --flink_master=localhost:18081
     python deploy/flink/measure.py                              # the embedded cluster
 
-Other arguments go to Beam. Five measurements: a job of one record (what starting costs), how often
-a step that fails is tried, how many records a bundle has, what a GroupByKey of a million references
-takes, and how the job is run.
+Other arguments go to Beam. Five measurements: a job of one record (the cost of starting), how often
+a failing step is tried, how many records a bundle has, what a GroupByKey of a million references
+costs, and how a cluster ran its last job.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ REFERENCES, RECORDS, KEYS = 1_000_000, 100_000, 16
 
 
 def references(chunk: int) -> Iterator[tuple[int, dict]]:
-    """Yields a thousandth of the references, about 220 bytes each, with the shard they go to."""
+    """Yields a thousandth of the references, about 220 bytes each, keyed by shard."""
     for number in range(chunk, REFERENCES, 1000):
         yield (
             number % KEYS,
@@ -42,19 +42,19 @@ def references(chunk: int) -> Iterator[tuple[int, dict]]:
 
 
 def count(key: int, group: Iterable[dict]) -> tuple[int, int]:
-    """Counts a group's references."""
+    """Returns a group's key and the number of its references."""
     return key, sum(1 for _ in group)
 
 
 def fail(_record: int, attempts: str) -> None:
-    """Writes down that it was called, and fails."""
+    """Records that it was called, and fails."""
     with open(attempts, "a") as file:
         file.write("called\n")
     raise ZeroDivisionError
 
 
 class NoteBundles(beam.DoFn):
-    """Writes down how many records each bundle has."""
+    """Records how many records each bundle has."""
 
     def __init__(self, folder: str) -> None:
         self.folder, self.size = folder, 0
@@ -70,7 +70,7 @@ class NoteBundles(beam.DoFn):
 
 
 class Watch(threading.Thread):
-    """Follows the memory of Java and of the Python workers: this program's, or all there are."""
+    """Tracks the memory of Java and the Python workers: this program's, or all on the machine."""
 
     def __init__(self, is_embedded: bool) -> None:
         super().__init__(daemon=True)
@@ -95,14 +95,14 @@ class Watch(threading.Thread):
                     continue
 
     def lines(self) -> Iterator[str]:
-        """Yields the largest process of each kind."""
+        """Yields the number of processes of each kind and the largest one's peak memory."""
         for kind in sorted({kind for kind, _ in self.peaks}):
             found = [peak for (other, _), peak in self.peaks.items() if other == kind]
             yield f"    {kind}: {len(found)}, the largest {max(found) / 1e6:.0f} MB"
 
 
 def kind_of(command: list[str]) -> str | None:
-    """Returns what a process is to Flink; None for any other."""
+    """Returns the role of a process in Flink; None for any other."""
     line = " ".join(command)
     for kind, mark in {
         "JobManager": "StandaloneSessionClusterEntrypoint",
@@ -116,7 +116,7 @@ def kind_of(command: list[str]) -> str | None:
 
 
 def measured(what: str, wire, arguments: list[str], log: str) -> None:
-    """Runs a pipeline and prints what it took."""
+    """Runs a pipeline and prints its time and memory."""
     watch = Watch(is_embedded=not any(text.startswith("--flink_master") for text in arguments))
     watch.start()
     started, before = time.monotonic(), psutil.cpu_times()

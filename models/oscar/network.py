@@ -1,9 +1,9 @@
 """OSCAR's network, loaded from a checkpoint as its authors' code saves it.
 
 Caption and tags are embedded as by any BERT, with positions; each region's features go through one
-linear layer, without position, and through a layer norm where the checkpoint has one (VinVL's
-have). The encoder reads both in one sequence, and a head on the pooled first state tells whether
-they match.
+linear layer, without position, and through a layer norm if the checkpoint has one (VinVL's do).
+The encoder reads both in one sequence, and a head on the pooled first state tells whether they
+match.
 
 Source: microsoft/Oscar, oscar/modeling/modeling_bert.py, ImageBertForSequenceClassification; Li et
 al. 2020, section 3.
@@ -42,7 +42,7 @@ class OscarNetwork:
     Attributes:
       bert: embeddings, encoder and pooler.
       image_embedding: from region features to hidden states.
-      image_norm: the layer norm behind it; None where the checkpoint has none.
+      image_norm: the layer norm after it; None if the checkpoint has none.
       classifier: from the pooled state to the classes `no match` and `match`.
     """
 
@@ -53,11 +53,11 @@ class OscarNetwork:
 
     @property
     def num_features(self) -> int:
-        """Numbers that describe a region, 2,054 in the published models."""
+        """Length of a region's features, 2,054 in the published models."""
         return int(self.image_embedding.in_features)
 
     def embed_regions(self, features: Any) -> Any:
-        """Returns the hidden states of regions, (..., hidden), of features (..., num_features)."""
+        """Embeds features, (..., num_features), as hidden states, (..., hidden)."""
         states = self.image_embedding(features)
         return states if self.image_norm is None else self.image_norm(states)
 
@@ -68,7 +68,7 @@ class OscarNetwork:
           token_ids: int64 of shape (batch, tokens).
           segment_ids: of the same shape; 0 for the caption, 1 for the tags.
           regions: embedded regions, (batch, regions, hidden).
-          attended: 1 for what is there and 0 for padding, (batch, tokens + regions).
+          attended: 0 for padding and 1 for the rest, (batch, tokens + regions).
         """
         torch = import_torch()
         text = self.bert.embeddings(input_ids=token_ids, token_type_ids=segment_ids)
@@ -86,7 +86,7 @@ def load_network(folder: Path, precision: str, device: str) -> OscarNetwork:
 
     Raises:
       InputError: a file is missing or unreadable, a tensor is missing or of another shape, or the
-        head has not two classes.
+        head does not have two classes.
     """
     torch = import_torch()
     check_device(device)
@@ -108,7 +108,7 @@ def load_network(folder: Path, precision: str, device: str) -> OscarNetwork:
 def _read_config(folder: Path) -> dict[str, Any]:
     try:
         found = json.loads((folder / "config.json").read_text())
-        # The file also holds how the model was trained, which transformers takes for its own.
+        # The file also holds training settings, which transformers would take as its own.
         return {name: found[name] for name in _ARCHITECTURE}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder}: config.json is not that of an OSCAR: {error}") from error
@@ -133,7 +133,7 @@ def _read_tensors(folder: Path) -> dict[str, Any]:
 
 
 def _modern(name: str) -> str:
-    """Returns the present name of a tensor; the first BERTs called a norm's two otherwise."""
+    """Returns the current name of a tensor; early BERTs named those of a layer norm differently."""
     return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
         "LayerNorm.beta", "LayerNorm.bias"
     )
@@ -165,7 +165,7 @@ def _classifier(folder: Path, tensors: Mapping[str, Any]) -> Any:
 
 
 def _width(folder: Path, layer: str, tensors: Mapping[str, Any]) -> int:
-    """Returns how many numbers a linear layer of the checkpoint takes."""
+    """Returns the input dimension of a linear layer of the checkpoint."""
     if f"{layer}.weight" not in tensors:
         raise InputError(
             f"{folder}: holds no '{layer}.weight'; expected an OSCAR that was fine-tuned to "

@@ -1,9 +1,9 @@
 """Region features and object tags of images, from the TSV files that OSCAR's own code reads.
 
-Features stand one image a line, as `key TAB boxes TAB base64` (its retrieval code and VinVL) or as
-`key TAB {"num_boxes": .., "features": base64}` (its captioning code); base64 holds float32 numbers,
-little-endian, one row a box. Tags stand as `key TAB json`, the JSON a list of objects with a
-`class`, or an object that has such a list under `objects`.
+A line of features is `key TAB boxes TAB base64` (its retrieval code and VinVL) or
+`key TAB {"num_boxes": .., "features": base64}` (its captioning code); base64 holds little-endian
+float32 numbers, one row per box. A line of tags is `key TAB json`, the JSON a list of objects with
+a `class`, or an object that has such a list under `objects`.
 
 Source: microsoft/Oscar, oscar/run_retrieval.py, oscar/run_captioning.py, oscar/utils/tsv_file.py.
 """
@@ -25,11 +25,11 @@ from eqforge.schemas.errors import InputError
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Regions:
-    """What a detector saw in an image.
+    """What a detector found in an image.
 
     Attributes:
       features: float32 of shape (boxes, dimensions), at least one box, in the detector's order.
-      tags: the classes of the objects, with spaces between; empty where there are none.
+      tags: the classes of the objects, separated by spaces; empty if there are none.
     """
 
     features: NDArray[np.float32]
@@ -40,11 +40,11 @@ class RegionFiles:
     """The lines of a file of features and one of tags, found by the image's key.
 
     Args:
-      features: the file of features, of any size: only its lines' places are held.
-      tags: the file of tags; None where the model reads none.
+      features: the file of features, of any size: only the offsets of its lines are in memory.
+      tags: the file of tags; None if the model reads none.
 
     Raises:
-      InputError: a file is missing, has two lines of a key, or an index that is not of this file.
+      InputError: a file is missing or has two lines of a key.
     """
 
     def __init__(self, features: Path, tags: Path | None) -> None:
@@ -55,6 +55,7 @@ class RegionFiles:
         """Returns the regions of an image.
 
         Raises:
+          InputError: the index beside a file is not of this file.
           ValueError: there are none, or they cannot be read.
         """
         features = _features(key, self._features[key])
@@ -73,7 +74,7 @@ class _Lines:
         self._starts = _index(path, path.stat().st_mtime_ns, path.stat().st_size)
 
     def __getitem__(self, key: str) -> list[str]:
-        """Returns what stands behind the key, field by field."""
+        """Returns the fields after the key; see RegionFiles for errors."""
         if key not in self._starts:
             raise ValueError(f"{key}: {self._path.name} has no line of this image")
         with open(self._path, "rb") as stream:
@@ -89,9 +90,9 @@ class _Lines:
 
 @functools.lru_cache(maxsize=4)
 def _index(path: Path, _changed_ns: int, _num_bytes: int) -> dict[str, int]:
-    """Returns where each key's line begins; by the files that lie beside it, if both are there.
+    """Returns the offset of each key's line, from the two index files beside it if both exist.
 
-    A published file has tens of gigabytes, so it is gone through once as long as it stays the same.
+    A published file has tens of gigabytes, so it is scanned only once as long as it is unchanged.
     """
     places, numbers = path.with_suffix(".lineidx"), path.parent / "imageid2idx.json"
     if places.is_file() and numbers.is_file():

@@ -19,7 +19,7 @@ from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import storage
 
 MAX_TOKENS, MAX_REGIONS = 70, 50
-"""What the authors' retrieval reads of caption and tags together, and of the regions."""
+"""How much the authors' retrieval reads of caption and tags together, and of the regions."""
 
 CAPTION_SEGMENT, TAGS_SEGMENT = 0, 1
 
@@ -31,9 +31,9 @@ class OscarFiles:
     Attributes:
       checkpoint: folder with config.json, vocab.txt and weights.
       features: TSV file of region features.
-      tags: TSV file of object tags; None for a model that was trained without.
+      tags: TSV file of object tags; None for a model trained without them.
       max_tokens: the most tokens of caption and tags together.
-      max_regions: the most regions; the first are read.
+      max_regions: how many regions are read at most, from the first.
       precision: type of the weights.
       device: as torch names it.
     """
@@ -52,7 +52,7 @@ class OscarImage:
     """What the network computes of an image before it reads a caption.
 
     Attributes:
-      states: embedded regions, a tensor of shape (max_regions, hidden), zeros behind the last.
+      states: embedded regions, a tensor of shape (max_regions, hidden), padded.
       regions: how many there are.
       tag_ids: tokens of the tags.
     """
@@ -65,13 +65,13 @@ class OscarImage:
 class OscarScorer:
     """Scores captions by their words, an image's object tags and its region features.
 
-    Nothing is read of an image itself: its key must stand in the files of features and tags.
+    The image itself is not read: its key must be in the files of features and tags.
 
     Args:
       files: what is read.
 
     Raises:
-      InputError: a file is missing or not what it has to be.
+      InputError: a file is missing or malformed.
       MissingExtra: torch or transformers is not installed.
 
     Source: microsoft/Oscar, oscar/run_retrieval.py: sequence and full attention mask.
@@ -98,7 +98,7 @@ class OscarScorer:
 
     @functools.cached_property
     def identity(self) -> Identity:
-        """Which model and which features; computed when asked for, since it reads all of them."""
+        """Which model and which features; computed on first use, since it hashes all of them."""
         files = self._files
         read = [files.features] if files.tags is None else [files.features, files.tags]
         detected = [storage.digest(str(file))[1] for file in read]
@@ -113,10 +113,10 @@ class OscarScorer:
         )
 
     def prepare(self, picture: Picture) -> Regions:
-        """Returns the regions and tags that are known under the picture's key.
+        """Returns the regions and tags listed under the picture's key.
 
         Raises:
-          ValueError: there are none, or not such as this model reads.
+          ValueError: there are none, or this model reads features of another length.
         """
         regions = self._regions[picture.key]
         found, expected = regions.features.shape[1], self._network.num_features
@@ -161,7 +161,7 @@ class OscarScorer:
     def _sequence(
         self, caption: list[int], image: OscarImage
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Returns token ids, segment ids and what is attended to, regions included."""
+        """Returns token ids and segment ids, (max_tokens,), and the mask of tokens and regions."""
         files, tokenizer = self._files, self._tokenizer
         text = [tokenizer.cls_token_id, *caption[: files.max_tokens - 2], tokenizer.sep_token_id]
         segments = [CAPTION_SEGMENT] * len(text)

@@ -70,7 +70,7 @@ def _header(configured: Iterable[Configuration]) -> str:
 
 
 def in_folder(card: str, folder: str) -> str:
-    """Returns the card of a dataset of which the files lie in a folder below its own."""
+    """Returns the card of a dataset whose files lie in a folder below the card's."""
     return re.sub(r"^(    path: )(?=data/)", rf"\1{folder}/", card, flags=re.MULTILINE)
 
 

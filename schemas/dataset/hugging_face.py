@@ -60,6 +60,6 @@ def _of_table(table: str, splits: list[str]) -> Iterator[Configuration]:
 
 
 def _split_name(split: str) -> str:
-    """Returns a name of a split that `datasets` takes."""
+    """Returns a split's name in a form that `datasets` accepts."""
     name = re.sub(r"\W", "_", split)
     return WHOLE if name in ("", "all") else name

@@ -19,16 +19,16 @@ from eqforge.schemas.visible import escaped_json
 
 FILE_NAME = "dataset.json"
 WORK = "_work"
-"""The folder of what has no place in a finished dataset: notes, parts, media."""
+"""The folder of what is not part of a finished dataset: notes, parts, media."""
 NEXT = "_next"
-"""The folder in which a dataset is built that is to replace a finished one."""
+"""The folder in which the replacement of a finished dataset is built."""
 FORMAT = "eqforge dataset"
 FORMAT_VERSION = 1
 MAX_BYTES: Final = 16 << 20
-"""Of a manifest; ten thousand files take two million."""
+"""The most bytes of a manifest; one of ten thousand files has 2 MB."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-"""How many there are of something; every reader of JSON holds it exactly."""
+"""A number of things; every JSON reader represents it exactly."""
 
 Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 """A SHA-256 in hexadecimal digits."""
@@ -118,10 +118,10 @@ def load_manifest(folder: str) -> Manifest:
 def read_manifest(folder: str) -> tuple[Manifest, str]:
     """Reads the manifest of a finished dataset; returns it and the SHA-256 of its file.
 
-    While a dataset is put into its place, it is that of the file which it will have there.
+    While a dataset is moved into place, both are those that it will have there.
 
     Raises:
-      InputError: there is none, or it is not one of this version.
+      InputError: there is none, or it is malformed or of another version.
     """
     url = storage.join(folder, FILE_NAME)
     storage.check_reachable(url)
@@ -150,12 +150,12 @@ def read_manifest(folder: str) -> tuple[Manifest, str]:
 
 
 def moving(manifest: Manifest) -> Manifest:
-    """Returns the manifest of a dataset of which the files still lie where it was built."""
+    """Returns the manifest of a dataset whose files are still where it was built."""
     return _with_paths(manifest, lambda path: f"{NEXT}/{path}")
 
 
 def settled(manifest: Manifest) -> Manifest:
-    """Returns the manifest of a dataset once each of its files has its place."""
+    """Returns the manifest of a dataset once each of its files is in place."""
     return _with_paths(manifest, lambda path: path.removeprefix(f"{NEXT}/"))
 
 
@@ -171,7 +171,7 @@ def _check(manifest: Manifest, url: str) -> None:
     """Checks what the types of the fields do not say.
 
     Raises:
-      InputError: a name is none, or a file stands in two places.
+      InputError: a name is empty, too long or not printable, or a file is listed twice.
     """
     for name in _names(manifest):
         if not name or clipped(name) != name:

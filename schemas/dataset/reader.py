@@ -1,8 +1,8 @@
 """Opens a finished dataset: its manifest and its tables, without Beam.
 
-A dataset may be another's. Whatever reads one of its tables reads it here: from plain files below
-its folder, of the length and the rows that the manifest says, within the limits of `table_file`,
-and with the columns that such a table has. Digests are compared by `eqforge verify` alone.
+A dataset may be untrusted, so all reads of its tables go through here: from plain files below its
+folder, of the length and the number of rows that the manifest says, within the limits of
+`table_file`, and with the columns that such a table has. Only `eqforge verify` compares digests.
 """
 
 import contextlib
@@ -110,17 +110,21 @@ class Dataset:
 
     @contextlib.contextmanager
     def _unreplaced(self) -> Iterator[None]:
-        """Checks after the body, whatever came of it, that another dataset has not come instead."""
+        """Checks after the block, even if it raised, that no other dataset took the place of this.
+
+        Raises:
+          InputError: see check_unreplaced.
+        """
         try:
             yield
         finally:
             self.check_unreplaced()
 
     def check_unreplaced(self) -> None:
-        """Checks that what was read is of the dataset that was opened.
+        """Checks that what was read belongs to the dataset that was opened.
 
-        A dataset that is built again first gets its new manifest, then its new files, and last
-        the manifest that names these in their places.
+        A rebuilt dataset first gets its new manifest, then its new files, and last the manifest
+        that names these in their places.
 
         Raises:
           InputError: another dataset has taken its place.
@@ -137,7 +141,7 @@ class Dataset:
             raise InputError(f"{self.folder}: was built again while it was read; read it again")
 
     def fingerprint(self, path: str) -> str:
-        """Returns what a file says its rows were when it was written.
+        """Returns the fingerprint of its rows that a file was written with; empty if it has none.
 
         Raises:
           InputError: the file is missing or damaged.
@@ -218,7 +222,7 @@ def open_dataset(folder: str) -> Dataset:
 
 
 def open_samples(folder: str, name: str = "") -> Dataset:
-    """Opens a finished dataset, or a folder with nothing of one but files of samples.
+    """Opens a finished dataset, or a folder that holds only files of samples.
 
     Args:
       folder: its path.
@@ -249,7 +253,7 @@ def _described(folder: str, path: str) -> DataFile:
 def read_file_batches(
     url: str, columns: Sequence[str] | None = None, rows: int = 1_000, advice: str = ADVICE
 ) -> Iterator[pa.RecordBatch]:
-    """Yields a Parquet file that is no dataset's in pieces, each from one row group.
+    """Yields a Parquet file outside any dataset in pieces, each from one row group.
 
     Args:
       url: of the file.

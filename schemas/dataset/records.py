@@ -10,11 +10,11 @@ from eqforge.schemas.tables.description import TableType
 
 
 def read_records(dataset: Dataset, path: str, kind: TableType) -> Iterator[Any]:
-    """Yields the records of a file; of pictures, all but their bytes, which are not read.
+    """Yields the records of a file; pictures come without their bytes, which are not read.
 
     Raises:
       InputError: the file is missing or damaged.
-      msgspec.ValidationError: a row is none of the table's.
+      msgspec.ValidationError: a row does not fit the table's record.
     """
     renamed = {"image": "image.path"} if kind.holds_pictures else {}
     columns = [renamed.get(name, name) for name in kind.schema.names]

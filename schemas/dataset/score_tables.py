@@ -2,13 +2,13 @@
 
 A folder of scores holds `scores.json`, written last, and below `data/` some of these tables:
 
-* `scores`: a row a sample, with the scores of its few images and captions;
-* `image_vectors`, `caption_vectors`: unit vectors of a dual encoder, where everything is compared
-  with everything; the score of an image and a caption is their dot product;
-* `grid`: a row an image, with the scores of many captions, by a fusion encoder;
+* `scores`: a row per sample, with the scores of its few images and captions;
+* `image_vectors`, `caption_vectors`: unit vectors of a dual encoder, where every image is compared
+  with every caption; the score of an image and a caption is their dot product;
+* `grid`: a row per image, with a fusion encoder's scores of many captions;
 * `failures`: a row for everything that could not be scored, with the reason.
 
-Rows are joined with those of the dataset by key, never by place.
+Rows are joined with those of the dataset by key, never by position.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -43,7 +43,7 @@ FILE_STEMS = {
     "grid": "grid",
     "failures": "failures",
 }
-"""How the files of each table begin."""
+"""What the file names of each table begin with."""
 
 FAILURE_REASONS = {
     "undecodable_image": "The image's bytes cannot be decoded to pixels.",
@@ -70,7 +70,7 @@ SCORES = pa.schema(
         ),
     ]
 )
-"""A row a sample.
+"""A row per sample.
 
 `images` and `captions` name the dataset's columns that were scored, such as `image_0_id` and
 `caption_1`. `values` holds every image with every caption, image by image: of a pair s(i0, c0),
@@ -85,7 +85,7 @@ GRID = pa.schema(
         required("values", list_of(_FLOAT)),
     ]
 )
-"""A row an image: the captions that were scored with it, as text, and their scores."""
+"""A row per image: the captions that were scored with it, as text, and their scores."""
 
 FAILURES = pa.schema(
     [
@@ -96,17 +96,17 @@ FAILURES = pa.schema(
     ]
 )
 """What has no score: `table` is `samples`, `images`, `captions` or `pairs`, `key` a sample's or an
-image's id or a caption's text, `reason` one of FAILURE_REASONS. Of pairs that have no score there
-is one row an image, with their number in `detail`."""
+image's id or a caption's text, `reason` one of FAILURE_REASONS. Pairs without a score have one row
+per image, with their number in `detail`."""
 
 
 def image_vectors(dimensions: int) -> pa.Schema:
-    """Returns the columns `image_id` and `vector`, of unit length."""
+    """Returns the columns `image_id` and `vector`, float32 of unit length."""
     return pa.schema([required("image_id", _TEXT), required("vector", _vector(dimensions))])
 
 
 def caption_vectors(dimensions: int) -> pa.Schema:
-    """Returns the columns `caption`, a caption or word as text, and `vector`, of unit length."""
+    """Returns the columns `caption`, a caption or word, and `vector`, float32 of unit length."""
     return pa.schema([required("caption", _TEXT), required("vector", _vector(dimensions))])
 
 
@@ -116,7 +116,7 @@ def _vector(dimensions: int) -> pa.DataType:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoringModel:
-    """The model that scored; what the fields are is said in `eqforge.models.scorer.Identity`."""
+    """The model that scored; see `eqforge.models.scorer.Identity` for the fields."""
 
     kind: str
     family: str
@@ -143,7 +143,7 @@ class Counts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoresManifest:
-    """Everything a reader has to know of a folder of scores.
+    """Everything a reader has to know about a folder of scores.
 
     Attributes:
       dataset: name of the dataset.
@@ -153,7 +153,7 @@ class ScoresManifest:
       images, captions: the columns that a row of `scores` names; empty for tables of vectors.
       model: the model that scored.
       settings: everything else the scores depend on: batch sizes, autocast, device, threads.
-      counts: of `samples`, `images`, `captions` and `pairs` of them, as far as the task has them.
+      counts: of `samples`, `images`, `captions` and their `pairs`, as far as the task has them.
       versions: of eqforge and of every library that can change a score.
       tables: the files of every table.
       warnings: what a user should know before trusting the numbers.
@@ -190,8 +190,8 @@ class ScoresFolder:
         Args:
           table: one of FILE_STEMS.
           columns: their names; None for all.
-          rows: how many there are in a piece at most. A row of `grid` has the scores of all
-            captions, so of that table few should be read at once.
+          rows: the most in a piece. A row of `grid` has the scores of all captions, so few of
+            these should be read at once.
 
         Raises:
           InputError: a file is missing or damaged.
@@ -202,15 +202,15 @@ class ScoresFolder:
             try:
                 for batch in read_file_batches(url, columns, rows, advice):
                     yield _checked(batch, columns, url, advice)
-            except UnicodeDecodeError as error:  # of the name of a column
+            except UnicodeDecodeError as error:  # in the name of a column
                 raise InputError(f"{url}: cannot be read: {error}; {advice}") from error
 
 
 def _url(folder: str, path: str) -> str:
-    """Returns where a file of a folder is.
+    """Returns the URL of a file in a folder.
 
     Raises:
-      InputError: it would be outside, or is no plain file.
+      InputError: it would be outside, or is not a plain file.
     """
     url = storage.join(folder, path)
     parts = path.split("/")
@@ -228,13 +228,13 @@ _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
         pa.types.is_fixed_size_list(kind) and pa.types.is_floating(kind.value_type)
     ),
 }
-"""What the types of columns have to be that are not text."""
+"""The tests for the types of columns that are not text."""
 
 
 def _checked(
     batch: pa.RecordBatch, columns: Sequence[str] | None, url: str, advice: str
 ) -> pa.RecordBatch:
-    """Returns a batch as it is.
+    """Checks a batch and returns it.
 
     Raises:
       InputError: a column is missing, of another type, or lacks a value.

@@ -10,7 +10,7 @@ from eqforge.schemas.errors import InputError
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Shelf:
-    """Where each picture of a dataset stands.
+    """Where each picture of a dataset is stored.
 
     Attributes:
       dataset: the dataset.
@@ -21,7 +21,7 @@ class Shelf:
     places: dict[str, tuple[str, int]]
 
     def read(self, images: Collection[str | None]) -> dict[str, bytes]:
-        """Returns encoded images by id; an id that the dataset has not is left out.
+        """Returns encoded images by id, without ids that the dataset lacks.
 
         Raises:
           InputError: a file is missing or damaged.
@@ -42,7 +42,7 @@ class Shelf:
 
 
 def make_shelf(dataset: Dataset) -> Shelf:
-    """Goes through the ids of a dataset's images once.
+    """Indexes the ids of a dataset's images.
 
     Raises:
       InputError: there is no table of images, or a file is missing or damaged.

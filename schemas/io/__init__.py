@@ -1,1 +1,1 @@
-"""Files in and out: storage, checked JSON and pickles, Parquet, pictures."""
+"""Reading and writing files: storage, checked JSON and pickles, Parquet, pictures."""

@@ -1,11 +1,11 @@
-"""Where eqforge keeps what it fetched once, for all runs of a user."""
+"""Where eqforge keeps its downloads, for all runs of a user."""
 
 import os
 from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """Returns eqforge's own cache: $EQFORGE_CACHE, else eqforge in the user's cache folder."""
+    """Returns eqforge's cache folder: $EQFORGE_CACHE, else `eqforge` in the user's cache folder."""
     if own := os.environ.get("EQFORGE_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eqforge"

@@ -1,4 +1,4 @@
-"""Reads annotation files whose every defect is reported with file, record and field."""
+"""Reads annotation files; every defect is reported with file, record and field."""
 
 import json
 import math
@@ -33,7 +33,7 @@ class _Beginning(reprlib.Repr):
         self.maxstring = self.maxother = 4 * MAX_SHOWN_CHARS
 
     def repr_dict(self, x: dict[Any, Any], level: int) -> str:
-        """Takes the members in their order; the base class sorts all of them."""
+        """Keeps the members in their order; the base class sorts all of them."""
         if level <= 0:
             return "{...}"
         members = islice(x.items(), MAX_SHOWN_CHARS)
@@ -41,12 +41,12 @@ class _Beginning(reprlib.Repr):
         return f"{{{', '.join(parts)}}}"
 
     def repr_int(self, x: int, level: int) -> str:
-        """Python writes no number of thousands of digits."""
+        """Shortens large numbers: Python refuses to write thousands of digits."""
         is_short = -_LARGEST_SHOWN < x < _LARGEST_SHOWN
         return repr(x) if is_short else f"a number of {x.bit_length()} bits"
 
     def repr_bytes(self, x: bytes, level: int) -> str:
-        """Takes the first bytes."""
+        """Shows the first bytes."""
         return repr(x[: self.maxstring])
 
 
@@ -55,25 +55,25 @@ _BEGINNING = _Beginning()
 
 def shown(value: Any) -> str:
     """Returns the beginning of a value's text for a message."""
-    text = " ".join(_BEGINNING.repr(value).split())  # arrays have lines
+    text = " ".join(_BEGINNING.repr(value).split())  # arrays are shown on several lines
     return text if len(text) <= MAX_SHOWN_CHARS else text[: MAX_SHOWN_CHARS - 3] + "..."
 
 
 def clipped(text: str) -> str:
-    """Returns the beginning of another's message, without what a terminal would obey."""
+    """Returns the beginning of a foreign message, without control characters."""
     plain = text if text.isprintable() else ascii(text)[1:-1]
     return plain if len(plain) <= MAX_NAME_CHARS else plain[: MAX_NAME_CHARS - 3] + "..."
 
 
 def name_of(key: Any) -> str:
-    """Returns a key as it is, if it is short and no terminal would obey it."""
+    """Returns a key as it is if it is short, printable text; otherwise as `shown` does."""
     is_plain = isinstance(key, str) and len(key) <= MAX_SHOWN_CHARS and key.isprintable()
     return str(key) if is_plain else shown(key)
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value of an annotation file together with the place where it stands.
+    """A value of an annotation file together with its place in it.
 
     Attributes:
       file: the file's name, for messages.
@@ -102,7 +102,7 @@ class Node:
         return Node(self.file, self._below(key), members[key])
 
     def get(self, key: str) -> "Node | None":
-        """Returns an optional member of an object; None where it is absent or null."""
+        """Returns an optional member of an object; None if it is absent or null."""
         value = self.mapping().get(key)
         return None if value is None else Node(self.file, self._below(key), value)
 
@@ -126,10 +126,10 @@ class Node:
             yield Node(self.file, f"{self.where}[{position}]", value)
 
     def text(self) -> str:
-        """Returns the value, which has to be a string of any content that UTF-8 can hold."""
+        """Returns the value, which has to be a string that UTF-8 can encode."""
         if not isinstance(self.value, str):
             self.fail("a string")
-        # JSON can escape half a surrogate pair, which no UTF-8 file can hold.
+        # JSON can escape half a surrogate pair, which UTF-8 cannot encode.
         if not self.value.isascii() and _SURROGATE.search(self.value):
             self.fail("valid Unicode text")
         return self.value
@@ -170,10 +170,10 @@ class Node:
 
 
 def read_all(records: Iterable[Any], read: Callable[..., T]) -> list[T]:
-    """Reads every record, each a tuple of arguments, and only then tells of those that are wrong.
+    """Reads every record, each a tuple of arguments, and reports the wrong ones together.
 
     Raises:
-      InputError: some are; the message lists the first ten.
+      InputError: some are wrong; the message lists the first ten.
     """
     found, problems = [], []
     for record in records:
@@ -187,13 +187,13 @@ def read_all(records: Iterable[Any], read: Callable[..., T]) -> list[T]:
 
 
 def listed(problems: Sequence[str]) -> str:
-    """Returns the first problems in one line."""
+    """Returns the first ten problems in one line."""
     more = [f"and {len(problems) - SHOWN_PROBLEMS:,} more"] * (len(problems) > SHOWN_PROBLEMS)
     return "; ".join([*problems[:SHOWN_PROBLEMS], *more])
 
 
 def parse_json(text: str, file: str, where: str = "") -> Node:
-    """Parses strict JSON: no NaN or Infinity, no key twice in one object.
+    """Parses strict JSON: no NaN or Infinity, no duplicate keys.
 
     Raises:
       InputError: the text is not such JSON.

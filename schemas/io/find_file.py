@@ -1,4 +1,4 @@
-"""Finds a file that an annotation names inside the folder its kind lies in, and nowhere else."""
+"""Finds a file that an annotation names inside the folder for its kind, and nowhere else."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ from eqforge.schemas.errors import BuildError
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MissingFile:
-    """A file that cannot be had.
+    """A file that is missing or refused.
 
     Attributes:
       reason: `file_missing`, or `outside_root` for a name that leads out of the folder.
@@ -30,18 +30,17 @@ def find_file(
     Args:
       root: the folder.
       name: an id or file name, possibly with folders before it, relative to `root`.
-      suffixes: endings that the name may lack. The name as it stands is tried first, then with each
-        of them, in lower and upper case; the order is fixed, so that the choice is the same on
-        every machine.
+      suffixes: endings that the name may lack. The name as it is comes first, then with each of
+        them as given and in upper case, so that the choice is the same on every machine.
       follow_links: whether a symbolic link may lead out of the folder.
 
     Returns:
-      A path below `root`. A name that leads out of it, or round in a circle of links, is refused,
-      and so is a link that leads out of it, unless links are followed. Links that stay inside the
-      folder, wherever that really lies, are always followed.
+      A path below `root`, or a MissingFile. A name that leads out of it or into a cycle of links is
+      refused, and so is a link that leads out of it, unless `follow_links` is set. Links that stay
+      inside the folder are always followed.
 
     Raises:
-      BuildError: there is no such folder: on one of several hosts it may not be mounted.
+      BuildError: there is no such folder; on one of several hosts it may not be mounted.
     """
     if os.path.isabs(name) or "\0" in name or ".." in name.split("/"):
         return MissingFile(reason="outside_root", detail=f"{name!r} leads out of the folder")
@@ -68,7 +67,7 @@ def _candidates(name: str, suffixes: Sequence[str]) -> Iterator[str]:
 
 
 def _check(root: str, name: str, follow_links: bool) -> str | MissingFile | None:
-    """Returns a path that is a file below the root, why it may not be read, or None for no file."""
+    """Returns the path of a file below the root, why it is refused, or None if there is none."""
     path = os.path.join(root, name)
     try:
         folder, real = os.path.realpath(root, strict=True), os.path.realpath(path, strict=True)
@@ -88,7 +87,7 @@ def _is_below(folder: str, real: str) -> bool:
 
 
 def _link_out(folder: str, name: str) -> str:
-    """Returns the beginning of a name that is a link out of the folder; the name has such a one."""
+    """Returns the shortest beginning of a name that leads out of the folder by a link."""
     parts = name.split("/")
     begins = ("/".join(parts[: n + 1]) for n in range(len(parts)))
     outside = (

@@ -1,8 +1,8 @@
-"""Reads tables that any program wrote, Parquet and CSV; memory is bounded by the size of the file.
+"""Reads Parquet and CSV tables of any origin, in memory bounded by the size of the file.
 
-Parquet holds a text once where many rows have it, and a number that repeats in a few bytes, so a
-small file can stand for any amount of memory. Texts stay codes here, and the headers of the pages
-say what the rest takes before any is read.
+Parquet stores a text shared by many rows once, and a repeated number in a few bytes, so a small
+file can expand to any amount of memory. Texts stay dictionary-encoded here, and the page headers
+tell the size of the rest before any of it is read.
 """
 
 import csv
@@ -24,10 +24,10 @@ from eqforge.schemas.io.source_file import open_plain
 from eqforge.schemas.visible import shortened
 
 PER_BYTE: Final = 100
-"""Most bytes that may come of a byte of a Parquet file. Scores that are all alike, beside ids that
-count up, are some forty."""
+"""The most bytes that a byte of a Parquet file may expand to. A file of equal scores and
+consecutive ids has about forty."""
 MIN_BYTES: Final = 100_000_000
-"""So many are always read."""
+"""Expanded bytes that are always read."""
 BATCH_ROWS: Final = 100_000
 MAX_REASON_CHARS: Final = 300
 _NO_CODES = np.empty(0, dtype=np.int32)
@@ -38,15 +38,15 @@ class Texts:
     """A column of texts.
 
     Attributes:
-      known: the different texts, in the order of the file.
-      codes: for each row the place of its text in `known`, -1 for none [n].
+      known: the distinct texts, in the order of the file.
+      codes: the index in `known` of each row's text, -1 for null, [rows].
     """
 
     known: list[str]
     codes: NDArray[np.int32]
 
     def to_list(self) -> list[str | None]:
-        """Returns the text of every row; rows of one text share it."""
+        """Returns the text of every row; equal texts are one object."""
         texts: list[str | None] = [*self.known, None]
         return [texts[code] for code in self.codes.tolist()]
 
@@ -57,11 +57,10 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
     Args:
       path: of the file.
       columns: the type of each; `pa.string()` gives Texts, other types an array of them.
-      expected: what the file has to have, for messages.
+      expected: a description of what the file has to have, for messages.
 
     Raises:
-      InputError: the file cannot be read, has not these columns, or far more comes of it than it
-        has bytes.
+      InputError: the file cannot be read, lacks a column, or expands to far more than its size.
     """
     texts = [name for name, kind in columns.items() if pa.types.is_string(kind)]
     known: dict[str, dict[str, int]] = {name: {} for name in texts}
@@ -85,7 +84,7 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
             }
     except InputError:
         raise
-    except Exception as error:  # readers raise whatever a damaged file brings about
+    except Exception as error:  # a damaged file can make readers raise anything
         said = shortened(" ".join(str(error).split()), MAX_REASON_CHARS)
         raise InputError(
             f"{path}: cannot be read as Parquet with {expected}: {type(error).__name__}: {said}"
@@ -122,7 +121,7 @@ def _check_size(path: Path, footer: Footer, columns: list[str]) -> None:
 
 
 def _codes(column: pa.Array, known: dict[str, int]) -> NDArray[np.int32]:
-    """Returns the place of each row's text among those that are known, and adds new ones."""
+    """Returns the index of each row's text in `known`, adding new texts to it."""
     if not pa.types.is_dictionary(column.type):
         column = column.cast(pa.string()).dictionary_encode()
     code_of = [
@@ -134,10 +133,10 @@ def _codes(column: pa.Array, known: dict[str, int]) -> NDArray[np.int32]:
 
 
 def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yields the rows of a CSV file with a heading.
+    """Yields the rows of a CSV file with a header.
 
     Raises:
-      InputError: it is no UTF-8, or no CSV; a field has at most 131,072 characters.
+      InputError: it is missing, not UTF-8 or not CSV, or a field exceeds 131,072 characters.
     """
     try:
         with io.TextIOWrapper(

@@ -1,7 +1,7 @@
-"""The footer of a Parquet file that may be anybody's, and what decoding its columns takes.
+"""The footer of an untrusted Parquet file, and the memory that decoding its columns takes.
 
-A footer may be made to end the process that reads it, and the sizes in it may be lies. It is read
-within limits, and sizes are those of the pages, which a decoder goes by.
+A footer may be crafted to crash the process that reads it, and its sizes may be false. It is read
+within limits, and sizes are taken from the page headers, as a decoder takes them.
 """
 
 import functools
@@ -23,12 +23,12 @@ from eqforge.schemas.io.parquet_layout import (
 
 FOOTER_BYTES: Final = 512 << 10
 FOOTER_SHARE: Final = 64
-"""A footer may have FOOTER_BYTES and, of a large file, one part in so many."""
+"""A footer may have FOOTER_BYTES or, if that is more, this part of the file: 1 / FOOTER_SHARE."""
 
 MAX_ELEMENTS: Final = 2_000
-"""Of any list in the footer: columns, one below the other too, and row groups.
+"""The limit for any list in the footer: columns, nested ones included, and row groups.
 
-Arrow follows columns below columns by recursion; some thousand of them end the process.
+Arrow recurses into nested columns; some thousands of levels crash the process.
 """
 
 _MAGIC, _TAIL_BYTES = b"PAR1", 8
@@ -61,7 +61,7 @@ class Footer:
         self.schema: pa.Schema = opened.schema_arrow
 
     def open(self, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
-        """Opens the file; of the columns named here the texts stay codes."""
+        """Opens the file; the texts of the columns named here stay dictionary-encoded."""
         return pq.ParquetFile(
             self._stream,
             read_dictionary=list(dictionaries),
@@ -70,17 +70,17 @@ class Footer:
         )
 
     def leaves(self, columns: Sequence[str] | None) -> Iterator[int]:
-        """Yields the numbers of the columns that hold values of these, or of all."""
+        """Yields the indices of the leaf columns below these columns, or of all."""
         for number in range(self.metadata.num_columns):
             path = self.metadata.schema.column(number).path
             if columns is None or any(f"{path}.".startswith(f"{name}.") for name in columns):
                 yield number
 
     def pages(self, group: int, number: int) -> Pages:
-        """Returns what the pages of a column in a row group hold together.
+        """Returns the totals of a leaf column's pages in a row group.
 
         Raises:
-          BadPages, OSError: they are not what they have to be.
+          BadPages, OSError: the pages are damaged or beyond the limits.
         """
         chunk = self._chunks[group][number]
         if not chunk.start and not chunk.values:  # a group without rows may have no pages
@@ -94,7 +94,7 @@ class Footer:
 
     @functools.cached_property
     def _chunks(self) -> list[list[Chunk]]:
-        """The columns of each row group."""
+        """The leaf columns of each row group."""
         self._stream.seek(self.num_bytes - self._length)
         found = read_chunks(self._stream.read(self._length - _TAIL_BYTES))
         columns = [self.metadata.num_columns] * self.metadata.num_row_groups
@@ -104,7 +104,7 @@ class Footer:
 
 
 def _length(stream: IO[bytes], num_bytes: int) -> int:
-    """Returns the length of the footer, which its last bytes tell."""
+    """Returns the length of the footer, its last eight bytes included."""
     if num_bytes < len(_MAGIC) + _TAIL_BYTES:
         raise BadPages("it is too short for a Parquet file")
     stream.seek(num_bytes - _TAIL_BYTES)

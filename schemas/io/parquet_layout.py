@@ -1,9 +1,8 @@
-"""Reads where a Parquet file's columns stand, and what decoding their pages takes.
+"""Reads where a Parquet file's columns lie, and how much decoding their pages takes.
 
-The sizes in a file's footer may be lies; a decoder goes by the headers of the pages. Both are
-structs of Thrift's compact protocol, of which this reads what they can hold. pyarrow reads the
-footer too, but its description of a column ends the process where the column's statistics are
-damaged.
+The sizes in a file's footer may be false; a decoder goes by the page headers. Both are structs of
+Thrift's compact protocol, of which this reads the part that they use. pyarrow reads the footer too,
+but describing a column whose statistics are damaged crashes the process.
 
 Source: apache/parquet-format, `parquet.thrift` (FileMetaData, PageHeader); apache/thrift,
 `doc/specs/thrift-compact-protocol.md`.
@@ -15,24 +14,24 @@ from typing import IO, Any, Final
 
 MAX_HEADER_BYTES: Final = 1 << 16
 MAX_PAGES: Final = 4_096
-"""Of a column in a row group; writers start a new page after a megabyte."""
+"""The most pages of a column in a row group; writers start a new page after a megabyte."""
 
 ENCODINGS: Final = frozenset((0, 2, 3, 4, 8))
-"""PLAIN, PLAIN_DICTIONARY, RLE, BIT_PACKED, RLE_DICTIONARY: what datasets are written in.
+"""PLAIN, PLAIN_DICTIONARY, RLE, BIT_PACKED, RLE_DICTIONARY: the encodings of datasets.
 
-In the others, such as DELTA_BYTE_ARRAY, a value may be longer than all bytes of its page.
+In others, such as DELTA_BYTE_ARRAY, a value may be longer than its whole page.
 """
 
 ANY_WRITERS: Final = ENCODINGS | {5, 9}
-"""Those, and of numbers DELTA_BINARY_PACKED and BYTE_STREAM_SPLIT."""
+"""ENCODINGS and, for numbers, DELTA_BINARY_PACKED and BYTE_STREAM_SPLIT."""
 
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST = range(1, 10)
 _STRUCT: Final = 12
 _MAX_DEPTH: Final = 8
-# Numbers of the fields of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData.
+# Field ids of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData.
 _GROUPS, _COLUMNS, _META = 4, 1, 3
 _NUM_VALUES, _CHUNK_BYTES, _DATA, _DICTIONARY_AT = 5, 7, 9, 11
-# Numbers of PageHeader's fields, of its kinds of pages, and where these have their numbers.
+# Field ids of PageHeader, of the header of each kind of page, and of the fields in these.
 _TYPE, _UNCOMPRESSED, _COMPRESSED = 1, 2, 3
 _HEADERS: Final = {0: 5, 2: 7, 3: 8}
 _VALUES: Final = 1
@@ -44,17 +43,17 @@ DAMAGED: Final = "a damaged footer or header of a page"
 
 
 class BadPages(ValueError):
-    """Pages are damaged, or of a kind that no dataset is written with."""
+    """Pages are damaged, or of a kind that datasets do not use."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pages:
-    """What the pages of one column in one row group hold together.
+    """The totals of the pages of one column in one row group.
 
     Attributes:
       num_bytes: of the data pages, uncompressed.
       dictionary_bytes: of the dictionary, uncompressed; no entry of it is longer.
-      values: how many there are, nulls among them.
+      values: the number of values, nulls included.
     """
 
     num_bytes: int
@@ -64,11 +63,11 @@ class Pages:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Chunk:
-    """Where one column of one row group stands, and how many values it has, as the footer says.
+    """Where one column of one row group lies, and how many values it has, as the footer says.
 
     Attributes:
-      start, stop: its bytes in the file.
-      values: how many there are, nulls among them.
+      start, stop: its bytes in the file, [start, stop).
+      values: the number of values, nulls included.
     """
 
     start: int
@@ -106,7 +105,7 @@ def _list(found: Any) -> list[Any]:
 
 
 def _fields(found: Any, *places: int) -> dict[int, Any]:
-    """Returns the fields of a struct, or of one at some place in it."""
+    """Returns the fields of a struct, or of the one at a path of field ids in it."""
     for place in places:
         found = _fields(found).get(place)
     if not isinstance(found, dict):
@@ -117,10 +116,10 @@ def _fields(found: Any, *places: int) -> dict[int, Any]:
 def read_pages(
     stream: IO[bytes], start: int, stop: int, encodings: frozenset[int] = ENCODINGS
 ) -> Pages:
-    """Walks over the pages that stand at [start, stop) of a file; nothing is decompressed.
+    """Adds up the pages at [start, stop) of a file; nothing is decompressed.
 
     Raises:
-      BadPages: they are not what they have to be.
+      BadPages: they are damaged, too many, or of an unknown kind or encoding.
     """
     size = {True: 0, False: 0}
     values = 0
@@ -135,7 +134,7 @@ def read_pages(
 def _pages(
     stream: IO[bytes], start: int, stop: int, encodings: frozenset[int]
 ) -> Iterator[tuple[int, int, int]]:
-    """Yields kind, bytes uncompressed and values of each page."""
+    """Yields kind, uncompressed bytes and number of values of each page."""
     while start < stop:
         stream.seek(start)
         header = _Struct(stream.read(min(MAX_HEADER_BYTES, stop - start)))
@@ -163,14 +162,18 @@ class _Struct:
     """A struct of the compact protocol at the beginning of some bytes.
 
     Attributes:
-      place: how far it was read.
+      place: the number of bytes read so far.
     """
 
     def __init__(self, data: bytes) -> None:
         self._data, self.place = data, 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Returns the fields by their numbers; those of types that none has are refused."""
+        """Returns the fields by their ids; types that Parquet does not use are refused.
+
+        Raises:
+          BadPages: it is damaged.
+        """
         fields: dict[int, Any] = {}
         number = 0
         while (byte := self._byte()) != 0:
@@ -191,7 +194,7 @@ class _Struct:
             return self.struct(depth + 1)
         if kind == _LIST:
             return self._list(depth + 1)
-        # The rest are names and statistics, which are not looked at.
+        # The rest are names and statistics, which are skipped.
         if kind in (_BYTE, _DOUBLE, _BINARY):
             self._skip({_BYTE: 1, _DOUBLE: 8}.get(kind) or self._varint(5))
         else:
@@ -204,7 +207,7 @@ class _Struct:
         count = self._varint(5) if count == 15 else count
         if depth == _MAX_DEPTH or count > len(self._data) - self.place:
             raise BadPages(DAMAGED)
-        # A truth in a list takes a byte of its own, as a byte does.
+        # A boolean in a list takes a whole byte.
         kind = _BYTE if kind in (_TRUE, _FALSE) else kind
         return [self._value(kind, depth) for _ in range(count)]
 
@@ -227,7 +230,7 @@ class _Struct:
         raise BadPages(DAMAGED)
 
     def _integer(self, bits: int = 32) -> int:
-        """Reads a number; a decoder would drop the bits above."""
+        """Reads a zigzag number; refuses more bits, which a decoder would drop."""
         found = self._varint(bits // 7 + 1)
         if found >= 2**bits:
             raise BadPages(DAMAGED)

@@ -1,7 +1,7 @@
 """Reads a large pickled dict member by member, so that its raw form never fills memory.
 
-A pickle keeps a memo of everything it has made, in case a later part refers to it. Here the memo
-forgets the bulk of each member as soon as the member has been converted. A pickle that then does
+An unpickler keeps a memo of everything it has made, in case a later part refers to it. Here the
+memo forgets the bulk of each member as soon as the member has been converted. A pickle that does
 refer to something forgotten is read again, as a whole.
 """
 
@@ -20,8 +20,8 @@ from eqforge.schemas.io.source_file import open_input
 
 T = TypeVar("T")
 
-_REMEMBERED_CHARS = 32  # names of fields, classes and relations; keys and tags may be longer
-_WIDEST_GAP = 1_000_000  # a position far beyond would have the C unpickler take gigabytes
+_REMEMBERED_CHARS = 32  # enough for names of fields, classes and relations
+_WIDEST_GAP = 1_000_000  # a position far beyond would make the C unpickler allocate gigabytes
 
 
 class _Forgotten(Exception):
@@ -35,7 +35,7 @@ class _Memo(list[Any]):
         if index > len(self) + _WIDEST_GAP:
             raise pickle.UnpicklingError(f"the memo's position {index} is out of the way")
         if index != len(self):
-            raise _Forgotten  # parts are numbered as they come, except in pickles made by hand
+            raise _Forgotten  # parts are numbered in order, except in pickles made by hand
         self.append(value)
 
     def __getitem__(self, index: Any) -> Any:
@@ -45,7 +45,7 @@ class _Memo(list[Any]):
         return value
 
     def forget(self, start: int) -> None:
-        """Drops what was made since a position, except what is small and may come again."""
+        """Drops what was made since a position, except small parts that may be reused."""
         for index in range(start, len(self)):
             if _is_bulky(super().__getitem__(index)):
                 super().__setitem__(index, None)
@@ -60,7 +60,7 @@ def _is_bulky(value: Any) -> bool:
 
 
 class _MemberUnpickler(PlainUnpickler):
-    """Hands the members of the outermost dict over instead of collecting them."""
+    """Passes on the members of the outermost dict instead of collecting them."""
 
     dispatch: ClassVar[dict[int, Any]] = dict(PlainUnpickler.dispatch)
 
@@ -100,7 +100,7 @@ def convert_members(path: str | Path, convert: Callable[[str, Node], T]) -> dict
         the value.
 
     Raises:
-      InputError: the file is no such pickle, or `convert` raised it.
+      InputError: the file is not such a pickle, or `convert` raised it.
     """
     try:
         return _converted_in_passing(path, convert)
@@ -135,7 +135,7 @@ def _converted_in_passing(path: str | Path, convert: Callable[[str, Node], T]) -
 
 
 def _drain(node: Node) -> Iterator[tuple[str, Node]]:
-    """Yields and forgets the members one by one, so that not all are there in both forms."""
+    """Yields and forgets the members one by one, so that they are never all in both forms."""
     members = node.mapping()
     for key in list(members):
         name = Node(node.file, shown(key), key).name()

@@ -1,8 +1,8 @@
 """Makes the NumPy arrays of a pickle from checked parts.
 
-NumPy's own unpickling believes what a pickle says of the layout of a type: a few changed bytes let
-it read memory that is not the array's, or end the process. Here an array is made of a shape, a
-plain type of numbers or text, and exactly as many bytes as these need.
+NumPy's own unpickling trusts what a pickle says about the layout of a type: a few changed bytes
+make it read outside the array, or crash. Here an array is made of a shape, a plain type of numbers
+or text, and exactly as many bytes as these need.
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-_PLAIN_KINDS = "biufcSU"  # truth values, numbers, bytes and text; never references to objects
+_PLAIN_KINDS = "biufcSU"  # booleans, numbers, bytes and text; never references to objects
 _MAX_DIMENSIONS = 8
 
 
@@ -23,7 +23,7 @@ class PickledType:
     __slots__ = ("dtype",)
 
     def __init__(self, name: Any, *_: Any) -> None:
-        """Takes the name, such as `f4`; what a pickle says of alignment does not matter."""
+        """Takes the name, such as `f4`; alignment is ignored."""
         if not isinstance(name, str) or len(name) > 16:
             raise pickle.UnpicklingError("an array of a type that is not plain")
         self.dtype: np.dtype[Any] = np.dtype(name)
@@ -31,7 +31,7 @@ class PickledType:
             raise pickle.UnpicklingError(f"an array of the type {name!r}, which is not plain")
 
     def __setstate__(self, state: Any) -> None:
-        """Takes the order of bytes; everything else has to say that the type is plain."""
+        """Takes the byte order; everything else has to say that the type is plain."""
         if not isinstance(state, tuple) or len(state) < 5 or state[2:5] != (None, None, None):
             raise pickle.UnpicklingError("an array of a type with parts")
         if state[1] not in ("<", ">", "=", "|"):
@@ -54,7 +54,11 @@ class PickledArray(np.ndarray[Any, Any]):
 
 
 def _checked(kind: Any, shape: Any, num_bytes: int) -> np.dtype[Any]:
-    """Returns the type of an array, if its bytes are as many as type and shape need."""
+    """Returns the type of an array whose bytes are as many as type and shape need.
+
+    Raises:
+      UnpicklingError: they are not.
+    """
     if not isinstance(kind, PickledType):
         raise pickle.UnpicklingError("an array without a type")
     sizes = shape if isinstance(shape, tuple) else (None,)
@@ -71,14 +75,14 @@ def _reconstruct(*_: Any) -> NDArray[Any]:
 
 
 def _scalar(kind: Any, data: Any) -> Any:
-    """Returns the single number of some bytes."""
+    """Returns the scalar that some bytes encode."""
     if not isinstance(data, bytes):
         raise pickle.UnpicklingError("a number whose content is not bytes")
     return np.frombuffer(data, _checked(kind, (1,), len(data)))[0]
 
 
 def _from_buffer(data: Any, kind: Any, shape: Any, order: Any) -> NDArray[Any]:
-    """Returns an array of some bytes."""
+    """Returns the array that some bytes encode."""
     if not isinstance(data, bytes) or order not in ("C", "F"):
         raise pickle.UnpicklingError("an array whose content is not bytes in the order C or F")
     dtype = _checked(kind, shape, len(data))
@@ -94,7 +98,7 @@ def _encode(text: Any, encoding: Any) -> bytes:
 
 
 def _no_bytes(*arguments: Any) -> bytes:
-    """Returns what protocol 2 pickles spell as a call without arguments."""
+    """Returns empty bytes, which protocol 2 pickles spell as a call without arguments."""
     if arguments:
         raise pickle.UnpicklingError("bytes that are not spelled as text")
     return b""
@@ -114,7 +118,7 @@ _MAKERS: dict[tuple[str, str], Callable[..., Any]] = {
         ("numeric", "_frombuffer", _from_buffer),
     )
 } | {
-    ("numpy", "ndarray"): _never,  # named as the kind of array to reconstruct
+    ("numpy", "ndarray"): _never,  # named as the class to reconstruct, never called
     ("numpy", "dtype"): PickledType,
     ("_codecs", "encode"): _encode,
     ("__builtin__", "bytes"): _no_bytes,
@@ -122,6 +126,6 @@ _MAKERS: dict[tuple[str, str], Callable[..., Any]] = {
 
 
 def array_maker(module_name: str, name: str) -> Callable[..., Any] | None:
-    """Returns what makes a part of an array that a pickle asks for by name; None for all else."""
+    """Returns the function for a name that pickled arrays use; None for any other name."""
     maker = _MAKERS.get((module_name, name))
     return None if maker is None else lambda *arguments: maker(*arguments)

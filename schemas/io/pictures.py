@@ -1,6 +1,6 @@
 """The one decoder: encoded pictures become upright RGB, as viewers and Hugging Face show them.
 
-Whatever builds, checks, scores, trains on or draws a dataset sees the same pixels of its pictures.
+Everything that builds, checks, scores, trains on or plots a dataset sees the same pixels.
 """
 
 import contextlib
@@ -15,41 +15,41 @@ from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 VERSION: Final = "2"
-"""Of the pixels: it stands in what was measured on them."""
+"""Version of the pixels; recorded with what was measured on them."""
 
 SUFFIXES: Final = {
     "JPEG": ".jpg",
-    "MPO": ".jpg",  # a JPEG with more pictures behind it, as telephones write; the first counts
+    "MPO": ".jpg",  # a JPEG followed by more pictures, as phones write; the first counts
     "PNG": ".png",
     "WEBP": ".webp",
     "GIF": ".gif",
     "BMP": ".bmp",
     "TIFF": ".tif",
 }
-"""Formats that are read, and the ends of their files' names.
+"""The formats that are read, and their file suffixes.
 
 No other is tried: Pillow hands PostScript to an interpreter, and other formats to old decoders.
 """
 
 FILE_SUFFIXES: Final = (*sorted(set(SUFFIXES.values())), ".jpeg", ".tiff")
-"""The ends of the names of files that hold such pictures, in lower case."""
+"""All suffixes of files that hold such pictures, in lower case."""
 
 MAX_PIXELS: Final = 2**26
-"""Pictures of more pixels are refused undecoded, where no setting says otherwise."""
+"""Pictures with more pixels are refused undecoded unless a setting says otherwise."""
 
 _OPENED: Final = tuple(sorted(SUFFIXES.keys() - {"MPO"}))  # which Pillow opens as JPEG
 _BITS, _PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0  # of TIFF 6.0, section 8
 
 
 class BadImage(ValueError):
-    """Bytes are no picture that can be read; its text is the same in every process."""
+    """Bytes are not a readable picture; the message is the same in every process."""
 
 
 class TooManyPixels(ValueError):
-    """A picture has more pixels than are decoded.
+    """A picture has too many pixels to be decoded.
 
     Attributes:
-      pixels: how many it says it has.
+      pixels: how many its header declares.
     """
 
     def __init__(self, pixels: int) -> None:
@@ -64,15 +64,15 @@ def read_pixels(data: bytes, max_pixels: int | None = None) -> NDArray[np.uint8]
 
 
 def open_rgb(data: bytes, max_pixels: int | None = None) -> Image.Image:
-    """Decodes an encoded picture to RGB, turned and mirrored as its EXIF says.
+    """Decodes an encoded picture to RGB, rotated and mirrored as its EXIF says.
 
-    Damaged EXIF says nothing. Colours of print (CMYK) and 16 bits become RGB of 8 bits;
-    transparency and colour profiles are dropped; of several pictures in a file the first counts.
+    Damaged EXIF is ignored. CMYK and 16 bits become RGB of 8 bits; transparency and colour profiles
+    are dropped; of several pictures in a file the first counts.
 
     Args:
       data: the encoded picture.
-      max_pixels: pictures of more are not decoded; None for those that were let in by another
-        limit, of which Pillow's own is left, 178,956,970.
+      max_pixels: pictures with more are not decoded; None, for those that passed another limit,
+        leaves Pillow's own, 178,956,970.
 
     Raises:
       TooManyPixels: it has more.
@@ -83,7 +83,7 @@ def open_rgb(data: bytes, max_pixels: int | None = None) -> Image.Image:
 
 
 def read_untrusted(data: bytes, max_pixels: int) -> tuple[str, NDArray[np.uint8]]:
-    """Decodes a user's picture; returns the end of its file's name, and its pixels.
+    """Decodes a user's picture; returns its suffix and its pixels, uint8 [height, width, 3].
 
     Raises:
       TooManyPixels, BadImage: as `open_rgb`.
@@ -97,18 +97,18 @@ def read_untrusted(data: bytes, max_pixels: int) -> tuple[str, NDArray[np.uint8]
 def opened(
     data: bytes, max_pixels: int | None = None, formats: tuple[str, ...] = _OPENED
 ) -> Iterator[Image.Image]:
-    """Opens an encoded picture as it is stored; whatever the body makes Pillow raise is told apart.
+    """Opens an encoded picture as it is stored, and converts what Pillow raises in the block.
 
     Args:
       data: the encoded picture.
-      max_pixels: as of `open_rgb`.
-      formats: Pillow's names of those that are tried.
+      max_pixels: as in `open_rgb`.
+      formats: Pillow's names of the formats to try.
 
     Raises:
       TooManyPixels, BadImage: as `open_rgb`.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of damaged EXIF, of many pixels: both are decided here
+        warnings.simplefilter("ignore")  # of damaged EXIF and many pixels: handled here
         try:
             with Image.open(io.BytesIO(data), formats=formats) as image:
                 pixels = image.width * image.height
@@ -121,7 +121,7 @@ def opened(
             raise TooManyPixels(_number_in(str(error))) from error
         except (BadImage, TooManyPixels, MemoryError):
             raise
-        except Exception as error:  # decoders raise whatever a damaged file brings about
+        except Exception as error:  # a damaged file can make decoders raise anything
             said = re.sub(r"0x[0-9a-f]+", "0x", f"{type(error).__name__}: {error}")
             raise BadImage(said[:200] if said.isprintable() else ascii(said)[:200]) from error
 
@@ -134,18 +134,18 @@ def _upright_rgb(image: Image.Image) -> Image.Image:
 def _rgb(image: Image.Image, bits: int) -> Image.Image:
     if image.mode in ("I", "F"):
         raise BadImage("its pixels are numbers of 32 bits, or signed ones, and no colours")
-    if image.mode.startswith("I;16"):  # of which Pillow would make white
+    if image.mode.startswith("I;16"):  # which Pillow would clip to white
         return Image.fromarray((np.asarray(image) >> (bits - 8)).astype(np.uint8)).convert("RGB")
     return image.convert("RGB")
 
 
 def _grey_bits(image: Image.Image) -> int:
-    """Returns of how many bits a grey of more than 8 is; only TIFF has others than 16."""
+    """Returns the bit depth of a grey image of more than 8 bits; only in TIFF it is not 16."""
     tags = getattr(image, "tag_v2", {})
     if not image.mode.startswith("I;16") or not tags:
         return 16
     if tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO:
-        raise BadImage("a TIFF of 16 bits whose white is 0")  # which Pillow does not turn around
+        raise BadImage("a TIFF of 16 bits whose white is 0")  # which Pillow does not invert
     return int(tags.get(_BITS, (16,))[0])
 
 
@@ -158,6 +158,6 @@ def _upright(image: Image.Image) -> Image.Image:
 
 
 def _number_in(text: str) -> int:
-    """Returns the number of pixels of Pillow's message."""
+    """Returns the number of pixels in Pillow's message."""
     found = re.search(r"\((\d+) pixels\)", text)
     return int(found[1]) if found else MAX_PIXELS + 1

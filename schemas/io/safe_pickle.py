@@ -1,7 +1,7 @@
 """Unpickles annotation files that hold plain containers and NumPy arrays, and nothing else.
 
-The unpickler is the one of the standard library in Python, which can be told what to refuse; the
-one in C can be ended by a file of a hundred bytes. It has no public name in Python 3.11.
+The unpickler is the standard library's in Python, which can be told what to refuse; the one in C
+can be crashed by a file of a hundred bytes. It has no public name in Python 3.11.
 """
 
 import pickle
@@ -20,11 +20,11 @@ _KEY_TYPES = frozenset({str, bytes, int, float, bool, type(None)})
 class PlainUnpickler(pickle._Unpickler):
     """Makes plain containers and NumPy arrays, and refuses everything else.
 
-    Keys are plain, because taking the hash of a tuple in a tuple in a tuple … ends the process;
-    nothing but an array is given a state, which could change a function of this process.
+    Keys are plain, because hashing a deeply nested tuple crashes the process; only arrays are given
+    a state, which could otherwise change a function of this process.
     """
 
-    # What the base class has and its type stub does not say.
+    # Members of the base class that its type stub lacks.
     dispatch: ClassVar[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
     stack: list[Any]
     metastack: list[list[Any]]
@@ -33,7 +33,7 @@ class PlainUnpickler(pickle._Unpickler):
     read: Callable[[int], bytes]
 
     def find_class(self, module_name: str, global_name: str) -> Any:
-        """Returns what makes a part of an array.
+        """Returns the function that makes a part of an array.
 
         Raises:
           InputError: the pickle asks for anything else.
@@ -73,7 +73,7 @@ class PlainUnpickler(pickle._Unpickler):
         target.update(zip(items[::2], items[1::2], strict=True))
 
     def _load_bytearray(self) -> None:
-        """Reads what is there, where the base class makes room for what is announced."""
+        """Reads the bytes that exist; the base class allocates the declared length."""
         self.append(self.read(int.from_bytes(self.read(8), "little")))
 
     def _refuse(self) -> None:

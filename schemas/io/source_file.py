@@ -1,8 +1,8 @@
-"""Files that are named in a dataset's lineage: what is digested is what is read.
+"""Files that are named in a dataset's lineage: the bytes hashed are the bytes read.
 
-A file may be swapped, or grow, while it is worked on: a download in progress does both. A source is
-opened once, and its digest and its content come from the same descriptor; whether the file was
-written to in the meantime is told by its size, its times and its inode.
+A file may be replaced, or grow, while it is read: a download in progress does both. A source is
+opened once, and its digest and its content come from the same descriptor; its size, times and inode
+tell whether the file was written to in the meantime.
 """
 
 import contextlib
@@ -21,8 +21,8 @@ from typing import Any, BinaryIO, NamedTuple
 from eqforge.schemas.errors import EqforgeError, InputError
 from eqforge.schemas.io import storage
 
-# Linux stamps files with the time of its last tick, at most 10 ms ago: two writes within one tick
-# cannot be told apart.
+# Linux stamps files with the time of its last tick, at most 10 ms ago, so two writes within one
+# tick have the same time.
 _TICK_S = 0.02
 _PIECE_BYTES = 1 << 20
 
@@ -32,11 +32,11 @@ class SourceChanged(EqforgeError):
 
 
 class FileState(NamedTuple):
-    """What differs where a file was changed, even if its time of change was set back.
+    """What differs if a file was changed, even if its modification time was set back.
 
     Attributes:
       size: in bytes.
-      mtime_ns, ctime_ns: when content and entry were last changed, in nanoseconds.
+      mtime_ns, ctime_ns: when content and inode were last changed, in nanoseconds.
       inode: its number.
     """
 
@@ -47,7 +47,7 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, found: os.stat_result) -> "FileState":
-        """Returns the state that the system tells of."""
+        """Returns the state in a stat result."""
         return cls(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
@@ -82,22 +82,22 @@ class SourceFile:
         return FileState.of(os.fstat(self.stream.fileno())) != self.state
 
     def check_unchanged(self) -> None:
-        """Checks that all that was read since the file was opened is of one content.
+        """Checks that the file did not change since it was opened.
 
         Raises:
-          SourceChanged: it may not be.
+          SourceChanged: it may have.
         """
         if self.is_changed():
             raise SourceChanged("the file changed while it was read")
 
 
 def open_plain(path: str | Path) -> io.FileIO:
-    """Opens a plain file, or a link to one: pipes may never end, and devices do not.
+    """Opens a plain file, or a link to one; pipes and devices may never end.
 
     Raises:
-      OSError: it cannot be opened, or is none.
+      OSError: it cannot be opened, or is not a plain file.
     """
-    # Without O_NONBLOCK a pipe that nobody writes to would be waited for.
+    # Without O_NONBLOCK, opening a pipe that nobody writes to would block.
     stream = io.FileIO(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
@@ -106,7 +106,7 @@ def open_plain(path: str | Path) -> io.FileIO:
 
 
 class BoundedReader(io.BufferedReader):
-    """Reads a file by pieces; one that is announced longer than the file takes no memory.
+    """Reads a file; asking for more bytes than it has allocates no memory for them.
 
     Args:
       stream: the file.
@@ -118,16 +118,18 @@ class BoundedReader(io.BufferedReader):
         self._most = num_bytes
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Returns at most so many bytes; all that is left for none or a number below zero."""
+        """Returns at most `size` bytes; all that are left if it is None or negative."""
         return super().read(size if size is None else min(size, self._most))
 
 
 @contextlib.contextmanager
 def open_source(path: str | Path) -> Iterator[SourceFile]:
-    """Opens a file; what was written to it up to a moment ago cannot be mistaken for no change.
+    """Opens a file so that any later write to it changes its state.
+
+    It waits for the next tick of the clock if the file was changed just now.
 
     Raises:
-      OSError: it cannot be opened, or is no plain file.
+      OSError: it cannot be opened, or is not a plain file.
     """
     with open_plain(path) as stream:
         found = os.fstat(stream.fileno())
@@ -138,7 +140,7 @@ def open_source(path: str | Path) -> Iterator[SourceFile]:
 
 
 def read_source(path: str | Path) -> bytes:
-    """Returns the content of a file, all of it of one moment.
+    """Returns the content of a file as of one moment.
 
     Raises:
       OSError: it cannot be read.
@@ -155,9 +157,9 @@ _seen: ContextVar[dict[str, str] | None] = ContextVar("seen", default=None)
 
 @contextlib.contextmanager
 def one_content() -> Iterator[None]:
-    """Has every input file of one content within the body, however often it is opened there.
+    """Ensures that every input file has the same content each time it is opened in the block.
 
-    `open_input`, `read_input` and `digest_input` raise InputError where it is not.
+    `open_input`, `read_input` and `digest_input` raise InputError if it has not.
     """
     token = _seen.set({})
     try:
@@ -179,7 +181,7 @@ def _changed(path: str | Path) -> InputError:
 
 
 class _Digesting(io.RawIOBase):
-    """Reads a file once from its start to its end, and takes the SHA-256 of what passes."""
+    """Reads a file once from start to end, and computes the SHA-256 of it."""
 
     def __init__(self, stream: io.FileIO) -> None:
         self._stream, self.sha256 = stream, hashlib.sha256()
@@ -200,15 +202,14 @@ class _Digesting(io.RawIOBase):
 
 @contextlib.contextmanager
 def open_input(path: str | Path) -> Iterator[BinaryIO]:
-    """Opens a file of annotations, whose digest stands in the manifest.
+    """Opens an annotation file, whose digest is recorded in the manifest.
 
-    It is read to its end, whether the body does so or not. Where it changed meanwhile, that is the
-    error, whatever the body found wrong with it.
+    It is read to its end even if the block does not. If it changed meanwhile, that is reported
+    instead of the error that the block raised.
 
     Raises:
       OSError: it cannot be read.
-      InputError: it changed while it was read, or has another content than when it was last opened;
-        see `one_content`.
+      InputError: it changed while it was read, or since it was last opened; see `one_content`.
     """
     with open_source(path) as source:
         digesting = _Digesting(source.stream)
@@ -229,7 +230,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def open_text(path: str | Path, **how: Any) -> Iterator[io.TextIOWrapper]:
-    """Opens a text file of annotations; see `open_input`, and `open` for the arguments."""
+    """Opens an annotation file as text; see `open_input`, and `io.TextIOWrapper` for `how`."""
     with open_input(path) as stream:
         text = io.TextIOWrapper(stream, **how)
         yield text
@@ -237,7 +238,7 @@ def open_text(path: str | Path, **how: Any) -> Iterator[io.TextIOWrapper]:
 
 
 def read_input(url: str | Path) -> bytes:
-    """Returns the content of a file of annotations, a path or URL; see `open_input`."""
+    """Returns the content of an annotation file, a path or URL; see `open_input`."""
     if storage.is_local(str(url)):
         with open_input(storage.locate(str(url))[1]) as stream:
             return stream.read()
@@ -247,7 +248,7 @@ def read_input(url: str | Path) -> bytes:
 
 
 def digest_input(url: str | Path) -> str:
-    """Returns the SHA-256 of a file of annotations, a path or URL; see `open_input`."""
+    """Returns the SHA-256 of an annotation file, a path or URL; see `open_input`."""
     if storage.is_local(str(url)):
         with open_source(url) as source:
             sha256 = source.digest()
@@ -259,12 +260,12 @@ def digest_input(url: str | Path) -> str:
 
 @contextlib.contextmanager
 def unchanged(paths: Iterable[str | Path]) -> Iterator[None]:
-    """Checks that files, and those in folders, are after the body what they were before it.
+    """Checks that files, and those in folders, do not change during the block.
 
-    For libraries that open files by their names. What is no path of this machine is passed over.
+    For libraries that open files by name. Paths that do not exist on this machine are ignored.
 
     Raises:
-      InputError: one of them is not.
+      InputError: one of them changed.
     """
     places = [Path(path) for path in paths]
     before = {path: _states(path) for path in places}

@@ -27,17 +27,17 @@ from eqforge.schemas.errors import InputError, room_named
 TEMPORARY_PREFIX = ".tmp-"
 REACH_S = 20.0
 
-# What they log of an error is in the exception too; without a handler Python prints it.
+# Errors that they log are in the exceptions too; without a handler Python prints them.
 LIBRARIES = ("fsspec", "gcsfs", "s3fs", "aiobotocore", "botocore", "adlfs")
 for _library in LIBRARIES:
     logging.getLogger(_library).addHandler(logging.NullHandler())
 
-# Others that fsspec knows are archives, copies of something else, or parts of another program.
+# fsspec's other protocols are archives, caches of other stores, or parts of other programs.
 _STORES = frozenset(
     (*LocalFileSystem.protocol, "memory", "s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl")
 ) | {"hdfs", "webhdfs", "oci", "oss", "hf", "http", "https"}
 
-# Stores without folders; asked to make one they make a bucket, also of a name with a slip in it.
+# Stores without folders; asked for one they create a bucket, even of a misspelt name.
 _WITHOUT_FOLDERS = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs"})
 
 
@@ -50,7 +50,7 @@ def locate(url: str) -> tuple[Any, str]:
     """Returns the file system of a path or URL, and the path on it.
 
     Raises:
-      InputError: nothing is installed for URLs of that kind, or they name no store.
+      InputError: no package for URLs of that kind is installed, or they name no store.
     """
     scheme = fsspec.core.split_protocol(url)[0]
     if "::" in url or (scheme in known_implementations and scheme not in _STORES):
@@ -65,20 +65,20 @@ def locate(url: str) -> tuple[Any, str]:
 
 
 def check_reachable(url: str, timeout_s: float = REACH_S) -> None:
-    """Asks a store whether a file is there, which shows whether it answers at all.
+    """Asks a store whether a file exists, to see whether it answers at all.
 
     Args:
       url: of the file, or its path.
-      timeout_s: how long it is waited for; stores that are not there are tried again and again.
+      timeout_s: how long to wait; clients retry stores that do not exist again and again.
 
     Raises:
-      InputError: it does not, or lets this user not in. Each store says so by exceptions of its
-        own.
+      InputError: it does not answer, or denies this user access. Each store has exceptions of its
+        own for this.
     """
     if fsspec.core.split_protocol(url)[0] in (None, *LocalFileSystem.protocol):
         return
     answer: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
-    # A daemon, for nothing ends a call of a store; it must not keep the program from ending.
+    # A daemon, as a call to a store cannot be cancelled and must not keep the program alive.
     threading.Thread(target=_ask, args=(url, answer), daemon=True).start()
     try:
         found = answer.get(timeout=timeout_s)
@@ -126,7 +126,7 @@ def exists(url: str) -> bool:
 
 
 def info(url: str) -> dict[str, Any] | None:
-    """Returns what a store knows of a file, which tells its versions apart; None for no file."""
+    """Returns a store's metadata of a file, different for each version; None if it is missing."""
     system, path = locate(url)
     system.invalidate_cache()
     with contextlib.suppress(FileNotFoundError):
@@ -146,18 +146,18 @@ def read_bytes(url: str) -> bytes:
 
 @contextlib.contextmanager
 def open_below(folder: str, path: str) -> Iterator[IO[bytes]]:
-    """Opens a plain file below a folder that may be another's, for reading.
+    """Opens a plain file below an untrusted folder, for reading.
 
-    On a disk of this machine nothing else is opened, whatever takes the file's place meanwhile: no
+    On a disk of this machine nothing else is opened, even if the file is replaced meanwhile: no
     link, no folder that is a link, no pipe and no device.
 
     Args:
       folder: its path or URL, which may be a link.
-      path: of the file below it, its names separated by `/`.
+      path: of the file below it, separated by `/`.
 
     Raises:
-      InputError: it is no plain file, or the path leads elsewhere.
-      OSError: it is not there, or may not be read.
+      InputError: it is not a plain file, or the path leads out of the folder.
+      OSError: it is missing or cannot be read.
     """
     names = path.split("/")
     if not {"", ".", ".."}.isdisjoint(names) or "\0" in path or "::" in path:
@@ -172,7 +172,7 @@ def open_below(folder: str, path: str) -> Iterator[IO[bytes]]:
 
 
 def _plain_file(root: str, names: list[str], url: str) -> int:
-    """Returns the descriptor of a plain file below a folder."""
+    """Returns a file descriptor of a plain file below a folder; see open_below."""
     place = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for number, name in enumerate(names, start=1):
@@ -222,7 +222,7 @@ def write_bytes(url: str, data: bytes, synced: bool = True) -> None:
     Args:
       url: the file's path or URL.
       data: its content.
-      synced: whether it has to outlast a power cut; see open_atomic.
+      synced: whether it has to survive a power cut; see open_atomic.
     """
     with open_atomic(url, synced) as stream:
         stream.write(data)
@@ -232,14 +232,15 @@ def write_bytes(url: str, data: bytes, synced: bool = True) -> None:
 def open_atomic(url: str, synced: bool = True) -> Iterator[IO[bytes]]:
     """Opens a file for writing that appears under its name only when it is complete.
 
-    On a disk the bytes go to a temporary name in the same folder and are renamed. To an object
-    store they go when they are all there, by way of a temporary file on this machine: threads that
-    share fsspec's file system would share its transactions. After an exception nothing appears.
+    On a disk the bytes go to a temporary file in the same folder, which is renamed. For an object
+    store they are collected in a temporary file on this machine and uploaded at the end: threads
+    that share fsspec's file system would share its transactions. After an exception nothing
+    appears.
 
     Args:
       url: the file's path or URL.
-      synced: whether the bytes outlast a power cut when the body has ended; it takes a disk some
-        milliseconds. Of a file that is not synced a power cut may leave other bytes.
+      synced: whether the bytes survive a power cut once the block has ended; this costs a disk some
+        milliseconds. A power cut may corrupt a file that is not synced.
     """
     system, path = locate(url)
     if not isinstance(system, LocalFileSystem):
@@ -266,10 +267,10 @@ def open_atomic(url: str, synced: bool = True) -> Iterator[IO[bytes]]:
 
 
 def make_folder(folder: Path, synced: bool = True) -> None:
-    """Makes a folder of this machine and those above it; synced, they outlast a power cut.
+    """Makes a folder on this machine and its parents; synced, they survive a power cut.
 
     Raises:
-      NotADirectoryError: there is something else of that name.
+      NotADirectoryError: something else has that name.
     """
     if not folder.is_dir():
         make_folder(folder.parent, synced)
@@ -283,10 +284,10 @@ def make_folder(folder: Path, synced: bool = True) -> None:
 
 
 def sync(path: str | Path) -> None:
-    """Returns when a file's bytes, or the names in a folder, are on the disk.
+    """Flushes a file's bytes, or the entries of a folder, to the disk.
 
     Raises:
-      OSError: it is not there, or the disk fails.
+      OSError: it is missing, or the disk fails.
     """
     place = os.open(path, os.O_RDONLY)
     try:
@@ -296,7 +297,7 @@ def sync(path: str | Path) -> None:
 
 
 class DigestingStream(io.RawIOBase):
-    """A stream for writing that takes the SHA-256 of what passes, in a thread beside the writing.
+    """A stream for writing that computes the SHA-256 of its bytes in another thread.
 
     Args:
       stream: where the bytes go; it is left open.
@@ -311,11 +312,11 @@ class DigestingStream(io.RawIOBase):
         self._pending: deque[Future[None]] = deque()
 
     def writable(self) -> bool:
-        """Tells that it can be written to."""
+        """Returns True."""
         return True
 
     def write(self, data: Any) -> int:
-        """Writes bytes; waits where the digest lags behind by several pieces."""
+        """Writes bytes; waits if the digest lags more than PENDING pieces behind."""
         piece = bytes(data)
         self._stream.write(piece)
         self._size += len(piece)
@@ -335,14 +336,14 @@ class DigestingStream(io.RawIOBase):
 
 
 def list_files(url: str) -> list[str]:
-    """Returns the names of the files directly in a folder, sorted; none where it is missing."""
+    """Returns the names of the files directly in a folder, sorted; none if it is missing."""
     return sorted(file_sizes(url))
 
 
 def file_sizes(url: str) -> dict[str, int]:
-    """Returns the bytes of the files directly in a folder, by name; none where it is missing.
+    """Returns the sizes in bytes of the files directly in a folder; none if it is missing.
 
-    What other processes did in the meantime is seen, also in a store that remembers its listings.
+    Changes by other processes are seen, even in a store that caches its listings.
     """
     system, path = locate(url)
     system.invalidate_cache()
@@ -353,7 +354,7 @@ def file_sizes(url: str) -> dict[str, int]:
 
 
 def list_names(url: str) -> list[str]:
-    """Returns the names of the files and folders directly in a folder; none where it is missing."""
+    """Returns the sorted names of files and folders directly in a folder; none if it is missing."""
     system, path = locate(url)
     if not system.isdir(path):
         return []
@@ -363,14 +364,14 @@ def list_names(url: str) -> list[str]:
 
 
 def delete(url: str) -> None:
-    """Deletes a file; it is no error that it is not there."""
+    """Deletes a file; a missing one is no error."""
     system, path = locate(url)
     with contextlib.suppress(FileNotFoundError):
         system.rm_file(path)
 
 
 def delete_folder(url: str) -> None:
-    """Deletes a folder with all that is in it; it is no error that it is not there."""
+    """Deletes a folder and its contents; a missing one is no error."""
     system, path = locate(url)
     with contextlib.suppress(FileNotFoundError):
         system.rm(path, recursive=True)

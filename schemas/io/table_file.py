@@ -1,9 +1,9 @@
-"""One Parquet file of a dataset, which may be another's: what it takes is known before it is read.
+"""One Parquet file of an untrusted dataset: its size in memory is known before it is read.
 
-A few kilobytes of Parquet can stand for gigabytes: pages that unpack to a thousand times their
+A few kilobytes of Parquet can expand to gigabytes: pages that unpack to a thousand times their
 length, one long text that every row refers to, a number of values that fills no page. Before a row
-group is decoded the headers of its pages are added up, and where rows share the entries of a
-dictionary, the lengths of what they refer to; past the limits nothing is decoded.
+group is decoded its page headers are added up and, where rows share dictionary entries, the lengths
+of these; past the limits nothing is decoded.
 """
 
 import contextlib
@@ -21,10 +21,10 @@ from eqforge.schemas.io.parquet_layout import BadPages
 
 FREE_BYTES: Final = 128 << 20
 MAX_EXPANSION: Final = 100
-"""Decoded, a file may take so many times its length, and FREE_BYTES beside it."""
+"""A decoded file may take at most MAX_EXPANSION times its length plus FREE_BYTES."""
 
 MAX_DEPTH: Final = 8
-"""Of structs and lists in each other."""
+"""The deepest nesting of structs and lists."""
 
 ADVICE: Final = "eqforge verify looks for all damage"
 _COUNTED_BYTES: Final = 16 << 20
@@ -46,8 +46,8 @@ class TableFile:
 
     Attributes:
       schema: its columns.
-      num_rows: how many rows its footer says it has; never more than it has bytes, for every row
-        has an id of its own.
+      num_rows: how many rows its footer declares; never more than it has bytes, as every row has an
+        id of its own.
       num_bytes: its length.
     """
 
@@ -96,11 +96,15 @@ class TableFile:
         """Yields columns of a row group in pieces; see group."""
         self._check(number, columns)
         for batch in self._file.iter_batches(rows, row_groups=[number], columns=columns):
-            batch.validate(full=True)  # of texts, that they are UTF-8
+            batch.validate(full=True)  # that texts are UTF-8
             yield batch
 
     def _check(self, number: int, columns: Sequence[str] | None) -> None:
-        """Adds up what decoding columns of a row group takes, and refuses too much of it."""
+        """Adds up the memory for decoding columns of a row group.
+
+        Raises:
+          BadPages: it is too much.
+        """
         self._decoded += sum(self._leaf_bytes(number, n) for n in self._footer.leaves(columns))
         self._check_total(self._decoded)
 
@@ -125,13 +129,17 @@ class TableFile:
         return fixed + self._referred_bytes(group, leaf.path)
 
     def _referred_bytes(self, group: int, path: str) -> int:
-        """Returns the length of all texts of a column; each distinct one is held once."""
+        """Returns the total length of a column's texts; each distinct one is loaded once."""
         table = self._footer.open([path]).read_row_group(group, [path])
         return sum(_text_bytes(chunk) for column in table.columns for chunk in column.chunks)
 
 
 def _check_type(kind: pa.DataType, depth: int = 0) -> None:
-    """Refuses types that no dataset has, such as those whose values refer to each other."""
+    """Refuses types that no dataset has, such as run-end encoded ones.
+
+    Raises:
+      BadPages: the type is such a one.
+    """
     if depth < MAX_DEPTH and pa.types.is_struct(kind):
         for field in kind:
             _check_type(field.type, depth + 1)
@@ -144,7 +152,7 @@ def _check_type(kind: pa.DataType, depth: int = 0) -> None:
 
 
 def _text_bytes(array: pa.Array) -> int:
-    """Returns the length of the texts of a column whose dictionary was kept."""
+    """Returns the total length of the texts of a dictionary-encoded column."""
     while not pa.types.is_dictionary(array.type):
         (array,) = array.flatten() if pa.types.is_struct(array.type) else (array.flatten(),)
     lengths = pc.binary_length(array.dictionary).cast(pa.int64())
@@ -152,12 +160,12 @@ def _text_bytes(array: pa.Array) -> int:
 
 
 _FAULTS = (ValueError, OverflowError, OSError, pa.ArrowException, MemoryError)
-# BadPages and what names that are no UTF-8 bring about are ValueErrors.
+# BadPages and UnicodeDecodeError, from names that are not UTF-8, are ValueErrors.
 
 
 @contextlib.contextmanager
 def open_table_file(folder: str, path: str, advice: str = ADVICE) -> Iterator[TableFile]:
-    """Opens a Parquet file below a folder; what is wrong with it is one sentence.
+    """Opens a Parquet file below a folder; defects are reported in one sentence.
 
     Args:
       folder: path or URL.
@@ -165,8 +173,8 @@ def open_table_file(folder: str, path: str, advice: str = ADVICE) -> Iterator[Ta
       advice: what to do where the file cannot be read.
 
     Raises:
-      InputError: the file is missing, no plain file, damaged, or beyond the limits; also where the
-        body finds that.
+      InputError: the file is missing, not a plain file, damaged, or beyond the limits, even if that
+        shows only in the block.
     """
     try:
         with storage.open_below(folder, path) as stream:
@@ -183,7 +191,7 @@ def _unreadable(url: str, error: BaseException, advice: str) -> InputError:
 
 
 def check_columns(schema: pa.Schema, columns: Sequence[str], url: str) -> None:
-    """Checks that a file has columns; pyarrow leaves out those that it has not.
+    """Checks that a file has columns; pyarrow silently leaves out missing ones.
 
     Raises:
       InputError: one is missing.

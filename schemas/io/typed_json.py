@@ -1,8 +1,8 @@
-"""Decodes large JSON annotation files straight into typed records, skipping what is not asked for.
+"""Decodes large JSON annotation files straight into typed records, skipping other fields.
 
-Annotation files of captions reach hundreds of megabytes, most of it fields that eqforge never
-reads. Decoding by type keeps only the named fields: the 591,753 captions of COCO's training set
-take about a tenth of the memory of the plain Python lists.
+Caption files reach hundreds of megabytes, most of it fields that eqforge never reads. Decoding by
+type keeps only the named fields: the 591,753 captions of COCO's training set take about a tenth of
+the memory of plain Python lists.
 """
 
 import re
@@ -34,7 +34,7 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
-    """Yields the lines of a file that are not blank with their numbers from 1; streams.
+    """Streams the lines of a file that are not blank, with their numbers from 1.
 
     Raises:
       InputError: the file is missing, not a file or not readable.

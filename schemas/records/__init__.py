@@ -1,1 +1,1 @@
-"""The records that steps hand to one another, before they become rows."""
+"""The records that steps pass to one another before they become rows."""

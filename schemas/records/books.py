@@ -7,7 +7,7 @@ from typing import Any
 from eqforge.schemas.records.scores import Rejection
 
 ERROR_PREFIX = "error:"
-"""What the reason begins with where an exception ended the work on a record: `error:<Type>`."""
+"""The prefix of the reason if an exception ended the work on a record: `error:<Type>`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,9 +34,9 @@ class Reject:
     source_sha256: str | None = None
 
     def __post_init__(self) -> None:
-        """Brings the numbers and the text to what a column can hold, so that rows read back equal.
+        """Converts numbers and text to what a column can hold, so that rows read back equal.
 
-        A detail may quote a caption in which half of a surrogate pair stands; it is escaped.
+        A detail may quote a caption with half of a surrogate pair, which is escaped.
         """
         for name in ("value", "threshold"):
             number = getattr(self, name)
@@ -73,7 +73,7 @@ class Stage:
         return reason.startswith(ERROR_PREFIX) or reason in self.reasons
 
     def tally(self, candidates: int, kept: int) -> Tally:
-        """Returns the books of some candidates of the stage."""
+        """Returns the tally of some candidates of the stage."""
         return Tally(stage=self.name, candidates=candidates, kept=kept)
 
     def reject(self, candidate_id: str, rejection: Rejection, **lineage: str | None) -> Reject:

@@ -1,4 +1,4 @@
-"""Boxes in pixels of an image, (0, 0) its upper left corner, in the three forms they are met in."""
+"""Boxes in pixels of an image, (0, 0) its upper left corner, in the three forms in use."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from eqforge.schemas.records.numbers import Int32
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PixelBox:
-    """A box of whole pixels: its left and top one, and how many it is wide and high."""
+    """A box of whole pixels: its left and top pixel, and its width and height."""
 
     x: Int32
     y: Int32
@@ -50,11 +50,11 @@ class CornerBox:
         return self.width <= 0 or self.height <= 0
 
     def clip(self, size: tuple[int, int] | None) -> "CornerBox":
-        """Returns the part that lies in an image; is empty where none does.
+        """Returns the part that lies in an image, empty if none does.
 
         Args:
-          size: the image's width and height; None where they are not known, and only what lies left
-            of the image or above it is cut off.
+          size: the image's width and height; None if unknown: then only what lies left of the image
+            or above it is cut off.
         """
         width, height = (self.x1, self.y1) if size is None else size
         return CornerBox(

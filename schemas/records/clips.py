@@ -1,4 +1,4 @@
-"""What a plan says of one video: the frames to take and the pairs to make of them."""
+"""What a plan says about one video: the frames to extract and the pairs to make of them."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""What is asked of a video and what it answers: frames wanted, frames stored, frames missed."""
+"""Frames that are requested from a video, stored or missed."""
 
 import dataclasses
 import math
@@ -23,7 +23,7 @@ VIDEO_SUFFIXES = (
     ".ogv",
     ".gif",
 )
-"""Endings tried after a video's id, the first that is found wins."""
+"""Suffixes tried after a video's id; the first that is found wins."""
 
 FRAME_REASONS: dict[str, str] = {
     "video_missing": "No file of that name lies in the videos folder.",
@@ -39,7 +39,7 @@ FRAME_REASONS: dict[str, str] = {
     "decoder_crashed": "The decoder's process died before it came to this frame.",
     "decoder_timeout": "The decoder's process gave no sign of life for too long.",
 }
-"""Why a frame could not be had: the closed list of reasons, each in one sentence."""
+"""Why a frame is missing: the closed list of reasons, each in one sentence."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,7 +103,7 @@ class FrameRequest:
 
     @property
     def moment(self) -> "float | FrameNumber":
-        """What is asked of the decoder."""
+        """What the decoder is asked for: a time in seconds or a frame's number."""
         if self.frame_index is not None:
             return FrameNumber(self.frame_index)
         assert self.timestamp_s is not None
@@ -152,7 +152,7 @@ class StoredFrame:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class MissedFrame:
-    """A frame that could not be had.
+    """A frame that could not be extracted.
 
     Attributes:
       frame_id: the request's name.

@@ -1,6 +1,6 @@
-"""Numbers of which a table keeps fewer bits than Python has."""
+"""Numbers that a table stores in fewer bits than Python does."""
 
 from typing import Annotated
 
 Int32 = Annotated[int, "int32"]
-"""A whole number that a column keeps in 32 bits; others have 64."""
+"""A whole number that a column stores in 32 bits; others have 64."""

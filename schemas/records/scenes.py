@@ -1,4 +1,4 @@
-"""Scenes to render: what stands where, seen from where, and what two scenes of a pair differ in.
+"""Scenes to render: objects, camera and light, and what two scenes of a pair differ in.
 
 Lengths are metres, angles degrees. The floor is the plane z = 0, z points up. A scene says
 everything that its picture depends on; nothing about it is drawn at random while it is rendered.
@@ -89,7 +89,7 @@ class Backdrop:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SceneSpec:
-    """Everything that a rendered picture depends on, but for resolution and samples.
+    """Everything that a rendered picture depends on, except for the RenderSettings.
 
     Attributes:
       objects: the objects, in the order of their numbers in the instance mask: 1, 2, ...; 0 is the
@@ -107,7 +107,7 @@ class SceneSpec:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Claim:
-    """What a caption says of its picture, for the gates to check on what was rendered.
+    """What a caption says about its picture, for the gates to check against the rendering.
 
     Attributes:
       target: name of the object spoken of; in a counting scene, of the first copy.
@@ -124,7 +124,7 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScenePair:
-    """Two scenes that differ in one declared thing, with a caption of each.
+    """Two scenes that differ in one declared thing, with a caption for each.
 
     Attributes:
       sample_id: the id the sample will have, such as `eq-kubric/attribute/000017`.
@@ -174,7 +174,7 @@ class RenderSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RenderedObject:
-    """What the picture shows of an object.
+    """How much the picture shows of an object.
 
     Attributes:
       name: as in the scene.
@@ -197,7 +197,7 @@ class RenderedObject:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Overlap:
-    """Two objects of a scene that reach into one another.
+    """Two objects of a scene that intersect.
 
     Attributes:
       first, second: their names, in the order of the scene.

@@ -1,7 +1,7 @@
 """Scores of images and pairs, and the rejections to which scores and lints lead.
 
 A filter works in two steps: one function scores, another compares the scores with its settings.
-The scores stay in the row with the scorer that made them, so that a threshold can be moved later
+The scores stay in the row with the scorer that made them, so that a threshold can be changed later
 without measuring again.
 """
 
@@ -48,7 +48,7 @@ class Rejection:
 
 
 def compact_json(settings: Mapping[str, Any]) -> str:
-    """Returns settings as JSON: equal settings as equal text, without spaces, keys sorted."""
+    """Returns settings as canonical JSON: without spaces, keys sorted."""
     return json.dumps(settings, sort_keys=True, separators=(",", ":"))
 
 

@@ -1,4 +1,4 @@
-"""A stretch of a text."""
+"""A span of a text."""
 
 from dataclasses import dataclass
 

@@ -1,1 +1,1 @@
-"""Readers of the annotation formats of others, each into frozen records."""
+"""Readers of published annotation formats, each into frozen records."""

@@ -79,7 +79,7 @@ def read_action_genome(
       frame_list: `frame_list.txt`; with it only the listed frames are returned.
 
     Raises:
-      InputError: a file is not what it should be; the message names record and field.
+      InputError: a file is missing or malformed; the message names record and field.
     """
     listed = None if frame_list is None else set(_listed_frames(frame_list))
     boxes = None if persons is None else _read_boxes(persons)
@@ -105,7 +105,7 @@ def read_action_genome(
 
 
 class _Allowance:
-    """Counts what is read, which a file of references to the same parts has without end.
+    """Bounds what is read: a file of references to the same parts can expand without end.
 
     Every part takes some bytes of its file; a file may be read twice.
     """
@@ -114,7 +114,11 @@ class _Allowance:
         self._left = 2 * Path(path).stat().st_size if Path(path).is_file() else 0
 
     def take(self, node: Node, num_bytes: int) -> None:
-        """Counts a part and the least that it takes in its file."""
+        """Counts a part and the least number of bytes that it takes in its file.
+
+        Raises:
+          InputError: more was read than the file can hold.
+        """
         self._left -= num_bytes
         if self._left < 0:
             raise InputError(
