@@ -1,17 +1,17 @@
-"""Makes text of others visible wherever it meets a terminal, a page, LaTeX or a spreadsheet.
+"""Makes untrusted text safe to show in a terminal, a page, LaTeX or a spreadsheet.
 
-Names, captions and messages that come from data may hold what a terminal obeys (escape sequences),
-what turns the direction of the text around them, line breaks that end a comment, or the marks of
-the language they are put into. Data files keep their true text; what is displayed goes through one
-of these functions:
+Names, captions and messages that come from data may hold escape sequences, characters that reverse
+the direction of the text around them, line breaks that end a comment, or markup of the language
+they are put into. Data files keep their true text; what is displayed goes through one of these
+functions:
 
 * `visible`, `in_lines`: a terminal, and any other plain text;
 * `json_text`: JSON, which stays the same data;
 * `in_latex`, `in_csv`, `in_markdown`, `code_span`: a cell, a field, words of a page;
 * `quoted`: a string of YAML or Python.
 
-Letters of all scripts stay as they are. So do the two joiners inside a word or an emoji, and marks
-of format that are themselves seen, as the Arabic number sign is.
+Letters of all scripts stay as they are. So do the two joiners inside a word or an emoji, and format
+characters that are visible, such as the Arabic number sign.
 """
 
 import json
@@ -20,12 +20,12 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-# Controls, surrogates, breaks of lines, marks of direction, no width, noncharacters.
+# Controls, surrogates, line separators, direction marks, zero-width characters, noncharacters.
 _OBEYED = (
     "\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ufffe\uffff\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
 )
-# The flags of England, Scotland and Wales are spelt in characters that are not seen elsewhere.
+# The flags of England, Scotland and Wales are spelt in characters that are invisible elsewhere.
 _FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f"
 _HIDDEN = re.compile(f"{_FLAG}|[{_OBEYED}]")
 _JOINERS = "\u200c\u200d"
@@ -36,14 +36,14 @@ _LATEX = str.maketrans(
 )
 _FORMULA = re.compile(r"[=+\-@\uff0b\uff0d\uff1d\uff20]")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-# A word in backticks, as our own warnings have some, stays; so does a line inside a word.
+# A word in backticks, as in our own warnings, stays; so does an underscore inside a word.
 _MARKDOWN = re.compile(r"(`[\w.-]+`)|[\\`*\[\]<>#|~$]|(?<![^\W_])_|_(?![^\W_])|&(?=\w|#)")
 
 
 def visible(text: str) -> str:
     r"""Returns a text whose hidden characters are written out, such as `\x1b`, `\n` or `\u202e`.
 
-    What is visible already stays as it is, so that twice does no more than once.
+    Visible characters stay as they are; the function is idempotent.
     """
     return text if text.isprintable() else _HIDDEN.sub(_written_out, text)
 
@@ -58,24 +58,24 @@ def _is_seen(match: re.Match[str]) -> bool:
 
 
 def _joins(text: str, place: int) -> bool:
-    """Tells whether a joiner stands between letters, marks or symbols of a script that has any."""
+    """Tells whether a joiner stands between non-ASCII letters, marks or symbols."""
     around = text[max(0, place - 1) : place], text[place + 1 : place + 2]
     return all(c > "\x7f" and unicodedata.category(c)[0] in "LMS" for c in around)
 
 
 def in_lines(lines: Iterable[str]) -> str:
-    """Returns visible lines, each of one line."""
+    """Joins lines, with the hidden characters of each written out."""
     return "\n".join(map(visible, lines))
 
 
 def shortened(text: str, most: int) -> str:
-    """Returns a visible text of at most `most` characters, which ends in dots where it was cut."""
+    """Returns a visible text of at most `most` characters, which ends in dots if it was cut."""
     beginning = visible(text[: most + 1])
     return beginning if len(beginning) <= most else beginning[: most - 3] + "..."
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """Returns JSON whose hidden characters are escaped: the same data, and no terminal obeys it."""
+    """Returns JSON whose hidden characters are escaped: the same data, safe on a terminal."""
     return escaped_json(json.dumps(value, indent=indent, ensure_ascii=False))
 
 
@@ -90,12 +90,12 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def in_latex(text: str) -> str:
-    """Returns a text as LaTeX sets it, in a paragraph or a cell."""
+    """Escapes a text for LaTeX, in a paragraph or a cell."""
     return visible(text).translate(_LATEX)
 
 
 def in_csv(value: Any) -> Any:
-    """Returns a field of CSV that no spreadsheet takes for a formula; numbers stay as they are."""
+    """Returns a CSV field that no spreadsheet takes for a formula; numbers stay as they are."""
     if not isinstance(value, str):
         return value
     text = visible(value)
@@ -104,12 +104,12 @@ def in_csv(value: Any) -> Any:
 
 
 def in_markdown(text: str) -> str:
-    """Returns a text as Markdown shows it, in a paragraph, an item or a cell: no HTML, no link."""
+    """Escapes a text for Markdown, in a paragraph, an item or a cell: no HTML, no link."""
     return _MARKDOWN.sub(lambda match: match[1] or f"\\{match[0]}", visible(text))
 
 
 def code_span(text: str) -> str:
-    """Returns a text in the backticks of Markdown, more of them than stand in it in a row."""
+    """Returns a text as a Markdown code span, in more backticks than it has in a row."""
     plain = visible(text)
     ticks = "`" * (1 + max(map(len, re.findall("`+", plain)), default=0))
     pad = " " if plain.startswith("`") or plain.endswith("`") else ""

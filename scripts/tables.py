@@ -1,6 +1,6 @@
 """Writes the tables of README.md and docs/tables.md that follow from the descriptions of datasets.
 
-Such a table stands between two comments, of which the first names it:
+Such a table stands between two comments; the first names it:
 
     <!-- made: datasets -->            every dataset
     <!-- made: tables of datasets -->  which tables each has
@@ -34,7 +34,7 @@ RECORDS = {table.record.__name__: table.record for table in TABLES}
 
 
 def page(text: str) -> str:
-    """Returns a page with its tables made anew."""
+    """Returns a page with its tables regenerated."""
     return MADE.sub(lambda found: f"{found[1]}{found[2]}{made(found[1])}\n", text)
 
 
@@ -74,7 +74,7 @@ def _table(table: TableType) -> Iterator[str]:
 
 
 def _columns(record: type) -> Iterator[str]:
-    """Yields a line for each field, or for fields that stand together and mean the same."""
+    """Yields a line for each field, or for fields of the same type and meaning."""
     yield "| column | type | meaning |\n|---|---|---|"
     hints, meanings = get_type_hints(record, include_extras=True), _meanings(record)
     lines: dict[tuple[str, str], list[str]] = {}
@@ -106,7 +106,7 @@ def _type(hint: Any) -> str:
 
 
 def _meanings(record: type) -> dict[str, str]:
-    """Returns what the docstring says of each field."""
+    """Returns what the docstring says about each field."""
     _, _, said = inspect.cleandoc(record.__doc__ or "").partition("Attributes:\n")
     found: dict[str, str] = {}
     for names, meaning in ENTRY.findall(said):

@@ -1,6 +1,6 @@
 """Reads captioned images: COCO, Karpathy's splits, Flickr30k, and a user's own JSON lines.
 
-A user's file is JSON lines, one caption a line:
+A user's file is JSON lines, one caption per line:
 
     {"image": "holiday/001.jpg", "caption": "two dogs on a beach", "id": "001/0", "split": "test"}
 
@@ -8,10 +8,10 @@ A user's file is JSON lines, one caption a line:
 caption and split) has to be unique; `split` is `all` by default.
 
 `text-pairs` reads the true captions of VL-CheckList, ARO and the other files of text pairs; it has
-to be named, since their files do not differ from others by their suffix.
+to be named, since their suffixes are those of other formats.
 
-COCO and Karpathy files are held in memory once as bytes and once as the fields that are read; the
-other formats stream.
+COCO and Karpathy files are held in memory as bytes and as the fields that are read; the other
+formats stream.
 """
 
 import csv
@@ -34,7 +34,7 @@ Source = Literal["coco", "karpathy", "flickr30k-token", "flickr30k-csv", "jsonl"
 
 _COCO_SPLIT = re.compile(r"captions_(\w+?)(?:\.json)?$")
 _TOKEN_LINE = re.compile(r"(?P<image>[^#\t]+)#(?P<number>\d+)\t(?P<caption>.*)")
-# One line of the published results.csv has one separator only: "2199200615.jpg| 4   A dog runs".
+# One line of the published results.csv has only one separator: "2199200615.jpg| 4   A dog runs".
 _PIPE_LINE = re.compile(r"(?P<image>[^|]+)\|\s*(?P<number>\d+)\s*(?:\|\s*|\s+)(?P<caption>.*)")
 
 
@@ -56,17 +56,17 @@ class CaptionRecord:
 
     @property
     def text_id(self) -> str:
-        """The id, as every kind of text has it."""
+        """The id, under the name common to all kinds of texts."""
         return self.caption_id
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The caption, as every kind of text has it."""
+        """The caption, under the name common to all kinds of texts."""
         return (self.caption,)
 
     @property
     def box(self) -> None:
-        """The whole image is captioned."""
+        """None: the caption describes the whole image."""
         return None
 
 
@@ -75,7 +75,7 @@ def read_captions(path: str | Path, source: Source | None = None) -> Iterator[Ca
 
     Args:
       path: an annotation file.
-      source: its format; None tells it by the file's suffix and shape.
+      source: its format; None detects it, see detect_source.
 
     Raises:
       InputError: the file is not of that format, has no caption, or gives an id twice; the message
@@ -107,10 +107,10 @@ class _Shape(msgspec.Struct):
 
 
 def detect_source(path: str | Path) -> Source:
-    """Tells the format of a caption file by its suffix; COCO from Karpathy by its fields.
+    """Detects the format of a caption file by its suffix, and COCO or Karpathy by its fields.
 
     Raises:
-      InputError: it is none of the formats.
+      InputError: the suffix is unknown, or the JSON is of neither format.
     """
     path = Path(path)
     by_suffix: dict[str, Source] = {
@@ -252,7 +252,7 @@ def _read_flickr_annotations(path: Path) -> Iterator[CaptionRecord]:
 
 
 def _csv_rows(path: Path) -> Iterator[dict[str, str | None]]:
-    """Yields the rows of a CSV file by column; a short row lacks the last ones."""
+    """Yields the rows of a CSV file by column; a short row has None in the last ones."""
     try:
         with open_text(path, encoding="utf-8-sig", newline="") as stream:
             rows = csv.DictReader(stream)

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CaptionedSegment:
-    """A stretch of a video, in seconds from its start, and the sentence that describes it.
+    """A segment of a video and the sentence that describes it.
 
     Attributes:
-      segment_id: names it within its video.
-      start_s, end_s: the stretch; the same twice for a single moment.
+      segment_id: unique within its video.
+      start_s, end_s: in seconds from the video's start; equal for a single moment.
       caption: the sentence.
-      annotation: what the source says of it beside that, as text by field name.
+      annotation: the source's other fields, as text by field name.
     """
 
     segment_id: str
@@ -26,7 +26,7 @@ class RefusedRecord:
     """A record that gives no segment.
 
     Attributes:
-      record_id: names it within its video, by its content.
+      record_id: unique within its video, made from its content.
       reason: `bad_segment` or `duplicate_moment`.
       detail: what is wrong with it.
     """
@@ -41,11 +41,11 @@ class CaptionedVideo:
     """A video with its captioned segments.
 
     Attributes:
-      video_id: the id its samples carry; empty for refused records that name no video.
+      video_id: the id in its samples; empty for refused records that name no video.
       video: the name under which the file is looked up below the videos folder.
       split: the source's split.
-      licence: licence of the video, where stated.
-      annotation: what the source says of the video as a whole, as text by field name.
+      licence: licence of the video; None if not stated.
+      annotation: the source's fields about the whole video, as text by field name.
       segments: its captioned segments, in any order; ids are unique within the video.
       refused: its records that give no segment.
     """

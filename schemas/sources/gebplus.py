@@ -49,8 +49,8 @@ def read_gebplus(path: str | Path) -> list[BoundaryVideo]:
     """Returns the videos of a GEB+ annotation file in the file's order.
 
     Raises:
-      InputError: the file is not a GEB+ annotation file; the message names record and field, of
-        several videos those of the first ten.
+      InputError: the file is not a GEB+ annotation file; the message names record and field, for
+        the first ten videos.
     """
     return read_all(load_json(path).items(), _video)
 

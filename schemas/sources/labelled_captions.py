@@ -1,7 +1,7 @@
-"""Captions of one image with what is known of their truth: what the lints read.
+"""Captions of one image, labelled true or false: the input of the lints.
 
 A `TextPair` always has a negative. Two of eqforge's own datasets have rows without one: training
-captions, where it could not be made, and perturbed captions, which have none at all.
+captions, where none could be made, and perturbed captions, which never have one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,8 +29,8 @@ class LabelledCaptions:
       negative: a false caption.
       hard_positive: a rewording that is true too.
       perturbed: the true caption after a perturbation, which may garble words and grammar.
-      box: the part of the image that is meant; None where the whole is. What is said of one part
-        says nothing of another.
+      box: the part of the image that the captions describe; None for the whole. Captions of one
+        part say nothing about another.
     """
 
     record_id: str
@@ -57,8 +57,8 @@ def label_pair(pair: TextPair) -> LabelledCaptions:
 def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
     """Yields the captions of any file of text pairs, or of any dataset of captions.
 
-    Training captions come as one row a text, anywhere in the dataset, and are joined in memory;
-    perturbed captions that say they were not changed are left out.
+    Training captions have one row per text, anywhere in the dataset, and are joined in memory;
+    perturbed captions that were not changed are left out.
 
     Raises:
       InputError: the file has no known format; the message names file, record and field.
@@ -73,7 +73,7 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
 
 
 def dataset_captions(dataset: Dataset) -> Iterator[LabelledCaptions]:
-    """Yields the captions of a finished dataset of captions, wherever it lies; none of others.
+    """Yields the captions of a finished dataset of captions, local or remote; none for others.
 
     Raises:
       InputError: a file of the dataset is missing or damaged.
@@ -85,7 +85,7 @@ def dataset_captions(dataset: Dataset) -> Iterator[LabelledCaptions]:
 
 
 def is_training(path: Path) -> bool:
-    """Tells whether a path is a dataset of training captions: a row a text, joined by caption."""
+    """Tells whether a path is a dataset of training captions."""
     return path.is_dir() and set(open_samples(str(path)).columns("samples")).issuperset(_TRAINING)
 
 

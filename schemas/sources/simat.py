@@ -3,11 +3,11 @@
   retrieval_db.tsv   region_id, image_id, subj, rel, obj, subj_bbox, obj_bbox, bbox: 11,160 regions
   triplets.csv       region_id, subj, rel, obj, dataset_id: the 5,859 regions of the benchmark;
                      dataset_id is the row of oscar_similarity_matrix.pt
-  captions.txt       a caption a line, of the triplets in the order in which triplets.csv has them
+  captions.txt       a caption per line, for the triplets in the order of triplets.csv
   transfos.csv       the queries: region_id, field, value, target, target_ids, norm2, is_test; its
                      dataset_id is of an older release and is not read
 
-A file of captions may also be JSON lines, which names what each caption is of:
+A file of captions may also be JSON lines, which name the triplet of each caption:
 
     {"subject": "bear", "relation": "laying in", "object": "wall", "caption": "A bear ..."}
 
@@ -41,11 +41,11 @@ class Triplet:
 
     @property
     def triplet_id(self) -> str:
-        """The three with slashes between; it is also the id of its caption."""
+        """The three words joined by slashes; also the id of its caption."""
         return f"{self.subject}/{self.relation}/{self.object}"
 
     def word(self, part: Part) -> str:
-        """Returns one of the three."""
+        """Returns one of the three words."""
         word: str = getattr(self, part)
         return word
 
@@ -63,7 +63,7 @@ class Region:
       image_id: Visual Genome's id of the image.
       triplet: what the region shows.
       subject_box, object_box: where the two are in the image.
-      box: what the source says is cut out; None where it says nothing.
+      box: the crop that the source states; None if it states none.
     """
 
     region_id: str
@@ -81,7 +81,7 @@ class PublishedQuery:
     Attributes:
       region_id: the region that is queried.
       part: which of the three words is changed.
-      source, target: the word and the other one.
+      source, target: the word and its replacement.
       norm2: how many queries of both splits have the source word.
       split: `dev` or `test`.
     """
@@ -163,7 +163,7 @@ def read_simat_captions(path: str | Path, order: Sequence[Triplet]) -> dict[Trip
 
     Args:
       path: captions.txt, or JSON lines.
-      order: the distinct triplets in the order of triplets.csv; empty where that was not given.
+      order: the distinct triplets in the order of triplets.csv; empty if that was not given.
 
     Raises:
       InputError: the file has neither of the forms, or does not fit the triplets.
@@ -203,7 +203,7 @@ def _named_captions(records: Sequence[Node]) -> dict[Triplet, str]:
 
 
 def _rows(path: str | Path, names: Sequence[str], separator: str) -> Iterator[Node]:
-    """Yields the rows of a table with a header as objects of texts."""
+    """Yields the rows of a table with a header as objects with string values."""
     file = Path(path).name
     lines = read_text(path).splitlines()
 

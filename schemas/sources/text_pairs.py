@@ -1,6 +1,6 @@
 """Reads files of text pairs: the published ones and eqforge's own.
 
-The format is told by the fields of the records:
+The fields of the records tell the format:
 
   VL-CheckList   [[image, {"POS": [...], "NEG": [...]}], ...]
   ARO            [{"image_path", "true_caption", "false_caption", ...}, ...]; the published
@@ -39,17 +39,18 @@ class TextPair:
     """An image, a caption that is true of it and one that is not.
 
     Attributes:
-      pair_id: unique in its file: the record's own id or key, or else its image and a digest of all
-        that it says; never its position.
+      pair_id: unique in its file: the record's own id or key, or else its image and a digest of its
+        content; never its position.
       image: the image as the file names it.
       positive: the true caption.
       negative: the false caption.
-      hard_positive: a rewording of the positive that is true too, where the file has one.
-      kind: what the file says of the edit, such as `wearing`, where it says it.
-      design: "one_image" where a judge sees the image and both captions; "two_by_two" where the
-        negative is the caption of a second image, so that two such pairs make one sample.
-      box: the part of the image that is meant, which may reach beyond it; None where the whole is.
-      number: the pair's place in its file, from 0; pairs of the same content are equal without it.
+      hard_positive: a rewording of the positive that is true too; None if the file has none.
+      kind: the kind of edit that the file states, such as `wearing`; None if it states none.
+      design: "one_image" if a judge sees the image and both captions; "two_by_two" if the negative
+        is the caption of a second image, so that two such pairs make one sample.
+      box: the part of the image that the captions describe, which may reach beyond it; None for the
+        whole.
+      number: the pair's position in its file, from 0; it does not count for equality.
     """
 
     pair_id: str
@@ -64,12 +65,12 @@ class TextPair:
 
     @property
     def text_id(self) -> str:
-        """The id, as every kind of text has it."""
+        """The id, under the name common to all kinds of texts."""
         return self.pair_id
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The captions, as every kind of text has them."""
+        """The captions, under the name common to all kinds of texts."""
         extra = () if self.hard_positive is None else (self.hard_positive,)
         return (self.positive, self.negative, *extra)
 
@@ -88,7 +89,7 @@ def read_text_pairs(path: str | Path) -> Iterator[TextPair]:
 
 
 def _records(path: Path) -> Iterator[tuple[str | None, Node]]:
-    """Yields the records, each with its key where the file is an object."""
+    """Yields the records, each with its key if the file is a JSON object."""
     if path.is_dir():
         return _dataset_records(path)
     if path.suffix in (".jsonl", ".ndjson"):
@@ -165,7 +166,7 @@ def _pairs(records: Iterable[tuple[str | None, Node]]) -> Iterator[TextPair]:
 
 
 def _content_name(record: Node) -> str:
-    """Returns the image, where the record names one, and a digest of all that it says."""
+    """Returns the image, if the record names one, and a digest of the record."""
     value, digest = record.value, short_digest(record.value)
     names = value[:1] if isinstance(value, list) else map(value.get, _IMAGE_FIELDS)
     image = next((name for name in names if isinstance(name, str)), "")

@@ -1,15 +1,16 @@
 """Reads lists of the images that a model was trained on: COCO, Visual Genome, Flickr, or names.
 
 An image is known by keys: `coco:391895`, `vg:2361911`, `flickr:2496483816`, or its file as
-`name:holiday/001.jpg` where the name is none of those. Formats, told by the file's content:
+`name:holiday/001.jpg` if the name is none of those. Formats, detected from suffix and content:
 
     COCO JSON           the file names of `images`, and the photo ids in their `flickr_url`
-    Karpathy JSON       `cocoid`, or of Flickr30k the file names; with the image's `split`
+    Karpathy JSON       `cocoid`, or the file names for Flickr30k; with the image's `split`
     VG image_data.json  `image_id`, with the `coco_id` and `flickr_id` of the same photograph
     JSON array          numbers or file names; a JSON object of such arrays has them by split
-    any other file      a number or file name a line; a number behind the name is skipped
+    any other file      a number or file name per line; a number after the name is skipped
 
-A bare number says nothing of where it is from, so such a file is named `coco=`, `vg=` or `flickr=`.
+A bare number does not tell its collection, so such a file is given as `coco=FILE`, `vg=FILE` or
+`flickr=FILE`.
 
 Source: the released annotation files of Visual Genome 1.2 (`image_data.json`), COCO 2014 and 2017,
   and Karpathy and Fei-Fei's splits.
@@ -44,7 +45,7 @@ class TrainingList:
 
 
 def training_list(text: str) -> TrainingList:
-    """Returns the file that a word of the command line names."""
+    """Parses a word of the command line; see TrainingList."""
     prefix, found, rest = text.partition("=")
     for collection in get_args(Collection):
         if found and prefix == collection:
@@ -57,7 +58,7 @@ def keys_of_name(name: str, collection: Collection | None = None) -> tuple[str, 
 
     Args:
       name: a file name, with folders before it.
-      collection: what a name that is a mere number, such as `1000092795.jpg`, is the id of.
+      collection: the collection of names that are mere numbers, such as `1000092795.jpg`.
     """
     for known, pattern in (("coco", _COCO), ("vg", _VG), (collection, _NUMBER)):
         found = pattern.fullmatch(name)
@@ -67,11 +68,11 @@ def keys_of_name(name: str, collection: Collection | None = None) -> tuple[str, 
 
 
 def read_training_ids(listed: TrainingList, splits: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yields the keys of each image of a list; several where the file knows it by several ids.
+    """Yields the keys of each image of a list; several if the file gives several ids.
 
     Args:
       listed: the file.
-      splits: which splits count as training, where the file has splits; `all` takes every one.
+      splits: which splits count as training, if the file has splits; `all` takes every one.
 
     Raises:
       InputError: the file is none of the formats, has numbers of no known collection, or names no
@@ -128,7 +129,7 @@ def _read_json(listed: TrainingList, splits: tuple[str, ...]) -> Iterator[tuple[
 def _in_splits(
     entry: _Entry, listed: TrainingList, splits: tuple[str, ...], place: str
 ) -> Iterator[tuple[str, ...]]:
-    """Yields the keys of an entry, unless it is of another split."""
+    """Yields the keys of an entry unless it belongs to another split."""
     split = entry.split if isinstance(entry, _Image) else None
     if split is None or split in splits or ALL_SPLITS in splits:
         yield _keys(entry, listed, place)

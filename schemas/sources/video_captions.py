@@ -1,15 +1,15 @@
 """Reads a user's own captioned videos.
 
-A file of captioned videos is JSON lines, one captioned moment a line:
+A file of captioned videos is JSON lines, one captioned moment per line:
 
     {"video": "kitchen/take1.mp4", "start_s": 2.0, "end_s": 5.5, "caption": "cut the onion"}
     {"video": "kitchen/take1.mp4", "timestamp_s": 9.25, "caption": "fry the onion", "id": "fry"}
 
-`video` is a path below the videos folder. Optional fields: `id` (names the moment within its
-video; otherwise its times and caption do), `split` (default `all`) and `licence`; a line without
-the last two has those of its video's other lines. Any other field is carried along.
+`video` is a path below the videos folder. Optional fields: `id` (unique within the video; made from
+times and caption by default), `split` (default `all`) and `licence`; a line without the last two
+has those of its video's other lines. Any other field is kept as annotation.
 
-The order of the lines never matters. A line that is no captioned moment is refused; a file with
+The order of the lines never matters. A line that is not a captioned moment is refused; a file with
 too many of them is an error that lists the first.
 """
 
@@ -29,11 +29,11 @@ from eqforge.schemas.sources.captioned_videos import CaptionedSegment, Captioned
 
 FIELDS = ("video", "start_s", "end_s", "timestamp_s", "caption", "id", "split", "licence")
 MAX_TIME_S = 10_000_000
-"""A third of a year: no video is longer, and what is further out is no time in seconds."""
+"""A third of a year: no video is longer, so larger numbers are not times in seconds."""
 MAX_CARRIED_CHARS = 10_000
-"""Of the other fields of one line together; they are repeated in every pair of the moment."""
+"""The limit for all other fields of a line; they are repeated in every pair of the moment."""
 
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of such a byte
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of a bad byte
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,7 +54,7 @@ def read_captioned_videos(path: str | Path, max_bad_share: float = 0.0) -> list[
 
     Args:
       path: the file.
-      max_bad_share: the share of the lines, in [0, 1], that may be no captioned moments.
+      max_bad_share: the share of lines, in [0, 1], that need not be captioned moments.
 
     Raises:
       InputError: the file cannot be read or is not UTF-8, no line is a captioned moment, or too
@@ -81,13 +81,17 @@ def _check_share(path: str | Path, lines: Sequence[_Line], max_bad_share: float)
 
 
 def _listed(problems: Iterable[tuple[int, str]]) -> str:
-    """Returns the first problems in the order of the file, behind a colon."""
+    """Returns the first problems in the order of the file, after a colon."""
     named = [f"line {number}: {problem}" for number, problem in sorted(problems)]
     return f": {listed(named)}" if named else ""
 
 
 def _texts(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Yields the lines that are not blank, with their numbers."""
+    """Yields the lines that are not blank, with their numbers from 1.
+
+    Raises:
+      InputError: the file cannot be read, or is not UTF-8.
+    """
     broken: list[tuple[int, str]] = []
     try:
         with open_text(path, encoding="utf-8-sig", errors="surrogateescape") as stream:
@@ -116,7 +120,7 @@ def _read_line(file: str, number: int, text: str) -> _Line:
             segment=_segment(line),
         )
     except InputError as error:
-        # Without its number a reject is the same wherever the line stands.
+        # Without the line number a reject does not depend on the order of the lines.
         problem = str(error).removeprefix(f"{file}: {where}").lstrip(".: ")
         return replace(known, problem=problem)
 
@@ -137,7 +141,7 @@ def _segment(line: Node) -> CaptionedSegment:
 
 
 def _carried(line: Node) -> dict[str, str]:
-    """Returns the fields that eqforge does not know; what is no text as JSON."""
+    """Returns the fields that eqforge does not know; values that are not text as JSON."""
     carried = {
         name: node.text() if isinstance(node.value, str) else compact_json(node.value)
         for name, node in line.items()
@@ -172,7 +176,7 @@ def _milliseconds(time_s: float) -> str:
 
 
 def _agreed(lines: Sequence[_Line]) -> list[_Line]:
-    """Gives all lines of a video its split and licence; those that say another have a problem."""
+    """Gives all lines of a video its split and licence; lines with others get a problem."""
     split = _commonest(line.split for line in lines if not line.problem)
     licence = _commonest(line.licence for line in lines if not line.problem)
     return [
@@ -186,7 +190,7 @@ def _agreed(lines: Sequence[_Line]) -> list[_Line]:
 
 
 def _contradicted(line: _Line, what: str, common: str | None) -> _Line:
-    """Returns the line, with a problem where it says something else than the video's others."""
+    """Returns the line, with a problem if its value differs from the video's common one."""
     own = getattr(line, what)
     if line.problem or own in (None, common):
         return line
@@ -195,13 +199,13 @@ def _contradicted(line: _Line, what: str, common: str | None) -> _Line:
 
 
 def _commonest(values: Iterable[str | None]) -> str | None:
-    """Returns the most frequent text, of several the first in the alphabet."""
+    """Returns the most frequent text, on a tie the first in sort order; None without any."""
     counts = Counter(value for value in values if value is not None)
     return min(counts, key=lambda value: (-counts[value], value), default=None)
 
 
 def _video(lines: Sequence[_Line]) -> CaptionedVideo:
-    """Returns a video; of several moments with one id the first, by their content, counts."""
+    """Returns a video; of several moments with one id the first in order of content counts."""
     moments = sorted((line for line in lines if line.segment is not None), key=_content)
     segments: dict[str, CaptionedSegment] = {}
     refused = [(line, "bad_segment", line.problem) for line in lines if line.problem]
@@ -228,7 +232,7 @@ def _content(line: _Line) -> tuple[float, float, str, str, str]:
 
 
 def _refused(found: Iterable[tuple[_Line, str, str]]) -> Iterator[RefusedRecord]:
-    """Yields refused lines, named by their text; the same text again has a number behind it."""
+    """Yields refused lines, named by their text; repeated texts get a number."""
     times: Counter[str] = Counter()
     for line, reason, detail in found:
         times[line.digest] += 1

@@ -5,10 +5,10 @@
   scene_graphs.json    [{"image_id", "objects": [boxes], "relationships": [{"relationship_id",
                        "predicate", "subject_id", "object_id"}]}]
   image_data.json      [{"image_id", "width", "height", "url"}]
-  *_alias.txt          names of one thing on a line, with commas between; the first one stands
+  *_alias.txt          the names of one thing per line, separated by commas; the first is canonical
 
-A box has x, y, w, h and `name` or `names`. The files of all of Visual Genome have hundreds of
-megabytes: they are held once as bytes, and decoded image by image.
+A box has x, y, w, h and `name` or `names`. The full files have hundreds of megabytes: they are held
+once as bytes, and decoded image by image.
 
 Source: Krishna et al., "Visual Genome", IJCV 2017; visualgenome.org/api, versions 1.2 and 1.4.
 """
@@ -27,12 +27,12 @@ from eqforge.schemas.records.boxes import CornerBox
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Relation:
-    """Two things of an image and what one does with the other, with the names as annotated.
+    """A relation between two objects of an image, with the names as annotated.
 
     Attributes:
       image_id, relationship_id: the source's ids.
       subject, predicate, object: names as the source has them.
-      subject_box, object_box: where the two are; may lie outside the image.
+      subject_box, object_box: where the two are, in pixels; may lie outside the image.
     """
 
     image_id: int
@@ -46,14 +46,14 @@ class Relation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageData:
-    """What image_data.json says of an image: its size in pixels, and its path in the archives."""
+    """An image in image_data.json: its size in pixels, and its path in the archives."""
 
     width_px: int
     height_px: int
     path: str
 
 
-# No picture is larger; a number beyond is damage.
+# No picture is larger; a number beyond is an error.
 _Pixels = Annotated[float, msgspec.Meta(ge=-(2**24), le=2**24)]
 
 
@@ -157,7 +157,7 @@ def _relation(image: int, number: int, predicate: str, subject: _Thing, target: 
 
 
 def read_image_data(path: str | Path) -> dict[str, ImageData]:
-    """Returns what image_data.json says of each image, by the image's id.
+    """Returns the entries of image_data.json by the image's id.
 
     Raises:
       InputError: the file is not of that format, or gives an image twice.
@@ -176,11 +176,11 @@ def read_image_data(path: str | Path) -> dict[str, ImageData]:
 
 
 def read_aliases(path: str | Path, clean: Callable[[str], str]) -> dict[str, str]:
-    """Returns the name that stands for each alias; the first line that has an alias wins.
+    """Returns the canonical name of each alias; the first line with an alias wins.
 
     Args:
       path: object_alias.txt or relationship_alias.txt.
-      clean: how names are brought to one form before they are compared.
+      clean: normalises a name before it is compared.
 
     Raises:
       InputError: the file cannot be read, or is not UTF-8.

@@ -27,7 +27,7 @@ class VlChecklistRecord:
       image: the image's path as the file gives it, such as `VG_100K/2361911.jpg`.
       positives: true captions, at least one.
       negatives: false captions; the i-th differs from positives[i] in one foiled span.
-      repeat: which of the records that say the same it is, from 1.
+      repeat: its number among records of equal content, from 1.
     """
 
     index: int
@@ -38,7 +38,7 @@ class VlChecklistRecord:
 
     @property
     def name(self) -> str:
-        """A digest of all that the record says: unique in its file, wherever in it it stands."""
+        """A digest of the record's content: unique in its file, whatever its position."""
         digest = short_digest([self.image, self.positives, self.negatives])
         return digest if self.repeat == 1 else f"{digest}-{self.repeat}"
 
@@ -62,7 +62,7 @@ def read_vl_checklist(path: str | Path) -> list[VlChecklistRecord]:
 
 
 def _counted(record: VlChecklistRecord, seen: Counter[str]) -> VlChecklistRecord:
-    """Returns the record, told apart from those before it that say the same."""
+    """Returns the record, numbered among those of equal content before it."""
     seen[record.name] += 1
     return record if seen[record.name] == 1 else replace(record, repeat=seen[record.name])
 

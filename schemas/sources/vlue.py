@@ -8,7 +8,7 @@ Each file is one JSON array of objects, or JSON lines (`.jsonl`) of the same obj
     captioning  {"image_id": 16, "image": "a.jpg", "caption": ["...", "..."]}
     grounding   {"ref_id": 3, "image": "a.jpg", "text": "left dog", "bbox": [x, y, width, height]}
 
-`caption` and `answer` are a text or a list of texts. `label` is true, false, "True" or "False". A
+`caption` and `answer` are a text or a list of texts. `label` is a boolean or its name as text. A
 box is in pixels from the upper left corner; `width` and `height` may give the size of its image.
 Optional are `identifier` of a statement, `image_id` of a captioned image, and `split` of any row.
 Fields that are not named here are skipped.
@@ -37,23 +37,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VlueItem:
-    """What one answer of a model is asked for.
+    """One item of a task, which a model answers once.
 
     Attributes:
-      item_id: unique in the dataset. From the published id where there is one (`vqa/7`,
-        `captioning/16`), else from the content: nothing changes when rows are reordered.
+      item_id: unique in the dataset. Made from the published id if there is one (`vqa/7`,
+        `captioning/16`), else from the content; independent of the order of the rows.
       task: which task it belongs to.
-      images: the image, of a statement the two images, as the source writes them.
+      images: the image, or a statement's two images, as the source writes them.
       texts: a caption, a statement, a question, a phrase, or all reference captions.
-      split: the source's split; `test` where it states none, since VLUE has nothing else.
+      split: the source's split; `test` if it states none, since VLUE has nothing else.
       entry_id: of a retrieval caption, the row of the source; else None.
       source_id: the published id of the question, captioned image, statement or referred object;
         None where there is none.
-      number: of a retrieval caption, its place in its row from 0; else None.
+      number: of a retrieval caption, its position in its row from 0; else None.
       label: of a statement, whether it is true of the two images; else None.
       answers: of a question, the accepted answers; else empty.
       box: of a phrase, x, y, width and height in pixels; else None.
-      width_px, height_px: size of the image as the source states it; None where it does not.
+      width_px, height_px: size of the image as the source states it; None if it does not.
     """
 
     item_id: str
@@ -72,7 +72,7 @@ class VlueItem:
 
     @property
     def text_id(self) -> str:
-        """The id, as every kind of text has it."""
+        """The id, under the name common to all kinds of texts."""
         return self.item_id
 
     @property
@@ -82,7 +82,7 @@ class VlueItem:
 
 
 def canonical_name(image: str) -> str:
-    """Returns what two spellings of an image's name have in common: Unicode's NFC.
+    """Returns an image's name in Unicode NFC, which is common to all its spellings.
 
     503 of VLUE's 5,450 retrieval rows name their image in another form than NFC; an archive
     unpacked on another system may have any form.
@@ -130,7 +130,7 @@ def read_vlue(task: Task, path: str | Path) -> Iterator[VlueItem]:
     """Yields the items of a file in its order.
 
     Raises:
-      InputError: the file is not of the task's format, holds nothing, lacks a name or text list, or
+      InputError: the file is not of the task's format, is empty, lacks an image's name or a text, or
         gives an id twice; the message names file, row and field.
     """
     path, number = Path(path), 0
@@ -254,7 +254,7 @@ def _texts(value: str | list[str], path: Path, place: str, field: str) -> tuple[
     """Returns one text or a list of texts as a tuple.
 
     Raises:
-      InputError: the list is empty.
+      InputError: the text or the list is empty.
     """
     if not value:
         raise InputError(f"{path.name}: {place}.{field}: expected a text or a list of them")
@@ -265,7 +265,7 @@ def read_answer_list(path: str | Path) -> frozenset[str]:
     """Reads the answers a classifier can give: a JSON array, a JSON object's keys, or lines.
 
     Raises:
-      InputError: the file is none of that, or holds no answer.
+      InputError: the file has none of these forms, or holds no answer.
     """
     path = Path(path)
     if path.suffix == ".json":

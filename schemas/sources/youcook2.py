@@ -17,7 +17,7 @@ def read_youcook2(path: str | Path) -> list[CaptionedVideo]:
 
     Raises:
       InputError: the file is not a YouCook2 annotation file; the message names record and field,
-        of several videos those of the first ten.
+        for the first ten videos.
     """
     database = load_json(path)["database"]
     return read_all(database.items(), _video)

@@ -1,4 +1,4 @@
-"""The Arrow columns of a record, which follow from its annotations."""
+"""The Arrow columns of a record, derived from its type annotations."""
 
 import functools
 import json
@@ -15,8 +15,8 @@ IMAGE: Final = pa.struct([pa.field("bytes", pa.binary()), pa.field("path", pa.st
 """What Hugging Face shows as a picture."""
 
 PictureSuffix = Annotated[str, pa.field("image", IMAGE)]
-"""The ending of a picture's file, `.jpg` or `.png`. Its column holds the picture itself, which is
-never null, but Hugging Face shows pictures only where the column could be."""
+"""The suffix of a picture's file, `.jpg` or `.png`. Its column holds the picture itself. It is
+never null, but Hugging Face shows pictures only in nullable columns."""
 
 _PLAIN: Final = {str: pa.string(), float: pa.float64(), int: pa.int64(), bool: pa.bool_()}
 
@@ -33,10 +33,10 @@ def list_of(kind: pa.DataType) -> pa.DataType:
 
 @functools.cache
 def schema_of(record: type) -> pa.Schema:
-    """Returns the columns of a record: one for each field, null where it may be None.
+    """Returns the columns of a record: one for each field, nullable if it may be None.
 
-    A tuple of any length becomes a list without nulls, and a nested record a struct. What stands
-    behind the type in `Annotated` is the name of another Arrow type, or the whole column.
+    A tuple of any length becomes a list without nulls, and a nested record a struct. `Annotated`
+    gives the name of another Arrow type, or the whole column.
     """
     return pa.schema(_columns(record))
 
@@ -57,7 +57,7 @@ def _column(name: str, hint: Any) -> pa.Field:
 
 
 def arrow_type(hint: Any) -> pa.DataType:
-    """Returns the type of a column that is never null from an annotation.
+    """Returns the Arrow type for a type annotation that does not include None.
 
     Raises:
       TypeError: no column can hold such values.
@@ -102,7 +102,7 @@ def _feature(kind: pa.DataType) -> Any:
 
 
 def is_of_type(found: pa.DataType, expected: pa.DataType) -> bool:
-    """Tells whether values read as those of a type do, whatever may be null in them."""
+    """Tells whether values of a type can be read as another, whatever may be null in them."""
     if pa.types.is_struct(expected):
         names = [field.name for field in expected]
         return (
@@ -117,7 +117,7 @@ def is_of_type(found: pa.DataType, expected: pa.DataType) -> bool:
 
 
 def lacks_values(array: pa.Array, expected: pa.Field) -> bool:
-    """Tells whether values are null, also below lists and structs, that must not be."""
+    """Tells whether values that must not be null are, also below lists and structs."""
     if array.null_count and not expected.nullable:
         return True
     there = array.drop_null()

@@ -1,4 +1,4 @@
-"""The datasets: one line for each says of what kind it is, and the kind says the rest."""
+"""The datasets: each has a kind, which describes its tables."""
 
 import functools
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from eqforge.schemas.tables.vlue import VLUE
 
 @dataclass(frozen=True, slots=True)
 class KnownDataset:
-    """A dataset that can be built; its pipeline is the file of its name.
+    """A dataset that can be built; its pipeline is the module of its name.
 
     Attributes:
       type: its tables and what they mean.
@@ -90,25 +90,25 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
 
 _TABLES: Final = tuple(table for known in DATASETS.values() for table in known.type.tables)
 TABLE_NAMES: Final = frozenset(table.name for table in _TABLES)
-"""Of the tables of all datasets."""
+"""The names of the tables of all datasets."""
 
 
 def dataset_type(dataset: str) -> DatasetType:
-    """Returns the description of a dataset; one of an unknown name is taken for video pairs."""
+    """Returns the description of a dataset; that of video pairs for an unknown name."""
     return DATASETS[dataset].type if dataset in DATASETS else VIDEO_PAIRS
 
 
 def table_type(dataset: str, table: str) -> TableType | None:
-    """Returns the description of a dataset's table; None where it has no such table."""
+    """Returns the description of a dataset's table; None if it has no such table."""
     return next((each for each in dataset_type(dataset).tables if each.name == table), None)
 
 
 @functools.cache
 def known_columns(dataset: str, table: str, name: str) -> tuple[pa.Field, ...]:
-    """Returns what a column of a dataset's table may be.
+    """Returns the types that a column of a dataset's table may have.
 
-    Of a table or a column that is not known, it is what other datasets have under that name;
-    nothing where none has, or where the dataset has no name.
+    For an unknown table or column, these are the types that other datasets have under that name;
+    none if no dataset has it, or if `dataset` is empty.
     """
     own = table_type(dataset, table)
     if not dataset:
