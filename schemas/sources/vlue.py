@@ -130,8 +130,8 @@ def read_vlue(task: Task, path: str | Path) -> Iterator[VlueItem]:
     """Yields the items of a file in its order.
 
     Raises:
-      InputError: the file is not of the task's format, is empty, lacks an image's name or a text, or
-        gives an id twice; the message names file, row and field.
+      InputError: the file is not of the task's format, is empty, lacks an image's name or a text,
+        or gives an id twice; the message names file, row and field.
     """
     path, number = Path(path), 0
     seen: set[str] = set()

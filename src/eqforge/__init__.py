@@ -4,7 +4,7 @@ The commands are functions here, with the options as keyword arguments:
 
     import eqforge
 
-    pairs = eqforge.build("eq-video", captions="mine.csv", videos="videos", output="pairs")
+    pairs = eqforge.build("eq-video", captions="mine.jsonl", videos="videos", output="pairs")
     for sample in pairs.samples():
         print(sample.record.caption_0, sample.images["image_0"].size)
 """
@@ -31,14 +31,14 @@ __all__ = [
     "verify",
 ]
 
-# torch's matrix products on a processor come from MKL, which reads this at its first one: a row's
-# last bits are then the same wherever in a batch it stands.
+# MKL, which computes torch's matrix products on CPUs, reads this at its first one: a row's last
+# bits then do not depend on its position in a batch.
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 
 def __getattr__(name: str) -> Any:
-    """Loads what is asked for; a worker or `eqforge --help` needs nothing of it."""
-    if name == "__version__":  # it stands in pyproject.toml alone
+    """Imports a public name on first use; workers and `eqforge --help` need none of them."""
+    if name == "__version__":  # defined in pyproject.toml alone
         return import_module("importlib.metadata").version(__name__)
     if name not in __all__:
         raise AttributeError(f"module 'eqforge' has no attribute {name!r}")

@@ -37,15 +37,15 @@ from eqforge.transforms.engines.open_ports import reach_this_machine_directly
 
 FOLDER, LOG, VERSIONS = "EQFORGE_FOLDER", "EQFORGE_WORKER_LOG", "EQFORGE_VERSIONS"
 TIMEOUT_S, FILE_TIMEOUT_S = 120, 1800
-# Files that a job brings along to be installed, by Beam's names for them.
+# Files that a job stages to be installed, by Beam's names for them.
 _TO_INSTALL = ("requirements.txt", "extra_packages.txt", ".tar.gz", ".tar", ".zip", ".whl")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Becomes a Beam worker; returns never.
+    """Becomes a Beam worker; never returns.
 
-    The driver says by variables where relative paths begin (EQFORGE_FOLDER), where the worker's
-    messages go (EQFORGE_WORKER_LOG) and which versions it has (EQFORGE_VERSIONS).
+    The driver sets environment variables: where relative paths begin (EQFORGE_FOLDER), where the
+    worker's messages go (EQFORGE_WORKER_LOG) and which versions it has (EQFORGE_VERSIONS).
 
     Raises:
       SystemExit: the worker cannot start; the message says why.
@@ -74,7 +74,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _unquoted(name: str) -> str:
-    """Takes off the quotes that Prism 2.77 puts around a worker's name."""
+    """Strips the quotes that Prism 2.77 puts around a worker's name."""
     return name.strip("'")
 
 
@@ -83,7 +83,7 @@ def _leave(message: str) -> None:
 
 
 def _send_output_to(log: str | None) -> None:
-    """Adds the worker's output to a file: a pipe that its starter never reads would block it."""
+    """Appends the worker's output to a file: a pipe that its parent never reads would block it."""
     os.dup2(2, 1)
     if log is not None and Path(log).parent.is_dir():
         file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -106,14 +106,14 @@ def _enter(folder: str | None) -> None:
 
 
 def check_versions(expected: dict[str, str]) -> None:
-    """Checks that this host has the driver's versions; other ones could write other bytes.
+    """Checks that this host has the driver's versions; others could write other bytes.
 
     Args:
       expected: versions by package, and that of `python`. A package that is missing here is no
-        mistake: a step that needs it says so.
+        error: a step that needs it says so.
 
     Raises:
-      SystemExit: one of them is another here.
+      SystemExit: a version differs.
     """
     for package, wanted in sorted(expected.items()):
         try:
@@ -128,7 +128,7 @@ def check_versions(expected: dict[str, str]) -> None:
 
 
 def _provision(endpoint: str, worker: str) -> Any:
-    """Returns what the runner's provision service says of the job."""
+    """Returns what the runner's provision service says about the job."""
     with GRPCChannelFactory.insecure_channel(endpoint) as channel:
         service = beam_provision_api_pb2_grpc.ProvisionServiceStub(channel)
         request = beam_provision_api_pb2.GetProvisionInfoRequest()
@@ -141,7 +141,7 @@ def _provision(endpoint: str, worker: str) -> Any:
 
 
 def _fetch(info: Any, arguments: argparse.Namespace) -> str | None:
-    """Fetches the files that the job brings along; returns their folder, None without files."""
+    """Fetches the files that the job stages; returns their folder, None without files."""
     if not info.dependencies:
         return None
     folder = Path(tempfile.mkdtemp(prefix="eqforge-beam-"))
@@ -174,9 +174,9 @@ def _fetch_into(folder: Path, service: Any, files: Any, worker: str) -> None:
 
 
 def _delete_at_the_end(folder: Path) -> None:
-    """Has a folder deleted when this process ends, however it ends and whatever it became."""
+    """Deletes a folder when this process ends, however it ends and whatever it became."""
     reader, writer = os.pipe()
-    os.set_inheritable(writer, True)  # the worker takes it over, and closes it by ending
+    os.set_inheritable(writer, True)  # the worker inherits it, and closes it by ending
     script = ("sh", "-c", 'read -r _; rm -rf -- "$1"', "sh", str(folder))
     subprocess.Popen(script, stdin=reader, start_new_session=True)
     os.close(reader)
@@ -186,7 +186,7 @@ def staged_name(artifact: Any) -> str:
     """Returns the name under which a worker expects a file.
 
     Raises:
-      SystemExit: the file is one to install, or has no such name.
+      SystemExit: the file is one to install, or is not for the worker.
     """
     if artifact.role_urn != common_urns.artifact_roles.STAGING_TO.urn:
         _leave(f"the job brings a file for a purpose that is not known here: {artifact.role_urn}")
@@ -198,7 +198,7 @@ def staged_name(artifact: Any) -> str:
 
 
 def worker_variables(info: Any, arguments: argparse.Namespace, files: str | None) -> dict[str, str]:
-    """Returns the environment variables by which Beam's worker knows its runner."""
+    """Returns the environment variables that tell Beam's worker about its runner."""
     given = {"control": arguments.control_endpoint, "logging": arguments.logging_endpoint}
     services = {
         "control": info.control_endpoint.url or given["control"],

@@ -1,4 +1,4 @@
-"""The command `eqforge`: finds the part of eqforge that a command needs, and hands it the rest."""
+"""The command `eqforge`: imports the module of a command and passes it the arguments."""
 
 import importlib
 import io
@@ -12,7 +12,7 @@ from eqforge import __version__
 from eqforge.schemas import signals
 from eqforge.schemas.errors import check_memory, reported_errors
 
-# One line each: the command, the module with its main(argv), and what it does.
+# Each command's module, with its main(argv), and what it does.
 COMMANDS = {
     "demo": ("eqforge.commands.demo", "Build every dataset end to end on bundled inputs, offline."),
     "plan": (
@@ -84,18 +84,18 @@ COMMANDS = {
 }
 
 _LAST_S = 5.0
-"""How long the program may take to end when its command is over."""
+"""How many seconds the program may take to exit after its command."""
 
 GO_ON = frozenset(("assets", "build", "converse", "finetune", "score"))
-"""Commands that go on where they were stopped."""
+"""Commands that resume where they were stopped."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status: 0 done, 1 failed, 2 wrong input.
 
     Args:
-      argv: the command and its options. Without it this is the program: what is on the command
-        line is run, and nothing comes after it.
+      argv: the command and its options; None runs the program's own command line and then ends
+        the process.
 
     Raises:
       SystemExit: a command ended early; see reported_errors.
@@ -128,10 +128,10 @@ def _reported(arguments: list[str]) -> int:
 
 
 def _prepare_streams() -> None:
-    """Has output that is closed go nowhere, and text that a terminal has no signs for be escaped.
+    """Redirects closed standard streams to /dev/null, and escapes what cannot be encoded.
 
-    The next file that is opened would otherwise get the number of a closed stream, and with it
-    what libraries print.
+    The next file opened would otherwise get the number of a closed stream, and with it what
+    libraries print.
     """
     for number in range(3):
         try:
@@ -182,12 +182,12 @@ def _on_dataset(command: str, arguments: list[str]) -> int:
 
 
 def _import(module: str) -> Any:
-    with signals.idle():  # a library that is half loaded takes no exception well
+    with signals.idle():  # an exception may leave a library half loaded
         return importlib.import_module(module)
 
 
 def _prepare_logging() -> None:
-    """Has the program's log, which Beam would set up, leave out what stores say of an error."""
+    """Sets up the log, which Beam would otherwise do, without the messages of object stores."""
     logging.basicConfig()
     for handler in logging.getLogger().handlers:
         handler.addFilter(_is_not_of_a_store)
@@ -195,7 +195,7 @@ def _prepare_logging() -> None:
 
 
 def _is_not_of_a_store(record: logging.LogRecord) -> bool:
-    from eqforge.schemas.io.storage import LIBRARIES  # loaded when a store has something to say
+    from eqforge.schemas.io.storage import LIBRARIES  # imported only when something is logged
 
     return record.name.partition(".")[0] not in LIBRARIES
 

@@ -1,1 +1,1 @@
-"""The objects eqforge brings: modelled by code, and packed as archives in the form of GSO's."""
+"""eqforge's own objects: modelled by code, and packed as archives in the form of GSO's."""

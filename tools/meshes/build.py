@@ -1,7 +1,7 @@
 """Makes the archives of eqforge's own assets and the manifest that pins them.
 
-They are in the project as files, so that no user's version of a package decides about their bytes;
-a test compares them with what this makes.
+They are committed as files, so that their bytes do not depend on a user's package versions; a test
+compares them with what this makes.
 
 Example:
     python -m tools.meshes.build    # from the root of the repository
@@ -28,7 +28,7 @@ def model_files(asset_id: str, entry: Entry) -> dict[str, bytes]:
 
 
 def manifest_entry(asset_id: str, entry: Entry, archive: bytes) -> dict[str, Any]:
-    """Returns what the manifest says of an asset."""
+    """Returns an asset's entry in the manifest."""
     return {
         "asset_type": "FileBasedObject",
         "id": asset_id,

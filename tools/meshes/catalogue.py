@@ -1,4 +1,4 @@
-"""The objects eqforge brings: their models, materials and the words for them."""
+"""eqforge's own objects: their models, materials and the words for them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,7 +14,7 @@ PAINT = "paint"
 """The material that a scene's colour replaces."""
 
 FRONT_DEG = -90.0
-"""All models that have a front show it against the y axis."""
+"""All models that have a front face the negative y axis."""
 
 SURFACES: Mapping[str, Surface] = {
     "white": Surface(colour=PALETTE["white"]),
@@ -37,7 +37,7 @@ SURFACES: Mapping[str, Surface] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
-    """An object: how it is modelled, and what the manifest says of it."""
+    """An object: how it is modelled, and what the manifest says about it."""
 
     model: Callable[[], Model]
     category: str
@@ -113,6 +113,6 @@ CATALOGUE: Mapping[str, Entry] = {
 
 
 def words_entry(words: AssetWords) -> dict[str, Any]:
-    """Returns the words as a manifest's entry has them: only what differs from the defaults."""
+    """Returns the words for a manifest's entry: only what differs from the defaults."""
     default = asdict(AssetWords(noun="", plural=""))
     return {key: value for key, value in asdict(words).items() if value != default[key]}

@@ -77,7 +77,7 @@ def teapot() -> Model:
 
 
 def bucket() -> Model:
-    """Models a bucket with a wire handle that stands up."""
+    """Models a bucket with an upright wire handle."""
     wall = lathe("paint", _vessel([(0.3, 0.0), (0.4, 0.7), (0.44, 0.71), (0.44, 0.75)], 0.03))
     handle = tube("metal", arc((0.0, 0.7), (0.43, 0.42), (0, 180), 24), 0.018)
     grip = tube("wood", arc((0.0, 0.7), (0.43, 0.42), (68, 112), 8), 0.04)

@@ -1,6 +1,6 @@
 """Solids to model objects from. All are lofts: surfaces through a row of closed rings.
 
-Lengths have no unit; an object is scaled as a whole in the end. z points up.
+Lengths have no unit; an object is scaled as a whole at the end. z points up.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ CREASE_DEG = 40.0
 """Faces that meet at a smaller angle are shaded as one smooth surface."""
 DECIMALS = 4
 AROUND = 40
-"""Corners of a ring that stands for a circle."""
+"""Corners of a ring that approximates a circle."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,7 +75,7 @@ CORNERS = ((0, 0), (0, 1), (1, 1), (1, 0))
 
 
 def lathe(material: str, profile: Iterable[tuple[float, float]], around: int = AROUND) -> Solid:
-    """Returns what a profile of (radius, height) sweeps about the z axis, from below to above.
+    """Returns what a profile of (radius, height) sweeps about the z axis, from bottom to top.
 
     A profile that comes back down inside makes a vessel.
     """
@@ -102,7 +102,7 @@ def prism(
       outline: (n, 2), counter-clockwise seen from above.
       height: its height.
       bevel: how far its horizontal edges are cut.
-      lean: size of the top against the bottom.
+      lean: size of the top relative to the bottom.
     """
     half = np.abs(outline).max(axis=0)
     inset = outline * (1 - bevel / half)
@@ -114,7 +114,7 @@ def prism(
 def block(
     material: str, size: tuple[float, float, float], bevel: float = 0.02, lean: float = 1.0
 ) -> Solid:
-    """Returns a box with bevelled edges that stands on the floor, its middle above the origin."""
+    """Returns a box with bevelled edges that stands on the floor, centred above the origin."""
     return prism(material, rectangle(size[0], size[1], bevel), size[2], bevel, lean)
 
 
@@ -141,7 +141,7 @@ def disc(material: str, radius: float, height: float, bevel: float = 0.02) -> So
 
 
 def ellipsoid(material: str, x: float, y: float, z: float, rings: int = 20) -> Solid:
-    """Returns an ellipsoid of three half axes about the origin; small ones need few rings."""
+    """Returns an ellipsoid of three semi-axes about the origin; small ones need few rings."""
     angles = np.radians(np.linspace(-90, 90, rings + 1))
     profile = zip(np.cos(angles), np.sin(angles), strict=True)
     return lathe(material, profile, around=2 * rings).stretched(x, y, z)
@@ -195,7 +195,7 @@ def arc(
 
 
 def corner_normals(solid: Solid) -> list[Points]:
-    """Returns the normal at every corner of every face: mean over the faces smooth with it."""
+    """Returns the unit normals at the corners of each face: means over faces smooth with it."""
     normals = np.array([_newell(solid.vertices[list(face)]) for face in solid.faces])
     units = normals / np.linalg.norm(normals, axis=1, keepdims=True)
     touching: list[list[int]] = [[] for _ in solid.vertices]
@@ -218,7 +218,7 @@ def _mean_normal(
 
 
 def _newell(corners: Points) -> Points:
-    """Returns the normal of a polygon, as long as twice its area."""
+    """Returns the normal of a polygon, of twice its area in length."""
     around: Points = np.cross(corners, np.roll(corners, -1, axis=0)).sum(axis=0)
     return around
 

@@ -1,4 +1,4 @@
-"""Things that are no furniture: toys, boxes, clothes. Each function models one."""
+"""Objects other than furniture: toys, boxes, clothes. Each function models one."""
 
 import numpy as np
 

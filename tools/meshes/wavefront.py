@@ -28,9 +28,9 @@ class Surface:
 
 
 def normalised(solids: Sequence[Solid]) -> list[Solid]:
-    """Returns the solids scaled to a largest extent of 1, standing with their middle on the origin.
+    """Returns the solids scaled to a largest extent of 1, standing centred on the origin.
 
-    Coordinates are rounded to what the file will hold.
+    Coordinates are rounded to the precision of the file.
     """
     low, high = _bounds(solids)
     shift = np.array([(low[0] + high[0]) / 2, (low[1] + high[1]) / 2, low[2]])
@@ -122,7 +122,7 @@ def _mtl(name: str, surface: Surface) -> str:
 
 
 def _hull(solids: Sequence[Solid]) -> str:
-    """Returns the convex hull as an OBJ file: what the physics of kubric collides."""
+    """Returns the convex hull as an OBJ file: the collision geometry for kubric's physics."""
     points = np.concatenate([solid.vertices for solid in solids])
     hull = ConvexHull(points)
     corners = points[np.sort(hull.vertices)]
@@ -155,5 +155,5 @@ def _urdf(asset_id: str, solids: Sequence[Solid]) -> str:
 
 
 def _numbers(values: Sequence[float] | Points, decimals: int) -> str:
-    # Adding 0 turns -0 into 0: one number, one text.
+    # Adding 0 turns -0 into 0, so that equal numbers have equal texts.
     return " ".join(f"{round(float(value), decimals) + 0.0:.{decimals}f}" for value in values)

@@ -1,1 +1,1 @@
-"""The commands that are no dataset: verify, inspect, export, demo and so on."""
+"""The commands that build no single dataset: verify, inspect, export, demo and so on."""

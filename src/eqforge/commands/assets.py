@@ -26,7 +26,7 @@ AT_ONCE = 4
 """Archives fetched at the same time."""
 
 PINNED_EVERY = 20
-"""Archives after which the manifest is written: so many are fetched anew after a power cut."""
+"""How many archives are fetched between writes of the manifest, and at most lost in a power cut."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,7 +73,7 @@ class Fetch(Chosen):
 
 
 def assets_command(arguments: List | Check | Fetch) -> int:
-    """Runs one of the three; returns 1 if an asset is not as it should be."""
+    """Lists, checks or fetches assets; returns 1 if a check or a fetch failed, else 0."""
     found = list(choose(arguments))
     if isinstance(arguments, List):
         return _list(found)
@@ -104,16 +104,16 @@ def fetch_assets(
     words: Mapping[str, Mapping[str, Any]],
     say: Callable[[str], object],
 ) -> dict[str, str]:
-    """Copies assets into a folder whose manifest pins them.
+    """Copies assets into a folder and pins them in its manifest.
 
     Args:
       assets: as the source's manifest has them.
       folder: path or URL of the folder.
       words: for assets, by id.
-      say: takes a line for each asset.
+      say: called with a line for each asset.
 
     Returns:
-      Why an asset could not be had, by id.
+      Why assets could not be fetched, by id.
     """
     manifest = storage.join(folder, MANIFEST)
     copies = dict(read_manifest(manifest).assets) if storage.exists(manifest) else {}

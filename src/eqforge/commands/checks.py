@@ -124,7 +124,7 @@ def check_books(dataset: Dataset) -> Iterator[str]:
 
 
 def _wrong_findings(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every rule of which the manifest counts other findings than there are."""
+    """Yields a line for every rule whose findings differ in number from the manifest's count."""
     counted: Counter[tuple[str, str]] = Counter()
     if "findings" in dataset.manifest.tables:
         rows = dataset.rows("findings", ["task", "rule"])
@@ -176,7 +176,7 @@ def _called(kind: TableType, key: str) -> str:
 
 
 def _foreign_rows(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every sample that says it is of another dataset."""
+    """Yields a line for every sample that names another dataset."""
     if "dataset" in dataset.columns("samples"):
         for row in dataset.rows("samples", ["sample_id", "dataset"]):
             if row["dataset"] != dataset.manifest.dataset:
@@ -196,7 +196,7 @@ def _references(
 ) -> Iterator[tuple[str, TableType, str]]:
     """Yields (row, other table, key of a row in it) for every reference.
 
-    A table that was taken away leaves what refers to it.
+    References into a table that was deleted are yielded, too.
     """
     table = dataset_type(dataset.manifest.dataset).table
     for kind in kinds:
@@ -220,7 +220,7 @@ def check_images(dataset: Dataset) -> Iterator[str]:
 
 
 def _fault(row: dict[str, Any], media_id: str) -> str | None:
-    """Tells what is wrong with the picture of a row."""
+    """Returns what is wrong with the picture of a row; None if nothing is."""
     data = (row["image"] or {}).get("bytes") or b""
     if sha256_hex(data) != media_id or len(data) != row["num_bytes"]:
         return "its bytes are others"
@@ -257,8 +257,8 @@ def check_captions(dataset: Dataset) -> Iterator[str]:
 def check_lints(dataset: Dataset) -> Iterator[str]:
     """Yields a line for every finding of error level in the captions of a dataset of captions.
 
-    Where CLIP stops to read is left to `eqforge lint`: such a dataset may be for models that read
-    on, and those that are built with a limit on tokens have no longer captions.
+    Edits beyond CLIP's context length are left to `eqforge lint`: a dataset may be for models that
+    read longer captions, and one built with a token limit has none.
     """
     for found in lint_records(dataset_captions(dataset)):
         if found.severity == "error" and found.kind not in OF_CLIP:
@@ -266,7 +266,7 @@ def check_lints(dataset: Dataset) -> Iterator[str]:
 
 
 def check_specs(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every rendered pair whose scenes differ in another thing than it says."""
+    """Yields a line for every rendered pair whose scenes do not differ as declared."""
     if dataset.manifest.dataset != eq_kubric.NAME:
         return
     names = ["sample_id", "kind", "change", "caption_0", "caption_1", "spec_0", "spec_1"]

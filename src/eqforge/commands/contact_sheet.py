@@ -27,11 +27,11 @@ LINES = 5
 """Lines of text below two pictures: the id and what differs, and the captions, wrapped."""
 
 MAX_CHARACTERS = 2_000
-"""Of a text; no cell has room for more."""
+"""How much of a text is read; no cell has room for more."""
 
 COLUMNS = 3
 BACKGROUND, INK, FAINT, BOX = (255, 255, 255), (20, 20, 20), (120, 120, 120), (255, 220, 0)
-# A line may end behind a space, and around every character of Chinese, Japanese and Thai.
+# A line may break after a space, and around every character of Chinese, Japanese and Thai.
 _ALONE: Final = (
     r"\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\u0e01-\u0e30\u0e40-\u0e46\U00020000-\U0003ffff"
 )
@@ -44,9 +44,9 @@ def draw_sheet(dataset: Dataset, rows: int, boxes: bool, file: Path) -> int:
 
     Args:
       dataset: one with pictures.
-      rows: at most so many samples.
-      boxes: draw the boxes of the objects, where the dataset has them.
-      file: the picture to write, named by its format.
+      rows: the most samples.
+      boxes: whether to draw the boxes of the objects.
+      file: the picture to write; its suffix gives the format.
 
     Raises:
       InputError: the dataset has no pictures or no boxes, or the file cannot be written.
@@ -58,7 +58,7 @@ def draw_sheet(dataset: Dataset, rows: int, boxes: bool, file: Path) -> int:
     cells = [_cell(entry, images, below, lettering) for entry in entries]
     if lettering.missing:
         print(advice(lettering.missing), file=sys.stderr)
-    # A sheet that is there stays until this one is whole; its name's ending says the format.
+    # An existing sheet stays until this one is complete; the suffix gives the format.
     temporary = file.with_name(f"{storage.TEMPORARY_PREFIX}{uuid.uuid4().hex}{file.suffix}")
     try:
         _grid(cells).save(temporary)
@@ -95,7 +95,7 @@ def _cell(
       entry: what is drawn.
       images: the pictures by their keys.
       below: lines of text below the pictures.
-      lettering: what writes.
+      lettering: draws the texts.
     """
     width, height = 2 * SIDE_PX + GAP_PX, SIDE_PX + below * LINE_PX + GAP_PX
     cell = Image.new("RGB", (width, height), BACKGROUND)
@@ -142,7 +142,7 @@ def _fitted(picture: Image.Image) -> Image.Image:
 
 
 def _wrapped(texts: Sequence[str], width_px: int, lines: int, lettering: Lettering) -> list[str]:
-    """Returns texts as lines that fit a width; where some do not, the last ends in an ellipsis."""
+    """Returns texts as lines that fit a width; if there are too many, the last ends in `…`."""
     beginnings = [text[:MAX_CHARACTERS] for text in texts[: lines + 1]]
     found = [line for text in beginnings for line in ("", *_lines(text, width_px, lettering))][1:]
     if len(found) <= lines:
@@ -164,7 +164,7 @@ def _lines(text: str, width_px: int, lettering: Lettering) -> Iterator[str]:
 
 
 def _pieces(text: str, width_px: int, lettering: Lettering) -> Iterator[str]:
-    """Yields what stays on one line: a word and the space behind it; a longer one by letters."""
+    """Yields the unbreakable pieces of a text: words, spaces, and the letters of overlong words."""
     for piece in _PIECE.findall(text):
         if piece.isspace():
             yield " "

@@ -1,4 +1,4 @@
-"""`eqforge demo`: builds every dataset end to end on a workspace of its own, offline."""
+"""`eqforge demo`: builds every dataset end to end in its own workspace, offline."""
 
 import shlex
 import sys
@@ -30,13 +30,13 @@ from eqforge.schemas.tables.vlue import TASKS
 from eqforge.schemas.visible import visible
 
 SMALL_SCENES = ("--pairs", "3", "--resolution", "128")
-"""A pair of each kind, in a quarter of the time that the default takes."""
+"""A pair of each kind, in a quarter of the default's time."""
 
 SMALL_DRAWINGS = (
     *("--object-pairs", "1", "--scene-pairs", "1", "--attribute-pairs", "1"),
     *("--model", "tiny", "--steps", "4", "--guidance-scale", "30", "--cpu-threads", "1"),
 )
-"""A pair of each kind by a model of random weights, which hears its prompts when they are loud."""
+"""A pair of each kind by a model of random weights; strong guidance makes prompts matter."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,9 +65,9 @@ class Build:
     """A dataset of the demo.
 
     Attributes:
-      main: the pipeline's.
+      main: the pipeline's main function.
       arguments: its inputs and settings.
-      check: raises an error that says what to do where something that it needs is not there.
+      check: raises an EqforgeError that says what to do if a requirement is missing.
     """
 
     main: Callable[[list[str]], int]
@@ -120,7 +120,7 @@ def _vlue(workspace: Workspace) -> tuple[str, ...]:
 def demo(arguments: Arguments) -> int:
     """Makes the workspace, builds and verifies the datasets; returns 0 only if all are sound.
 
-    A dataset that needs what is not installed is left out, and the last lines say so.
+    A dataset whose requirements are not installed is left out, and the last lines say so.
     """
     started = time.monotonic()
     print(f"making clips and annotations in {arguments.output / 'workspace'}", file=sys.stderr)
@@ -154,4 +154,4 @@ def _build(name: str, build: Build, arguments: Arguments) -> int:
 
 
 main = shell("eqforge demo", Arguments, demo)
-"""Builds the demo as a command line says."""
+"""Builds the demo that a command line asks for."""

@@ -1,6 +1,6 @@
 """`eqforge doctor`: what this machine has, what it lacks, what that costs, and how to get it.
 
-Nothing is fetched or changed. What the cage refuses is tried, in a process inside one.
+Nothing is fetched or changed. What the cage refuses is tested in a caged process.
 """
 
 import importlib.metadata
@@ -79,9 +79,9 @@ class Fact:
 
     Attributes:
       name: what it is.
-      state: whether it is there; without what is NECESSARY nothing runs.
+      state: whether it is there; NECESSARY is missing, and nothing runs without it.
       found: a version, an amount, or what the system said.
-      cost: what cannot be done without it.
+      cost: what does not work without it.
       remedy: how to get it.
     """
 
@@ -103,7 +103,7 @@ def doctor(arguments: Arguments) -> int:
 
 
 def facts() -> Iterator[Fact]:
-    """Yields what there is to know of this machine; what is missing is said with its cost."""
+    """Yields the facts about this machine; missing things come with their cost."""
     yield Fact(name="python", state="ok", found=platform.python_version())
     yield from _packages()
     yield from _cage()
@@ -163,7 +163,7 @@ def _version(package: str) -> str | None:
 
 
 def _cage() -> Iterator[Fact]:
-    """Yields whether decoders are kept from what they must not do, by trying it."""
+    """Yields whether the cage keeps decoders from what they must not do, by trying it."""
     if os.environ.get(VARIABLE) == "off":
         yield Fact(
             name="cage", state="missing", found=f"{VARIABLE}=off",
@@ -225,7 +225,7 @@ def _engines() -> Iterator[Fact]:
 
 
 def _first_line(*command: str) -> str | None:
-    """Returns what a program says of its version, None where there is none."""
+    """Returns the first line of a program's output; None if it is missing or fails."""
     if shutil.which(command[0]) is None:
         return None
     try:
@@ -280,4 +280,4 @@ def _table(found: list[Fact]) -> Table:
 
 
 main = shell("eqforge doctor", Arguments, doctor)
-"""Looks at this machine as a command line says."""
+"""Reports on this machine as a command line asks."""

@@ -21,7 +21,7 @@ from eqforge.transforms.dataset.sorted_runs import Run, RunSorter, merge_runs
 
 Format = Literal["vl-checklist"]
 
-# What the names of the files begin with, by how the negative was made; VL-CheckList's as published.
+# File names, without suffix, by how the negative was made; VL-CheckList's as published.
 PUBLISHED_NAMES: Final = {
     "vl-checklist/attribute": "vl_checklist_attributes",
     "vl-checklist/relation": "vl_checklist_relations",
@@ -54,7 +54,7 @@ class Arguments:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HardPositiveRow:
-    """What a row of a hard-positives dataset gives to the files.
+    """The columns of a hard-positives dataset that are exported.
 
     Attributes:
       sample_id, image, caption, hard_positive, hard_negative, hard_negative_kind, source_order,
@@ -72,7 +72,7 @@ class HardPositiveRow:
 
     @property
     def name(self) -> str:
-        """What the names of the row's two files begin with."""
+        """The name, without suffix, of the row's two files."""
         if self.hard_negative_kind.split("/")[0] == "source":
             return "text_pairs"
         return PUBLISHED_NAMES.get(self.hard_negative_kind, "captions")
@@ -83,7 +83,7 @@ class HardPositiveRow:
         return "/".join([*(f"{number:012d}" for number in self.source_order), self.sample_id])
 
     def entry(self, true_caption: str) -> dict[str, Any]:
-        """Returns the record of a file, with one of the two true captions."""
+        """Returns the row's record in a file, with one of the two true captions."""
         is_published = self.hard_negative_kind in PUBLISHED_NAMES
         entry: dict[str, Any] = {
             "image_id": PurePosixPath(self.image).stem,
@@ -110,7 +110,7 @@ def export_vl_checklist(dataset: Dataset, output: str, overwrite: bool) -> dict[
       The URLs of the files and how many records each has.
 
     Raises:
-      InputError: the dataset is another or has no samples, or files are there and may not be
+      InputError: the dataset is of another kind or has no samples, or files exist and may not be
         replaced.
 
     Source: github.com/amitakamath/hard_positives, data/ and swapped_data/.
@@ -148,7 +148,7 @@ def in_source_order(dataset: Dataset) -> Iterator[HardPositiveRow]:
     """Yields the rows of a hard-positives dataset in its source's order, in bounded memory.
 
     Raises:
-      InputError: a file is missing or damaged, or was built before rows had their place.
+      InputError: a file is missing or damaged, or was built before rows had `source_order`.
     """
     columns = HardPositiveRow.__dataclass_fields__
     with tempfile.TemporaryDirectory(prefix="eqforge-") as folder:
@@ -168,7 +168,7 @@ def in_source_order(dataset: Dataset) -> Iterator[HardPositiveRow]:
 
 @contextlib.contextmanager
 def _json_array(url: str) -> Iterator[Callable[[Any], None]]:
-    """Opens a file for one JSON array of at least one record, laid out as by Python's json.dump."""
+    """Opens a file for a JSON array of at least one record, in the layout of Python's json.dump."""
     with storage.open_atomic(url) as stream:
         separator = b"["
 
@@ -196,4 +196,4 @@ def export_command(arguments: Arguments) -> int:
 
 
 main = shell("eqforge export", Arguments, export_command)
-"""Writes a dataset as a command line says."""
+"""Exports the dataset that a command line names."""

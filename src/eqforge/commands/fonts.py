@@ -1,8 +1,8 @@
-"""Writes text of any script into pictures, with the fonts that the machine has.
+"""Draws text of any script into pictures, with the fonts that the machine has.
 
-Every character is drawn by the first font that has it. Fonts are looked for where Debian, macOS and
-Windows keep them, and in matplotlib, which brings DejaVu; without any there is Pillow's own, which
-has the letters of English.
+Every character is drawn in the first font that has it. Fonts are looked for where Debian, macOS and
+Windows keep them, and in matplotlib, which includes DejaVu; the fallback is Pillow's own font, of
+which only ASCII is used.
 """
 
 import functools
@@ -29,14 +29,14 @@ FOLDERS: Final = (
     "~/Library/Fonts",
     "C:/Windows/Fonts",
 )
-# Plain faces of wide coverage come first, by their files' names, and those of colours last.
+# Plain faces of wide coverage come first, by their files' names, and coloured ones last.
 _FIRST: Final = ("DejaVuSans", "NotoSans-Regular", "LiberationSans-Regular", "Arial", "NotoSans")
 _STYLED: Final = re.compile(
     r"Bold|Italic|Oblique|Light|Thin|Black|Medium|Condensed|Serif|Mono|Math|Display|Looped|Unifont",
     re.I,
 )
 _COLOURED: Final = re.compile(r"Emoji", re.I)
-_EMPTY: Final = ("LastResort", "AdobeBlank")  # which have a box, or nothing, for every character
+_EMPTY: Final = ("LastResort", "AdobeBlank")  # they have a box, or nothing, for every character
 _KINDS: Final = (".ttf", ".otf", ".ttc")
 _ASCII: Final = frozenset(range(0x20, 0x7F))
 # Marks, joiners and skin tones are drawn by the font of the character before them.
@@ -49,11 +49,11 @@ _PACKAGES: Final = {
     "HANGUL": "fonts-noto-cjk",
     "EMOJI": "fonts-noto-color-emoji",
 }
-"""Debian's packages by what they are for; fonts-noto-core has the other scripts."""
+"""Debian's packages by script; fonts-noto-core has the other scripts."""
 
 
 def font_files(folders: Iterable[str] = FOLDERS) -> tuple[Path, ...]:
-    """Returns the files of fonts in some folders and in matplotlib, the preferred ones first."""
+    """Returns the font files in some folders and in matplotlib, the preferred ones first."""
     roots = [Path(os.path.expanduser(folder)) for folder in folders]
     files = (path for root in roots for path in root.rglob("*"))
     found = {path for path in files if path.suffix.lower() in _KINDS and path.stem not in _EMPTY}
@@ -78,7 +78,7 @@ class Face:
     Attributes:
       font: Pillow's.
       characters: the code points that it has.
-      scale: what its pictures of characters are scaled by: those of emoji have one size alone.
+      scale: the factor for bitmap fonts, such as emoji, which come in one size only; else 1.
     """
 
     font: ImageFont.FreeTypeFont
@@ -93,7 +93,7 @@ class Lettering:
     Attributes:
       size_px: height of the letters.
       files: the fonts, the preferred ones first.
-      missing: what no font has, by the name of its script.
+      missing: the scripts of characters that no font has.
     """
 
     size_px: int
@@ -104,7 +104,7 @@ class Lettering:
     _chosen: dict[str, Face] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Has no font but Pillow's, until a character is asked for."""
+        """Defers reading the fonts until a character needs them."""
         self._unread = list(self.files)
 
     def width(self, text: str) -> float:
@@ -112,7 +112,7 @@ class Lettering:
         return sum(face.font.getlength(run) * face.scale for face, run in self._runs(text))
 
     def draw(self, image: Image.Image, place: tuple[int, int], text: str, ink: Any) -> None:
-        """Draws a line; `place` is its left upper corner, and every font stands on one baseline."""
+        """Draws a line with its upper left corner at `place`; all fonts share one baseline."""
         x, baseline = float(place[0]), place[1] + self.size_px
         runs = list(self._runs(text))
         for face, run in reversed(runs) if _is_rtl(text) else runs:
@@ -130,7 +130,7 @@ class Lettering:
             x += face.font.getlength(run) * face.scale
 
     def _runs(self, text: str) -> Iterator[tuple[Face, str]]:
-        """Yields the parts of a text that one font draws."""
+        """Yields the runs of a text with their fonts."""
         faces: list[Face] = []
         for word in re.findall(r"\s+|\S+", text):
             whole = self._face_of_word(word, faces[-1] if faces else None)
@@ -141,7 +141,7 @@ class Lettering:
             yield face, "".join(character for _, character in part)
 
     def _face_of_word(self, word: str, before: Face | None) -> Face | None:
-        """Returns the font of a word: its letters join, and stand over and under each other."""
+        """Returns one font for a whole word, since its letters may join or stack; None if none."""
         wanted = {ord(character) for character in word if character.isprintable()}
         is_common = not any(character.isalpha() for character in word)
         if before is not None and is_common and before.scale == 1.0 and wanted <= before.characters:
@@ -164,7 +164,7 @@ class Lettering:
         return self._faces[0]
 
     def _all_faces(self) -> Iterator[Face]:
-        """Yields the fonts in order; each is read when it is asked for, and kept."""
+        """Yields the fonts in order; each is read on demand, and kept."""
         number = 0
         while number < len(self._faces) or self._read_one():
             yield self._faces[number]
@@ -187,13 +187,13 @@ class Lettering:
 
 @functools.cache
 def _read(path: str, size_px: int) -> Face | None:
-    """Returns a font; None where it cannot be used."""
+    """Returns a font; None if it cannot be used."""
     try:
         with open(path, "rb") as stream, TTFont(stream, fontNumber=0, lazy=True) as tables:
             characters = frozenset(tables.getBestCmap() or ())
             native = None if _has_outlines(tables) else _native_size(tables)
         font = ImageFont.truetype(path, native or size_px)
-    except Exception:  # damaged, of another format, or of one size alone that it does not tell
+    except Exception:  # damaged, of another format, or a bitmap font of unknown size
         return None
     return Face(font, characters, size_px * 1.15 / native if native else 1.0)
 
@@ -219,13 +219,13 @@ def _paste_scaled(image: Image.Image, place: tuple[int, int], face: Face, run: s
 
 
 def _is_rtl(text: str) -> bool:
-    """Tells whether a line is read from right to left: whether its first letter is."""
+    """Tells whether a line reads from right to left, by its first letter."""
     kinds = (unicodedata.bidirectional(character) for character in text)
     return next((kind for kind in kinds if kind in ("L", "R", "AL")), "L") != "L"
 
 
 def _direction(face: Face, run: str, line: str) -> str | None:
-    """Returns what Raqm, which joins and orders letters, is told of a run, where it is there."""
+    """Returns the direction of a run for Raqm, which shapes text; None without Raqm."""
     if face.font.layout_engine != ImageFont.Layout.RAQM:
         return None
     has_rtl = any(unicodedata.bidirectional(character) in ("R", "AL") for character in run)

@@ -44,7 +44,7 @@ class Arguments:
 
 
 def inspect(arguments: Arguments) -> int:
-    """Prints a dataset's counts, reasons, columns and a few rows."""
+    """Prints a dataset's counts, reasons, columns and a few rows, or draws a contact sheet."""
     dataset = open_dataset(arguments.dataset)
     if arguments.sheet is not None:
         drawn = draw_sheet(dataset, arguments.rows, arguments.boxes, arguments.sheet)
@@ -97,7 +97,7 @@ def reasons(dataset: Dataset) -> Table:
 
 
 def findings(dataset: Dataset) -> Table:
-    """Returns what breaks the annotation rules, with what the rules say; nothing was dropped."""
+    """Returns the breaches of the annotation rules by rule; nothing was dropped for them."""
     shown = _table("task", "rule", "findings", "meaning")
     for task, counts in dataset.manifest.findings.items():
         for rule, count in counts.items():
@@ -164,7 +164,7 @@ def _short(kind: str) -> str:
 
 
 def _is_short(value: object) -> bool:
-    """Tells whether a value reads at a glance: numbers and a line of text do, structs do not."""
+    """Tells whether a value is a number or a short text, no list or struct."""
     is_long = isinstance(value, str) and len(value) > SHORT_CHARACTERS
     return value is not None and not is_long and not isinstance(value, list | dict)
 

@@ -1,4 +1,4 @@
-"""`eqforge overlap`: which images of a dataset a model has seen in training, and which not."""
+"""`eqforge overlap`: which images of a dataset a model saw in training, and which it did not."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -97,8 +97,8 @@ class Seen:
     Attributes:
       why: one of REASONS.
       matched: the training image: its key, such as `coco:391895`, or its file.
-      found_in: the list or folder it stands in.
-      distance: bits in which the hashes differ; None where no hash decided.
+      found_in: the list or folder that has it.
+      distance: bits in which the hashes differ; None if no hash decided.
     """
 
     why: str
@@ -188,10 +188,10 @@ def _listed(
 def seen_by_look(
     dataset: Dataset, arguments: Arguments, shown: Iterable[Shown], seen: dict[str, Seen]
 ) -> int:
-    """Adds the images that look like a training image, by their ids.
+    """Adds the images that look like a training image to `seen`, by their ids.
 
     Returns:
-      How many files of the folders are no readable image.
+      How many files of the folders are not readable images.
 
     Raises:
       InputError: the dataset has no images, or a folder has none.
@@ -221,7 +221,7 @@ def seen_by_look(
 
 
 def overlap_rows(shown: Sequence[Shown], seen: Mapping[str, Seen]) -> list[dict[str, Any]]:
-    """Returns the rows of the split; an id decides before a look."""
+    """Returns the rows of the output; a match by id takes precedence over one by look."""
     found = [_seen(each, seen) for each in shown]
     samples = {each.sample_id for each, why in zip(shown, found, strict=True) if why is not None}
     nothing = dict.fromkeys(("why", "matched", "found_in", "distance"))

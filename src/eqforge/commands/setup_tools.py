@@ -1,4 +1,4 @@
-"""`eqforge setup`: fetches what a step needs and no package brings, when the user asks for it."""
+"""`eqforge setup`: fetches what a step needs and no package includes, when the user asks."""
 
 import sys
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class Arguments:
 
 
 def set_up(arguments: Arguments) -> int:
-    """Fetches one thing and says where it lies."""
+    """Fetches one thing and prints where it is; returns 0."""
     print(_SETUPS[arguments.what](lambda line: print(visible(line), file=sys.stderr)))
     return 0
 

@@ -18,8 +18,8 @@ class Entry:
     Attributes:
       title: the row's id and what it is about.
       pictures: one or two keys into the table of images.
-      texts: texts for each picture; those of a single one may be many.
-      boxes: boxes of objects for each picture, in pixels; empty where none are drawn.
+      texts: texts for each picture; a single picture may have many.
+      boxes: objects with their boxes, in pixels, for each picture; empty if none are drawn.
     """
 
     title: str
@@ -28,7 +28,7 @@ class Entry:
     boxes: tuple[tuple[Row, ...], ...] = ((), ())
 
 
-# Columns of texts of one picture, with what stands before them.
+# Columns with texts of one picture, and their prefixes.
 _TEXTS: Final = {
     "caption": "",
     "text": "",
@@ -39,7 +39,7 @@ _TEXTS: Final = {
 _ABOUT: Final = (
     "kind", "change", "role", "hard_positive_kind", "hard_negative_kind", "perturbation", "part",
 )  # fmt: skip
-# Columns of VLUE's tables of tasks, with what stands before them.
+# Columns of VLUE's task tables, and their prefixes.
 _OF_TASKS: Final = {
     "caption": "",
     "statement": "",
@@ -51,7 +51,7 @@ _OF_TASKS: Final = {
 }
 
 
-# Columns of samples that are needed where there is one of them.
+# Columns that samples need if they have the first.
 _NEEDED: Final = (
     ("caption_0", ("sample_id", "caption_0", "caption_1", "image_0_id", "image_1_id")),
     (
@@ -70,11 +70,11 @@ def read_entries(dataset: Dataset, rows: int, boxes: bool) -> list[Entry]:
 
     Args:
       dataset: one with pictures.
-      rows: at most so many.
-      boxes: with the boxes of the objects, where the dataset has them.
+      rows: the most entries.
+      boxes: whether to include the boxes of the objects.
 
     Raises:
-      InputError: there is nothing to draw, and why.
+      InputError: there is nothing to draw, or no boxes; the message says why.
     """
     columns = dataset.columns("samples")
     make = _maker(dataset, columns, boxes)
@@ -101,7 +101,7 @@ def _maker(dataset: Dataset, columns: Sequence[str], boxes: bool) -> Callable[[R
 
 
 def _spread(dataset: Dataset, rows: int, columns: Sequence[str]) -> Iterator[Row]:
-    """Yields samples at even distances, the first among them."""
+    """Yields samples at even distances, including the first."""
     total = dataset.manifest.num_rows("samples")
     chosen = {place * total // rows for place in range(min(rows, total))} if rows < total else None
     heavy = ("annotation", "scores", "origin_0", "origin_1", "spec_0", "spec_1", "generation")

@@ -1,7 +1,7 @@
 """Signatures of datasets, made by the program minisign: who vouches for a manifest.
 
-A manifest names the SHA-256 of every table, and a table those of its pictures, so that a signature
-of `dataset.json` is one of the whole dataset. Nothing is fetched.
+A manifest has the SHA-256 of every file, so a signature of `dataset.json` covers the whole dataset.
+Nothing is fetched.
 """
 
 import contextlib
@@ -29,10 +29,10 @@ def check_signature(dataset: str, key: str, signature: str | None = None) -> lis
       signature: path or URL of the signature; None for `dataset.json.minisig` in the dataset.
 
     Returns:
-      what is wrong; empty if the manifest is signed by the key.
+      What is wrong; empty if the manifest is signed by the key.
 
     Raises:
-      InputError: key or signature cannot be read, or is none.
+      InputError: key or signature cannot be read or parsed.
       MissingExtra: py-minisign is not installed.
     """
     if find_spec("minisign") is None:
@@ -55,14 +55,14 @@ def check_signature(dataset: str, key: str, signature: str | None = None) -> lis
 
 
 def _is_file(key: str) -> bool:
-    """Tells whether there is something of that name."""
+    """Tells whether a key is the path of an existing file."""
     with contextlib.suppress(ValueError):
         return os.path.exists(key)
     return False
 
 
 def _signature(dataset: str, place: str | None) -> tuple[bytes, str]:
-    """Returns a signature and its place; one in a dataset, which may be another's, is a file."""
+    """Returns a signature and its path; inside a dataset, only a plain file is read."""
     if place is not None:
         return _read(place), place
     place = storage.join(dataset, FILE_NAME + SUFFIX)

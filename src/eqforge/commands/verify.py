@@ -1,8 +1,8 @@
 """`eqforge verify`: checks a finished dataset against its manifest and against itself.
 
-A check is `ok`, `FAILED`, or `not checked` where a package that it needs is not installed. Lints of
-error level fail a dataset of captions, but for the one that is of CLIP alone; of one built in paper
-mode they are `noted`, for that mode keeps the defects of the published sets.
+A check is `ok`, `FAILED`, or `not checked` if a package that it needs is not installed. Lints of
+error level fail a dataset of captions, except the one about CLIP's context; in paper mode they are
+`noted`, as that mode keeps the defects of the published sets.
 """
 
 from collections import Counter
@@ -46,10 +46,10 @@ class Arguments:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
-    """What a check came to.
+    """The result of a check.
 
     Attributes:
-      state: `noted` is of what is wrong but belongs to the dataset's mode.
+      state: `noted` is for defects that belong to the dataset's mode.
       lines: what was found, or what to install.
     """
 
@@ -59,7 +59,7 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verification:
-    """What the checks of a dataset came to.
+    """The results of a dataset's checks.
 
     Attributes:
       checks: the outcome of each check by its name.
@@ -82,8 +82,8 @@ def verify_command(arguments: Arguments) -> int:
     """Prints what is wrong with a dataset.
 
     Returns:
-      0 only if everything was checked and nothing is wrong, 1 where something is, 3 where nothing
-      is but a check could not be made.
+      0 if everything was checked and nothing is wrong, 1 if something is, 3 if nothing is wrong but
+      a check could not be made.
     """
     found = verify_dataset(arguments.dataset, arguments.key, arguments.signature, _print)
     print(visible(f"{arguments.dataset.rstrip('/') or '/'}: {_verdict(found.checks.values())}"))
@@ -96,16 +96,17 @@ def verify_dataset(
     signature: str | None = None,
     tell: Callable[[str, Outcome], None] = lambda name, outcome: None,
 ) -> Verification:
-    """Makes all checks of a dataset.
+    """Runs all checks of a dataset.
 
     Args:
       folder: of the dataset, or its URL.
-      key: public key of minisign, or its file; None where no signature is asked for.
-      signature: the signature, where it is not beside the manifest.
-      tell: hears of each check at its end.
+      key: public key of minisign, or its file; None checks no signature.
+      signature: the signature, if it is not beside the manifest.
+      tell: called with the name and result of each check.
 
     Raises:
-      InputError: there is no dataset, another takes its place, or a signature has no key.
+      InputError: there is no dataset, another takes its place, or a signature comes without a key.
+      MissingExtra: a key is given and py-minisign is not installed.
     """
     if key is None and signature is not None:
         raise InputError("--signature needs --key: the public key of whom you trust")
@@ -124,7 +125,7 @@ def verify_dataset(
 
 
 def _outcome(name: str, dataset: Dataset) -> Outcome:
-    """Makes a check; damage that stops it is one more finding, a missing package none."""
+    """Runs a check; damage that stops it is one more finding, a missing package is none."""
     is_noted = name in NOTED_IN_PAPER_MODE and dataset.manifest.mode == "paper"
     found: list[str] = []
     stopped: list[str] = []
@@ -139,7 +140,7 @@ def _outcome(name: str, dataset: Dataset) -> Outcome:
     except Exception as error:
         # Rows of a file that was tampered with may break any expectation of a check.
         stopped.append(f"the rows are not what they should be: {type(error).__name__}: {error}")
-    if stopped or not is_noted:  # what stops a check is damage, and no mode's
+    if stopped or not is_noted:  # what stops a check is damage in any mode
         return Outcome(state="FAILED" if found or stopped else "ok", lines=found + stopped)
     return Outcome(state="noted" if found else "ok", lines=found)
 
@@ -153,7 +154,7 @@ def _print(name: str, outcome: Outcome) -> None:
 
 
 def _verdict(outcomes: Collection[Outcome]) -> str:
-    """Returns the last line: never "sound" alone where something was noted or not checked."""
+    """Returns the last line, which is never only "sound" if something was noted or not checked."""
     found = Counter({"FAILED": 0, "noted": 0})
     for outcome in outcomes:
         found[outcome.state] += len(outcome.lines)

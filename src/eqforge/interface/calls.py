@@ -1,8 +1,8 @@
 """The commands as functions: settings are keyword arguments, errors are exceptions.
 
 Every setting has the name of its option, `--max-side 256` is `max_side=256`, and the same default.
-Paths may be text or Path. Whatever is wrong with the input is an InputError, a run that ended
-before its dataset was complete a BuildError.
+Paths may be str or Path. Wrong input raises InputError, a run that ended before its dataset was
+complete BuildError.
 """
 
 from collections.abc import Sequence
@@ -38,12 +38,12 @@ def build(dataset: str, *, beam: Sequence[str] = (), **settings: Any) -> OpenDat
 
     Args:
       dataset: its name, such as "eq-video".
-      beam: options of the engine, as they stand after `--` on a command line.
+      beam: options of the engine, as after `--` on a command line.
       **settings: as `eqforge build DATASET --help` lists them; `output` is the folder or URL.
 
     Raises:
       InputError: an input, a setting or the output folder is wrong; nothing was done yet.
-      BuildError: the run ended before the dataset was complete; the same call goes on.
+      BuildError: the run ended before the dataset was complete; the same call resumes it.
     """
     pipeline = _pipeline(dataset)
     config = _config(pipeline, settings)
@@ -56,8 +56,8 @@ def plan(dataset: str, *, pilot: int = 0, **settings: Any) -> PlanReport:
 
     Args:
       dataset: its name, such as "eq-video".
-      pilot: how many records are built, to be thrown away, for a forecast of time and storage.
-      **settings: as of build.
+      pilot: how many records to build and discard for a forecast of time and storage.
+      **settings: as for build.
 
     Raises:
       InputError: an input, a setting or the output folder is wrong.
@@ -91,7 +91,7 @@ def verify(
     Args:
       path: its folder or URL.
       key: public key of minisign, or its file: the manifest has to be signed by it.
-      signature: the signature, where it is not beside the manifest.
+      signature: the signature, if it is not beside the manifest.
 
     Raises:
       InputError: there is no dataset, or a signature without a key.
@@ -100,7 +100,7 @@ def verify(
 
 
 def lint(path: str | Path, *, hard_positives: str | Path | None = None) -> list[Finding]:
-    """Returns the defects of text pairs: of a published file, of your own, or of a dataset.
+    """Returns the defects of text pairs in a published file, your own file or a dataset.
 
     Args:
       path: the file, or the folder of a dataset.
@@ -121,23 +121,23 @@ def score(
     Args:
       dataset: its folder or URL.
       model: KIND:MODEL, as `eqforge score --help` lists them.
-      output: the folder of the scores; a run that was stopped goes on there.
+      output: the folder of the scores; a run that was stopped resumes there.
       **settings: as `eqforge score --help` lists them.
 
     Raises:
       InputError: dataset, model or settings cannot be used.
-      BuildError: the work ended before it was done; the same call goes on.
+      BuildError: the run ended before it was complete; the same call resumes it.
     """
     given = {"dataset": str(dataset), "model": model, "output": output, **settings}
     return score_dataset(settings_from(ScoreSettings, given))
 
 
 def metrics(*paths: str | Path, **settings: Any) -> Report:
-    """Returns the table of a dataset and its scores, or of what `format` names.
+    """Returns the metrics of a dataset's scores as a table.
 
     Args:
       *paths: the dataset and one or more scores of it.
-      **settings: as `eqforge metrics --help` lists them, but for those of printing.
+      **settings: as `eqforge metrics --help` lists them, except those of printing.
 
     Raises:
       InputError: the input cannot be measured.

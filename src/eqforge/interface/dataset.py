@@ -1,4 +1,4 @@
-"""A finished dataset, open: tables as Arrow, rows as records, images as Pillow, samples joined."""
+"""An open dataset: tables as Arrow, rows as records, images as Pillow, samples joined."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from eqforge.schemas.tables.datasets import table_type
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sample:
-    """A row of the samples, with what other tables say of it.
+    """A row of the samples, joined with the other tables.
 
     Attributes:
       record: the row; docs/tables.md has its fields.
@@ -63,7 +63,7 @@ class OpenDataset:
 
     @property
     def manifest(self) -> Manifest:
-        """What the dataset says of itself: settings, inputs, versions, books."""
+        """The dataset's manifest: settings, inputs, versions, books."""
         return self._dataset.manifest
 
     @property
@@ -72,11 +72,11 @@ class OpenDataset:
         return tuple(self.manifest.tables)
 
     def table(self, name: str = "samples", columns: Sequence[str] | None = None) -> pa.Table:
-        """Returns a table, whole.
+        """Returns a whole table.
 
         Args:
           name: of the table.
-          columns: their names; all without it.
+          columns: their names; None for all.
 
         Raises:
           InputError: there is no such table or column, or a file is missing or damaged.
@@ -87,7 +87,7 @@ class OpenDataset:
         return pa.Table.from_batches(batches, schema=schema)
 
     def records(self, name: str = "samples") -> Iterator[Any]:
-        """Yields the rows of a table as the records they were; of pictures, without their bytes.
+        """Yields the rows of a table as records; pictures come without their bytes.
 
         Raises:
           InputError: there is no such table, or a file is missing or damaged.
@@ -100,7 +100,7 @@ class OpenDataset:
             yield from read_records(self._dataset, file.path, kind)
 
     def samples(self) -> Iterator[Sample]:
-        """Yields the samples with their pictures and with the rows of other tables on them.
+        """Yields the samples with their pictures and with related rows of other tables.
 
         Raises:
           InputError: a file is missing or damaged, or a picture does not decode.

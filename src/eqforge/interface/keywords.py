@@ -22,12 +22,12 @@ def settings_from(
     """Returns the settings of a command.
 
     Args:
-      kind: their dataclass; groups of settings in it have no names of their own.
+      kind: their dataclass; the names of nested groups are not part of option names.
       given: values by the names of the options.
-      default: what is not given; without it the dataclass says.
+      default: values for what is not given; None takes the dataclass's own.
 
     Raises:
-      InputError: a name is unknown, a value has the wrong type or range, or a necessary one is
+      InputError: a name is unknown, a value has the wrong type or range, or a required one is
         missing.
     """
     names = set(_names(kind))
@@ -81,7 +81,7 @@ def _converted(name: str, value: Any, hint: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value whose paths are texts: outputs and datasets may be folders or URLs."""
+    """Returns a value with its paths as text: outputs and datasets may be folders or URLs."""
     if isinstance(value, Path):
         return str(value)
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
