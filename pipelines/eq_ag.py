@@ -66,7 +66,7 @@ class Config(VideoDataset):
 
 
 def plan(config: Config) -> Iterator[Clip]:
-    """Yields, for every video, the pairs of frames of each object whose relations differ enough."""
+    """Yields a clip per video: for each object, the frame pairs whose relations differ enough."""
     rules = SceneGraphRules(
         dataset=NAME,
         min_changed_relations=config.min_changed_relations,

@@ -46,7 +46,7 @@ class Config(VideoDataset):
 
 
 def plan(config: Config) -> Iterator[Clip]:
-    """Yields, for every video, pairs of frames with one boundary skipped between them."""
+    """Yields a clip per video, with the pairs of frames that have one boundary between them."""
     rules = BoundaryRules(
         dataset=NAME,
         split=config.annotations.stem,

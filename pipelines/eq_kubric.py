@@ -1,4 +1,4 @@
-r"""Eq-Kubric: rendered scenes of which two differ in an attribute, a count or a place.
+r"""Eq-Kubric: pairs of rendered scenes that differ in an attribute, a count or a place.
 
 Example:
     eqforge build eq-kubric --pairs 60 --output out/eq-kubric
@@ -105,7 +105,7 @@ class Config(DatasetConfig):
         """Checks the time limit.
 
         Raises:
-          InputError: it is no time.
+          InputError: it is not more than 0.
         """
         check_seconds("render_timeout_s", self.render_timeout_s)
 
@@ -113,7 +113,7 @@ class Config(DatasetConfig):
 def defaults(mode: Mode) -> dict[str, Any]:
     """Returns the fields that a mode sets; the paper describes no filter for its renderings.
 
-    A rendering of a plain floor is not blurred, so sharpness is not asked for in either mode.
+    Sharpness is not checked in either mode: a rendering of a plain floor is not blurred.
     """
     filters = RenderedFilters(faces=FACES.off, quality=QualitySettings(min_sharpness=None))
     if mode == "paper":
@@ -125,7 +125,7 @@ def check(config: Config) -> None:
     """Checks what a build needs.
 
     Raises:
-      InputError: the manifest cannot be read, has not what the settings name, or an oracle cannot
+      InputError: the manifest cannot be read, lacks what the settings name, or an oracle cannot
         be loaded.
       MissingExtra: kubric, Blender, or what a face detector or an oracle needs is not installed.
     """
@@ -165,17 +165,16 @@ def _named(numbered: tuple[Kind, int]) -> str:
 
 
 def confirm(config: Config, plan: PlanFiles) -> None:
-    """Fetches and unpacks the assets that the plan needs, and tries the graphics card.
+    """Fetches and unpacks the assets that the plan needs, and tries the GPU.
 
     Raises:
-      InputError: an asset is not there, or not the one that the manifest pins; Cycles finds no
-        graphics card.
+      InputError: an asset is missing, or not the one that the manifest pins; Cycles finds no GPU.
     """
     library = _library(config)
     used = {asset for pair in _pairs(plan) for asset in assets_of(pair)}
     for asset in sorted(used & library.assets.keys()):
         library.unpack(asset)
-    # The machine that launches a job need not have the workers' card.
+    # The machine that launches a job need not have the workers' GPU.
     if device_here(config.render.device) == "gpu":
         with closing(rules_of(config, "").renderer()) as renderer:
             for pair in islice(_pairs(plan), 1):
@@ -250,7 +249,7 @@ def run_pilot(config: Config, planned: Sequence[PlannedPair], folder: str) -> Pi
     rules = rules_of(config, folder)
     renderer, started = rules.renderer(), time.perf_counter()
     try:
-        # Blender starts, and asks the device, for a scene without objects.
+        # An empty scene starts Blender and initialises the device.
         renderer.render([replace(pairs[0].scenes[0], objects=())])
         ready = time.perf_counter()
         works = [render_pair(pair, rules, renderer) for pair in pairs]

@@ -88,7 +88,7 @@ class DrawingSettings(ImageFilters):
 
     @property
     def scene_gates(self) -> GateSettings:
-        """The limits on pairs whose scene changes, and with it most of the picture."""
+        """The limits for pairs whose scene changes, and with it most of the picture."""
         if self.scenes_keep_background:
             return self.gates
         return replace(
@@ -139,7 +139,7 @@ class Config(DatasetConfig):
         """How many pairs of each kind.
 
         Raises:
-          InputError: a number is negative, or both ways to count are used.
+          InputError: a number is negative, or both `pairs` and numbers by kind are given.
         """
         asked = {kind: getattr(self, f"{kind}_pairs") for kind in EDIT_KINDS}
         given = [number for number in (self.pairs, *asked.values()) if number is not None]
@@ -155,8 +155,8 @@ class Config(DatasetConfig):
 def defaults(mode: Mode) -> dict[str, Any]:
     """Returns the fields that a mode sets.
 
-    The paper names the model and the method, but neither scheduler nor schedules; those of paper
-    mode are of the authors' of prompt-to-prompt code. No filter but people's judgement is named.
+    The paper names the model and the method, but neither scheduler nor schedules: paper mode takes
+    them from the code of the authors of prompt-to-prompt. Its only filter is human judgement.
     """
     if mode == "paper":
         return {
@@ -173,7 +173,7 @@ def plan(config: Config) -> Iterator[PromptPair]:
     """Yields the pairs of prompts that the run settings select.
 
     Raises:
-      InputError: a selection is wrong, or the vocabulary has not so many pairs.
+      InputError: a selection is wrong, or the vocabulary does not give that many pairs.
     """
     language: Language = "published" if config.mode == "paper" else "english"
     vocabulary = load_vocabulary(config.vocabulary or BUILT_IN)
@@ -190,9 +190,8 @@ def check(config: Config) -> None:
     """Checks numbers, vocabulary and packages.
 
     Raises:
-      InputError: one of the settings is wrong, the folder of the model is not there, or an oracle
-        cannot be loaded.
-      MissingExtra: a package that is needed is not installed.
+      InputError: a setting is wrong, the model's folder is missing, or an oracle cannot be loaded.
+      MissingExtra: a required package is not installed.
     """
     _ = config.counts
     load_vocabulary(config.vocabulary or BUILT_IN)
@@ -210,7 +209,7 @@ def check(config: Config) -> None:
 
 
 def check_installed() -> None:
-    """Checks that what draws is there.
+    """Checks that the packages that draw are installed.
 
     Raises:
       MissingExtra: a package is not installed.
@@ -224,7 +223,7 @@ def confirm(config: Config, _plan: PlanFiles) -> None:
     """Loads the model, so that a mistake shows before any work.
 
     Raises:
-      InputError: it cannot be had, or the settings do not fit it.
+      InputError: it cannot be loaded, or the settings do not fit it.
     """
     # The machine that launches a job need not have the workers' device.
     shared_generator(replace(config.diffusion, device=device_here(config.diffusion.device)))
@@ -233,7 +232,7 @@ def confirm(config: Config, _plan: PlanFiles) -> None:
 
 
 def media(config: Config, _plan: PlanFiles) -> Iterator[Medium]:
-    """Yields the files of a model in a folder."""
+    """Yields the files of a model that is a folder."""
     yield from model_files(config.diffusion.model)
 
 
@@ -296,7 +295,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
 
 
 def can_be_drawn(_config: Config, _pair: PromptPair) -> bool:
-    """Tells whether a pair can be drawn: every one can."""
+    """Returns True: every pair can be drawn."""
     return True
 
 

@@ -1,4 +1,4 @@
-"""Eq-Video: Eq-YouCook2's construction for anybody's captioned videos.
+"""Eq-Video: Eq-YouCook2's construction for your own captioned videos.
 
 Example:
     eqforge build eq-video --captions captions.jsonl --videos videos/ --output out/eq-video
@@ -39,7 +39,7 @@ class Config(VideoDataset):
 
 
 def plan(config: Config) -> Iterator[Clip]:
-    """Yields, for every video, the middle frame of each moment and all pairs of moments."""
+    """Yields a clip per video: the middle frame of each moment, and all pairs of moments."""
     for video in read_captioned_videos(config.captions, config.run.max_error_rate):
         yield propose_segment_pairs(NAME, video, config.settings.captions)
 

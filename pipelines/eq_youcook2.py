@@ -1,4 +1,4 @@
-r"""Eq-YouCook2: the middle frames of every two steps of a cooking video (EqBen, appendix B.3).
+r"""Eq-YouCook2: the middle frames of any two steps of a cooking video (EqBen, appendix B.3).
 
 Example:
     eqforge build eq-youcook2 --annotations youcookii_annotations_trainval.json \
@@ -38,7 +38,7 @@ class Config(VideoDataset):
 
 
 def plan(config: Config) -> Iterator[Clip]:
-    """Yields, for every video, the middle frame of each step and all pairs of steps."""
+    """Yields a clip per video: the middle frame of each step, and all pairs of steps."""
     for video in sorted(read_youcook2(config.annotations), key=lambda video: video.video_id):
         yield propose_segment_pairs(NAME, video, config.settings.captions)
 
@@ -60,7 +60,7 @@ def build(root: beam.Pipeline, target: Target[Config]) -> None:
 
 
 def inputs(config: Config) -> tuple[Path, ...]:
-    """Returns the annotation files."""
+    """Returns the annotation file."""
     return (config.annotations,)
 
 

@@ -94,7 +94,7 @@ class Config(DatasetConfig):
 
 
 def plan(config: Config) -> Iterator[TextsBatch]:
-    """Yields the records of a source, image by image, in batches of images."""
+    """Yields the records of a source in batches of whole images."""
     images = map(_texts_of, select_images(_texts(config), config.run))
     for batch in batched(images, BATCH):
         yield TextsBatch(images=tuple(batch))
@@ -152,7 +152,7 @@ def rules(config: Config) -> HardPositiveRules:
         ),
         images=_images(config),
         only=config.run.only,
-        language=config.language if config.vl_checklist is None else "any",  # it is English
+        language=config.language if config.vl_checklist is None else "any",  # it is in English
     )
 
 
@@ -169,10 +169,10 @@ def inputs(config: Config) -> Iterable[Path]:
 
 
 def check(config: Config) -> None:
-    """Checks that there is one source, the images and the lexicon, before any work.
+    """Checks that there is one source, and the images and the lexicon, before any work.
 
     Raises:
-      InputError: there is no source, or two.
+      InputError: there is not exactly one source, or the images or the lexicon are unusable.
     """
     sources = (config.vl_checklist, config.pairs, config.captions)
     if sum(source is not None for source in sources) != 1:

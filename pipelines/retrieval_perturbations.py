@@ -98,7 +98,7 @@ def check(config: Config) -> None:
     """Checks ranges, images, tagger and WordNet before any work.
 
     Raises:
-      InputError: one of them is not what it has to be.
+      InputError: one of them is invalid or missing.
     """
     check_at_least("--max-synonyms", config.max_synonyms, 1)
     check_images(config.images)

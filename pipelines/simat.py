@@ -71,7 +71,7 @@ from eqforge.transforms.simat.plan import (
 
 NAME = simat_plan.NAME
 PUBLISHED_TOP = 20
-"""Objects of each subject and relation in the published files; the paper says 10."""
+"""Objects per subject and relation in the published files; the paper says 10."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -155,7 +155,7 @@ def plan(config: Config) -> Iterator[PlannedImage]:
 
 
 def regions(config: Config) -> Iterator[Region]:
-    """Yields the regions of the source that show a subject and a relation of the vocabulary."""
+    """Yields the regions of the source whose subject and relation are in the vocabulary."""
     words = load_vocabulary(config.vocabulary)
     if config.retrieval_db is not None:
         yield from read_retrieval_db(config.retrieval_db)
@@ -233,11 +233,11 @@ def inputs(config: Config) -> tuple[Path, ...]:
 
 
 def check(config: Config) -> None:
-    """Checks that there is one source, the folder of images and the oracle, before any work.
+    """Checks that there is one source, and the images and the oracle, before any work.
 
     Raises:
-      InputError: there is no source, or two, or an oracle that reads pixels and no images.
-      MissingExtra: what captions or an oracle need is not installed.
+      InputError: there is no source, or two, or an oracle that reads pixels but no images.
+      MissingExtra: a package that captions or an oracle need is not installed.
     """
     sources = (config.relationships, config.scene_graphs, config.retrieval_db)
     if sum(source is not None for source in sources) != 1:
@@ -262,7 +262,7 @@ def confirm(config: Config, plan: PlanFiles) -> None:
 
 
 def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
-    """Yields the first file that is there of each image of which a region is shown."""
+    """Yields, for each image with a region in the gallery, the first of its files that exists."""
     if config.images is not None:
         root, links = str(config.images), config.run.follow_links
         for image in read_plan(PlannedImage, plan.files):

@@ -106,7 +106,7 @@ def build(root: beam.Pipeline, target: Target[Config]) -> None:
 
 
 def rules(config: Config) -> TrainingRules:
-    """Returns how the training texts of a configuration are made."""
+    """Returns how the training captions of a configuration are made."""
     return TrainingRules(
         edits=EditRules(
             seed=config.run.seed,
@@ -150,8 +150,8 @@ def check(config: Config) -> None:
     """Checks ranges, images, tagger, lexicon, WordNet and the model before any work.
 
     Raises:
-      InputError: one of them is not what it has to be.
-      MissingExtra: a package that is needed is not installed.
+      InputError: one of them is invalid or missing.
+      MissingExtra: a required package is not installed.
     """
     if not config.negative_kinds:
         raise InputError("--negative-kinds: name at least one kind")
@@ -168,7 +168,7 @@ def check(config: Config) -> None:
 
 
 def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
-    """Yields the images of a plan's captions, and the files of a language model in a folder."""
+    """Yields the images of a plan's captions, and the files of a language model from a folder."""
     yield from caption_media(config, plan)
     yield from model_files(config.model)
 

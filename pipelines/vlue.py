@@ -126,10 +126,10 @@ def inputs(config: Config) -> tuple[Path, ...]:
 
 
 def check(config: Config) -> None:
-    """Checks that there is a task, the images and the list of answers, before any work.
+    """Checks that there is a task, and the images and the list of answers, before any work.
 
     Raises:
-      InputError: one of them is not what it has to be.
+      InputError: one of them is invalid or missing.
     """
     if not _files(config):
         flags = ", ".join(f"--{task}" for task in TASKS)

@@ -1,1 +1,1 @@
-"""What the pipelines share: settings, command line, identity of the output, driver."""
+"""Shared by the pipelines: settings, command line, identity of the output, driver."""

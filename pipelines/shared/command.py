@@ -1,4 +1,4 @@
-"""The command line of a pipeline: made from its configuration, strict, and clear about mistakes."""
+"""The command line of a pipeline: made from its configuration, with strict parsing."""
 
 import dataclasses
 import itertools
@@ -54,7 +54,7 @@ def _mode_of(arguments: list[str]) -> Mode:
 def default_config(
     kind: type[Configured], defaults: Callable[[Mode], dict[str, Any]], mode: Mode = "corrected"
 ) -> Configured:
-    """Returns the configuration of an empty command line; what has to be given is missing in it."""
+    """Returns the configuration of an empty command line, without its required fields."""
     assert mode in get_args(Mode)
     values: dict[str, Any] = {
         field.name: tyro.MISSING

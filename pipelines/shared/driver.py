@@ -62,11 +62,11 @@ def build_dataset(
 ) -> Manifest:
     """Plans and builds a dataset; returns the manifest of the finished dataset.
 
-    A dataset that is finished, and would become the same again, is left alone.
+    A finished dataset that would come out the same again is left alone.
 
     Raises:
       InputError: an input, a setting or the output folder is wrong; nothing was done yet.
-      BuildError: the run ended before the dataset was complete; running it again goes on.
+      BuildError: the run ended before the dataset was complete; another run resumes it.
     """
     options = runners.pipeline_options(beam_args, config.run.workers)
     run_pipeline(pipeline, config, options)
@@ -76,10 +76,10 @@ def build_dataset(
 def run_pipeline(
     pipeline: Pipeline[Configured], config: Configured, options: PipelineOptions
 ) -> bool:
-    """Plans a dataset and has a runner build it; waits for the end where the options say so.
+    """Plans a dataset and builds it on a runner; waits for the end if the options say so.
 
     Returns:
-      Whether a runner ran: not where the dataset is finished and would become the same again.
+      Whether a runner ran; False if the finished dataset would come out the same again.
 
     Raises:
       InputError, BuildError: see build_dataset.
@@ -99,7 +99,7 @@ def _run_pipeline(
     header = header_of(pipeline, config)
     check_output(run, header)
     with tempfile.TemporaryDirectory(prefix="eqforge-") as scratch:
-        # A mistake in the annotations shows here, before anything is written to the output.
+        # Mistakes in the annotations show here, before anything is written to the output.
         plan = write_plan(pipeline.plan(config), f"{scratch}/plan", pipeline.measure)
         if not plan.records:
             raise InputError(
@@ -140,7 +140,7 @@ def _run_pipeline(
 
 
 def _notes(output: str, scratch: str) -> str:
-    """Returns the folder of the progress notes: one that workers on other hosts share, if any."""
+    """Returns the folder of the progress notes, shared with workers on other hosts if possible."""
     if storage.is_local(output):
         return storage.join(output, WORK, "progress")
     return f"{scratch}/progress"
@@ -171,13 +171,13 @@ def _dataset_target(
 
 
 def describe(name: str, plan: PlanFiles) -> str:
-    """Returns one line on what a plan holds."""
+    """Returns a one-line summary of a plan."""
     counts = ", ".join(f"{count:,} {what}" for what, count in plan.counts.items())
     return f"{name}: {counts}"
 
 
 def submitted(options: PipelineOptions, output: str) -> str:
-    """Returns what a user wants to know of a job whose end is not waited for."""
+    """Returns the message for a job whose end is not waited for."""
     if placement.is_dry(options):
         return f"{output}: a dry run; the job is well-formed, and nothing was sent"
     job = options.view_as(GoogleCloudOptions).job_name
@@ -185,7 +185,7 @@ def submitted(options: PipelineOptions, output: str) -> str:
 
 
 def finished(manifest: Manifest, output: str) -> str:
-    """Returns what a user wants to know when a dataset is complete."""
+    """Returns the message for a complete dataset."""
     *_, (stage, books) = manifest.stages.items()
     others = [table for table in manifest.tables if table != "samples"]
     rows = ", ".join(f"{manifest.num_rows(table):,} {table}" for table in others)

@@ -7,15 +7,15 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from eqforge.pipelines.shared.settings import DatasetConfig
 from eqforge.schemas.records.frames import FrameSettings
 
-_FILTERS = ("settings", "choices")  # where the configurations of datasets have theirs
+_FILTERS = ("settings", "choices")  # the fields of a dataset's configuration that hold them
 _SWITCHES = ("distinct_captions", "drop_synonyms", "oracle")
 
 
 def filter_lines(config: DatasetConfig) -> Iterator[str]:
     """Yields a line of the filters that are on, with their values, and one of those that are off.
 
-    A filter is a limit (`min_…`, `max_…`, off where it is None), a choice that may be `off`, or one
-    of the switches above. Datasets without any yield nothing.
+    A filter is a limit (`min_…`, `max_…`, off if None), a choice that may be `off`, or one of the
+    switches above. A dataset without filters yields nothing.
     """
     found = [
         filter_
@@ -31,7 +31,7 @@ def filter_lines(config: DatasetConfig) -> Iterator[str]:
 
 
 def _filters(settings: Any) -> Iterator[tuple[str, Any]]:
-    """Yields name and value of each filter among some settings, nested ones first to last."""
+    """Yields the name and value of each filter in some settings, nested ones in field order."""
     hints = get_type_hints(type(settings))
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)

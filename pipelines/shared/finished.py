@@ -1,4 +1,4 @@
-"""What is done about a dataset that is finished already."""
+"""Handling of a dataset that is already finished."""
 
 import contextlib
 from collections.abc import Iterator
@@ -23,12 +23,12 @@ from eqforge.transforms.engines.exclusive_job import locked
 def is_finished(
     pipeline: Pipeline[Configured], config: Configured, header: Manifest, plan: PlanFiles
 ) -> bool:
-    """Tells whether the dataset is there, whole, and would become the same again.
+    """Tells whether the dataset is there, complete, and would come out the same again.
 
-    One of which files are missing is not: it is made again beside what is left of it.
+    A dataset with missing files is not: it is rebuilt beside what is left of it.
 
     Raises:
-      InputError: it would become another; the message says what differs.
+      InputError: it would come out different; the message says what differs.
     """
     run = config.run
     manifest = check_output(run, header)
@@ -41,11 +41,11 @@ def is_finished(
 
 
 def settle_finished(output: str) -> None:
-    """Puts a finished dataset in order: a kill may have left its files on the way to their places.
+    """Tidies a finished dataset: a killed run may not have moved all its files into place.
 
-    It may also have left another dataset half-built beside it, which nobody asks for any more.
+    It may also have left another dataset half-built beside it, which is no longer wanted.
     """
-    # It is as good as it is, where the folder is read-only, or another run does the same.
+    # Not needed: the folder may be read-only, or another run may be doing the same.
     with contextlib.suppress(InputError):
         if storage.exists(storage.join(output, NEXT)):
             with locked(output):
@@ -56,7 +56,7 @@ def settle_finished(output: str) -> None:
 
 @contextlib.contextmanager
 def stopped_unless_complete(output: str) -> Iterator[None]:
-    """Lets a signal that ends the body be where it came too late: the manifest is written last."""
+    """Ignores Ctrl-C in the block once the manifest, which is written last, is in place."""
     manifest = storage.join(output, FILE_NAME)
     before = storage.info(manifest)
     try:

@@ -1,4 +1,4 @@
-"""What the pipelines over generated pairs have in common."""
+"""Shared by the pipelines that generate pairs."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
@@ -41,6 +41,6 @@ def select_pairs(
 
 
 def tables_of(run: RunSettings, pairs: int) -> tuple[Table, ...]:
-    """Returns the tables of a dataset of so many candidate pairs."""
+    """Returns the tables of a dataset, sized for a number of candidate pairs."""
     media = MediaStore(storage.join(run.output, WORK, "media"))
     return generated_tables(pairs, run.samples_per_file, run.images_per_file, media)

@@ -32,10 +32,10 @@ from eqforge.transforms.oracle.judges import judges_of
 
 IDENTITY = "identity.json"
 SHOWN_DIFFERENCES = 10
-# Folders below the output in which a killed run may leave large files half-written; those that it
-# leaves among plans, finished work and media are small.
+# Folders below the output in which a killed run may leave large half-written files; those among
+# plans, finished work and media are small.
 _WRITTEN = ("data", WORK, f"{WORK}/shards", NEXT, f"{NEXT}/data")
-# Every package whose version can change a byte of a dataset.
+# Every package whose version can change the bytes of a dataset.
 VERSIONED = (
     "eqforge", "apache-beam", "pyarrow", "numpy", "scipy", "pillow", "av", "opencv-python-headless",
     "scikit-image", "imagehash", "dlib-bin", "dlib", "face_recognition",
@@ -43,9 +43,9 @@ VERSIONED = (
     "spacy", "textblob", "lemminflect", "inflect", "transformers", "diffusers", "torch",
     "kubric-nightly", "bpy", "icu4py", "py3langid",
 )  # fmt: skip
-# Folders of media: the rows hold what was taken from them, the settings only that there was one.
+# Folders of media: the rows hold what was read from them, the settings only whether one was given.
 _MEDIA_FOLDERS = ("videos", "images")
-# What may be a file or folder of this machine, or a public name or URL, which stays as it is.
+# Settings that are a file or folder of this machine, or a public name or URL, which stays as is.
 _LOCAL_OR_NAMED = ("model", "assets")
 # Settings that say where and how a run happens, and leave no trace in the rows.
 _NOT_OF_THE_ROWS = (
@@ -63,13 +63,13 @@ def manifest_header(
     """Returns the manifest of a configuration before anything is built.
 
     Args:
-      name: of the dataset.
-      inputs: the files the plan is made from; paths, or URLs.
-      config: its settings.
+      name: name of the dataset.
+      inputs: the files that the plan is made from; paths or URLs.
+      config: the dataset's settings.
       warnings: what a user should know before trusting the numbers.
 
     Raises:
-      InputError: an input file is not there.
+      InputError: an input file is missing or cannot be read.
     """
     return Manifest(
         dataset=name,
@@ -84,17 +84,17 @@ def manifest_header(
 
 
 def header_of(pipeline: Pipeline[Configured], config: Configured) -> Manifest:
-    """Returns the manifest of a configuration before anything is built.
+    """Returns the manifest of a pipeline's configuration before anything is built.
 
     Raises:
-      InputError: an input file is not there.
+      InputError: an input file is missing or cannot be read.
     """
     inputs, warnings = pipeline.inputs(config), pipeline.warnings(config)
     return manifest_header(pipeline.name, inputs, config, warnings)
 
 
 def _config_json(config: DatasetConfig) -> dict[str, Any]:
-    """Returns the settings that shape the rows; paths lose the folders of this machine."""
+    """Returns the settings that shape the rows, with paths cut to their names."""
     return _without_places(msgspec.to_builtins(config, enc_hook=_name_of))
 
 
@@ -106,7 +106,7 @@ def _without_places(values: dict[str, Any]) -> dict[str, Any]:
         elif name in _MEDIA_FOLDERS:
             kept[name] = value is not None
         elif name == "oracle" and value is not None:
-            # What the models are, their weights' digests included, instead of where they lie.
+            # The models' identities, including their weights' digests, instead of their paths.
             kept[name] = [asdict(judge) for judge in judges_of(value)]
         elif name in _LOCAL_OR_NAMED and value is not None and os.path.exists(value):
             kept[name] = os.path.basename(os.path.normpath(value))
@@ -131,13 +131,13 @@ def _input_file(path: Path | str) -> InputFile:
 
 def _versions() -> dict[str, str]:
     found = {"schema": SCHEMA_VERSION, "python": ".".join(map(str, sys.version_info[:3]))}
-    # What is measured with these stands in columns, which carry no version as scores do.
+    # What these measure goes into columns, which unlike scores carry no version.
     found |= {"decoder": pictures.VERSION, "minimality": minimality.VERSION, "words": words.VERSION}
     return found | versions_of(*VERSIONED)
 
 
 def identity(header: Manifest) -> list[Any]:
-    """Returns what tells one dataset from another, as a manifest that was read back has it."""
+    """Returns what tells one dataset from another, in the types of a manifest that was read."""
     found = [header.dataset, header.mode, header.config, header.inputs]
     return msgspec.json.decode(msgspec.json.encode(found))
 
@@ -146,8 +146,8 @@ def check_output(run: RunSettings, header: Manifest) -> Manifest | None:
     """Refuses an output folder that holds something else.
 
     Returns:
-      The manifest of the finished dataset that it holds, of the same settings, inputs and versions
-      unless it may be replaced; None where it holds none.
+      The manifest of the finished dataset in the folder, which has the same settings, inputs and
+      versions unless it may be replaced; None if there is none.
 
     Raises:
       InputError: the message says which folder and why.
@@ -172,7 +172,7 @@ def check_output(run: RunSettings, header: Manifest) -> Manifest | None:
 
 
 def _read_identity(run: RunSettings, url: str) -> list[Any] | None:
-    """Returns whose an unfinished build is; None where a damaged disk lost that and all may go."""
+    """Returns the identity of an unfinished build; None if it is damaged and may be overwritten."""
     try:
         form = tuple[str, str, dict[str, Any], list[dict[str, Any]]]
         return list(msgspec.json.decode(storage.read_bytes(url), type=form))
@@ -203,7 +203,7 @@ def _check_same(
 
 
 def refuse(run: RunSettings, what: str, differences: Sequence[str]) -> None:
-    """Refuses to replace a dataset that was made from something else, unless that is asked for.
+    """Refuses to replace a dataset made from something else, unless `overwrite` is set.
 
     Raises:
       InputError: there are differences; the message names them.
@@ -226,7 +226,7 @@ def _other_versions(there: Mapping[str, str], here: Mapping[str, str]) -> Iterat
 
 
 def _differences(there: list[Any], here: list[Any]) -> Iterator[str]:
-    """Yields what tells two identities apart, such as `--max-side 512 there, 256 here`."""
+    """Yields the differences of two identities, such as `--max-side 512 there, 256 here`."""
     _, mode_there, config_there, inputs_there = there
     _, mode_here, config_here, inputs_here = here
     old = {"mode": mode_there, **_flat(config_there)}
@@ -241,7 +241,7 @@ def _differences(there: list[Any], here: list[Any]) -> Iterator[str]:
 
 
 def _flat(config: dict[str, Any]) -> dict[str, Any]:
-    """Returns settings by the name of their flag, which has no prefix of the group they are in."""
+    """Returns settings by the name of their flag, which does not name their group."""
     found: dict[str, Any] = {}
     for name, value in config.items():
         found |= _flat(value) if isinstance(value, dict) else {name: value}
@@ -254,7 +254,7 @@ def _check_free(output: str) -> None:
         if folder.exists() and not folder.is_dir():
             raise InputError(f"--output {output}: is a file, expected a folder")
     names = [name for name in storage.list_names(output) if not is_half_written(name)]
-    # A run that was refused or killed at once may have left its empty work folder.
+    # A run that was refused, or killed early, may have left an empty work folder.
     if foreign := [name for name in names if name != WORK]:
         raise InputError(
             f"--output {output}: holds other files ({foreign[0]}); name another folder"
@@ -262,18 +262,18 @@ def _check_free(output: str) -> None:
 
 
 def is_half_written(name: str) -> bool:
-    """Tells whether a file is what a killed run left of one it was writing."""
+    """Tells whether a file is one that a killed run left half-written."""
     return name.startswith(storage.TEMPORARY_PREFIX)
 
 
 def claim_output(output: str, header: Manifest) -> None:
-    """Writes down whose the output folder is, and removes what a killed run left half-done."""
+    """Records the dataset's identity in its folder, and removes half-written files."""
     remove_half_written(output)
     storage.write_bytes(storage.join(output, WORK, IDENTITY), msgspec.json.encode(identity(header)))
 
 
 def remove_half_written(output: str) -> None:
-    """Removes what a killed run left half-done; nothing that is finished is among it."""
+    """Removes the files that a killed run left half-written; finished ones are kept."""
     for folder in (output, *(storage.join(output, name) for name in _WRITTEN)):
         for name in filter(is_half_written, storage.list_files(folder)):
             storage.delete(storage.join(folder, name))

@@ -1,4 +1,4 @@
-"""What a pipeline file says of its dataset."""
+"""The description of a dataset that each pipeline file gives."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Configured = TypeVar("Configured", bound=DatasetConfig)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Target(Generic[Configured]):
-    """What a pipeline is wired to.
+    """What a pipeline is built for.
 
     Attributes:
       config: the configuration.
@@ -35,7 +35,7 @@ class Target(Generic[Configured]):
 
 
 def _no_defaults(_mode: Mode) -> dict[str, Any]:
-    """Returns none: the mode itself decides the rules."""
+    """Returns no defaults: the rules depend on the mode itself."""
     return {}
 
 
@@ -44,23 +44,23 @@ def _nothing_to_confirm(_config: Any, _plan: PlanFiles) -> None:
 
 
 def _no_media(_config: Any, _plan: PlanFiles) -> Iterable[Medium]:
-    """Returns none."""
+    """Returns no media."""
     return ()
 
 
 def _no_warnings(_config: Any) -> Iterable[str]:
-    """Returns none."""
+    """Returns no warnings."""
     return ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PilotCost:
-    """What a pilot took.
+    """What a pilot cost.
 
     Attributes:
       seconds: wall-clock time of its records.
-      num_bytes: of the images it stored.
-      start_s: seconds that a process needs once, before its first record.
+      num_bytes: size of the images it stored, in bytes.
+      start_s: start-up time of a process before its first record, in seconds.
     """
 
     seconds: float
@@ -74,11 +74,11 @@ class Pilot(Generic[Configured]):
 
     Attributes:
       records: what the plan's records are called.
-      number: how many are built where `--pilot` is not given.
-      unit: the count of `Pipeline.measure` that the cost grows with.
+      number: how many are built unless `--pilot` says otherwise.
+      unit: the count of `Pipeline.measure` that the cost is proportional to.
       clock: what the seconds are measured on, such as `one core`.
-      is_fit: tells whether a record can be built, and is worth it.
-      run: builds records into a work folder, which is thrown away, and says what that took.
+      is_fit: tells whether a record can be built and is worth it.
+      run: builds records in a temporary work folder, and returns what that cost.
     """
 
     records: str
@@ -91,25 +91,25 @@ class Pilot(Generic[Configured]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pipeline(Generic[Configured]):
-    """What a pipeline file says of its dataset.
+    """The description of a dataset: its configuration, plan, checks and Beam pipeline.
 
     Attributes:
       name: name of the dataset, and the prefix of its ids.
       config: its configuration, from which the command line is made.
       defaults: the fields of the configuration that a mode sets.
       inputs: the files that the plan is made from, as paths or URLs.
-      check: raises InputError or MissingExtra where a build could not run.
+      check: raises InputError or MissingExtra if a build could not run.
       plan: yields the records of the selected plan; reads the annotations, opens no media.
-      measure: what a record adds to the plan's counts.
-      media: yields the files that a plan needs beside the inputs; opens none.
-      confirm: raises InputError where a plan cannot be built; looks at no media's content.
-      warnings: what the manifest warns of.
-      pilot: how the cost is estimated; None where `eqforge plan` only counts.
-      report: yields the lines that `eqforge plan` prints of a plan; None prints its counts.
+      measure: returns what a record adds to the plan's counts.
+      media: yields the files that a plan needs besides the inputs; opens none.
+      confirm: raises InputError if a plan cannot be built; does not read the media.
+      warnings: yields the warnings of the manifest.
+      pilot: how the cost is estimated; None if `eqforge plan` only counts.
+      report: yields the lines that `eqforge plan` prints about a plan; None prints its counts.
       build: wires the Beam pipeline.
       tables: the tables, sized for a plan.
-      stages: the stages of the books in order.
-      steps: what a worker notes for every finished record, in the order of the work.
+      stages: the stages of the books, in order.
+      steps: the names under which workers count finished records, in the order of the work.
     """
 
     name: str

@@ -21,7 +21,7 @@ Configured = TypeVar("Configured", bound=DatasetConfig)
 
 
 UNNAMED = "out"
-"""The output of a plan that names none: it is not looked at."""
+"""Stands for the output of a plan that names none; it is never read."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,10 +29,10 @@ class PlanReport:
     """What a build would try.
 
     Attributes:
-      counts: of what the plan holds, such as candidate pairs.
+      counts: counts of the plan's contents, such as candidate pairs.
       lines: the counts, the filters and what the plan refuses, in words.
-      pilots: the first records that a pilot can build, as many as were asked for.
-      forecast: what a pilot took and what all would cost, in words; empty where none was built.
+      pilots: the first records that a pilot can build, up to the number asked for.
+      forecast: what a pilot cost and what a build would cost, in words; empty without a pilot.
     """
 
     counts: dict[str, int]
@@ -46,7 +46,7 @@ def plan_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
     with reported_errors(), one_content():
         own, number = _take_pilots(list(argv), pipeline.pilot)
         has_output = any(text.partition("=")[0] == "--output" for text in own)
-        # A plan writes nothing; with the folder of the build it also says whether that is free.
+        # A plan writes nothing; given the build's folder, it also checks that this is free.
         named = own if has_output else ["--output", UNNAMED, *own]
         program, note = f"eqforge plan {pipeline.name}", _help(pipeline.pilot)
         config, _ = parse(pipeline.config, pipeline.defaults, named, program, note)
@@ -69,10 +69,10 @@ def plan_dataset(
     """Plans a dataset: reads the annotations, opens no media and writes nothing.
 
     Args:
-      pipeline: of the dataset.
+      pipeline: the dataset's pipeline.
       config: its settings.
-      pilots: how many records are kept for a pilot; see forecast.
-      checks_output: whether the output folder has to be free, or hold the same dataset.
+      pilots: how many records to keep for a pilot; see `forecast`.
+      checks_output: whether to check that the output folder is free or holds the same dataset.
 
     Raises:
       InputError: an input, a setting or the output folder is wrong.
@@ -121,7 +121,7 @@ def _take_pilots(arguments: list[str], pilot: Pilot[Any] | None) -> tuple[list[s
 def _report(
     pipeline: Pipeline[Configured], config: Configured, records: Iterable[Any]
 ) -> Iterator[str]:
-    """Yields the lines of a plan's counts."""
+    """Yields a plan's counts as lines."""
     yield f"{pipeline.name}: what a build would try"
     yield from filter_lines(config)
     if pipeline.report is not None:
@@ -136,7 +136,7 @@ def _report(
 def forecast(
     pipeline: Pipeline[Configured], config: Configured, report: PlanReport
 ) -> tuple[str, ...]:
-    """Builds a plan's pilots; returns lines of their cost and of that of all, scaled up."""
+    """Builds a plan's pilots; returns lines with their cost, and that of a build, scaled up."""
     pilot = pipeline.pilot
     assert pilot is not None
     with run_folder(), tempfile.TemporaryDirectory(prefix="eqforge-pilot-") as folder:

@@ -1,4 +1,4 @@
-"""Finds the pipeline of a dataset; only the one that is asked for is imported."""
+"""Finds the pipeline of a dataset, importing only that one."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def pipeline_of(dataset: str) -> "Pipeline[Any]":
-    """Returns the Pipeline of a dataset, which stands in the file of its name."""
-    with signals.idle():  # a library that is half loaded takes no exception well
+    """Returns the Pipeline of a dataset, from the module of its name."""
+    with signals.idle():  # an exception may break a half-imported library
         pipeline: Pipeline[Any] = import_module(
             f"eqforge.pipelines.{dataset.replace('-', '_')}"
         ).PIPELINE
@@ -21,7 +21,7 @@ def pipeline_of(dataset: str) -> "Pipeline[Any]":
 
 
 def stages_of(dataset: str) -> dict[str, Stage]:
-    """Returns the stages of a dataset by name; none where no pipeline builds one of that name."""
+    """Returns the stages of a dataset by name; none if no pipeline has the dataset's name."""
     if dataset not in DATASETS:
         return {}
     return {stage.name: stage for stage in pipeline_of(dataset).stages}

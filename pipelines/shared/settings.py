@@ -1,4 +1,4 @@
-"""Settings that pipelines have in common, and the two presets of those over videos."""
+"""Settings shared by pipelines, and the two presets of those over videos."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -141,7 +141,7 @@ class VideoDataset(DatasetConfig):
         """Checks the time limit.
 
         Raises:
-          InputError: it is no time.
+          InputError: it is not more than 0.
         """
         check_seconds("decoder_timeout_s", self.decoder_timeout_s)
 
@@ -161,8 +161,8 @@ def video_settings(mode: Mode, drops_faces: bool) -> VideoSettings:
     """Returns the defaults of a mode.
 
     Args:
-      mode: paper mode switches off every check the papers do not describe.
-      drops_faces: whether the mode discards frames with faces.
+      mode: paper mode turns off every check that the papers do not describe.
+      drops_faces: whether frames with faces are discarded.
     """
     if mode == "corrected":
         return VideoSettings(faces=FaceSettings() if drops_faces else FACES.off)
@@ -174,10 +174,10 @@ def video_settings(mode: Mode, drops_faces: bool) -> VideoSettings:
 
 
 def selection_of(run: RunSettings) -> Selection:
-    """Returns the part of a plan that the settings name.
+    """Returns the part of a plan that the settings select.
 
     Raises:
-      InputError: the share is not a percentage of 0 to 100.
+      InputError: the share is not a percentage from 0 to 100.
     """
     try:
         share = float(run.sample.removesuffix("%")) / 100

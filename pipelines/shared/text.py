@@ -1,4 +1,4 @@
-"""What the pipelines over captions have in common."""
+"""Shared by the pipelines over captions."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ BATCH = 256
 
 
 def language_of_mode(mode: Mode) -> dict[str, Language]:
-    """Returns the language that a mode asks for: the published rules edit whatever they get."""
+    """Returns a mode's language setting: the published rules edit captions in any language."""
     return {"language": "any" if mode == "paper" else "en"}
 
 
@@ -53,34 +53,34 @@ class CaptionDataset(DatasetConfig):
 
 
 def check_language(language: Language) -> None:
-    """Loads what tells languages apart, before any work that needs it.
+    """Loads the language detector, before any work that needs it.
 
     Raises:
       MissingExtra: a package of the extra "text" is not installed.
     """
     if language == "en":
-        refuse_language("qwrtp")  # in no dictionary, so that the model is asked
+        refuse_language("qwrtp")  # in no dictionary, so that the model is loaded
 
 
 def check_images(images: Path | None) -> None:
-    """Checks the folder of images, where one is named.
+    """Checks the folder of images, if one is given.
 
     Raises:
-      InputError: it is no folder.
+      InputError: it is not a folder.
     """
     if images is not None and not images.is_dir():
         raise InputError(f"--images {images}: no such folder")
 
 
 def confirm_images(images: Path | None, names: Iterable[str]) -> None:
-    """Checks that the folder of images is the right one, where one is named.
+    """Checks that the folder of images is the right one, if one is given.
 
     Args:
       images: the folder.
-      names: the images that are asked for; read until one of them is there.
+      names: the images wanted; read until one of them is found.
 
     Raises:
-      InputError: none of them is in it; a folder that is not mounted looks so.
+      InputError: the folder holds none of them, as when it is not mounted.
     """
     if images is None:
         return
@@ -104,7 +104,7 @@ def confirm_captions(config: CaptionDataset, plan: PlanFiles) -> None:
 
 
 def images_of(images: Path | None, run: RunSettings, names: Iterable[str]) -> Iterator[Medium]:
-    """Yields the images that a plan names, each once, where a folder of them is named."""
+    """Yields the images that a plan names, each once; none without a folder of images."""
     if images is not None:
         for name in dict.fromkeys(names):
             yield medium(IMAGES, str(images), name, run.follow_links)
@@ -118,7 +118,7 @@ def caption_media(config: CaptionDataset, plan: PlanFiles) -> Iterator[Medium]:
 
 
 def image_folder(images: Path | None, run: RunSettings) -> ImageFolder | None:
-    """Returns the folder of images with its media store; None where none is named."""
+    """Returns the folder of images with its media store; None if none is given."""
     if images is None:
         return None
     return ImageFolder(str(images), media_root(run), follow_links=run.follow_links)
@@ -132,11 +132,11 @@ def media_root(run: RunSettings) -> str:
 def select_captions(files: Iterable[Iterable[Text]], run: RunSettings) -> Iterator[Text]:
     """Yields the captions, or other texts, that the run settings select; the limit counts them.
 
-    A limit takes file after file, and of each the first by their images and ids: not by their
-    lines. Only then is a file held in memory.
+    A limit takes file after file, and from each the first texts by image and id, not by line; a
+    file is held in memory only if there is a limit.
 
     Raises:
-      InputError: a selection is wrong, or a sample named in `only` is of no caption.
+      InputError: a selection is wrong, or a sample named in `only` belongs to no caption.
     """
     captions = (caption for file in files for caption in _in_order(file, run))
     single = ((caption.image, (caption,)) for caption in captions)
@@ -150,15 +150,15 @@ def _in_order(captions: Iterable[Text], run: RunSettings) -> Iterable[Text]:
 
 
 def select_images(texts: Iterable[Text], run: RunSettings) -> Iterator[tuple[Text, ...]]:
-    """Yields all texts of each image of which the run settings select one, in order of their ids.
+    """Yields all texts of each image that has a selected text, ordered by id.
 
-    What another text of the image says can decide on a sample, so no image is cut: the limit counts
-    texts, and the last image is taken whole. The texts are held in memory to bring those of an
-    image together, about 0.4 kB each, and sorted by image and id: which texts a limit takes, and
-    which a language model is asked about together, does not depend on the order of the source.
+    A sample can depend on the image's other texts, so no image is split: the limit counts texts,
+    and the last image is taken whole. All texts are held in memory, about 0.4 kB each, to group
+    them by image, and sorted by image and id: neither which texts a limit takes, nor which texts
+    share a batch for a language model, depends on the order of the source.
 
     Raises:
-      InputError: a selection is wrong, or a sample named in `only` is of no text.
+      InputError: a selection is wrong, or a sample named in `only` belongs to no text.
     """
     by_image: dict[str, list[Text]] = {}
     for text in texts:
@@ -191,7 +191,7 @@ def _select(
 
 
 def _is_of(name: str, text_id: str) -> bool:
-    """Tells whether a name is that of a text or of a sample made of it."""
+    """Tells whether a name is that of a text or of a sample made from it."""
     return name == text_id or name.startswith(f"{text_id}/")
 
 
@@ -201,7 +201,7 @@ def batch_captions(captions: Iterable[CaptionRecord]) -> Iterator[CaptionBatch]:
 
 
 def batch_images(images: Iterable[tuple[CaptionRecord, ...]]) -> Iterator[CaptionBatch]:
-    """Yields batches of captions with all captions of an image in one batch."""
+    """Yields batches of captions; all captions of an image are in one batch."""
     batch: list[CaptionRecord] = []
     for captions in images:
         batch += captions
@@ -216,7 +216,7 @@ def check_at_least(flag: str, value: int, least: int) -> None:
     """Checks a number of the command line.
 
     Raises:
-      InputError: it is less than it may be.
+      InputError: it is less than `least`.
     """
     if value < least:
         raise InputError(f"{flag} {value}: expected {least} or more")

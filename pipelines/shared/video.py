@@ -1,4 +1,4 @@
-"""What the pipelines over videos have in common."""
+"""Shared by the pipelines over videos."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
@@ -43,10 +43,10 @@ def video_pipeline(
     """Returns the pipeline of a dataset made of videos.
 
     Args:
-      name: see Pipeline; so are `config`, `inputs` and `build`.
-      config: as there.
-      inputs: as there.
-      build: as there.
+      name: see Pipeline, as for `config`, `inputs` and `build`.
+      config: the dataset's configuration.
+      inputs: the files that the plan is made from.
+      build: wires the Beam pipeline.
       plan: yields the clips of the whole plan; the run settings select from them.
       stage: the planning stage of the books.
       drops_faces: the modes in which frames with faces are discarded.
@@ -84,11 +84,11 @@ def video_pipeline(
 
 
 def check(config: VideoDataset) -> None:
-    """Checks what a build needs beside the annotations.
+    """Checks what a build needs besides the annotations.
 
     Raises:
-      InputError: the videos folder is none, or an oracle cannot be loaded.
-      MissingExtra: PyAV, OpenCV, or what a face detector or an oracle needs is not installed.
+      InputError: the videos folder is not a folder, or an oracle cannot be loaded.
+      MissingExtra: PyAV, OpenCV, or a package of a face detector or oracle is not installed.
     """
     if not config.videos.is_dir():
         raise InputError(f"--videos {config.videos}: no such folder")
@@ -103,8 +103,8 @@ def confirm(config: VideoDataset, plan: PlanFiles) -> None:
     """Checks that the videos folder is the right one.
 
     Raises:
-      InputError: none of the plan's videos is in it, as in a folder that is not mounted, or none
-        may be read; the message says which.
+      InputError: it holds none of the plan's videos, as when it is not mounted, or none of them
+        is readable; the message says which.
     """
     advice = "the names expected are the annotations' ids with an ending such as .mp4"
     for clip in read_plan(Clip, plan.files):

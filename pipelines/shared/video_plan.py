@@ -1,4 +1,4 @@
-"""What `eqforge plan` says of a dataset made of videos."""
+"""What `eqforge plan` reports about a dataset made of videos."""
 
 import os
 import time
@@ -30,8 +30,7 @@ class Summary:
     """Counts of a plan.
 
     Attributes:
-      videos, missing, records, frames, pairs: by split; `missing` are videos whose file is not
-        there.
+      videos, missing, records, frames, pairs: by split; `missing` counts videos without a file.
       rejects: planning rejects by reason.
       samples: ids of the first candidate pairs.
     """
@@ -51,7 +50,7 @@ def find_video(config: VideoDataset, clip: Clip) -> str | MissingFile:
 
 
 def media(config: VideoDataset, plan: PlanFiles) -> Iterator[Medium]:
-    """Yields the videos of a plan; those of which no frame is wanted are only looked for."""
+    """Yields the videos of a plan; where no frame is wanted, a video need only exist."""
     for clip in read_plan(Clip, plan.files):
         if clip.video:
             found = find_video(config, clip)
@@ -66,12 +65,12 @@ def is_there(config: VideoDataset, clip: Clip) -> bool:
 
 
 def has_pairs(config: VideoDataset, clip: Clip) -> bool:
-    """Tells whether a clip has pairs, and its video is there."""
+    """Tells whether a clip has pairs and its video is there."""
     return bool(clip.pairs) and is_there(config, clip)
 
 
 def report(config: VideoDataset, clips: Iterable[Clip]) -> Iterator[str]:
-    """Yields the lines of a plan's counts."""
+    """Yields a plan's counts as lines."""
     summary = summarise(config, clips)
     headings = ("split", "videos", "missing", "records", "frames", "candidate pairs")
     yield "  ".join(f"{heading:>15}" for heading in headings)
@@ -89,7 +88,7 @@ def report(config: VideoDataset, clips: Iterable[Clip]) -> Iterator[str]:
 
 
 def summarise(config: VideoDataset, clips: Iterable[Clip]) -> Summary:
-    """Counts a plan; looks which videos are there, and opens none."""
+    """Counts what a plan holds; looks for the videos, but opens none."""
     summary = Summary()
     for clip in clips:
         summary.videos[clip.split] += 1
@@ -104,7 +103,7 @@ def summarise(config: VideoDataset, clips: Iterable[Clip]) -> Summary:
 
 
 def make_video_pairs(clip: Clip, rules: VideoPairRules, extractor: FrameExtractor) -> ClipWork:
-    """Returns a finished clip, made without Beam by the same steps."""
+    """Returns a finished clip, made by the same steps without Beam."""
     media = rules.media
     work = extract_frames(
         clip, rules.videos, extractor, rules.ledger("extract"), rules.follow_links

@@ -1,1 +1,1 @@
-"""Child processes: decoders and renderers in a cage, and how they end with their parent."""
+"""Child processes: caged decoders and renderers, which end with their parent."""

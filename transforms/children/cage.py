@@ -1,8 +1,8 @@
-"""A cage for processes that read the media of strangers: what they may still do once they are in.
+"""A cage (sandbox) for processes that read untrusted media.
 
-Whoever takes such a process over, by a defect of a decoder, finds no network, no program to start,
-no file but those that the process has to read, and memory and time that end. A part that the
-machine lacks is left out; `eqforge doctor` tells of it.
+An attacker who takes over such a process, through a flaw in a decoder, has no network, cannot start
+programs, can read only the files that the process needs, and has limited memory and time. A part
+that the machine lacks is left out; `eqforge doctor` reports it.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ _SYSTEM: Final = (
     *("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/sys/devices/system/cpu"),
     *("/proc/cpuinfo", "/proc/meminfo", "/proc/self"),
 )
-"""What the C library, Python and native packages read on their own; nothing of a user's."""
+"""Read by the C library, Python and native packages on their own; no user's files."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,10 +38,10 @@ class Cage:
 
     Attributes:
       read: files and folders that may be read, besides Python's installation.
-      write: folders in which files may be read, written, made and deleted.
+      write: folders in which files may be read, written, created and deleted.
       network: whether it may open sockets.
-      memory_gb: address space, in gigabytes of 2**30 bytes; None for no limit.
-      cpu_s: processor time of one request, in seconds; None for no limit.
+      memory_gb: address space, in GiB; None for no limit.
+      cpu_s: CPU time per request, in seconds; None for no limit.
     """
 
     read: tuple[str, ...] = ()
@@ -61,10 +61,10 @@ class Cage:
 
 
 def adjusted(cage: Cage | None) -> Cage | None:
-    """Returns a cage as the user's environment has it: see VARIABLE.
+    """Returns a cage as adjusted by the user's environment; see VARIABLE.
 
     Raises:
-      InputError: the variable has another form.
+      InputError: the variable is malformed.
     """
     wanted = os.environ.get(VARIABLE, "")
     if cage is None or wanted == "off":
@@ -83,10 +83,10 @@ def adjusted(cage: Cage | None) -> Cage | None:
 
 
 def enter(cage: Cage) -> dict[str, str]:
-    """Puts this process into a cage, for ever; it must have one thread only.
+    """Puts this process into a cage for good; it must have only one thread.
 
     Returns:
-      the parts that the machine lacks, `landlock` and `seccomp`, each with what the system said.
+      The parts that the machine lacks, `landlock` or `seccomp`, each with the system's error.
     """
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_NOFILE, MOST_OPEN_FILES)
@@ -109,7 +109,7 @@ def enter(cage: Cage) -> dict[str, str]:
 
 
 def allow_time(cage: Cage) -> None:
-    """Gives this process the time of one request from now on; SIGXCPU ends it after that."""
+    """Gives this process CPU time for one request from now on; then SIGXCPU ends it."""
     if cage.cpu_s is not None:
         used = resource.getrusage(resource.RUSAGE_SELF)
         seconds = int(used.ru_utime + used.ru_stime + cage.cpu_s) + 1
@@ -119,16 +119,16 @@ def allow_time(cage: Cage) -> None:
 
 
 def _limit(what: int, amount: int) -> None:
-    """Sets a limit that this process cannot lift; one that is lower stays."""
+    """Sets a limit that this process cannot raise; a lower one is kept."""
     _, most = resource.getrlimit(what)
     if most != resource.RLIM_INFINITY and (amount == resource.RLIM_INFINITY or amount > most):
         amount = most
-    with contextlib.suppress(ValueError, OSError):  # macOS has no limit of address space
+    with contextlib.suppress(ValueError, OSError):  # macOS cannot limit address space
         resource.setrlimit(what, (amount, amount))
 
 
 def _python() -> Iterator[str]:
-    """Yields the folders of Python, its packages and eqforge, whose own may be links."""
+    """Yields the folders of Python, its packages and eqforge, with links resolved."""
     yield from filter(os.path.isabs, sys.path)
     yield from (sys.prefix, sys.base_prefix, *sysconfig.get_paths().values())
     for folder in eqforge.__path__:

@@ -1,9 +1,8 @@
-"""A child process for native code that may crash or hang, spoken to in JSON lines.
+"""A child process for native code that may crash or hang, driven by JSON lines.
 
 A request is one JSON value; a function in the child answers it with any number of values, as they
-are ready. When the child dies, or gives no sign of life for too long, the answers that have come
-are good, an error tells of it, and the next request starts a fresh child. `child_main` is the
-other side.
+are ready. If the child dies, or gives no sign of life for too long, the answers so far are valid,
+an error is raised, and the next request starts a fresh child. `child_main` is the other side.
 """
 
 import contextlib
@@ -25,7 +24,7 @@ from eqforge.transforms.children.die_with_parent import TiedProcess
 
 STDERR_TAIL = 2000
 MOST_MESSAGE_BYTES = 2**30
-"""A picture of the most pixels allowed is a third of it."""
+"""An image with the maximum number of pixels takes a third of it."""
 
 
 class ChildDied(EqforgeError):
@@ -41,23 +40,23 @@ class ChildDied(EqforgeError):
         self.ending, self.stderr = ending, stderr
 
     def __reduce__(self) -> tuple[type["ChildDied"], tuple[str, str]]:
-        """Lets the error travel from a worker to the driver."""
+        """Makes the error picklable, to reach the driver from a worker."""
         return type(self), (self.ending, self.stderr)
 
 
 class ChildTimeout(EqforgeError):
-    """The child process gave no sign of life for too long, and was killed."""
+    """The child process gave no sign of life for too long and was killed."""
 
 
 class ChildFailed(RuntimeError):
-    """The child's function raised an exception, whose traceback is the text."""
+    """The child's function raised an exception; the text is its traceback."""
 
 
 class Child:
-    """A function that runs in a child process, which is started when it is first asked.
+    """A function that runs in a child process, which is started on the first request.
 
-    It may be pickled, or taken along into a forked process, and starts a process of its own
-    there. Only one thread may use it at a time, and one request at a time is under way.
+    It may be pickled, or inherited by a forked process, and starts a process of its own there.
+    Only one thread may use it at a time, and it serves one request at a time.
     """
 
     def __init__(
@@ -74,9 +73,9 @@ class Child:
           function: "package.module:name" of a function that takes a request and a callable
             `alive`, and yields answers. It calls `alive` while it works on the next answer.
           timeout_s: longest silence of the child during a request, in seconds.
-          start_timeout_s: longest time until the function has been imported.
-          cage: what the process may do, from before the function is imported; None for all. A
-            change counts for the next process.
+          start_timeout_s: longest time until the function has been imported, in seconds.
+          cage: what the process may do, entered before the function is imported; None for no
+            restrictions. A change takes effect with the next process.
         """
         self._function = function
         self.cage = cage
@@ -114,7 +113,7 @@ class Child:
                 self.close()
 
     def close(self) -> None:
-        """Kills the process if there is one; the next request starts another."""
+        """Kills the process, if there is one; the next request starts another."""
         if self._process is not None:
             self._process.end()
             self._process = None
@@ -171,7 +170,7 @@ class _Process:
         Raises:
           ChildDied: the process has ended.
           ChildTimeout: no message came in time.
-          ChildFailed: what came is none.
+          ChildFailed: the child sent something that is not a message.
         """
         assert self._popen.stdout is not None
         output = self._popen.stdout.fileno()
@@ -203,7 +202,7 @@ class _Process:
 
 
 def _message(line: bytes) -> dict[str, Any]:
-    """Reads a message; a process that hostile data took over may send anything."""
+    """Parses a message; a process taken over by hostile data may send anything."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -214,7 +213,7 @@ def _message(line: bytes) -> dict[str, Any]:
 
 
 def _end(popen: TiedProcess, stderr: IO[bytes], parent: int) -> None:
-    """Kills a process and closes its pipes; a forked process only lets go of its copies."""
+    """Kills a process and closes its pipes; a forked process only closes its copies."""
     if parent == os.getpid():
         popen.kill()
         popen.wait()
@@ -223,5 +222,5 @@ def _end(popen: TiedProcess, stderr: IO[bytes], parent: int) -> None:
     popen.let_go()
     for file in (popen.stdin, popen.stdout, stderr):
         if file is not None:
-            with contextlib.suppress(BrokenPipeError):  # a request that was never read
+            with contextlib.suppress(BrokenPipeError):  # a request was never read
                 file.close()

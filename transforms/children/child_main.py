@@ -1,9 +1,9 @@
-"""The child's side of `child`: a program that runs a function for its parent.
+"""The child's side of `child`: runs a function for its parent.
 
 Run as `python -P -m eqforge.transforms.children.child_main LIFELINE package.module:function
 [CAGE]`, where LIFELINE is that of `die_with_parent` and CAGE what the process may do, as JSON.
 Requests come in as JSON lines; each is answered by lines {"answer": …} and one {"done": true}, or
-{"error": "traceback"}. {"alive": true} says that work goes on.
+{"error": "traceback"}. {"alive": true} means that the work goes on.
 """
 
 import importlib
@@ -42,10 +42,10 @@ def main(lifeline: str, function: str, cage: str = "null") -> None:
 
 
 def _into_cage(values: dict[str, Any] | None) -> Callable[[], None]:
-    """Enters a cage, before anything is imported that starts threads, which would stay outside.
+    """Enters a cage before any import that starts threads, as they would stay outside.
 
     Returns:
-      what to call before each request.
+      A function to call before each request.
     """
     if values is None:
         return lambda: None
@@ -57,7 +57,7 @@ def _into_cage(values: dict[str, Any] | None) -> Callable[[], None]:
 
 
 class _Sender:
-    """Writes messages, and signs of life at most every HEARTBEAT_S seconds."""
+    """Writes messages, and signs of life at most once every HEARTBEAT_S seconds."""
 
     def __init__(self, messages: IO[bytes]) -> None:
         self._messages = messages
@@ -87,9 +87,9 @@ def _messages(
 
 
 def _private_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Moves the pipes away from where native libraries print and read.
+    """Moves the pipes away from standard input and output, which native libraries may use.
 
-    What is printed goes to standard error; whoever reads finds nothing.
+    Standard output then goes to standard error, and standard input is empty.
     """
     requests, messages = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)

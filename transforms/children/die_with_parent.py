@@ -1,12 +1,12 @@
 """Processes that end when the one that started them does, however that ends.
 
-The starter holds one end of a pipe; the kernel signals the process at the other end, its lifeline,
-once nobody holds the first any more. Neither a thread nor the end of a stream would do: native code
-that hangs may hold the interpreter for ever. Linux can also signal when a parent dies, but takes
-the thread that started a process for its parent.
+The starter holds one end of a pipe; when nobody holds it any more, the kernel signals the process
+at the other end, its lifeline. Neither a thread nor the end of a stream would do: native code that
+hangs may hold the interpreter lock forever. Linux can also signal when a parent dies, but takes the
+thread that started a process for its parent.
 
 Run as `python -P -m eqforge.transforms.children.die_with_parent LIFELINE SIGNAL PROGRAM
-ARGUMENT...`, it becomes a program that gets the signal.
+ARGUMENT...`, it turns into a program that gets the signal.
 """
 
 import fcntl
@@ -23,14 +23,14 @@ from typing import Any
 class TiedProcess(subprocess.Popen[bytes]):
     """A Python module that runs in a process, with its lifeline as the first argument.
 
-    The module has to call `end_with_parent`. The process ends with this object, too.
+    The module has to call `end_with_parent`. The process also ends with this object.
     """
 
     def __init__(self, module: str, *arguments: str, **options: Any) -> None:
         """Starts `python -P -m module LIFELINE arguments`; the options are those of Popen."""
         lifeline, held = os.pipe()
         self.let_go = weakref.finalize(self, os.close, held)
-        # -P: the current folder, which may be anybody's, holds no modules for it.
+        # -P: no modules are imported from the current folder, which anybody may own.
         command = [sys.executable, "-P", "-m", module, str(lifeline), *arguments]
         try:
             super().__init__(command, pass_fds=(lifeline,), **options)
@@ -46,7 +46,7 @@ def start_program(
 
 
 def end_with_parent(lifeline: int, ending: int = signal.SIGKILL) -> None:
-    """Has the kernel send this process a signal when the parent lets go of the lifeline."""
+    """Asks the kernel to signal this process when the parent lets go of the lifeline."""
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     if sys.platform == "linux":
         fcntl.fcntl(lifeline, fcntl.F_SETSIG, ending)  # elsewhere it is SIGIO

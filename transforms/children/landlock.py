@@ -1,7 +1,7 @@
-"""Landlock: takes from this process, for ever, what it may do with files, TCP and other processes.
+"""Landlock: restricts this process's access to files, TCP and other processes for good.
 
-The kernel has it from Linux 5.13 on, and says how much of it it knows. Files that are open stay
-open. What Landlock does not know of is refused by `seccomp`.
+Linux has it from 5.13 on, and reports the version it supports. Open files stay open. What Landlock
+does not cover is refused by `seccomp`.
 
 Source: the kernel's Documentation/userspace-api/landlock.rst and include/uapi/linux/landlock.h.
 """
@@ -26,13 +26,13 @@ _KNOWN_FROM: Final = {2: _REFER, 3: _TRUNCATE, 5: _IOCTL_DEVICE}
 _ALL_OF_1 = (1 << 13) - 1
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
 _READ = _READ_FILE | _READ_DIR
-# Whoever could make a device, as root can, would have the disk behind it.
+# Whoever can create a device, as root can, has access to the disk behind it.
 _NOWHERE = _EXECUTE | _MAKE_CHARACTER_DEVICE | _MAKE_BLOCK_DEVICE
 _TCP, _ABSTRACT_SOCKETS_AND_SIGNALS = 0b11, 0b11
 
 
 def version() -> int:
-    """Returns the version of Landlock's interface that the kernel has, 0 for none."""
+    """Returns the version of the kernel's Landlock ABI; 0 for none."""
     try:
         return _call(_CREATE_RULESET, None, 0, _ASK_VERSION)
     except OSError:
@@ -40,14 +40,14 @@ def version() -> int:
 
 
 def restrict(read: Iterable[str], write: Iterable[str], *, network: bool) -> None:
-    """Leaves this thread, and those it starts, these paths and what lies below them.
+    """Restricts this thread, and those it starts, to these paths and what lies below them.
 
-    Nothing can be executed, not even there. Paths that do not exist count for nothing.
+    Nothing can be executed, not even there. Paths that do not exist are ignored.
 
     Args:
       read: what may be read.
-      write: what may be read, changed, made and deleted.
-      network: whether TCP is left alone.
+      write: what may be read, changed, created and deleted.
+      network: whether TCP stays allowed.
 
     Raises:
       OSError: the kernel has no Landlock, or refuses it.
@@ -76,7 +76,7 @@ def restrict(read: Iterable[str], write: Iterable[str], *, network: bool) -> Non
 
 
 def no_new_privileges() -> None:
-    """Has no program that this process executes give it more rights, as sudo would."""
+    """Keeps programs that this process executes from gaining privileges, as sudo would."""
     if _libc().prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "no_new_privs is refused")
 

@@ -1,6 +1,6 @@
-"""Tries what a cage refuses, from inside: `eqforge doctor` and the tests ask it.
+"""Tries what a cage refuses, from inside, for `eqforge doctor` and the tests.
 
-Each try is harmless where it is let through.
+Each try is harmless if it is allowed.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from eqforge.schemas.errors import EqforgeError
 from eqforge.transforms.children.cage import Cage
 from eqforge.transforms.children.child import Child
 
-_NOBODY: Final = ("127.0.0.1", 9)  # the port of `discard`
+_NOBODY: Final = ("127.0.0.1", 9)  # the `discard` port
 _MUCH: Final = 100 * 2**30
 _MEMORY_GB: Final = 8.0
 
@@ -31,11 +31,11 @@ def outcomes(path: str) -> dict[str, str]:
     """Tries everything from inside the cage that decoders have.
 
     Args:
-      path: an absolute path of a file outside Python's installation, in a folder of its own; where
-        a cage holds nothing, it is deleted.
+      path: absolute path of a file outside Python's installation, in a folder of its own; without
+        an effective cage it is deleted.
 
     Returns:
-      of each of TRIES what the system said, empty where it let it pass.
+      The system's error for each of TRIES, empty if it was allowed.
     """
     child = Child(f"{__name__}:probe", timeout_s=60, cage=Cage(memory_gb=_MEMORY_GB))
     try:
@@ -47,7 +47,7 @@ def outcomes(path: str) -> dict[str, str]:
 
 
 def probe(request: dict[str, object], alive: Callable[[], None]) -> Iterator[str]:
-    """Yields what the system says to each of some tries, empty where it lets one pass."""
+    """Yields the system's error for each of some tries, empty if it was allowed."""
     tries, path = request["tries"], request["path"]
     assert isinstance(tries, list)
     assert isinstance(path, str)
@@ -64,20 +64,20 @@ def _connect(family: int, kind: int, address: object) -> None:
     with socket.socket(family, kind) as opened:
         opened.settimeout(5)
         try:
-            opened.connect(address)  # type: ignore[arg-type]  # of each family another
+            opened.connect(address)  # type: ignore[arg-type]  # its type depends on the family
         except (ConnectionError, FileNotFoundError, TimeoutError):
-            return  # it was let through; nobody listens
+            return  # it was allowed; nobody listens
 
 
 def _pair(path: str) -> None:
-    """Connects one of a pair of sockets to somebody else's instead of the other."""
+    """Reconnects one of a pair of sockets to another process's socket."""
     one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     with one, other, contextlib.suppress(FileNotFoundError):  # nobody listens
         one.connect(path + ".socket")
 
 
 def _owner(_: str) -> None:
-    """Has the kernel tell another process of what comes into a pipe."""
+    """Asks the kernel to signal another process about a pipe."""
     reading, writing = os.pipe()
     try:
         fcntl.fcntl(reading, fcntl.F_SETOWN, os.getppid())
@@ -94,7 +94,7 @@ def _fork(_: str) -> None:
 
 def _memory(_: str) -> None:
     private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    mmap.mmap(-1, _MUCH, private, mmap.PROT_READ).close()  # which takes addresses alone
+    mmap.mmap(-1, _MUCH, private, mmap.PROT_READ).close()  # takes address space only
 
 
 def _read(path: str) -> None:

@@ -1,7 +1,7 @@
-"""seccomp: takes system calls from this process, for ever.
+"""seccomp: denies this process some system calls for good.
 
-It refuses what `landlock` does not know of: sockets of every family, new processes, and reaching
-into other processes or the kernel. Refused calls fail with EPERM.
+It refuses what `landlock` does not cover: sockets of every family, new processes, and access to
+other processes or the kernel. Refused calls fail with EPERM.
 
 Source: the kernel's Documentation/userspace-api/seccomp_filter.rst.
 """
@@ -20,7 +20,7 @@ from eqforge.transforms.children.landlock import no_new_privileges
 _ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 _PROGRAMS: Final = {"execve": (59, 221), "execveat": (322, 281), "fork": (57,), "vfork": (58,)}
-# One of a pair of datagram sockets can be connected to somebody else's.
+# One of a pair of datagram sockets can be reconnected to another process's.
 _NETWORK: Final = {"socket": (41, 198), "socketpair": (53, 199)}
 _PROCESSES: Final = {
     "tkill": (200, 130),
@@ -48,7 +48,7 @@ _PROCESSES: Final = {
     "mq_open": (240, 180),
 }
 _KERNEL: Final = {
-    "io_uring_setup": (425, 425),  # whose work no filter sees
+    "io_uring_setup": (425, 425),  # no filter sees its operations
     "bpf": (321, 280),
     "perf_event_open": (298, 241),
     "userfaultfd": (323, 282),
@@ -90,7 +90,7 @@ _KERNEL: Final = {
     "iopl": (172,),
     "ioperm": (173,),
 }
-_OWNERS_AND_MODES: Final = {  # which Landlock leaves to everybody
+_OWNERS_AND_MODES: Final = {  # which Landlock does not restrict
     "chmod": (90,),
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
@@ -116,15 +116,15 @@ _OWNERS_AND_MODES: Final = {  # which Landlock leaves to everybody
 _CLONE: Final = (56, 220)
 _CLONE3: Final = (435, 435)
 _ON_OWN_PROCESS: Final = {"kill": (62, 129), "tgkill": (234, 131)}
-_LIMITS: Final = (302, 261)  # prlimit64, which calls this process 0
-_UNIX: Final = 1  # the family of sockets at which workers of this host are commanded
+_LIMITS: Final = (302, 261)  # prlimit64, for which 0 is this process
+_UNIX: Final = 1  # the family of the sockets that control this host's workers
 _ON_OPEN_FILE: Final = (72, 25)  # fcntl
 _OWNER_AND_SIGNAL: Final = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: who is sent which signal
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # classic BPF
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24  # in struct seccomp_data
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
-_X32 = 0x40000000  # calls of x86-64's other interface begin here
+_X32 = 0x40000000  # the calls of x86-64's x32 ABI begin here
 _CLONE_THREAD = 0x00010000
 _SET_MODE_FILTER, _ALL_THREADS = 1, 1
 _SECCOMP: Final = (317, 277)
@@ -133,16 +133,16 @@ _Step = tuple[int, int, int, int]
 
 
 def restrict(*, network: bool, modes: bool) -> None:
-    """Takes the calls away from every thread of this process.
+    """Denies the calls to every thread of this process.
 
-    Threads may still be started, and signals sent to this process.
+    It may still start threads and send itself signals.
 
     Args:
-      network: whether sockets are left, but for those that are files of this host.
+      network: whether sockets stay allowed, except Unix sockets.
       modes: whether owners, modes, times and attributes of files may be changed.
 
     Raises:
-      OSError: the system has no seccomp, refuses it, or is none whose calls are known here.
+      OSError: the system has no seccomp, refuses it, or has a machine type not known here.
     """
     machine = platform.machine()
     if sys.platform != "linux" or machine not in _ARCHITECTURES:
@@ -179,7 +179,7 @@ def _program(machine: str, *, network: bool, modes: bool) -> Iterator[_Step]:
             yield _EQUAL, 0, 1, numbers[column]
             yield _refusal(errno.EPERM)
     yield _EQUAL, 0, 1, _CLONE3[column]
-    yield _refusal(errno.ENOSYS)  # its flags cannot be seen from here; the C library takes clone
+    yield _refusal(errno.ENOSYS)  # a filter cannot see its flags; the C library falls back to clone
     yield _EQUAL, 0, 4, _CLONE[column]
     yield _LOAD, 0, 0, _FIRST_ARGUMENT
     yield _ANY_BIT, 0, 1, _CLONE_THREAD
@@ -188,7 +188,7 @@ def _program(machine: str, *, network: bool, modes: bool) -> Iterator[_Step]:
     for numbers in _ON_OWN_PROCESS.values():
         yield from _only_on(os.getpid(), numbers[column])
     yield from _only_on(0, _LIMITS[column])
-    yield _EQUAL, 0, 4, _NETWORK["socket"][column]  # still there: network
+    yield _EQUAL, 0, 4, _NETWORK["socket"][column]  # reached only with `network`
     yield _LOAD, 0, 0, _FIRST_ARGUMENT
     yield _EQUAL, 0, 1, _UNIX
     yield _refusal(errno.EPERM)
@@ -203,7 +203,7 @@ def _program(machine: str, *, network: bool, modes: bool) -> Iterator[_Step]:
 
 
 def _only_on(process: int, number: int) -> Iterator[_Step]:
-    """Lets a call pass whose first argument is a process."""
+    """Allows a call only if its first argument is this process."""
     yield _EQUAL, 0, 4, number
     yield _LOAD, 0, 0, _FIRST_ARGUMENT
     yield _EQUAL, 0, 1, process

@@ -1,4 +1,4 @@
-"""Turns the failure of one record into a rejection, and leaves failures of the run as they are."""
+"""Turns the failure of one record into a rejection; failures of the run pass through."""
 
 import re
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from eqforge.schemas.records.books import ERROR_PREFIX
 from eqforge.schemas.records.scores import Rejection
 
 _DEVICE_ERRORS = ("AcceleratorError", "OutOfMemoryError")
-"""Errors of torch, by name, for torch need not be installed."""
+"""Errors of torch by name, as torch may not be installed."""
 
 Made = TypeVar("Made")
 
@@ -19,23 +19,23 @@ def error_rejection(error: Exception) -> Rejection:
 
     Raises:
       EqforgeError, OSError, MemoryError, torch.AcceleratorError, torch.OutOfMemoryError: the error
-        is not of the record but of the run: a missing package, a full disk, no memory, a lost
-        accelerator. It is raised again as it is.
+        concerns the run, not the record: a missing package, a full disk, no memory, a lost
+        accelerator. It is re-raised unchanged.
     """
     of_the_system = isinstance(error, OSError) and error.errno is not None
     of_the_device = type(error).__name__ in _DEVICE_ERRORS
     if of_the_system or of_the_device or isinstance(error, EqforgeError | MemoryError):
         raise error
-    # Addresses would make the same failure read differently in every process.
+    # Memory addresses would make the same failure differ between processes.
     detail = re.sub(r"0x[0-9a-f]+", "0x", str(error))[:500]
     return Rejection(reason=f"{ERROR_PREFIX}{type(error).__name__}", detail=detail)
 
 
 def guarded(make: Callable[[], Made]) -> Made | Rejection:
-    """Returns what a function makes of one record; a rejection where the record breaks it.
+    """Returns what a function makes of one record, or a rejection if it fails on the record.
 
     Raises:
-      EqforgeError, OSError, MemoryError: the failure is of the run; see `error_rejection`.
+      EqforgeError, OSError, MemoryError: the run failed; see `error_rejection`.
     """
     try:
         return make()

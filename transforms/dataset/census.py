@@ -1,9 +1,9 @@
-"""Tells whether a dataset's media are those that it was made from; few have to be read for that.
+"""Tells whether a dataset's media are those that it was made from, reading few of them.
 
-What a build is to read is noted before it begins: size, times and inode of every file. The
-finishing step binds the note to the manifest. A file that is as noted has not changed; of another
-one the SHA-256 is compared with the lineage in the dataset's rows, and so are all where the note
-was deleted. What cannot be told counts as a difference: that costs a question, never a dataset.
+Before a build begins, the size, times and inode of every file that it will read are recorded. The
+finishing step binds the record to the manifest. A file that still matches has not changed; for any
+other, and for all if the record was deleted, the SHA-256 is compared with the lineage in the
+dataset's rows. In doubt a file counts as different: that costs a question, never a dataset.
 """
 
 import os
@@ -30,7 +30,7 @@ _LINEAGE = (
     ("origin_0.source_path", "origin_0.source_sha256"),
     ("origin_1.source_path", "origin_1.source_sha256"),
     ("source_path", "source_sha256"),
-    # An image that is embedded as it is has its digest as its id.
+    # The id of an image embedded unchanged is its digest.
     ("image", "image_id"),
     ("image_1", "image_1_id"),
     ("source_image", "image_id"),
@@ -41,13 +41,13 @@ _WITH_LINEAGE = ("samples", "rejects", "gallery")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Medium:
-    """A file that a build reads beside its inputs.
+    """A file that a build reads besides its inputs.
 
     Attributes:
       kind: what such files are called, in the plural.
       name: the file as the rows name it.
-      path: where it lies; None where it is missing.
-      is_read: whether its content matters; else only whether it is there.
+      path: where it is; None if it is missing.
+      is_read: whether its content matters, not just its existence.
     """
 
     kind: str
@@ -56,10 +56,10 @@ class Medium:
     is_read: bool = True
 
     def state(self) -> list[int] | None:
-        """Returns what changes with the content: size, times and inode; None where it is missing.
+        """Returns what changes with the content: size, times and inode; None if it is missing.
 
         Raises:
-          OSError: the system does not tell.
+          OSError: the file's status cannot be read.
         """
         if self.path is None:
             return None
@@ -75,7 +75,7 @@ def medium(kind: str, root: str, name: str, follow_links: bool) -> Medium:
 
 
 def model_files(model: str | None) -> Iterator[Medium]:
-    """Yields every file of a model, where it is a folder; one of a hub has its commit."""
+    """Yields every file of a model that is a folder; a hub's model is identified by its commit."""
     if model is not None and os.path.isdir(model):
         for path in sorted(file for file in Path(model).rglob("*") if file.is_file()):
             yield Medium(kind=MODEL, name=str(path.relative_to(model)), path=str(path))
@@ -88,7 +88,7 @@ class Census:
     states: dict[str, dict[str, list[int] | None]]
 
     def present(self, kind: str) -> dict[str, list[int]]:
-        """Returns the states of those that are there."""
+        """Returns the states of the media that exist."""
         found = self.states.get(kind, {}).items()
         return {name: state for name, state in found if state is not None}
 
@@ -98,25 +98,25 @@ def take_census(media: Iterable[Medium]) -> Census:
     states: dict[str, dict[str, list[int] | None]] = {}
     for each in media:
         found = states.setdefault(each.kind, {})
-        # What one record reads, another may only look for.
+        # One record may read a file whose existence alone matters to another.
         found[each.name] = found.get(each.name) or each.state()
     return Census(states=states)
 
 
 def note_census(output: str, census: Census) -> None:
-    """Writes down what a build that begins is to read."""
+    """Records what a build that is about to begin will read."""
     storage.write_bytes(_begun(output), msgspec.json.encode(census))
 
 
 def keep_census(output: str, manifest: Manifest) -> None:
-    """Binds the note of the build that has come to its end to its manifest."""
+    """Binds the record of a build that has ended to its manifest."""
     if storage.exists(_begun(output)):
         census = msgspec.json.decode(storage.read_bytes(_begun(output)), type=Census)
         storage.write_bytes(_kept(output), msgspec.json.encode([_digest(manifest), census]))
 
 
 def known_census(dataset: Dataset) -> Census | None:
-    """Returns what a dataset was made from; None where the note was deleted or is of another."""
+    """Returns what a dataset was made from; None if the record is missing or of another dataset."""
     try:
         form = tuple[str, Census]
         of, census = msgspec.json.decode(storage.read_bytes(_kept(dataset.folder)), type=form)
@@ -138,11 +138,11 @@ def _kept(output: str) -> str:
 
 
 def compare_media(dataset: Dataset, media: Iterable[Medium]) -> Iterator[str]:
-    """Yields in what the media differ from those that a finished dataset was made from.
+    """Yields how the media differ from those that a finished dataset was made from.
 
     Raises:
       InputError: the dataset's rows cannot be read.
-      OSError: the system does not let a file be read.
+      OSError: a file cannot be read.
     """
     there = list(media)
     now, known = take_census(there), known_census(dataset)
@@ -171,7 +171,7 @@ def compare_media(dataset: Dataset, media: Iterable[Medium]) -> Iterator[str]:
 
 
 def _named(of: str, names: list[str], of_one: str, of_many: str) -> Iterator[str]:
-    """Yields a sentence on some files of all, where there are some."""
+    """Yields a sentence about some of the files, if there are any."""
     if names:
         more = [f"and {len(names) - SHOWN:,} more"] * (len(names) > SHOWN)
         listed = ", ".join([*map(shown, sorted(names)[:SHOWN]), *more])
@@ -183,7 +183,7 @@ def _is_known(path: str | None, digests: set[str]) -> bool:
 
 
 def read_lineage(dataset: Dataset) -> dict[str, set[str]]:
-    """Returns the digests that a dataset's rows say their source files had, by the file's name.
+    """Returns the digests that a dataset's rows give for their source files, by file name.
 
     Raises:
       InputError: the rows cannot be read.
@@ -197,7 +197,7 @@ def read_lineage(dataset: Dataset) -> dict[str, set[str]]:
 
 
 def _pairs(dataset: Dataset, path: str) -> Iterator[tuple[str, Any]]:
-    """Yields (name, digest) of the rows of a file, most of them once."""
+    """Yields (name, digest) of the rows of a file, with few duplicates."""
     with dataset.open_file(path) as opened:
         names = set(opened.schema.names)
     columns = {column.partition(".")[0] for pair in _LINEAGE for column in pair} & names

@@ -18,8 +18,8 @@ class EncodedImage:
     Attributes:
       data: the bytes of the file.
       suffix: ".jpg" or ".png".
-      width_px: its width.
-      height_px: its height.
+      width_px: its width in pixels.
+      height_px: its height in pixels.
     """
 
     data: bytes
@@ -29,11 +29,10 @@ class EncodedImage:
 
 
 def encode_image(pixels: npt.NDArray[np.uint8], settings: FrameSettings) -> EncodedImage:
-    """Encodes pixels, scaled down first if they exceed the longest side allowed.
+    """Encodes pixels, scaled down first if the longer side exceeds the limit.
 
-    The same pixels and settings give the same bytes with the same Pillow: no date, no name of a
-    program and no profile is written. JPEG halves the resolution of colour, as Pillow does unless
-    told otherwise.
+    The same pixels and settings give the same bytes with the same Pillow: no date, program name or
+    profile is written. JPEG chroma is subsampled 4:2:0, Pillow's default.
 
     Args:
       pixels: RGB, shape (height, width, 3), uint8.
@@ -53,7 +52,7 @@ def encode_image(pixels: npt.NDArray[np.uint8], settings: FrameSettings) -> Enco
 
 
 def _fit(image: Image.Image, max_side: int | None) -> Image.Image:
-    """Returns the image with its longest side at most as given, in its proportions."""
+    """Returns the image scaled, if need be, so that its longer side is at most `max_side`."""
     longest = max(image.size)
     if max_side is None or longest <= max_side:
         return image

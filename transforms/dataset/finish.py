@@ -1,4 +1,4 @@
-"""Writes a dataset: its tables, and then the manifest that says it is complete."""
+"""Writes a dataset: its tables, then the manifest that marks it as complete."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,7 +37,7 @@ from eqforge.transforms.dataset.write import SPLIT, Table, WrittenShard, write_r
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DatasetTarget:
-    """Where a dataset goes and what is known of it before its rows are.
+    """Where a dataset goes, and what is known about it before its rows are.
 
     Attributes:
       output: the dataset's folder or URL.
@@ -45,7 +45,7 @@ class DatasetTarget:
       stages: the stages in order; the last one's kept candidates are the samples.
       tables: the tables, among them `samples` and `rejects`.
       max_error_rate: the share of a stage's candidates in [0, 1] that may fail with an exception.
-      replaces: whether a finished dataset is there, which stays until this one is complete.
+      replaces: whether a finished dataset is there, to be kept until this one is complete.
     """
 
     output: str
@@ -62,7 +62,7 @@ class DatasetTarget:
 
 
 class _SortRuns(beam.DoFn):
-    """Turns records into sorted runs; what a bundle holds is bounded in bytes, not in records."""
+    """Turns records into sorted runs; memory per bundle is bounded in bytes, not in records."""
 
     def __init__(self, table: Table, output: str) -> None:
         self.table, self.part = table, storage.join(_parts(output), f"{table.name}-")
@@ -81,7 +81,7 @@ class _SortRuns(beam.DoFn):
 
 @dataclass
 class WriteTable(beam.PTransform):
-    """Groups records by shard and writes every shard of a table, the empty ones too."""
+    """Groups records by shard and writes every shard of a table, including empty ones."""
 
     table: Table
     target: DatasetTarget
@@ -108,10 +108,10 @@ def _no_runs(shard: int) -> tuple[int, tuple[Run, ...]]:
 
 @dataclass
 class WriteDataset(beam.PTransform):
-    """Writes every table, and last the manifest, if the books balance.
+    """Writes every table, and finally the manifest if the books balance.
 
     Its input is a tuple of collections: the records of each table, in the order of the target's
-    tables, and then the books as (stage, (candidates, kept)).
+    tables, then the books as (stage, (candidates, kept)).
     """
 
     target: DatasetTarget
@@ -136,8 +136,8 @@ class WriteDataset(beam.PTransform):
 class WriteWorks(beam.PTransform):
     """Writes the rows of finished works into their tables, then the manifest.
 
-    A work is what was made of a record of the plan: `rows(table, dataset)` gives its rows in a
-    table, and `tallies` its books.
+    A work is what was made from a record of the plan: `rows(table, dataset)` returns its rows in a
+    table, and `tallies` holds its books.
     """
 
     target: DatasetTarget
@@ -181,17 +181,17 @@ def _finish(target: DatasetTarget, _: int, results: Iterable[Any]) -> str:
 def finish_dataset(
     target: DatasetTarget, shards: list[WrittenShard], entered: dict[str, tuple[int, int]]
 ) -> str:
-    """Checks the books, removes files of older runs, and writes card and manifest.
+    """Checks the books, removes files of older runs, and writes the card and the manifest.
 
-    Where a finished dataset is there, this one takes its place as the last step; an engine that
-    repeats the step finds that it has.
+    If there is a finished dataset, this one replaces it as the last step. The function is
+    idempotent: an engine may repeat it.
 
     Returns:
       The URL of the manifest.
 
     Raises:
       BuildError: the books do not balance, too many records failed with an exception, or a file
-        is gone.
+        is missing.
     """
     reasons = _count_tags(shards, "rejects")
     stages = close_books([stage.name for stage in target.stages], entered, reasons)
@@ -213,7 +213,7 @@ def finish_dataset(
 
 
 def _is_in_place(manifest: Manifest, output: str) -> bool:
-    """Tells whether a dataset has taken the place of another, and is not waiting beside it."""
+    """Tells whether a dataset has already replaced another, and is not waiting beside it."""
     if is_complete(manifest, storage.join(output, NEXT)):
         return False
     is_there = storage.exists(storage.join(output, FILE_NAME))
@@ -221,7 +221,7 @@ def _is_in_place(manifest: Manifest, output: str) -> bool:
 
 
 def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str]]:
-    """Returns how many rows of a table have each tag, by its two parts in alphabetical order."""
+    """Returns the number of rows of a table with each tag, by its two parts, sorted."""
     counted: dict[str, Counter[str]] = {}
     for shard in shards:
         for first, second, count in shard.counts if shard.table == table else ():
@@ -232,7 +232,7 @@ def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str
 
 
 def _splits(shards: list[WrittenShard]) -> dict[str, set[str]]:
-    """Returns the splits that the rows of a table name, by table."""
+    """Returns the splits named in the rows, by table."""
     found: dict[str, set[str]] = {}
     for shard in shards:
         names = {name for kind, name, _ in shard.counts if kind == SPLIT}
@@ -241,7 +241,7 @@ def _splits(shards: list[WrittenShard]) -> dict[str, set[str]]:
 
 
 def delete_parts(output: str) -> None:
-    """Deletes the part files of sorted rows, which no other run can use."""
+    """Deletes the part files of sorted runs, which no other run can use."""
     storage.delete_folder(_parts(output))
 
 
@@ -279,7 +279,7 @@ def check_books(manifest: Manifest, seen: set[str], target: DatasetTarget) -> No
     """Checks that every candidate of every stage is accounted for.
 
     Raises:
-      BuildError: it is not, or more than the allowed share of a stage failed with an exception.
+      BuildError: one is not, or more than the allowed share of a stage failed with an exception.
     """
     if strange := sorted(seen - {stage.name for stage in target.stages}):
         raise BuildError(f"the books name stages nobody declared: {', '.join(strange)}")

@@ -1,4 +1,4 @@
-"""A user's folder of images: each is checked, and taken into the media store as it is, or cut."""
+"""A user's folder of images: each is checked, and stored unchanged or cropped."""
 
 import errno
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ FOLDER_REASONS = {
 """Why an image of a folder cannot be used."""
 
 REMEMBERED = 4_096
-# A part is cut out of decoded pixels, and keeps every one of them.
+# A crop of decoded pixels is stored losslessly.
 CROPS = FrameSettings(image_format="png")
-# Errors of one file; any other, such as too many open files, is of the machine and ends the run.
+# Errors of one file; any other, such as too many open files, concerns the machine and ends the run.
 UNREADABLE = frozenset({errno.EACCES, errno.EPERM, errno.EIO, errno.ENOENT, errno.ESTALE})
 
 
@@ -42,11 +42,11 @@ class ImageFolder:
 
     Attributes:
       root: the folder; nothing outside it is read, unless links are followed.
-      media_root: the media store.
-      max_pixels: images, and parts of them, of more pixels are refused.
+      media_root: folder or URL of the media store.
+      max_pixels: images and crops with more pixels are refused.
       follow_links: whether symbolic links may lead out of the folder.
-      clip_boxes: whether a part ends where its image does; else what lies beyond is black, as
-        Pillow cuts and so the authors of ARO.
+      clip_boxes: whether crops are clipped to the image; else they are padded with black, as by
+        Pillow and so by the authors of ARO.
     """
 
     root: str
@@ -60,13 +60,13 @@ class ImageFolder:
 
         Args:
           name: the image as its source names it.
-          box: the part that is wanted, in pixels of the upright image; None takes the whole file.
+          box: the part wanted, in pixels of the upright image; None takes the whole file.
         """
         found = self.look_up(name, box)
         return found if isinstance(found, Rejection) else found.row
 
     def look_up(self, name: str, box: CornerBox | None = None) -> "FoundImage | Rejection":
-        """Returns an image with the digest of the file it was taken from; see find."""
+        """Returns an image with the digest of its source file; see `find`."""
         return _look_up(self, name, box)
 
 
@@ -75,8 +75,8 @@ class FoundImage:
     """An image of a folder.
 
     Attributes:
-      row: its row, or that of a part of it.
-      source_sha256: SHA-256 of the file that was read for it.
+      row: the row of the image or of a crop of it.
+      source_sha256: SHA-256 of its source file.
     """
 
     row: ImageRow
@@ -84,7 +84,7 @@ class FoundImage:
 
 
 def bad_box(box: CornerBox) -> Rejection:
-    """Returns the rejection of a box that is empty or lies outside its image."""
+    """Returns the rejection for a box that is empty or lies outside its image."""
     return Rejection(reason="bad_box", detail=f"{box.x0},{box.y0},{box.x1},{box.y1}")
 
 
@@ -115,7 +115,7 @@ def _read(folder: ImageFolder, name: str) -> bytes | Rejection:
 
 
 def _store(folder: ImageFolder, data: bytes, box: CornerBox | None) -> ImageRow | Rejection:
-    """Checks an encoded image and stores its bytes unchanged, or the pixels of a part of it."""
+    """Checks an encoded image and stores its bytes unchanged, or a crop of it."""
     try:
         suffix, pixels = read_untrusted(data, folder.max_pixels)
     except TooManyPixels as error:

@@ -1,4 +1,4 @@
-"""Remembers finished work of a step, so that a run that is started again does not repeat it."""
+"""Stores the results of a step, so that a restarted run does not repeat it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ledger:
-    """Results of one step, each under a name made from everything that the result depends on.
+    """Results of one step, keyed by everything that they depend on.
 
     Attributes:
       root: a folder or URL.
@@ -33,14 +33,14 @@ class Ledger:
         compute: Callable[[], T],
         is_final: Callable[[T], bool] = lambda _: True,
     ) -> T:
-        """Returns the known result for these inputs, or computes it and writes it down.
+        """Returns the known result for these inputs, or computes and stores it.
 
         Args:
           inputs: JSON-like values that identify what the step works on.
           kind: the result's type, a dataclass that msgspec can write and read.
-          compute: called only where nothing is known.
-          is_final: tells whether the result may be written down; another run tries the others
-            again.
+          compute: called only if there is no known result.
+          is_final: tells whether the result may be stored; other results are computed again by
+            the next run.
         """
         known = self.recall(inputs, kind)
         if known is not None:
@@ -51,14 +51,14 @@ class Ledger:
         return result
 
     def recall(self, inputs: Any, kind: type[T]) -> T | None:
-        """Returns the known result for these inputs; None where there is none."""
+        """Returns the known result for these inputs, or None."""
         try:
             return msgspec.json.decode(storage.read_bytes(self._url(inputs)), type=kind)
         except (FileNotFoundError, msgspec.DecodeError):
             return None
 
     def write(self, inputs: Any, result: Any) -> None:
-        """Writes down the result for these inputs."""
+        """Stores the result for these inputs."""
         storage.write_bytes(self._url(inputs), msgspec.json.encode(result))
 
     def _url(self, inputs: Any) -> str:

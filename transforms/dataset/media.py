@@ -1,4 +1,4 @@
-"""The media store: images in a folder or bucket, named by what they hold."""
+"""The media store: images in a folder or bucket, named by their content."""
 
 import functools
 import os
@@ -13,10 +13,10 @@ from eqforge.schemas.io import storage
 class MediaStore:
     """A content-addressed store: `<root>/ab/abcd….jpg` holds the bytes whose SHA-256 is abcd….
 
-    Any number of processes may write at once, and one may be killed at any moment: a file has its
+    Any number of processes may write at once, and any may be killed at any moment: a file gets its
     final name only when it is complete. Storing the same bytes again writes nothing. A power cut
-    may leave other bytes of the right length in a file that was not synced; storing the image
-    again puts that right, so whoever notes that images are stored has them synced first.
+    may leave wrong bytes of the right length in a file that was not synced; storing the image
+    again repairs it. So call `sync` before recording that images are stored.
 
     Attributes:
       root: a local folder, or an address fsspec knows, such as gs://bucket/folder.
@@ -25,11 +25,11 @@ class MediaStore:
     root: str
 
     def put(self, data: bytes, suffix: str) -> str:
-        """Stores bytes and returns their SHA-256, by which they are found again.
+        """Stores bytes and returns their SHA-256, the image's id.
 
         Args:
           data: an encoded image.
-          suffix: the end of the file's name, such as ".jpg".
+          suffix: the file name's extension, such as ".jpg".
         """
         image_id = sha256_hex(data)
         if not self._holds(image_id, suffix, data):
@@ -37,9 +37,9 @@ class MediaStore:
         return image_id
 
     def sync(self, images: Iterable[tuple[str, str]]) -> None:
-        """Returns when stored images, each an id and its suffix, outlast a power cut.
+        """Makes stored images, each an id and a suffix, durable against a power cut.
 
-        One call for many is faster than many calls: the disk then writes them all at once.
+        One call for many images is faster than many calls: the disk then writes them all at once.
 
         Raises:
           FileNotFoundError: the store does not hold one of them.
@@ -61,16 +61,16 @@ class MediaStore:
         return storage.read_bytes(self.path(image_id, suffix))
 
     def exists(self, image_id: str, suffix: str, num_bytes: int | None = None) -> bool:
-        """Tells whether the store holds an image; in its full length, where that is given."""
+        """Tells whether the store holds an image, of the given length if there is one."""
         found = storage.info(self.path(image_id, suffix))
         return found is not None and num_bytes in (None, found["size"])
 
     def path(self, image_id: str, suffix: str) -> str:
-        """Returns the path or address of an image, whether it is there or not."""
+        """Returns the path or address of an image, whether or not it exists."""
         return f"{_place(self.root)[0]}/{image_id[:2]}/{image_id}{suffix}"
 
     def _holds(self, image_id: str, suffix: str, data: bytes) -> bool:
-        """Tells whether an image is there; of a store's object its length says that."""
+        """Tells whether an image is stored; in an object store, its length decides."""
         if not self.exists(image_id, suffix, len(data)):  # after a power cut it may be short
             return False
         return not _place(self.root)[1] or self.get(image_id, suffix) == data

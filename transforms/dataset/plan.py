@@ -1,4 +1,4 @@
-"""Selects what is to be built, and passes the plan to the workers as files."""
+"""Selects what to build, and passes the plan to the workers as files."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Selection:
-    """Which part of a plan is built; the rest are no candidates and stand in no books.
+    """Which part of a plan is built; the rest are not candidates and not in the books.
 
     Attributes:
       only: ids of the samples to build; empty means all.
@@ -35,9 +35,9 @@ class Selection:
 
 
 def is_wanted(name: str, only: tuple[str, ...]) -> bool:
-    """Tells whether a record or sample is asked for; all are where nothing is named.
+    """Tells whether a record or sample is asked for; an empty `only` asks for all.
 
-    It is if it is named itself, if a sample of it is, or if the record is that it was made of.
+    It is if it is named itself, if a sample of it is, or if the record it was made from is.
     """
     return not only or any(
         name == other or other.startswith(f"{name}/") or name.startswith(f"{other}/")
@@ -46,7 +46,7 @@ def is_wanted(name: str, only: tuple[str, ...]) -> bool:
 
 
 def select(clips: Iterable[Clip], selection: Selection) -> Iterator[Clip]:
-    """Yields the selected clips with the selected pairs and just the frames these need.
+    """Yields the selected clips with the selected pairs and only the frames that these need.
 
     Raises:
       InputError: a sample named in `only` is not in the plan.
@@ -81,8 +81,8 @@ class PlanFiles:
 
     Attributes:
       files: its files, JSON lines.
-      records: how many records they hold.
-      counts: what else the plan says it holds, such as frames and pairs.
+      records: the number of records in them.
+      counts: the plan's other counts, such as frames and pairs.
     """
 
     files: tuple[str, ...]
@@ -93,12 +93,12 @@ class PlanFiles:
 def write_plan(
     records: Iterable[Any], folder: str, measure: Callable[[Any], dict[str, int]]
 ) -> PlanFiles:
-    """Writes a plan as JSON lines below a folder, a few hundred records a file, in plan order.
+    """Writes a plan as JSON lines below a folder, a few hundred records per file, in plan order.
 
     Args:
       records: dataclasses that msgspec can write and read.
       folder: a folder or URL.
-      measure: what a record adds to the plan's counts.
+      measure: returns what a record adds to the plan's counts.
     """
     files: list[str] = []
     counts: Counter[str] = Counter()
@@ -113,7 +113,7 @@ def write_plan(
 
 
 def copy_plan(plan: PlanFiles, folder: str) -> PlanFiles:
-    """Copies the files of a plan into a folder or URL, and returns the plan that lies there."""
+    """Copies the files of a plan into a folder or URL, and returns the copy."""
     copies = tuple(storage.join(folder, file.rpartition("/")[2]) for file in plan.files)
     for file, copy in zip(plan.files, copies, strict=True):
         storage.write_bytes(copy, storage.read_bytes(file))
@@ -121,7 +121,7 @@ def copy_plan(plan: PlanFiles, folder: str) -> PlanFiles:
 
 
 def read_plan(kind: type[T], files: Iterable[str]) -> Iterator[T]:
-    """Yields the records of a plan's files, here and not in a worker."""
+    """Yields the records of a plan's files in this process."""
     decoder = msgspec.json.Decoder(kind)
     lines = (line for url in files for line in storage.read_bytes(url).splitlines())
     return map(decoder.decode, lines)
@@ -129,7 +129,7 @@ def read_plan(kind: type[T], files: Iterable[str]) -> Iterator[T]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedRecord:
-    """Where a record of a plan lies: in a file, the bytes from `start` to before `stop`."""
+    """The place of a plan's record: in a file, the bytes from `start` up to `stop`, exclusive."""
 
     file: str
     start: int
@@ -137,7 +137,7 @@ class PlannedRecord:
 
 
 def list_plan_file(url: str) -> Iterator[PlannedRecord]:
-    """Yields where each record of one file of a plan lies."""
+    """Yields the place of each record of a plan file."""
     start = 0
     for line in storage.read_bytes(url).splitlines(keepends=True):
         yield PlannedRecord(file=url, start=start, stop=start + len(line))
@@ -152,7 +152,7 @@ def read_planned_record(kind: type[T], planned: PlannedRecord) -> T:
 
 @dataclass
 class ReadPlan(beam.PTransform):
-    """Deals the records of a plan out to the workers, each of which reads its own."""
+    """Distributes the records of a plan to the workers, each of which reads its own."""
 
     files: tuple[str, ...]
     kind: type

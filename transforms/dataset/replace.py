@@ -1,15 +1,15 @@
-"""Puts a dataset in the place of a finished one, which stays complete until the new one is.
+"""Replaces a finished dataset by a new one; the old one stays complete until then.
 
-The new dataset is built whole in the folder `_next` beside the old one's tables. Then, in order:
+The new dataset is built completely in the folder `_next` beside the old one's tables. Then:
 
-1. `dataset.json` is replaced by the new manifest with paths below `_next`. This is the moment:
+1. `dataset.json` is replaced by the new manifest, with paths below `_next`. This is the switch:
    before it the folder holds the old dataset, after it the new one.
-2. The tables get their places in `data`, one by one; the manifest names none of these now.
-3. `dataset.json` is replaced by the new manifest with its own paths, and `_next` is deleted.
+2. The tables are moved into `data`, one by one; the manifest names no files there now.
+3. `dataset.json` is replaced by the new manifest with its final paths, and `_next` is deleted.
 
-At every moment the manifest names files that are there, whole, and of one build. No step needs more
-than that one file is replaced whole, which disks and object stores do. `settle` goes on where a
-killed run stopped.
+At every moment the manifest names files that exist, are complete, and come from one build. The only
+requirement is atomic replacement of single files, which disks and object stores provide. `settle`
+resumes where a killed run stopped.
 """
 
 import os
@@ -35,15 +35,15 @@ from eqforge.schemas.io import storage
 from eqforge.schemas.tables.datasets import TABLE_NAMES
 
 CARD = "README.md"
-# What was replaced may have had tables that this dataset has not.
+# The old dataset may have had tables that this one lacks.
 _SHARD = re.compile(rf"({'|'.join(sorted(TABLE_NAMES))})-\d{{5}}-of-\d{{5}}\.parquet")
 
 
 def publish(output: str) -> None:
-    """Puts the complete dataset below `_next` in the place of the one in a folder.
+    """Replaces the dataset in a folder by the complete one below `_next`.
 
     Raises:
-      BuildError: a file of it is not there.
+      BuildError: a file of the new dataset is missing.
     """
     manifest = load_manifest(storage.join(output, NEXT))
     check_files(manifest, storage.join(output, NEXT))
@@ -52,10 +52,10 @@ def publish(output: str) -> None:
 
 
 def settle(output: str) -> None:
-    """Ends what `publish` began; does nothing where a folder's dataset is in its place.
+    """Completes what `publish` began; does nothing if the folder's dataset is in place.
 
     Raises:
-      BuildError: a file of the dataset is not there.
+      BuildError: a file of the dataset is missing.
     """
     found = load_manifest(output)
     manifest, card = settled(found), storage.join(output, CARD)
@@ -77,15 +77,15 @@ def _files(manifest: Manifest) -> list[DataFile]:
 
 
 def is_complete(manifest: Manifest, output: str) -> bool:
-    """Tells whether every file of a dataset is there in its full length."""
+    """Tells whether every file of a dataset exists in its full length."""
     return next(_missing(manifest, output), None) is None
 
 
 def check_files(manifest: Manifest, output: str) -> None:
-    """Checks that every file is still where it was written: the folder may have been taken away.
+    """Checks that every file is still where it was written: the folder may have been removed.
 
     Raises:
-      BuildError: one is not there, or not in its full length.
+      BuildError: a file is missing or not in its full length.
     """
     for path in _missing(manifest, output):
         raise BuildError(
@@ -95,7 +95,7 @@ def check_files(manifest: Manifest, output: str) -> None:
 
 
 def _missing(manifest: Manifest, output: str) -> Iterator[str]:
-    """Yields the files that are not there, or not in their full length."""
+    """Yields the files that are missing or not in their full length."""
     folders = {file.path.rpartition("/")[0] for file in _files(manifest)}
     there = {folder: storage.file_sizes(storage.join(output, folder)) for folder in folders}
     for file in _files(manifest):
@@ -107,7 +107,7 @@ def _missing(manifest: Manifest, output: str) -> Iterator[str]:
 def remove_strays(output: str, files: Iterable[DataFile]) -> None:
     """Deletes what older runs left in the data folder: other shard counts, half-written files.
 
-    Returns when a power cut changes no name in it any more: what was deleted could come back.
+    Syncs the folder, as a power cut could otherwise bring back what was deleted.
     """
     ours, data = {file.path.removeprefix("data/") for file in files}, storage.join(output, "data")
     for name in storage.list_files(data):
@@ -119,10 +119,10 @@ def remove_strays(output: str, files: Iterable[DataFile]) -> None:
 
 
 def copy_file(source: str, target: str) -> None:
-    """Gives a file a second name, which may have been another file's; no reader sees a part.
+    """Gives a file a second name, replacing any file of that name atomically.
 
-    On a disk both names are of one file, where the disk can do so; what is written never changes
-    under its name. A store copies it within itself.
+    On a disk it is a hard link if possible, which is safe as files are never changed in place. An
+    object store makes a copy of its own.
     """
     system, path = storage.locate(target)
     if storage.is_local(target):
@@ -134,13 +134,13 @@ def copy_file(source: str, target: str) -> None:
 
 def _link(source: Path, target: Path) -> None:
     if target.exists() and source.samefile(target):
-        return  # to rename a name of a file to another of its names does nothing
+        return  # renaming one hard link to another does nothing
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f"{storage.TEMPORARY_PREFIX}{uuid.uuid4().hex}")
     try:
         os.link(source, temporary)
         os.replace(temporary, target)
-    except OSError:  # a disk without such names, as of a memory card
+    except OSError:  # a disk without hard links, such as a memory card
         with open(source, "rb") as old, storage.open_atomic(str(target)) as new:
             shutil.copyfileobj(old, new)
     finally:

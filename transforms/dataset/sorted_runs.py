@@ -1,8 +1,8 @@
-"""Sorted runs: how the records of a table travel to the worker that writes their shard.
+"""Sorted runs: how the records of a table reach the worker that writes their shard.
 
-A bundle's records become JSON lines, sorted by shard and key. What is small is carried along by
-the run itself; what is large lies in a part file, and the run says where. So a grouping holds
-references alone, however many records there are, and a writer merges runs without holding them.
+A bundle's records become JSON lines, sorted by shard and key. A small run carries its lines itself;
+a large one refers to a part file. So a grouping holds only references, however many records there
+are, and a writer merges runs without holding them in memory.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from eqforge.schemas.io import storage
 
 CARRIED_BYTES = 1 << 20
 PART_BYTES = 16 << 20
-# All runs of a shard are read at the same time, each a piece at a time.
+# All runs of a shard are read at once, each in pieces.
 MERGE_BYTES = 32 << 20
 LEAST_PIECE_BYTES = 16 << 10
 
@@ -29,9 +29,9 @@ class Run:
 
     Attributes:
       kind: the records' class, a dataclass that msgspec can write and read.
-      carried: the lines, where the run carries them; then the rest is empty.
-      part: URL of the file they lie in.
-      start, stop: the first byte of them in the file, and the first after them.
+      carried: the lines, if the run carries them; then the rest is empty.
+      part: URL of the part file with the lines.
+      start, stop: their byte range in the file; `stop` is exclusive.
     """
 
     kind: type
@@ -42,12 +42,12 @@ class Run:
 
 
 class RunSorter:
-    """Collects records in bounded memory, and gives them back as sorted runs.
+    """Collects records in bounded memory and turns them into sorted runs.
 
     Args:
-      key: the id of a record.
-      shards: number of shards to deal the records out to.
-      part: the start of the URL of part files; what follows is the SHA-256 of a file, so that a
+      key: returns the id of a record.
+      shards: number of shards to distribute the records over.
+      part: the start of the URL of part files, followed by the SHA-256 of the content, so that a
         part written again has the same name and bytes.
     """
 
@@ -59,7 +59,7 @@ class RunSorter:
         self._size = 0
 
     def add(self, record: Any) -> Iterator[tuple[int, Run]]:
-        """Takes a record; yields the runs of all records so far, by shard, once they are many."""
+        """Adds a record; yields the runs of all records so far, by shard, once there are many."""
         key = self._key(record)
         line = _encode(key, record)
         self._kind = type(record)
@@ -69,7 +69,7 @@ class RunSorter:
             yield from self.flush()
 
     def flush(self) -> Iterator[tuple[int, Run]]:
-        """Yields the runs of the records that are left, by shard."""
+        """Yields the runs of the remaining records, by shard."""
         shards = sorted(self._lines)
         runs = [b"".join(line for _, line in sorted(self._lines.pop(shard))) for shard in shards]
         is_small, self._size = self._size <= CARRIED_BYTES, 0
@@ -84,7 +84,7 @@ class RunSorter:
 
 
 def carry(key: Callable[[Any], str], records: Iterable[Any]) -> list[Run]:
-    """Returns one run that carries the records; none of no records."""
+    """Returns one run that carries the records, or no run if there are none."""
     found = list(records)
     lines = sorted((key(record), _encode(key(record), record)) for record in found)
     data = b"".join(line for _, line in lines)

@@ -24,17 +24,17 @@ REJECTS_PER_FILE = 200_000
 
 
 def files_for(rows: int, rows_per_file: int) -> int:
-    """Returns the number of files for so many rows, at least 1."""
+    """Returns the number of files for a number of rows, at least 1."""
     return max(1, -(-rows // rows_per_file))
 
 
 def table_of(kind: TableType, shards: int, media: MediaStore | None = None) -> Table:
-    """Returns a table of so many files.
+    """Returns a table for the shard writer.
 
     Args:
       kind: its description.
-      shards: how many files it has.
-      media: where the pictures are of a table that holds some; they are read row by row.
+      shards: its number of files.
+      media: the store of the table's images, if it has any; they are read row by row.
     """
     return Table(
         name=kind.name,
@@ -47,14 +47,14 @@ def table_of(kind: TableType, shards: int, media: MediaStore | None = None) -> T
 
 
 def rejects_table(rows: int) -> Table:
-    """Returns the table of at most so many rejects."""
+    """Returns the table of rejects, sized for at most `rows` of them."""
     return table_of(REJECTS_TABLE, files_for(rows, REJECTS_PER_FILE))
 
 
 def generated_tables(
     pairs: int, samples_per_file: int, images_per_file: int, media: MediaStore
 ) -> tuple[Table, ...]:
-    """Returns the tables of so many generated pairs, in the order in which they are written."""
+    """Returns the tables for a number of generated pairs, in the order they are written."""
     pictures = files_for(2 * pairs, images_per_file)
     return (
         table_of(RENDERED_TABLE, files_for(pairs, samples_per_file)),

@@ -1,4 +1,4 @@
-"""Writes one shard of a table: deterministic, in bounded memory, and only where it is not done."""
+"""Writes one shard of a table: deterministically, in bounded memory, and only if not yet done."""
 
 import contextlib
 import hashlib
@@ -25,7 +25,7 @@ SPOOL_BYTES = 32 << 20
 
 
 SPLIT = "split"
-"""The column that says which split of its source a row is of."""
+"""The column with the split of a row's source."""
 
 
 def _split_of(record: Any) -> tuple[str, str]:
@@ -37,15 +37,15 @@ class Table:
     """A table of a dataset and how its records become rows.
 
     Attributes:
-      name: `samples`, `images` or `rejects`.
+      name: its name, such as `samples`.
       shards: number of files, at least 1.
-      schema: its Arrow columns.
-      key: the id of a record: it decides the shard and the order. Records with the same key have
-        to be equal, and are written once.
-      row: the Parquet row of a record. Media are read here, one row at a time.
-      tag: what is counted of the rows, such as (stage, reason); None counts their splits, where
+      schema: its Arrow schema.
+      key: returns the id of a record, which decides the shard and the order. Records with the same
+        key have to be equal, and are written once.
+      row: returns the Parquet row of a record. Media are read here, one row at a time.
+      tag: returns what rows are counted by, such as (stage, reason); None counts their splits, if
         they have any.
-      metadata: entries for the files' metadata; a change of them rewrites the files.
+      metadata: entries for the files' metadata; changing them rewrites the files.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Table:
 
     @property
     def counted(self) -> Callable[[Any], tuple[str, str]] | None:
-        """What is counted of the rows."""
+        """Returns the function whose values the rows are counted by; None if there is none."""
         return _split_of if self.tag is None and SPLIT in self.schema.names else self.tag
 
     def file_name(self, shard: int) -> str:
@@ -81,14 +81,14 @@ def write_runs(
 ) -> WrittenShard:
     """Writes the records of one shard under its final name, sorted by key, each once.
 
-    A file that is there, of the same records, and whole to the byte, is kept as it is; where the
-    output holds such a one and another folder is to have it, it gets a second name there.
+    An existing file with the same records and all its bytes is kept. If the output has such a file
+    but `place` is another folder, the file gets a second name there.
 
     Args:
       table: what the records become.
       shard: its number, from 0.
       runs: its records, each run sorted by key.
-      output: the dataset's folder, in which finished work is noted.
+      output: the dataset's folder, in which finished work is recorded.
       place: the folder in which the table is written; None means the dataset's own.
 
     Raises:
@@ -115,13 +115,13 @@ def write_runs(
 
 
 def _kept(own: str, url: str, basis: list[Any], noted: list[Any] | None) -> tuple[int, str] | None:
-    """Returns length and digest of a file that need not be written again, or None.
+    """Returns the length and digest of a file that need not be written again, or None.
 
     Args:
-      own: where the dataset has it, or an older one of the same name.
+      own: where the dataset has it, or an older file of the same name.
       url: where it is wanted.
       basis: what it is made from.
-      noted: what an earlier run wrote down: a basis, length and digest.
+      noted: what an earlier run recorded: basis, length and digest.
     """
     for place in dict.fromkeys((url, own)):
         digest = storage.digest(place) if storage.exists(place) else None
@@ -134,13 +134,13 @@ def _kept(own: str, url: str, basis: list[Any], noted: list[Any] | None) -> tupl
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Spool:
-    """The records of a shard in order, beside the memory: they are gone over more than once.
+    """The records of a shard in order, on disk, to be read more than once.
 
     Attributes:
       kind: the records' class.
       lines: a JSON line for each.
-      rows: how many they are.
-      fingerprint: what a file of them carries in its metadata.
+      rows: the number of records.
+      fingerprint: the fingerprint in the metadata of their file.
     """
 
     kind: type
@@ -196,7 +196,7 @@ def _write_file(table: Table, records: _Spool, url: str) -> tuple[int, str]:
 def fingerprint_records(
     schema: pa.Schema, ordered: Iterable[Any], metadata: tuple[tuple[str, str], ...] = ()
 ) -> str:
-    """Returns what a file of these records carries in its metadata under `fingerprint`."""
+    """Returns the value of `fingerprint` in the metadata of a file of these records."""
     digest = _start_fingerprint(schema, metadata)
     for record in ordered:
         digest.update(msgspec.json.encode(record))
@@ -208,14 +208,14 @@ def _start_fingerprint(schema: pa.Schema, metadata: tuple[tuple[str, str], ...])
 
 
 def _noted(url: str) -> list[Any] | None:
-    """Returns what an earlier run wrote down of a shard; None where it did not come so far."""
+    """Returns what an earlier run recorded about a shard; None if it did not get that far."""
     try:
         return msgspec.json.decode(storage.read_bytes(url), type=list)
     except (FileNotFoundError, msgspec.DecodeError):
         return None
 
 
-# Encoded pictures neither compress nor repeat; the settings beside them repeat in every row.
+# Encoded images neither compress nor repeat; the settings beside them repeat in every row.
 _IMAGE_TABLE = {
     "compression": "none",
     "use_dictionary": [
@@ -247,7 +247,7 @@ def _row_groups(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[p
 
 
 def _batches(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yields small batches: conversion from Python needs little memory beside the row group."""
+    """Yields small batches, so that conversion from Python needs little memory."""
     has_media = holds_pictures(schema)
     chunk: list[dict[str, Any]] = []
     size = 0
