@@ -128,7 +128,7 @@ def _limit(what: int, amount: int) -> None:
 
 
 def _python() -> Iterator[str]:
-    """Yields the folders of Python, its packages and eqforge, with links resolved."""
+    """Yields the folders of Python, its packages and eqforge, and what eqforge's links lead to."""
     yield from filter(os.path.isabs, sys.path)
     yield from (sys.prefix, sys.base_prefix, *sysconfig.get_paths().values())
     for folder in eqforge.__path__:

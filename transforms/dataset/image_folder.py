@@ -30,7 +30,7 @@ FOLDER_REASONS = {
 """Why an image of a folder cannot be used."""
 
 REMEMBERED = 4_096
-# A crop of decoded pixels is stored losslessly.
+# A crop of decoded pixels is stored losslessly and at full size.
 CROPS = FrameSettings(image_format="png")
 # Errors of one file; any other, such as too many open files, concerns the machine and ends the run.
 UNREADABLE = frozenset({errno.EACCES, errno.EPERM, errno.EIO, errno.ENOENT, errno.ESTALE})

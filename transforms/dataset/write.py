@@ -134,7 +134,7 @@ def _kept(own: str, url: str, basis: list[Any], noted: list[Any] | None) -> tupl
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Spool:
-    """The records of a shard in order, on disk, to be read more than once.
+    """The records of a shard in order, spooled to disk, to be read more than once.
 
     Attributes:
       kind: the records' class.

@@ -1,1 +1,1 @@
-"""What runs a pipeline beyond this process: Flink and Prism, their parts and their settings."""
+"""Runs pipelines on engines outside this process, Flink and Prism: their parts and settings."""

@@ -1,4 +1,4 @@
-"""What a user of a runner beyond this process always needs, where they do not say otherwise."""
+"""Default options for runners outside this process."""
 
 import json
 import os
@@ -25,9 +25,9 @@ from eqforge.transforms.engines.prism_parts import prism_binary
 
 BOOT = "eqforge-beam-boot"
 _PROCESS = ("PROCESS", common_urns.environments.PROCESS.urn)
-# Beam takes the longest wait for an answer as the longest run, on every job server but Flink's.
+# On every job server but Flink's, Beam's timeout for a response also limits the whole run.
 _YEAR_S = 365 * 24 * 3600
-# Flink and Beam reach into Java's own classes, which Java 17 has closed.
+# Flink and Beam reflect on Java's internal classes, which Java 17 closes by default.
 _OPEN = tuple(
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
     for package in ("java.lang", "java.nio", "java.util", "java.time")
@@ -35,14 +35,14 @@ _OPEN = tuple(
 
 
 def with_defaults(runner: str, beam_args: Sequence[str]) -> list[str]:
-    """Returns Beam's arguments with those added that the user left open.
+    """Returns Beam's arguments with defaults for those that the user did not give.
 
     Args:
       runner: the name of Beam's runner.
-      beam_args: what the user says.
+      beam_args: the user's arguments.
 
     Raises:
-      InputError: a part is missing that the runner needs, or no cluster answers.
+      InputError: a part that the runner needs is missing, or no cluster answers.
     """
     kind = runner.rpartition(".")[2].lower().removesuffix("runner")
     if kind not in _DEFAULTS:
@@ -58,7 +58,7 @@ def _portable(beam_args: Sequence[str], given: set[str]) -> dict[str, str]:
 
 
 def _workers(beam_args: Sequence[str], default: str | None = None) -> dict[str, str]:
-    """Returns what is left open of how workers are started, by default as `default` says."""
+    """Returns the options for starting workers that the user did not give."""
     asked = PipelineOptions(list(beam_args)).view_as(PortableOptions)
     if asked.environment_options:
         return {}
@@ -79,8 +79,8 @@ def _prism(beam_args: Sequence[str], given: set[str]) -> dict[str, str]:
 def _flink(beam_args: Sequence[str], given: set[str]) -> dict[str, str]:
     found = {
         "job_server_timeout": str(_YEAR_S),
-        # Without it workers, and the models in them, are started again for every stage. They stay
-        # for so long after the job, too.
+        # Without it workers restart, and reload their models, for every stage. They also stay
+        # alive this long after the job.
         "environment_cache_millis": "60000",
         "default_sdk_harness_log_level": "ERROR",
         **_workers(beam_args, default="PROCESS"),
@@ -109,7 +109,7 @@ def _dataflow(beam_args: Sequence[str], given: set[str]) -> dict[str, str]:
             "--sdk_container_image is missing: the image with eqforge that the workers run; "
             "deploy/dataflow/README.md says how to make it"
         )
-    # Steps compute, and a process computes on one core: more threads only hold more in memory.
+    # Steps are CPU-bound, and a process uses one core: more threads would only use more memory.
     found = {"number_of_worker_harness_threads": "1"}
     if "sdk_container_image" in given:
         found["sdk_location"] = "container"
@@ -144,11 +144,11 @@ _DEFAULTS: dict[str, Callable[[Sequence[str], set[str]], dict[str, str]]] = {
     "prism": _prism,
     "portable": _portable,
 }
-# Options that may stand several times: ours come first, the user's after them.
+# Options that may be repeated: ours come first, then the user's.
 _REPEATED = {
     "flink": (
         *(f"--job_server_jvm_properties={option}" for option in ("-Xmx1g", *_OPEN)),
-        # The workers' environment is checked when they start; no file has to reach all hosts.
+        # Workers check their environment when they start, so no file has to reach all hosts.
         "--experiments=disable_logging_submission_environment",
     ),
 }
@@ -170,7 +170,7 @@ def worker_process() -> str:
 
 
 def _versions() -> dict[str, str]:
-    """Returns the versions here of Python, eqforge and everything that eqforge names."""
+    """Returns the installed versions of Python, eqforge and its declared dependencies."""
     named = [re.split(r"[^\w.-]", need, maxsplit=1)[0] for need in requires("eqforge") or ()]
     python = ".".join(map(str, sys.version_info[:3]))
     return {"python": python, **versions_of("eqforge", *named)}

@@ -17,7 +17,7 @@ from eqforge.schemas.errors import BuildError, InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.visible import shortened
 
-# A lease that its owner has not renewed for so long is of a run that is dead.
+# A lease that has not been renewed for this long belongs to a dead run.
 LEASE_S = 60.0
 RENEW_S = 10.0
 _LOOK_S = 1.0
@@ -25,14 +25,14 @@ _LOOK_S = 1.0
 
 @contextlib.contextmanager
 def locked(output: str) -> Iterator[None]:
-    """Holds an output folder for one run; no crash leaves the lock behind.
+    """Locks an output folder for one run during the block; no crash leaves the lock behind.
 
-    On a disk the system gives the lock back when the process ends, however that ends. Elsewhere the
+    On a disk the system releases the lock when the process ends, however it ends. Elsewhere the
     run holds a lease: see `_Lease`.
 
     Raises:
       InputError: another run is writing there, or the folder cannot be written.
-      BuildError: the lease was lost on the way, as after a long pause of the machine.
+      BuildError: the lease was lost during the run, as when the machine was suspended.
     """
     with _flocked(output) if storage.is_local(output) else _leased(output):
         yield
@@ -74,15 +74,16 @@ def _leased(output: str) -> Iterator[None]:
 
 
 class _Lease:
-    """The lease of a folder in a store: an object whose owner writes it anew every few seconds.
+    """The lease of a folder in a store: an object that its owner rewrites every few seconds.
 
-    Its name is a number, and the highest holds. Whoever finds a lease watches it: if it changes, a
-    run is alive and the finder is refused. If it does not for a minute, the finder takes the next
-    number, by creating an object, which a store grants to one alone. A run that finds itself
-    outnumbered ends. Time is each run's own monotonic clock, so no clock that was set can break it.
+    Its name is a number, and the highest is valid. A run that finds a lease watches it: if it
+    changes, its owner is alive and the new run is refused. If it does not for a minute, the new run
+    takes the next number by creating an object, which the store grants to one run only. A run that
+    finds a higher number ends. Time is each run's own monotonic clock, so setting a clock does no
+    harm.
 
-    Where a store cannot create exclusively, two runs that start within the same second may both
-    begin; one of them ends with its next renewal.
+    If a store has no exclusive creation, two runs that start within the same second may both
+    begin; one of them ends at its next renewal.
     """
 
     def __init__(self, output: str) -> None:
@@ -94,7 +95,7 @@ class _Lease:
         self._renewer = threading.Thread(target=self._keep, name="eqforge-lease", daemon=True)
 
     def take(self) -> None:
-        """Takes the lease, if the run that has it is dead, and keeps it.
+        """Takes the lease, if the run that has it is dead, and keeps renewing it.
 
         Raises:
           InputError: another run has it.
@@ -107,21 +108,21 @@ class _Lease:
             system, path = storage.locate(self._url(self._number))
             storage.make_parents(system, path)
             system.pipe_file(path, self._content, mode="create")
-        # A request that the network repeated finds its own object there, so the content tells.
+        # A retried request finds its own object already there, so compare the content.
         if self._newest() != (self._number, self._content):
             raise self._refusal()
         storage.delete(self._url(number))
         self._renewer.start()
 
     def give_back(self) -> None:
-        """Ends the lease."""
+        """Releases the lease."""
         self._over.set()
         self._renewer.join()
         if not self.lost:
             storage.delete(self._url(self._number))
 
     def _newest(self) -> tuple[int, bytes | None]:
-        """Returns the highest number, 0 where there is none, and what its object holds."""
+        """Returns the highest number, 0 if there is none, and the content of its object."""
         storage.locate(self._folder)[0].invalidate_cache()
         numbers = [int(name) for name in storage.list_files(self._folder) if name.isdigit()]
         if not numbers:
@@ -131,10 +132,10 @@ class _Lease:
         return max(numbers), None
 
     def _watch(self, number: int, content: bytes) -> None:
-        """Waits until a lease is known to be of a dead run.
+        """Waits until a lease is known to belong to a dead run.
 
         Raises:
-          InputError: it is of one that lives.
+          InputError: its run is alive.
         """
         owner = content.decode(errors="replace").partition(";")[0]
         print(
@@ -158,7 +159,7 @@ class _Lease:
                 storage.write_bytes(self._url(self._number), self._content)
                 renewed = time.monotonic()
             except Exception as error:
-                # A store may be out of reach for a while, but not until others think us dead.
+                # A store may be unreachable for a while, but not until others assume us dead.
                 if time.monotonic() - renewed > LEASE_S:
                     return self._lose(f"it cannot be reached any more: {error}")
 

@@ -1,4 +1,4 @@
-"""What is asked of a running Flink cluster, through its REST interface."""
+"""Queries to a running Flink cluster, through its REST API."""
 
 import contextlib
 import http.client
@@ -15,7 +15,7 @@ from typing import Any
 from eqforge.schemas.errors import InputError
 
 TIMEOUT_S = 20
-# What a question comes to where nothing answers, or something else than Flink.
+# Errors of a query if nothing answers, or something other than Flink.
 NO_ANSWER = (OSError, http.client.HTTPException, ValueError, KeyError, TypeError)
 MAX_ANSWER_BYTES = 16 << 20
 _ADDRESS = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
@@ -24,12 +24,12 @@ _ENDED = ("FINISHED", "CANCELED", "FAILED")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Overview:
-    """What a cluster has to offer.
+    """The capacity of a cluster.
 
     Attributes:
-      version: of Flink, such as 1.19.3.
-      task_managers: how many there are, at least one.
-      slots: how many tasks run at once in all of them.
+      version: Flink's version, such as 1.19.3.
+      task_managers: number of TaskManagers, at least 1.
+      slots: number of tasks that they run at once, in total.
     """
 
     version: str
@@ -38,7 +38,7 @@ class Overview:
 
 
 def is_address(master: object) -> bool:
-    """Tells whether something is a host and a port, and nothing else."""
+    """Tells whether a value is a host and a port, and nothing else."""
     return isinstance(master, str) and _ADDRESS.fullmatch(master) is not None
 
 
@@ -46,7 +46,7 @@ def address_of(master: str) -> str:
     """Returns the host and port of a cluster.
 
     Args:
-      master: as in `--flink_master`, a host and port or a URL of just that.
+      master: as in `--flink_master`: a host and port, or a URL with nothing else.
 
     Raises:
       InputError: it is anything else.
@@ -63,10 +63,10 @@ def is_embedded(master: str) -> bool:
 
 
 def overview(master: str) -> Overview:
-    """Returns what a cluster has to offer.
+    """Returns the capacity of a cluster.
 
     Args:
-      master: as in `--flink_master`, a host and port or a URL.
+      master: as in `--flink_master`: a host and port, or a URL.
 
     Raises:
       InputError: no cluster answers there, or it has no TaskManager.
@@ -90,13 +90,13 @@ def overview(master: str) -> Overview:
 
 
 def cancel_jobs(master: str, name: str, timeout_s: float = 60.0) -> int:
-    """Ends the jobs of a name that have not ended, and waits until they have.
+    """Cancels the unfinished jobs of a name, and waits until they have ended.
 
     Returns:
-      How many there were.
+      The number of jobs cancelled.
 
     Raises:
-      TimeoutError: a job does not end.
+      TimeoutError: a job did not end in time.
       NO_ANSWER: the cluster does not answer.
     """
     jobs = list(_unended(master, name))
@@ -125,7 +125,7 @@ def _ask(master: str, what: str, method: str = "GET") -> Any:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Goes where it was asked to go, and nowhere else."""
+    """Follows no redirects."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -136,7 +136,7 @@ def _opener() -> urllib.request.OpenerDirector:
 
 
 def _read(answer: http.client.HTTPResponse) -> bytes:
-    """Reads an answer, unless it has no end."""
+    """Reads a response of limited length."""
     content, deadline = b"", time.monotonic() + TIMEOUT_S
     while piece := answer.read1(1 << 16):
         content += piece

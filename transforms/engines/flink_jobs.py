@@ -1,8 +1,8 @@
-"""Keeps an output for one job at a time, where jobs of a Flink cluster outlive a killed driver.
+"""Keeps an output to one job at a time, as a Flink cluster's jobs outlive a killed driver.
 
-Before a job goes to a cluster it is noted in the output: where the cluster is and what the job is
-called. The note goes when the job has ended. Every later run into that output, on any runner, ends
-the job of a note that a killed run left, before it changes anything.
+Before a job is submitted, the cluster's address and the job's name are noted in the output. The
+note is deleted when the job has ended. Every later run into that output, on any runner, first
+cancels the job of a note that a killed run left behind.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ from eqforge.transforms.engines.placement import plain_name
 
 
 def cluster_of(options: PipelineOptions) -> str | None:
-    """Returns where the Flink cluster is that a job goes to; None for any other runner."""
+    """Returns the address of the Flink cluster that a job goes to; None for any other runner."""
     master: str = options.view_as(FlinkRunnerOptions).flink_master
     runner = options.view_as(StandardOptions).runner or ""
     return master if plain_name(runner) == "flink" and not is_embedded(master) else None
@@ -41,11 +41,11 @@ def cluster_of(options: PipelineOptions) -> str | None:
 
 @contextlib.contextmanager
 def alone(options: PipelineOptions, output: str) -> Iterator[None]:
-    """Has no job on a Flink cluster but the body's own write into an output.
+    """Ensures that only the block's own job writes into an output from a Flink cluster.
 
     Args:
       options: Beam's, with the name of the job.
-      output: the path or URL that is built.
+      output: the path or URL being built.
 
     Raises:
       InputError: a killed run left a job on a cluster that does not answer.
@@ -56,7 +56,7 @@ def alone(options: PipelineOptions, output: str) -> Iterator[None]:
         yield
         return
     name = options.view_as(GoogleCloudOptions).job_name
-    cancel_jobs(master, name)  # whose note went with a folder that was deleted
+    cancel_jobs(master, name)  # jobs whose note was deleted with its folder
     note = {"flink_master": address_of(master), "job_name": name, "host": socket.gethostname()}
     storage.write_bytes(_note(output), json.dumps(note).encode())
     try:
@@ -70,10 +70,10 @@ def alone(options: PipelineOptions, output: str) -> Iterator[None]:
 
 
 def end_left_job(output: str) -> None:
-    """Ends the job that a killed run into an output left on a Flink cluster, if any.
+    """Cancels the job that a killed run into an output left on a Flink cluster, if any.
 
     Raises:
-      InputError: the cluster does not end it, or the note is damaged.
+      InputError: the cluster does not end the job, or the note is damaged.
     """
     note = _note(output)
     try:
@@ -112,9 +112,9 @@ def _is_loopback(master: str) -> bool:
 
 
 def capacity(options: PipelineOptions) -> Callable[[], str | None]:
-    """Returns what tells, later, what the Flink cluster of a job has lost since this call.
+    """Returns a function that tells what the Flink cluster of a job has lost since this call.
 
-    It says None for nothing, and on every other runner.
+    The function returns None if nothing was lost, and on every other runner.
     """
     master = cluster_of(options)
     slots = 0 if master is None else overview(master).slots

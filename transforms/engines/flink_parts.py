@@ -1,7 +1,7 @@
-"""The parts of Flink: Beam's job server by Maven, and a cluster out of two PyPI packages.
+"""The parts of Flink: Beam's job server, from Maven, and a cluster, from two PyPI packages.
 
-They lie in eqforge's cache; only `eqforge setup flink` fetches anything. The job server is that of
-an older Beam than the Python one: see docs/scaling.md, where the choice is measured.
+They are in eqforge's cache; only `eqforge setup flink` fetches anything. The job server is from an
+older Beam than the Python package: docs/scaling.md has the measurements behind the choice.
 """
 
 import io
@@ -25,7 +25,7 @@ FLINK_SERIES = "1.19"
 FLINK = "1.19.3"
 _LOCK = Path(__file__).parent / "data" / "flink_job_server.txt"
 _MAIN_CLASS = "org.apache.beam.runners.flink.FlinkJobServerDriver"
-# Its name says that what it starts listens at the loopback alone; older ones did not.
+# Named for its servers listening on the loopback only, which those of older jars did not.
 _MAIN_JAR = "job-server-loopback.jar"
 _CORE = "beam-sdks-java-core"
 _SERVER_FACTORY = "org/apache/beam/sdk/fn/server/ServerFactory$InetSocketAddressServerFactory.class"
@@ -38,7 +38,7 @@ _JARS_SHA256 = "4a58e3a1fb7d83340bc96b6c080624c6d792d69fae5d294b96224775204a9c60
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Jar:
-    """A jar of the job server as the lock names it."""
+    """A jar of the job server, as in the lock file."""
 
     group: str
     name: str
@@ -52,12 +52,12 @@ class Jar:
 
 
 def job_server_folder() -> Path:
-    """Returns where the job server lies once it has been fetched."""
+    """Returns the folder of the job server, whether or not it has been fetched."""
     return cache_folder() / "flink" / f"job-server-{BEAM_JAVA}-flink-{FLINK_SERIES}"
 
 
 def cluster_folder() -> Path:
-    """Returns where Flink lies once it has been fetched: its FLINK_HOME."""
+    """Returns FLINK_HOME, the folder of Flink, whether or not it has been fetched."""
     return cache_folder() / "flink" / f"flink-{FLINK}"
 
 
@@ -82,16 +82,16 @@ def job_server_jar() -> Path:
 
 
 def setup_flink(report: Callable[[str], None]) -> str:
-    """Makes Flink available to this user; returns what lies where, a line for each part.
+    """Installs Flink for this user; returns the location of each part, one per line.
 
-    What is there already, and whole, is kept. Java itself has to be on the machine.
+    Parts that are already complete are kept. Java itself has to be installed.
 
     Args:
-      report: is told what is being done, a line at a time.
+      report: called with a line on each step.
 
     Raises:
-      InputError: Maven or pip is missing, could not fetch something, or what came is not what
-        eqforge was tested with.
+      InputError: Maven or pip is missing or failed, or a download is not what eqforge was tested
+        with.
     """
     if not _has_whole_jars():
         report(f"fetching Beam's job server {BEAM_JAVA} for Flink {FLINK_SERIES} by Maven, 160 MB")
@@ -137,7 +137,7 @@ def _fetch_jars() -> None:
 
 
 def _pom(jars: tuple[Jar, ...]) -> str:
-    """Returns a project that needs exactly these jars; none brings others along."""
+    """Returns a Maven project with exactly these jars, without transitive dependencies."""
     every = "<exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>"
     needs = "\n".join(
         f"<dependency><groupId>{jar.group}</groupId><artifactId>{jar.name}</artifactId>"
@@ -152,9 +152,9 @@ def _pom(jars: tuple[Jar, ...]) -> str:
 
 
 def _write_main_jar(folder: Path) -> None:
-    """Writes a jar that `java -jar` runs: it names the jars in `lib`, and mends a class of theirs.
+    """Writes a jar for `java -jar`: it lists the jars in `lib`, and patches one of their classes.
 
-    Java takes a class from the first jar that has it, and this one comes first; TaskManagers get
+    Java loads a class from the first jar that has it, and this one comes first; TaskManagers get
     the jars in the same order.
     """
     (core,) = (jar for jar in locked_jars() if jar.name == _CORE)
@@ -170,16 +170,16 @@ def _write_main_jar(folder: Path) -> None:
 
 
 def at_the_named_address(server_factory: bytes) -> bytes:
-    """Mends the class that opens Beam's ports in Java: a server listens at the address it is given.
+    """Patches the class that opens Beam's ports in Java to listen on the address it is given.
 
-    Beam takes the port of that address and drops the rest: every server then listens to the whole
-    network, and none of them asks who is there.
+    Beam uses only the port of that address: every server then listens on all interfaces, without
+    authentication.
 
     Args:
       server_factory: the class as Beam compiled it.
 
     Raises:
-      InputError: it is another class than that of the pinned Beam.
+      InputError: it is not the class of the pinned Beam.
     """
     return pass_whole_object(
         server_factory,
@@ -190,7 +190,7 @@ def at_the_named_address(server_factory: bytes) -> bytes:
 
 
 def _folded(line: str) -> Iterator[str]:
-    """Yields a manifest's line in pieces: none may be longer than 72 bytes."""
+    """Yields a manifest's line folded, as none may exceed 72 bytes."""
     yield line[:70]
     for start in range(70, len(line), 69):
         yield f" {line[start : start + 69]}"
@@ -199,7 +199,7 @@ def _folded(line: str) -> Iterator[str]:
 def _fetch_cluster() -> None:
     with installing(cluster_folder()) as new, tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        # The scripts are the same in the packages of all machines.
+        # The scripts are the same in the packages for all platforms.
         binary = ("--only-binary=:all:", "--platform=manylinux2014_x86_64", "--python-version=3.11")
         _pip_download(folder, f"apache-flink=={FLINK}", *binary)
         _pip_download(folder, f"apache-flink-libraries=={FLINK}")

@@ -1,4 +1,4 @@
-"""Puts programs that no Python package brings into eqforge's cache, whole or not at all."""
+"""Installs programs that are not Python packages into eqforge's cache, atomically."""
 
 import contextlib
 import shutil
@@ -13,9 +13,9 @@ from eqforge.schemas.io import storage
 
 @contextlib.contextmanager
 def installing(folder: Path) -> Iterator[Path]:
-    """Gives an empty folder that takes the place of `folder` when the body ends without an error.
+    """Yields an empty folder that replaces `folder` when the block ends without an error.
 
-    Whoever looks at `folder` meanwhile sees what was there before, or nothing.
+    Until then, `folder` holds what was there before, or nothing.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".") as scratch:
@@ -33,11 +33,11 @@ def run_tool(*command: str, folder: Path, needs: str, **environment: str) -> Non
     Args:
       command: the program and its arguments.
       folder: its working directory.
-      needs: where the program comes from, for whoever has not got it.
-      environment: variables it gets beside this process's own.
+      needs: where to get the program, for the error message.
+      environment: variables added to this process's own.
 
     Raises:
-      InputError: the program is not on this machine, or failed.
+      InputError: the program is not installed, or failed.
     """
     if shutil.which(command[0]) is None:
         raise InputError(f"{command[0]} is not on this machine: install {needs}")
@@ -53,10 +53,10 @@ def run_tool(*command: str, folder: Path, needs: str, **environment: str) -> Non
 
 
 def check_digest(path: Path, sha256: str) -> None:
-    """Checks what was fetched.
+    """Checks the digest of a download.
 
     Raises:
-      InputError: it is not what eqforge was tested with.
+      InputError: it is not the file that eqforge was tested with.
     """
     found = storage.digest(str(path))[1]
     if found != sha256:

@@ -20,14 +20,12 @@ Method = tuple[str, str, str]
 def pass_whole_object(
     content: bytes, getter: Method, called: Method, instead: tuple[str, str]
 ) -> bytes:
-    """Has a static method called with an object where another was called with one of its numbers.
-
-    What was `Called.called(object.getter())` becomes `Called.instead(object)`.
+    """Replaces a call `Called.called(object.getter())` by `Called.instead(object)`.
 
     Args:
       content: a class file.
-      getter: class, name and descriptor of the method that gives the number.
-      called: the same of the static method that takes it.
+      getter: class, name and descriptor of the method that returns the number.
+      called: class, name and descriptor of the static method that takes it.
       instead: name and descriptor of the static method of the same class that takes the object.
 
     Raises:
@@ -60,12 +58,12 @@ def _utf8(text: str) -> bytes:
 
 
 class _Constants:
-    """The constants of a class file.
+    """The constant pool of a class file.
 
     Attributes:
-      places: where each one's tag stands, by its index.
+      places: offset of each constant's tag, by its index.
       count: one more than the largest index.
-      end: where they end.
+      end: offset of the pool's end.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -86,7 +84,7 @@ class _Constants:
         return number
 
     def _value(self, index: int) -> object:
-        """Returns a constant with what it refers to: text, or a tuple."""
+        """Returns a constant with its references resolved: text, or a tuple."""
         place = self.places[index]
         tag = self._content[place]
         if tag == _UTF8:
@@ -96,7 +94,7 @@ class _Constants:
         return self._value(self._number(place)), self._value(self._number(place, 1))
 
     def method(self, owner: str, name: str, descriptor: str) -> int:
-        """Returns the index of a method.
+        """Returns the index of a method reference.
 
         Raises:
           InputError: the class calls no such method.

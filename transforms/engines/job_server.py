@@ -1,4 +1,4 @@
-"""The job server of a runner beyond this process: started for one build, and ended with it."""
+"""The job server of a runner outside this process: started for one build, and ended with it."""
 
 import contextlib
 import json
@@ -35,7 +35,7 @@ _LOGGING = (
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss",
 )
-# Flink's own settings for the embedded cluster; a job that fails is tried again, as on a real one.
+# Flink settings for the embedded cluster; a failed job is retried, as on a real one.
 _EMBEDDED = """
 restart-strategy: {type: fixed-delay, fixed-delay: {attempts: 2, delay: 2 s}}
 jobmanager: {bind-host: localhost}
@@ -46,16 +46,14 @@ taskmanager: {host: localhost, bind-host: localhost, memory: {network: {min: 128
 
 @contextlib.contextmanager
 def served(options: PipelineOptions, log: str) -> Iterator[None]:
-    """Has a job server answer while the body runs, where the runner needs one of its own.
-
-    The options then name it.
+    """Runs a job server for the block if the runner needs one, and sets it in the options.
 
     Args:
       options: Beam's options; see pipeline_options.
       log: a file for the server's messages.
 
     Raises:
-      BuildError: it does not start.
+      BuildError: the server does not start.
       InputError: an argument is neither Beam's nor the runner's.
     """
     portable = options.view_as(PortableOptions)
@@ -72,10 +70,10 @@ def served(options: PipelineOptions, log: str) -> Iterator[None]:
 
 
 def check_endpoint(options: PipelineOptions) -> None:
-    """Checks that a job server answers where the options name one; Beam would wait for it forever.
+    """Checks that a job server named in the options answers; Beam would wait for it forever.
 
     Raises:
-      InputError: none answers.
+      InputError: it does not answer.
     """
     endpoint = options.view_as(PortableOptions).job_endpoint
     if not endpoint or endpoint == "embed":
@@ -93,7 +91,7 @@ def check_endpoint(options: PipelineOptions) -> None:
 
 
 def _check_options(options: PipelineOptions, endpoint: str) -> None:
-    """Refuses what the runner would drop without a word: a server tells which options it has."""
+    """Refuses arguments that the runner would silently drop; the server lists those it knows."""
     every = options.get_all_options(drop_default=True, retain_unknown_options=True)
     unknown = every.keys() - options.get_all_options(drop_default=True).keys()
     if unknown and _is_flink(options):
@@ -105,12 +103,12 @@ def _check_options(options: PipelineOptions, endpoint: str) -> None:
 
 
 def _with_log(config: str | None, log: str) -> str | None:
-    """Returns the settings of worker processes with the file for their messages."""
+    """Returns the settings of worker processes, with their log file added."""
     try:
         settings = json.loads(config or "")
         return json.dumps(settings | {"env": {LOG: os.path.abspath(log)} | settings["env"]})
     except (ValueError, TypeError, KeyError):
-        return config  # the user's, and of another kind
+        return config  # the user's own, of another kind
 
 
 def _is_flink(options: PipelineOptions) -> bool:
@@ -148,7 +146,7 @@ def _running(command: list[str], port: int, scratch: Path, log: str) -> Iterator
     with open(log, "ab") as output:
         server = start_program(
             command,
-            signal.SIGTERM,  # which it cleans up after
+            signal.SIGTERM,  # lets it clean up
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

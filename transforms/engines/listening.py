@@ -1,9 +1,9 @@
-"""Where Beam's servers in this process listen: at files of this user, or at the loopback.
+"""Where Beam's servers in this process listen: on Unix sockets of this user, or on the loopback.
 
-Beam 2.77 opens the ports for its workers at all addresses of the machine, asks nobody who he is,
-and runs the code that it is sent. It has no option for the address, which is why the servers that
-it makes are given one here. This leans on two names of Beam's own, `grpc` in three of its modules
-and `GrpcWorkerHandler.port_from_worker`; tests look at the sockets of whole runs.
+Beam 2.77 opens the ports for its workers on all interfaces, without authentication, and runs the
+code that it is sent. It has no option for the address, so its servers are given one here. This
+relies on two of Beam's internal names, `grpc` in three of its modules and
+`GrpcWorkerHandler.port_from_worker`; tests inspect the sockets of whole runs.
 """
 
 import contextlib
@@ -18,8 +18,8 @@ from typing import Any
 from eqforge.transforms.engines.run_folder import private_folder
 
 EVERYWHERE = "[::]"
-# An address has 108 bytes on Linux and 104 elsewhere, for the names of a folder and a file too; and
-# gRPC reads it as a URI, whose parts `%`, `?`, `#` and `,` would end.
+# A socket's path, including the folder and file names added, has at most 108 bytes on Linux and 104
+# elsewhere; gRPC parses it as a URI, in which `%`, `?`, `#` and `,` are special.
 _FIT_PARENT = re.compile(r"[\w ./+=@~-]{1,72}", re.ASCII)
 
 Bind = Callable[[Callable[[str], int], str], int | str]
@@ -27,7 +27,7 @@ Bind = Callable[[Callable[[str], int], str], int | str]
 
 @contextlib.contextmanager
 def at_files() -> Iterator[None]:
-    """Has the servers for local workers listen at files that only this user can open."""
+    """Makes the block's servers for local workers listen on sockets only this user can open."""
     parent = tempfile.gettempdir()
     with private_folder(parent if _FIT_PARENT.fullmatch(parent) else "/tmp") as folder:
         names = (Path(folder) / str(number) for number in itertools.count())
@@ -43,7 +43,7 @@ def at_files() -> Iterator[None]:
 
 @contextlib.contextmanager
 def at_loopback() -> Iterator[None]:
-    """Has servers in this process listen at the loopback where Beam says: everywhere."""
+    """Makes the block's servers listen on the loopback where Beam would use all interfaces."""
 
     def bind(listen: Callable[[str], int], address: str) -> int:
         return listen(address.replace(EVERYWHERE, "localhost"))
@@ -53,7 +53,7 @@ def at_loopback() -> Iterator[None]:
 
 
 class _Grpc:
-    """The library as one of Beam's modules sees it: its servers listen where `bind` says."""
+    """A stand-in for `grpc` in Beam's modules, whose servers listen where `bind` says."""
 
     def __init__(self, grpc: Any, bind: Bind) -> None:
         self._grpc, self._bind = grpc, bind
@@ -69,7 +69,7 @@ class _Grpc:
 
 
 def _address(_handler: object, port: int | str) -> str:
-    """Returns the address at which a worker finds a server, by what its `bind` gave."""
+    """Returns the address at which a worker finds a server, from the result of its `bind`."""
     return port if isinstance(port, str) else f"localhost:{port}"
 
 
@@ -84,7 +84,7 @@ def _bound(bind: Bind) -> Iterator[None]:
 
 
 def _modules() -> tuple[ModuleType, ...]:
-    """Returns the modules of Beam's that open ports: those of its own workers first."""
+    """Returns Beam's modules that open ports: those for its own workers first."""
     from apache_beam.runners.portability import abstract_job_service
     from apache_beam.runners.portability.fn_api_runner import worker_handlers
     from apache_beam.runners.worker import worker_pool_main

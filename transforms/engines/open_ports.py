@@ -1,8 +1,8 @@
-"""Which engines open ports that other hosts reach, and what is done about it.
+"""Checks for engines that open ports to other hosts.
 
-Whoever reaches a port of Beam's can have commands run: none asks for a password. What eqforge
-starts listens at files of this user or at the loopback; what it cannot vouch for is refused, unless
-the user says that others are kept out by other means.
+Whoever reaches one of Beam's ports can run commands, as none has authentication. What eqforge
+starts listens on Unix sockets of this user or on the loopback; what it cannot vouch for is refused,
+unless the user says that others are kept out by other means.
 """
 
 import contextlib
@@ -29,9 +29,9 @@ _EXTERNAL = ("EXTERNAL", common_urns.environments.EXTERNAL.urn)
 
 
 def reach_this_machine_directly() -> None:
-    """Has nothing that is asked of this machine go through a proxy, which could answer it.
+    """Keeps requests to this machine from going through a proxy.
 
-    gRPC and urllib send what is for the loopback, too, to the proxy that `http_proxy` names.
+    gRPC and urllib send even requests for the loopback to the proxy named in `http_proxy`.
     """
     everybody = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
     own = os.environ.get("no_grpc_proxy")  # noqa: SIM112 - the name that gRPC reads
@@ -43,7 +43,7 @@ def reach_this_machine_directly() -> None:
 
 
 def kept_to_this_machine(options: PipelineOptions) -> contextlib.AbstractContextManager[None]:
-    """Has what Beam opens in this process out of other hosts' reach while the body runs."""
+    """Keeps ports that Beam opens in this process out of other hosts' reach, for the block."""
     if _is_allowed(options):
         return contextlib.nullcontext()
     return listening.at_files() if _kind(options) == "fnapi" else listening.at_loopback()
@@ -73,7 +73,7 @@ def _kind(options: PipelineOptions) -> str:
 
 
 def _open(options: PipelineOptions) -> str | None:
-    """Returns what may listen to other hosts; None where nothing does."""
+    """Returns what may listen to other hosts; None if nothing does."""
     kind, portable = _kind(options), options.view_as(PortableOptions)
     if kind in ("fnapi", "dataflow"):
         return None
@@ -95,7 +95,7 @@ def _open(options: PipelineOptions) -> str | None:
 
 
 def _open_to_workers(portable: PortableOptions) -> str | None:
-    """Returns what workers of another host need; they reach no loopback."""
+    """Returns what must listen to workers on other hosts, which cannot reach the loopback."""
     config = portable.environment_config or ""
     host = urllib.parse.urlsplit(config if "://" in config else f"//{config}").hostname
     if portable.environment_type not in _EXTERNAL or host in LOOPBACK:

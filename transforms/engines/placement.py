@@ -1,8 +1,8 @@
-"""What machines the heavy steps want, on Dataflow, which picks machines step by step.
+"""Machine types for the heavy steps, on Dataflow, which chooses machines per step.
 
-A step that draws, renders or asks a model takes and gives references, never pixels, so that it can
-run on machines of its own. Other runners are not told: a second sort of worker would load
-everything twice there, and their machines are what the user started.
+A step that draws, renders or queries a model takes and returns references, never pixels, so that it
+can run on machines of its own. Other runners get no hints: a second kind of worker would load
+everything twice there, and their machines are those that the user started.
 """
 
 from argparse import ArgumentParser
@@ -21,12 +21,12 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 
 Step = TypeVar("Step", bound=beam.PTransform)
-# One process a machine: with one for each core, each would load the models onto the GPU.
+# One process per machine: with one per core, each would load the models onto the GPU.
 ONE_PROCESS = "no_use_multiple_sdk_containers"
 
 
 class PlacementOptions(PipelineOptions):
-    """Options of eqforge's own beside Beam's, after `--`."""
+    """eqforge's own options among Beam's, after `--`."""
 
     @classmethod
     def _add_argparse_args(cls, parser: ArgumentParser) -> None:
@@ -59,14 +59,14 @@ def plain_name(runner: str) -> str:
 
 
 def is_waited_for(options: PipelineOptions) -> bool:
-    """Tells whether a job's end is waited for: not where it is only launched, or tried dry."""
+    """Tells whether a job's end is waited for: not if it is only launched, or a dry run."""
     launches = options.view_as(GoogleCloudOptions).template_location is not None
     waits = not options.view_as(StandardOptions).no_wait_until_finish
     return not is_dataflow(options) or (waits and not launches and not is_dry(options))
 
 
 def is_dry(options: PipelineOptions) -> bool:
-    """Tells whether Dataflow's part is only tried, and nothing is sent."""
+    """Tells whether a Dataflow job is a dry run, in which nothing is sent."""
     return is_dataflow(options) and bool(options.view_as(TestOptions).dry_run)
 
 
@@ -84,7 +84,7 @@ def check_reach(options: PipelineOptions, output: str) -> None:
 
 
 def on_gpu(step: Step, pipeline: beam.Pipeline) -> Step:
-    """Asks for machines with a GPU for a step, of which each works on one bundle at a time."""
+    """Requests machines with a GPU for a step, each working on one bundle at a time."""
     if is_dataflow(pipeline.options):
         wanted = pipeline.options.view_as(PlacementOptions)
         pipeline.options.view_as(DebugOptions).add_experiment(ONE_PROCESS)
@@ -98,7 +98,7 @@ def on_gpu(step: Step, pipeline: beam.Pipeline) -> Step:
 
 
 def with_render_memory(step: Step, pipeline: beam.Pipeline) -> Step:
-    """Asks for machines with memory enough for Blender for a step."""
+    """Requests machines with enough memory for Blender for a step."""
     if is_dataflow(pipeline.options):
         _want(step, min_ram=pipeline.options.view_as(PlacementOptions).render_min_ram)
     return step

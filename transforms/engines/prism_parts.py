@@ -11,8 +11,7 @@ from eqforge.schemas.io.cache import cache_folder
 from eqforge.transforms.engines.install import installing, run_tool
 
 _MODULE = "github.com/apache/beam/sdks/v2"
-# Prism has one port for jobs and workers, which asks nobody who he is, and no option for where it
-# listens.
+# Prism has one port for jobs and workers, without authentication, and no option for the address.
 _LISTENER = "go/pkg/beam/runners/prism/internal/jobservices/server.go"
 _EVERYWHERE, _LOOPBACK = 'fmt.Sprintf(":%d", port)', 'fmt.Sprintf("localhost:%d", port)'
 
@@ -41,16 +40,16 @@ def prism_binary() -> Path:
 
 
 def setup_prism(report: Callable[[str], None]) -> str:
-    """Makes Prism available to this user; returns where it lies.
+    """Installs Prism for this user; returns where it is.
 
-    It is built from the module of the installed Beam's version, whose content Go's checksum
-    database vouches for, with one line changed: it listens at the loopback alone.
+    It is built from the Go module of the installed Beam's version, verified by Go's checksum
+    database, with one line changed to listen on the loopback only.
 
     Args:
-      report: is told what is being done, a line at a time.
+      report: called with a line on each step.
 
     Raises:
-      InputError: Go is missing, or could not fetch or build it.
+      InputError: Go is missing, or could not fetch or build Prism.
     """
     if not _binary().is_file():
         report(f"building Prism {apache_beam.__version__} with Go: fetches 200 MB, takes minutes")
@@ -64,7 +63,7 @@ def _build(program: Path, scratch: Path) -> None:
     variables = {
         "GOPATH": str(scratch / "path"),
         "GOCACHE": str(scratch / "cache"),
-        "GOFLAGS": "-modcacherw",  # or nobody could delete it
+        "GOFLAGS": "-modcacherw",  # else the cache could not be deleted
         "GOWORK": "off",
     }
     module = f"{_MODULE}@v{apache_beam.__version__}"

@@ -1,7 +1,7 @@
-"""Shows how far a run is, whatever the runner and however many processes it has.
+"""Shows the progress of a run, on any runner and with any number of processes.
 
-Every process appends what it finished to a file of its own; the driver adds the files up. Counts
-are of attempts: work that a runner repeats is counted again.
+Every process appends what it finished to its own file; the driver adds the files up. Attempts are
+counted: work that a runner repeats is counted again.
 """
 
 import contextlib
@@ -24,20 +24,20 @@ _files: dict[tuple[int, str], Path] = {}
 
 
 def count(folder: str | None, stage: str, number: int = 1) -> None:
-    """Notes that this process finished a number of items of a stage; None notes nothing."""
+    """Notes that this process finished a number of items of a stage, unless `folder` is None."""
     if folder is None:
         return
     with _lock:
         path = _files.setdefault(
             (os.getpid(), folder), Path(folder) / f"{os.getpid()}-{uuid.uuid4().hex}.jsonl"
         )
-        # The driver removes the folder when the run is over; late counts then go nowhere.
+        # The driver removes the folder when the run is over; later counts are lost.
         with contextlib.suppress(FileNotFoundError), open(path, "a", encoding="utf-8") as stream:
             stream.write(json.dumps([stage, number]) + "\n")
 
 
 def totals(folder: str) -> Counter[str]:
-    """Returns what all processes noted so far, by stage."""
+    """Returns what all processes have noted so far, by stage."""
     counts: Counter[str] = Counter()
     for path in sorted(Path(folder).glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
@@ -49,14 +49,14 @@ def totals(folder: str) -> Counter[str]:
 
 @contextlib.contextmanager
 def watch(folder: str, expected: Mapping[str, int]) -> Iterator[None]:
-    """Shows progress while the body runs: bars on a terminal, else a line every ten seconds.
+    """Shows progress during the block: bars on a terminal, else a line every ten seconds.
 
     Args:
-      folder: where the processes note their counts; it is made, and removed at the end.
-      expected: how many items each stage will have, in the order they are shown.
+      folder: where the processes note their counts; created, and removed at the end.
+      expected: number of items of each stage, in the order they are shown.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
-    _remove_notes(folder)  # of a run that was killed
+    _remove_notes(folder)  # left by a killed run
     over = threading.Event()
     show = _show_bars if sys.stderr.isatty() else _show_lines
     watcher = threading.Thread(target=show, args=(folder, dict(expected), over), daemon=True)
@@ -72,7 +72,7 @@ def watch(folder: str, expected: Mapping[str, int]) -> Iterator[None]:
 
 
 def _remove_notes(folder: str) -> None:
-    # Where nothing can be deleted, something else ends the run, and says why.
+    # If nothing can be deleted, another step will end the run and say why.
     with contextlib.suppress(OSError):
         for path in Path(folder).glob("*.jsonl"):
             path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Runs a Beam pipeline on the engine the user names, and turns its failures into one sentence."""
+"""Runs a Beam pipeline on the engine the user names, and reports its failure in one sentence."""
 
 import argparse
 import contextlib
@@ -35,13 +35,13 @@ from eqforge.transforms.engines.open_ports import (
 )
 from eqforge.transforms.engines.placement import is_dry, is_waited_for, plain_name
 
-# The names under which people ask for the local engine, in Beam's any spelling. Beam's own
-# DirectRunner first tries to download another engine, so it is never started.
+# Names for the local engine, in any spelling that Beam takes. Beam's own DirectRunner first tries
+# to download another engine, so it is never started.
 _LOCAL_RUNNERS = ("direct", "fnapi", "switchingdirect", "bundlebaseddirect")
-_LOST_WORKER = "Channel closed prematurely"  # Beam 2.77, of a data stream that broke off
-_LOST_PROCESS = "Process died with exit code"  # that of a Flink worker which did not come up
-# What runners put before a message: the job's name, Java's class.
-_FRAME = re.compile(r"\s*(at \S+\(.*|\.{3} \d+ more|\W*)$")  # a line of Java's that says nothing
+_LOST_WORKER = "Channel closed prematurely"  # Beam 2.77, if a data stream breaks off
+_LOST_PROCESS = "Process died with exit code"  # of a Flink worker that did not start
+# Prefixes that runners put before a message: the job's name, a Java class.
+_FRAME = re.compile(r"\s*(at \S+\(.*|\.{3} \d+ more|\W*)$")  # an uninformative line of a Java trace
 _WRAPPERS = re.compile(
     r"^(Caused by: )?(Pipeline \S+ failed in state \w+: )?((\w+\.)+\w+(Exception|Error): )*"
 )
@@ -49,16 +49,16 @@ _OWN_ERROR = re.compile(r"eqforge\.schemas\.errors\.(\w+): (.*?)(?: \[while runn
 
 
 def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
-    """Returns Beam's options for the arguments after `--`, with what the runner needs beside them.
+    """Returns Beam's options for the arguments after `--`, with those that the runner needs added.
 
     Args:
       beam_args: Beam's own arguments; without `--runner` the local engine runs.
-      workers: local processes; 1 runs everything in this process.
+      workers: number of local processes; 1 runs everything in this process.
 
     Raises:
-      InputError: an argument is none of Beam's and the runner has no server that may know it,
-        `workers` is asked of another runner, a part of the runner is not on this machine, no
-        cluster or job server answers, or the runner opens ports to other hosts.
+      InputError: an argument is not Beam's and the runner has no server that may know it,
+        `workers` is given for another runner, a part of the runner is not installed, no cluster
+        or job server answers, or the runner opens ports to other hosts.
     """
     reach_this_machine_directly()
     unknown = _unknown(beam_args)
@@ -86,7 +86,7 @@ def _check_runner(runner: str) -> None:
     """Checks that a name is that of a runner, before anything of that name is called.
 
     Raises:
-      InputError: there is nothing of that name, or something else than a runner.
+      InputError: there is nothing of that name, or it is not a runner.
     """
     try:
         module, _, name = runner.rpartition(".")
@@ -102,7 +102,7 @@ def _is_runner(found: object) -> bool:
 
 
 def _has_own_options(runner: str) -> bool:
-    """Tells whether a runner's server knows options that Beam's Python part does not."""
+    """Tells whether a runner's server knows options that Beam's Python SDK does not."""
     return plain_name(runner) not in ("prism", "dataflow")
 
 
@@ -112,7 +112,7 @@ def _refuse(unknown: Sequence[str], where: str) -> None:
 
 
 def _unknown(beam_args: Sequence[str]) -> list[str]:
-    """Returns the arguments that Beam would drop without a word."""
+    """Returns the arguments that Beam would silently drop."""
     parsers: list[argparse.ArgumentParser] = []
 
     def take(parser: argparse.ArgumentParser) -> None:
@@ -151,11 +151,11 @@ def run(
       wire: adds the steps.
       options: see pipeline_options.
       log: a file for the messages of worker processes and job servers.
-      job: the path or URL that is built. The job that a killed run into it left on a cluster is
-        ended before anything of this one happens.
+      job: the path or URL being built. Before anything else, the job that a killed run into it
+        left on a cluster is cancelled.
 
     Raises:
-      EqforgeError: a step raised it; its own message stands without the engine's trace.
+      EqforgeError: a step raised it; its message comes without the engine's trace.
       InputError: a killed run left a job on a cluster that does not answer.
       BuildError: anything else ended the run.
     """
@@ -187,7 +187,7 @@ def _alone(options: PipelineOptions, job: str | None) -> contextlib.AbstractCont
 def _named(options: PipelineOptions, job: str) -> PipelineOptions:
     """Names the job after what it builds.
 
-    On a Flink cluster, where jobs are ended by their names, a user's name gets that added.
+    On a Flink cluster, where jobs are cancelled by name, it is appended to a user's own name.
     """
     cloud = options.view_as(GoogleCloudOptions)
     place = os.path.realpath(storage.locate(job)[1]) if storage.is_local(job) else job
@@ -200,9 +200,9 @@ def _named(options: PipelineOptions, job: str) -> PipelineOptions:
 
 
 class _LogFile(logging.FileHandler):
-    """A log that is given up in silence where it cannot be written: on a full disk, or a lost one.
+    """A log that is silently given up if it cannot be written, as on a full or lost disk.
 
-    The run's own error says so in one sentence.
+    The run's own error then says so.
     """
 
     def handle(self, record: logging.LogRecord) -> bool:
@@ -216,8 +216,8 @@ class _LogFile(logging.FileHandler):
 
 @contextlib.contextmanager
 def _logging_to(log: str) -> Iterator[None]:
-    """Sends what Beam logs, whole traces among it, to a file; the user gets one sentence."""
-    # What a job server reports, Beam logs under no name of its own.
+    """Sends Beam's logs, including traces, to a file during the block."""
+    # Beam logs a job server's messages to the root logger.
     loggers = logging.getLogger("apache_beam"), logging.getLogger()
     handler = _LogFile(log, delay=True, encoding="utf-8")
     before = [(logger.handlers, logger.propagate) for logger in loggers], threading.excepthook
@@ -228,7 +228,7 @@ def _logging_to(log: str) -> Iterator[None]:
     for logger in loggers:
         logger.handlers, logger.propagate = [handler], False
     threading.excepthook = log_thread
-    # A worker in this process, as Prism's, prints a trace beside logging it, in Beam 2.77.
+    # In Beam 2.77 a worker in this process, such as Prism's, prints a trace as well as logging it.
     vars(sdk_worker)["print"] = _print_nothing
     try:
         yield
@@ -252,7 +252,7 @@ def _plain(message: str) -> str:
 def _own_error(error: Exception, log: str, lost: Callable[[], str | None]) -> BaseException:
     """Finds the error that a step raised, here or in another process, in the engine's report.
 
-    Where no step did, the engine's last line stands, and what its cluster has lost meanwhile.
+    If no step did, the error has the engine's last line, and what its cluster has lost meanwhile.
     """
     found = _OWN_ERROR.findall(str(error))
     if found:
@@ -275,7 +275,7 @@ def _own_error(error: Exception, log: str, lost: Callable[[], str | None]) -> Ba
 
 
 def _last_words_of_boot(log: str) -> str | None:
-    """Returns what the program that starts workers said last of why it could not."""
+    """Returns the last message of the program that starts workers on why it failed."""
     try:
         lines = Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:

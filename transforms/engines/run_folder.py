@@ -1,7 +1,7 @@
-"""A folder for all that a run needs for a while only; what killed runs left is deleted by the next.
+"""A folder for the temporary files of a run; the next run deletes those that killed runs left.
 
-A run holds a lock on its folder, which the system releases however the run ends. A folder that
-nobody holds is deleted, where it is this user's own and no link.
+A run holds a lock on its folder, which the system releases however the run ends. A folder without a
+held lock is deleted if it is this user's own and not a link.
 """
 
 import contextlib
@@ -19,9 +19,9 @@ _outside: list[str] = []
 
 @contextlib.contextmanager
 def run_folder() -> Iterator[None]:
-    """Has everything temporary of the body and of the processes it starts in one folder.
+    """Puts all temporary files of the block, and of the processes it starts, in one folder.
 
-    `tempfile` and TMPDIR are as before afterwards.
+    `tempfile` and TMPDIR are restored afterwards.
     """
     parent, variable = tempfile.gettempdir(), os.environ.get("TMPDIR")
     with private_folder(parent) as folder:
@@ -38,7 +38,7 @@ def run_folder() -> Iterator[None]:
 
 @contextlib.contextmanager
 def private_folder(parent: str) -> Iterator[str]:
-    """Gives a new folder of this user alone; those that dead runs left beside it are deleted."""
+    """Yields a new folder private to this user; deletes those that dead runs left beside it."""
     _sweep(parent)
     folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
     try:
@@ -57,7 +57,7 @@ def outside() -> str:
 
 
 def _held(folder: Path) -> int:
-    """Locks a new folder; under its name the lock is never seen free."""
+    """Locks a new folder; the lock file gets its name only once it is locked."""
     lock = os.open(folder / "new", os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
     (folder / "new").rename(folder / _LOCK)
@@ -74,17 +74,17 @@ def _sweep(parent: str) -> None:
 
 @contextlib.contextmanager
 def _taken(folder: str) -> Iterator[None]:
-    """Takes the lock of a folder that a dead run left.
+    """Takes the lock of a folder that a dead run left, for the block.
 
     Raises:
-      OSError: the run lives, another one is deleting the folder, or it is none of this user's.
+      OSError: the run is alive, another is deleting the folder, or it is not this user's.
     """
     with contextlib.ExitStack() as held:
         place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         held.callback(os.close, place)
         if os.fstat(place).st_uid != os.geteuid():
             raise PermissionError(folder)
-        # Not to be held up by a pipe of that name.
+        # O_NONBLOCK: a named pipe of that name must not block.
         lock = os.open(_LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=place)
         held.callback(os.close, lock)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

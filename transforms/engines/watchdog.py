@@ -1,9 +1,9 @@
 """Makes a local run with several processes fail, not hang, when one of them dies.
 
 Beam 2.77's multi_processing mode does not notice that a worker was killed (by the system when
-memory runs out, or by a crash in native code) and waits without end. The subclass here answers the
-dead worker's open requests with an error. It leans on private names of Beam, which is why Beam's
-minor version is pinned; a test kills a worker and sees the run end.
+memory runs out, or by a crash in native code) and waits forever. The subclass here answers the
+dead worker's open requests with an error. It relies on private names of Beam, which is why Beam's
+minor version is pinned; a test kills a worker and checks that the run ends.
 """
 
 import json
@@ -21,10 +21,10 @@ _deaths: list[str] = []
 
 
 def install(log: str) -> None:
-    """Registers the watched worker in Beam, in place of an earlier one, and forgets its deaths.
+    """Registers the watched worker in Beam, replacing an earlier one, and forgets earlier deaths.
 
     Args:
-      log: a file to which the workers' own messages are added; Beam's workers are talkative.
+      log: a file to which the workers' messages are appended; Beam's workers are verbose.
     """
     _deaths.clear()
     from apache_beam.portability import python_urns
@@ -45,7 +45,7 @@ def install(log: str) -> None:
             self.worker_thread.start()
 
         def _variables(self) -> dict[str, str]:
-            """Returns the environment variables by which Beam's worker knows its runner."""
+            """Returns the environment variables that tell Beam's worker its runner."""
             options = self.provision_info.provision_info.pipeline_options
             return os.environ | {
                 "WORKER_ID": self.worker_id,
@@ -60,7 +60,7 @@ def install(log: str) -> None:
             message = f"a worker process died ({why}); its last words are in {log}"
             if not self._closing:
                 _deaths.append(message)
-            # Requests to a worker that died idle come later; nobody else would answer them.
+            # A worker that died idle may still get requests, which nobody else would answer.
             while not self._closing:
                 self._fail_open_requests(message)
                 time.sleep(0.2)
@@ -87,7 +87,7 @@ def install(log: str) -> None:
 
 
 def death(wait_s: float = 2.0) -> str | None:
-    """Tells of a worker's death since the installation; Beam may have felt it before we know."""
+    """Returns how a worker died since `install`; waits, as Beam may notice before us."""
     deadline = time.monotonic() + wait_s
     while not _deaths and time.monotonic() < deadline:
         time.sleep(0.02)
