@@ -1,9 +1,9 @@
 """Scores whether two frames of one video show different shots; rejects pairs across a camera cut.
 
-A camera that moves within a shot changes where things are, not what they look like: enough points
-of the one frame are found again in the other, all shifted, turned and scaled alike. Between two
-shots of different scenes no more points agree than by chance. Points alone are not enough either:
-somebody before the camera or a blurred frame hides them, but the colours mostly stay.
+A camera that moves within a shot changes where things are, not what they look like: enough
+keypoints of one frame match the other under one similarity transform. Between shots of different
+scenes no more keypoints agree than by chance. Keypoints alone are not enough: somebody in front of
+the camera or a blurred frame hides them, but the colours mostly stay.
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ MISFIT_PX = 8.0
 MAX_ZOOM = 4.0
 
 _BORDER_PX = 31
-"""How close to the border of a picture ORB looks for no points."""
+"""Width of the image border in which ORB detects no keypoints."""
 
 _SETTINGS = compact_json(
     {
@@ -88,8 +88,8 @@ class CutView:
 
     Attributes:
       histogram: float32 of shape (8, 4, 4): the share of pixels per hue, saturation and value.
-      places: for L, a and b float32 of shape (points, 2): x and y at a long side of 400 pixels.
-      looks: for L, a and b uint8 of shape (points, 32): what surrounds each point.
+      places: for L, a and b, float32 of shape (points, 2): x and y at a long side of 400 pixels.
+      looks: for L, a and b, uint8 of shape (points, 32): the ORB descriptor of each keypoint.
     """
 
     histogram: NDArray[np.float32]
@@ -98,10 +98,10 @@ class CutView:
 
 
 def cut_view(pixels: NDArray[np.uint8]) -> CutView:
-    """Returns what the cut scores need of a frame; it is made once per frame, not per pair.
+    """Returns what the cut scores need of a frame; computed once per frame, not per pair.
 
-    Points are looked for in lightness and in both colour axes of CIE Lab, so that patterns of
-    equal brightness have theirs.
+    Keypoints are detected in lightness and in both colour axes of CIE Lab, so that patterns of
+    equal brightness have some.
 
     Args:
       pixels: uint8 of shape (height, width, 3), RGB.
@@ -127,7 +127,7 @@ def cut_view(pixels: NDArray[np.uint8]) -> CutView:
 
 
 def _points(channel: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-    """Returns the corners of one channel, and what surrounds each."""
+    """Returns the ORB keypoints of one channel, and their descriptors."""
     none = np.empty((0, 2), np.float32), np.empty((0, 32), np.uint8)
     if min(channel.shape) <= 2 * _BORDER_PX:
         return none
@@ -141,15 +141,15 @@ def _points(channel: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np
 
 
 def score_cut(view_0: CutView, view_1: CutView) -> list[Score]:
-    """Scores how many colours change between two frames, and how many points stay.
+    """Scores how much the colours change between two frames, and how many keypoints stay.
 
     Returns:
-      Two scores. Colours: 1 less the intersection of the HSV histograms, in [0, 1], 0 for a frame
-      and itself. Points: how many of the first frame are found again in the second under one
-      shift, turn and scale; 0 to 1,800, by chance up to 7.
+      Two scores. Colours: 1 minus the intersection of the HSV histograms, in [0, 1], 0 for a frame
+      and itself. Points: number of keypoints of the first frame matched in the second under one
+      similarity transform; 0 to 1,800, by chance up to 7.
 
-    Source: Swain and Ballard 1991 (intersection); Rublee and others 2011 (ORB); Lowe 2004 (ratio
-      of the two best matches); Fischler and Bolles 1981 (RANSAC).
+    Source: Swain and Ballard 1991 (histogram intersection); Rublee et al. 2011 (ORB); Lowe 2004
+      (ratio test); Fischler and Bolles 1981 (RANSAC).
     """
     intersection = np.minimum(view_0.histogram, view_1.histogram).sum(dtype=np.float64)
     change = round(min(max(1 - float(intersection), 0.0), 1.0), 6)
@@ -157,7 +157,7 @@ def score_cut(view_0: CutView, view_1: CutView) -> list[Score]:
 
 
 def decide_cut(scores: Sequence[Score], settings: CutSettings) -> Rejection | None:
-    """Rejects a pair whose every score with a limit reaches it."""
+    """Rejects a pair if every score that has a limit reaches it."""
     change, points = value_of(scores, HISTOGRAM) or 0.0, value_of(scores, POINTS) or 0.0
     least, most = settings.min_histogram_change, settings.max_registered_points
     reached = [
@@ -180,7 +180,7 @@ def decide_cut(scores: Sequence[Score], settings: CutSettings) -> Rejection | No
 
 
 def _registered(view_0: CutView, view_1: CutView) -> int:
-    """Returns how many matched points agree on one motion of the camera."""
+    """Returns the number of matched keypoints that agree on one camera motion."""
     cv2 = import_cv2()
     matched = [
         (places_0[match.queryIdx], places_1[match.trainIdx])
@@ -202,7 +202,7 @@ def _registered(view_0: CutView, view_1: CutView) -> int:
 
 
 def _matches(looks_0: NDArray[np.uint8], looks_1: NDArray[np.uint8]) -> list[Any]:
-    """Returns the matches that are clearly the best, at most one for each point of either."""
+    """Returns the matches that pass the ratio test, at most one per keypoint of either frame."""
     cv2 = import_cv2()
     if min(len(looks_0), len(looks_1)) < 2:
         return []
@@ -213,5 +213,5 @@ def _matches(looks_0: NDArray[np.uint8], looks_1: NDArray[np.uint8]) -> list[Any
 
 
 def _score(name: str, value: float) -> Score:
-    """Returns the score, with what it takes to make it again."""
+    """Returns the score, with the settings needed to reproduce it."""
     return Score(name=name, value=value, scorer=SCORER, version=VERSION, settings=_SETTINGS)

@@ -1,7 +1,7 @@
 """Scores faces with face_recognition, with dlib's detector and with OpenCV's; rejects by policy.
 
-EqBen filters with `face_recognition.face_locations`. That call says where faces are and not how
-sure it is; dlib's own call, for the policies of corrected mode, gives a score for each.
+EqBen filters with `face_recognition.face_locations`, which returns locations without confidences;
+dlib's own call, used by the policies of corrected mode, gives a score for each face.
 """
 
 import dataclasses
@@ -30,10 +30,10 @@ DLIB = "face_dlib_hog"
 OPENCV = "face_opencv_haar"
 
 ONE_FACE = 1.0
-"""What `face_recognition.face_locations` has to find: it counts faces and gives no scores."""
+"""Number of faces that `face_recognition.face_locations`, which gives no scores, has to find."""
 
 SCORE_FLOOR = -1.0
-"""The lowest dlib score that is looked for; windows below it are as good as noise."""
+"""The lowest dlib score reported; windows below it are noise."""
 
 CASCADE = "haarcascade_frontalface_alt2"
 """Of OpenCV's frontal cascades, the one whose score tells faces from the rest.
@@ -43,10 +43,10 @@ gives a bus, a laptop and an elephant the scores of faces.
 """
 
 CNN_SIDE_PX = 80
-"""The model cnn fails on images smaller than its windows."""
+"""The cnn model fails on images smaller than its windows."""
 
 UNBOUND = "pip install --no-deps face_recognition==1.3.0"
-"""How the package is installed beside dlib-bin: it asks for dlib's sources by name."""
+"""How to install the package with dlib-bin: it depends on dlib's source package by name."""
 
 FacePolicy = Literal["paper", "cnn", "either", "both", "off"]
 
@@ -126,7 +126,7 @@ def score_faces(pixels: NDArray[np.uint8], settings: FaceSettings) -> list[Score
 
 
 def scoring_basis(settings: FaceSettings) -> dict[str, object]:
-    """Returns what the scores depend on beside the image; thresholds do not belong to it."""
+    """Returns what the scores depend on besides the image; thresholds are not part of it."""
     return {
         "version": VERSION,
         "detectors": sorted(_thresholds(settings)),
@@ -140,7 +140,7 @@ def has_face(scores: Sequence[Score], settings: FaceSettings) -> Rejection | Non
     """Rejects an image in which the detectors, by the policy, see a face.
 
     Raises:
-      KeyError: the scores were made with a policy that runs other detectors.
+      KeyError: the scores come from a policy with other detectors.
     """
     thresholds = _thresholds(settings)
     values = {name: value_of(scores, name) for name in thresholds}
@@ -170,7 +170,7 @@ def _thresholds(settings: FaceSettings) -> Mapping[str, float]:
 
 
 class _Detectors(threading.local):
-    """The detectors of one thread: neither library's may be shared between threads."""
+    """The detectors of one thread; neither library's may be shared between threads."""
 
     @functools.cached_property
     def dlib(self) -> Any:
@@ -208,7 +208,7 @@ def _score_published(
 
 
 def _at_least(side: int, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Returns an image with black at the right and below where it is smaller than that."""
+    """Returns an image padded with black on the right and below to at least `side` pixels."""
     height, width = pixels.shape[:2]
     return np.pad(pixels, ((0, max(0, side - height)), (0, max(0, side - width)), (0, 0)))
 
@@ -257,12 +257,12 @@ _SCORERS: Mapping[str, Callable[[NDArray[np.uint8], FaceSettings], Score]] = {
 
 
 def _highest(values: Any) -> float | None:
-    """Returns the greatest of some scores, to 6 decimals; None where there are none."""
+    """Returns the greatest of some scores, to 6 decimals; None if there are none."""
     return round(max(float(value) for value in values), 6) if len(values) else None
 
 
 def _import_dlib() -> Any:
-    """Imports dlib, or names the extra that brings it."""
+    """Imports dlib, or names the extra that provides it."""
     try:
         import dlib
     except ImportError as error:
@@ -272,10 +272,10 @@ def _import_dlib() -> Any:
 
 @functools.cache
 def _import_face_recognition() -> Any:
-    """Imports face_recognition, and undoes what that does to the whole process.
+    """Imports face_recognition, and undoes its process-wide side effects.
 
-    It warns of a deprecation, and lets Pillow read truncated files from then on. Where its models
-    do not import, it closes standard input and exits the process with status 0: so they go first.
+    It emits a deprecation warning, and makes Pillow accept truncated files from then on. If its
+    models cannot be imported, it closes standard input and exits with status 0: so they go first.
 
     Raises:
       MissingExtra: the package, its models, or the pkg_resources that they import is missing.

@@ -1,4 +1,4 @@
-"""What a filter of images says of itself."""
+"""The description of an image filter."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -22,12 +22,12 @@ class ImageFilter(Generic[Settings]):
 
     Attributes:
       settings: its settings; their defaults are those of corrected mode.
-      off: the settings under which it refuses nothing.
-      reasons: every reason that it may give, with one sentence of meaning.
-      packages: those whose versions the scores depend on.
-      basis: returns what else they depend on beside the image; limits do not belong to it.
+      off: the settings with which it refuses nothing.
+      reasons: every reason that it may give, explained in one sentence.
+      packages: the packages whose versions the scores depend on.
+      basis: returns what else they depend on besides the image; limits are not part of it.
       score: scores an image, uint8 of shape (height, width, 3), RGB.
-      refuse: tells why an image with such scores is refused; None where it is not.
+      refuse: returns why an image with such scores is refused; None if it is not.
       prepare: loads what `score` needs, so that a missing package shows before any work.
     """
 

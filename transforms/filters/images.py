@@ -29,7 +29,7 @@ class ImageFilters:
 
     @classmethod
     def off(cls, **others: Any) -> Self:
-        """Returns settings under which no filter refuses an image, but for those that are given."""
+        """Returns settings with every filter off, except for the settings given."""
         return cls(**{name: each.off for name, each in _FILTERS.items()} | others)
 
     def prepare(self) -> None:
@@ -42,18 +42,18 @@ class ImageFilters:
             each.prepare(settings)
 
     def basis(self) -> list[object]:
-        """Returns what the scores depend on beside the image: scorers and library versions."""
+        """Returns what the scores depend on besides the image: scorers and library versions."""
         packages = {name for each in _FILTERS.values() for name in each.packages} | {"imagehash"}
         own = [each.basis(getattr(self, name)) for name, each in _FILTERS.items()]
         return [*own, minimality.VERSION, pictures.VERSION, versions_of(*sorted(packages))]
 
     def score(self, pixels: NDArray[np.uint8]) -> "ScoredImage":
-        """Scores one image, uint8 [height, width, 3]; an exception of a scorer passes through."""
+        """Scores an image, uint8 of shape (height, width, 3), RGB; exceptions propagate."""
         scores = [found for each, own in self._in_order() for found in each.score(pixels, own)]
         return ScoredImage(phash=minimality.perceptual_hash(pixels), scores=tuple(scores))
 
     def refuse(self, scores: Sequence[Score]) -> Rejection | None:
-        """Tells why an image with such scores is refused; None where it is not."""
+        """Returns why an image with such scores is refused; None if it is not."""
         decided = (each.refuse(scores, settings) for each, settings in self._in_order())
         return next((rejection for rejection in decided if rejection is not None), None)
 

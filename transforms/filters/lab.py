@@ -1,7 +1,7 @@
-"""CIE L*a*b* in 8 bits: in it, equal distances look about equally different to people.
+"""CIE L*a*b* in 8 bits: equal distances in it look about equally different to people.
 
-Everything is looked up and added in integers, so that the bytes are the same on every processor;
-roots and powers of floats are not.
+Everything uses integer tables and sums, so that the bytes are the same on every processor; roots
+and powers of floats are not.
 """
 
 from typing import Final
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _STEPS: Final = 2**16 - 1
-"""Steps of a linear tristimulus value: in the deepest shade, 0.014 of L*."""
+"""Steps of a linear tristimulus value; near black, a step is 0.014 of L*."""
 
 _ROOT_STEPS: Final = 10_000
 """Steps of its cube root."""
@@ -59,7 +59,7 @@ def _offset(values: NDArray[np.int32]) -> NDArray[np.uint8]:
 
 
 def _root(pixels: NDArray[np.uint8], axis: int) -> NDArray[np.int32]:
-    """Returns f of X, Y or Z, as CIE 15:2004 calls the cube root with a straight foot."""
+    """Returns f(X), f(Y) or f(Z) of CIE 15:2004: a cube root, linear near 0."""
     red, green, blue = (_SHARES[axis, channel][pixels[..., channel]] for channel in range(3))
     return _ROOTS[red + green + blue]
 

@@ -1,4 +1,4 @@
-"""Luminance, and the size at which images are measured: what the measures share."""
+"""Shared by the measures: luma, and the size at which images are measured."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def check_pixels(pixels: NDArray[Any]) -> None:
 def mean_luma(image: Image.Image) -> float:
     """Returns the mean luma (ITU-R BT.601, 8 bits) of an RGB image, in [0, 255].
 
-    Pillow's integer arithmetic, and a sum of whole numbers, give the same on every processor.
+    Pillow's integer arithmetic and an exact sum give the same result on every processor.
     """
     return float(np.asarray(image.convert("L")).mean(dtype=np.float64))
 
@@ -31,7 +31,7 @@ def mean_luma(image: Image.Image) -> float:
 def scale_to(image: Image.Image, long_side: int, min_side: int = 1) -> Image.Image:
     """Scales an image so that its longer side is `long_side` and no side is below `min_side`.
 
-    Bilinear; when shrinking, the kernel grows with the step, so that every source pixel counts.
+    Bilinear; when downscaling, the kernel is widened (antialiased), so every source pixel counts.
     """
     scale = long_side / max(image.size)
     width, height = (max(min_side, round(side * scale)) for side in image.size)

@@ -1,7 +1,7 @@
 """Measures how little two images differ, and gates pairs on the measures.
 
-An image is viewed once (`view`), a pair is measured on two views (`measure_pair`) and judged by
-thresholds that are all off until they are set (`gate_pair`).
+An image is prepared once (`view`), a pair is measured on two views (`measure_pair`) and judged by
+thresholds, all off by default (`gate_pair`).
 """
 
 import dataclasses
@@ -46,11 +46,11 @@ Plane = NDArray[np.uint8]
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class PairView:
-    """What the measures need of one image, 75 kB.
+    """What the measures need of one image, at most 98 kB.
 
     Attributes:
-      planes: L*, a* and b* as `lab` has them, uint8 of shape (height, width): of L* the longer
-        side is 256, of the others 128; no side is below 11 (the window of SSIM).
+      planes: L*, a* and b* as in `lab`, uint8 of shape (height, width): the longer side is 256 for
+        L* and 128 for the others; no side is below 11 (SSIM's window).
       luma: mean luma, BT.601, in [0, 255].
       phash: see `perceptual_hash`.
     """
@@ -66,12 +66,11 @@ class PairMeasures:
 
     Attributes:
       changed_area_fraction: share of the pixels that changed, in [0, 1]; see `is_changed`.
-      ssim: the least mean structural similarity of L*, a* and b*, in [-1, 1]; 1 for equal images.
-      background_ssim: the same outside the changed area and what it touches; None where nothing
-        is outside.
-      luminance_shift: mean luma of the second less that of the first, in [-255, 255]: brightness
-        alone, by definition.
-      phash_distance: bits in which the perceptual hashes differ, in 0 to 192.
+      ssim: the least mean SSIM of L*, a* and b*, in [-1, 1]; 1 for equal images.
+      background_ssim: the same outside the changed area and the windows that touch it; None if
+        nothing is outside.
+      luminance_shift: mean luma of the second image minus that of the first, in [-255, 255].
+      phash_distance: number of bits in which the perceptual hashes differ, 0 to 192.
     """
 
     changed_area_fraction: float
@@ -113,7 +112,7 @@ class GateSettings:
         """Refuses limits that no measure can reach.
 
         Raises:
-          InputError: a limit is out of its measure's range, or not a number.
+          InputError: a limit is outside its measure's range, or not a number.
         """
         for name, (low, high) in _RANGES.items():
             for limit in (getattr(self, f"min_{name}", None), getattr(self, f"max_{name}", None)):
@@ -128,11 +127,11 @@ _RANGES = {
     "luminance_shift": (0, 255),
     "phash_distance": (0, HASH_BITS),
 }
-"""What each measure can be, by the end of its settings' names."""
+"""The range of each measure, by the ending of its settings' names."""
 
 
 def view(pixels: NDArray[np.uint8]) -> PairView:
-    """Returns what the measures need of an image; it is made once per image, not per pair.
+    """Returns what the measures need of an image; computed once per image, not per pair.
 
     Args:
       pixels: uint8 of shape (height, width, 3), RGB.
@@ -153,7 +152,7 @@ def view(pixels: NDArray[np.uint8]) -> PairView:
 def perceptual_hash(pixels: NDArray[np.uint8]) -> str:
     """Returns the perceptual hashes of red, green and blue: 192 bits, 48 hexadecimal digits.
 
-    Of a grey image the three are equal. A hash of luma alone does not see red turn blue.
+    For a grey image the three are equal. A hash of luma alone would miss a change of colour.
 
     Args:
       pixels: uint8 of shape (height, width, 3), RGB.
@@ -161,10 +160,10 @@ def perceptual_hash(pixels: NDArray[np.uint8]) -> str:
     Raises:
       ValueError: the array is not an RGB image.
 
-    Source: ImageHash's phash, of each channel.
+    Source: ImageHash's phash, applied to each channel.
     """
     check_pixels(pixels)
-    size = (_HASH_SIDE_PX, _HASH_SIDE_PX)  # phash would scale each channel to it, for itself
+    size = (_HASH_SIDE_PX, _HASH_SIDE_PX)  # phash would scale each channel to it separately
     image = Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS)
     return "".join(str(imagehash.phash(channel)) for channel in image.split())
 
@@ -177,8 +176,8 @@ def hash_distance(phash_0: str, phash_1: str) -> int:
 def measure_pair(view_0: PairView, view_1: PairView) -> PairMeasures:
     """Measures how much the second image differs from the first.
 
-    Where the sizes differ, the second image is stretched to the first's size; luma and hash are of
-    the whole image and need no common size.
+    If the sizes differ, the second image is stretched to the first's size; luma and hash need no
+    common size.
     """
     planes = _on_common_size(view_0, view_1)
     changed = is_changed(*(second - first for first, second in planes))
@@ -195,12 +194,12 @@ def measure_pair(view_0: PairView, view_1: PairView) -> PairMeasures:
 def background_similarity(
     view_0: PairView, view_1: PairView, changed: NDArray[np.bool_]
 ) -> float | None:
-    """Returns the structural similarity outside a region, as `background_ssim` is.
+    """Returns the SSIM outside a region, computed as `background_ssim`; None if nothing is outside.
 
     Args:
-      view_0: of the first image.
-      view_1: of the second.
-      changed: bool of shape (height, width) at any size: the region.
+      view_0: the view of the first image.
+      view_1: the view of the second image.
+      changed: the region, bool of shape (height, width), of any size.
     """
     planes = _on_common_size(view_0, view_1)
     return _least_outside([similarity(*plane)[1] for plane in planes], changed)
@@ -209,14 +208,14 @@ def background_similarity(
 def similarity(
     plane_0: NDArray[np.float32], plane_1: NDArray[np.float32]
 ) -> tuple[float, NDArray[np.float32]]:
-    """Returns the mean structural similarity of two planes, and that of the window at each pixel.
+    """Returns the mean SSIM of two planes, and the SSIM map.
 
     Args:
-      plane_0: float32 [height, width] in [0, 255], no side below 11.
+      plane_0: float32 of shape (height, width), in [0, 255]; no side below 11.
       plane_1: the same of the other image.
 
     Source: Wang et al. 2004, with its 11 x 11 Gaussian window of sigma 1.5 and population
-      covariances; only whole windows count for the mean.
+      covariances; the mean is over complete windows only.
     """
     ssim, ssim_map = structural_similarity(  # type: ignore[no-untyped-call]
         plane_0,
@@ -233,23 +232,23 @@ def similarity(
 def is_changed(
     lightness: NDArray[np.float32], green_red: NDArray[np.float32], blue_yellow: NDArray[np.float32]
 ) -> NDArray[np.bool_]:
-    """Tells which pixels changed, by the differences of two images' planes.
+    """Returns a mask of the changed pixels, from the differences of two images' planes.
 
     A pixel changed if its L* differs by more than 5, or its a* and b* by a distance of more than
-    12; each difference less its median, and averaged over 5 x 5 pixels (of colour, which has half
-    the size, 3 x 3). The medians take out a change of exposure and most of one of white balance;
-    the mean would spread a change of one part over the rest. Averaging takes out noise and widens
-    or narrows a region by at most 3 pixels.
+    12, after subtracting each difference's median and averaging over 5 x 5 pixels (3 x 3 for
+    colour, which has half the size). The median removes a change of exposure and most of one of
+    white balance; the mean would spread a local change over the rest. Averaging removes noise and
+    widens or narrows a region by at most 3 pixels.
 
-    Lightness and colour have a limit each, because JPEG and video store colour more coarsely. Of 40
-    photographs and themselves as JPEG of quality 30, L* differs by at most 3.7 and the colours by
-    9.4; of two frames of 24 static shots, with noise and in H.264, by 2.4 and 8.4. Of as many that
-    the limits were not set on, by 3.1 and 9.6, and by 3.5 and 7.2.
+    Lightness and colour have separate limits, as JPEG and video store colour more coarsely. Between
+    40 photographs and their JPEGs of quality 30, L* differs by at most 3.7 and the colours by 9.4;
+    between two frames of 24 static shots, with noise and in H.264, by 2.4 and 8.4. On as many
+    held-out photographs and shots it is 3.1 and 9.6, and 3.5 and 7.2.
 
     Args:
-      lightness: float32 of shape (height, width), second less first, in steps of 100 / 255.
-      green_red: the same of a*, of about half that shape, in steps of 1.
-      blue_yellow: of b*.
+      lightness: float32 of shape (height, width), second minus first, in steps of 100 / 255.
+      green_red: the same for a*, of about half that shape, in steps of 1.
+      blue_yellow: the same for b*.
     """
     brighter = np.abs(_smoothed(lightness, SMOOTHING_PX)) * (100 / 255) > CHANGED_LIGHTNESS
     turned = np.hypot(
@@ -278,7 +277,7 @@ _GATES = (
 
 
 def gate_pair(measures: PairMeasures, settings: GateSettings) -> Rejection | None:
-    """Rejects a pair with a measure beyond a limit that is set; the first of _GATES counts."""
+    """Rejects a pair with a measure beyond a limit that is set; the first in _GATES is reported."""
     for setting, measure, reason in _GATES:
         limit, value = getattr(settings, setting), getattr(measures, measure)
         if limit is not None and not _is_within(value, limit, setting):
@@ -287,7 +286,7 @@ def gate_pair(measures: PairMeasures, settings: GateSettings) -> Rejection | Non
 
 
 def _is_within(value: float | None, limit: float, setting: str) -> bool:
-    """Tells whether a measure keeps a limit; one without value keeps none."""
+    """Tells whether a measure is within a limit; a measure of None is within none."""
     if value is None:
         return False
     if setting == "max_luminance_shift":
@@ -298,7 +297,7 @@ def _is_within(value: float | None, limit: float, setting: str) -> bool:
 def _on_common_size(
     view_0: PairView, view_1: PairView
 ) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """Returns each plane of both images, the second at the first's size."""
+    """Returns each plane of both images, the second resized to the first's size."""
     return [
         (first.astype(np.float32), _stretched(second, first.shape).astype(np.float32))
         for first, second in zip(view_0.planes, view_1.planes, strict=True)
@@ -330,9 +329,9 @@ def _least_outside(maps: Sequence[NDArray[np.float32]], changed: NDArray[np.bool
 
 
 def _mean_outside(ssim_map: NDArray[np.float32], changed: NDArray[np.bool_]) -> float | None:
-    """Returns the mean SSIM of the whole windows that hold no changed or smoothed-out pixel.
+    """Returns the mean SSIM of complete windows without changed or smoothed pixels.
 
-    None where there is no such window.
+    None if there is no such window.
     """
     reach = SSIM_WINDOW_PX // 2 + SMOOTHING_PX // 2
     touched = scipy.ndimage.maximum_filter(changed, 2 * reach + 1, mode="constant")

@@ -27,9 +27,9 @@ class HashedFolder:
     """The images of a folder.
 
     Attributes:
-      names: of the files, relative to the folder, sorted.
-      hashes: their perceptual hashes, uint64 [files, 3].
-      unreadable: the names of files that are no image, or too large a one.
+      names: paths of the image files, relative to the folder, sorted.
+      hashes: their perceptual hashes, uint64 of shape (files, 3).
+      unreadable: the names of files that are not images, or have too many pixels.
     """
 
     names: tuple[str, ...]
@@ -38,7 +38,7 @@ class HashedFolder:
 
 
 def hash_folder(root: str, workers: int = 1) -> HashedFolder:
-    """Hashes every image below a folder, by as many processes; links to folders are not followed.
+    """Hashes every image below a folder with `workers` processes; does not follow folder links.
 
     Raises:
       InputError: there is no such folder, or it holds no image.
@@ -75,7 +75,7 @@ def _hash_all(paths: Sequence[str], workers: int) -> Iterable[str | None]:
 
 
 def hash_file(path: str) -> str | None:
-    """Returns the perceptual hash of an image as the images table has it; None for no image."""
+    """Returns an image's perceptual hash as in the images table; None if it is not an image."""
     try:
         with open(path, "rb") as stream:
             return perceptual_hash(read_pixels(stream.read(), MAX_PIXELS))
@@ -84,10 +84,10 @@ def hash_file(path: str) -> str | None:
 
 
 def to_numbers(hashes: Iterable[str]) -> NDArray[np.uint64]:
-    """Returns hashes of 48 hexadecimal digits as numbers of 64 bits, uint64 [hashes, 3].
+    """Returns hashes of 48 hexadecimal digits as integers, uint64 of shape (hashes, 3).
 
     Raises:
-      InputError: a hash has not so many digits: another version took it.
+      InputError: a hash has another number of digits: another version made it.
     """
     rows = []
     for phash in hashes:
@@ -103,16 +103,16 @@ def to_numbers(hashes: Iterable[str]) -> NDArray[np.uint64]:
 def nearest(
     hashes: NDArray[np.uint64], others: NDArray[np.uint64]
 ) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-    """Returns for each hash the place of the nearest other, and the bits in which they differ.
+    """Returns, for each hash, the index of the nearest other, and their Hamming distance.
 
-    Of several as near, the first. There has to be one other at least.
+    Ties go to the first. There has to be at least one other.
 
     Args:
-      hashes: uint64 [n, 3].
-      others: uint64 [m, 3].
+      hashes: uint64 of shape (n, 3).
+      others: uint64 of shape (m, 3).
 
     Returns:
-      Places in [0, m) and distances in [0, 192], both of [n].
+      Indices in [0, m) and distances in [0, 192], both of shape (n,).
     """
     places = np.zeros(len(hashes), dtype=np.intp)
     distances = np.zeros(len(hashes), dtype=np.uint8)

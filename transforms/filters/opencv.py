@@ -1,4 +1,4 @@
-"""Imports OpenCV where it is used: on one thread, or with the extra that brings it named."""
+"""Imports OpenCV single-threaded, or names the extra that provides it."""
 
 from types import ModuleType
 

@@ -1,4 +1,4 @@
-"""What every pair of images is held to, whatever made it."""
+"""Checks on every pair of images, whatever made it."""
 
 from eqforge.generators.text.caption_lint import CAPTION_PAIR_REASONS, lint_pair
 from eqforge.schemas.records.books import Stage
@@ -10,7 +10,7 @@ ORACLE_REASONS = {
     "crossed_caption_match": "By the oracle an image matches the other image's caption too well.",
     "oracle_disagreement": "Of two oracles one speaks against the pair, the other does not.",
 }
-"""Why an oracle's scores speak against a pair."""
+"""Reasons why an oracle's scores speak against a pair."""
 
 PAIRS_STAGE = Stage(
     "pairs",
@@ -30,7 +30,7 @@ PAIRS_STAGE = Stage(
 def refuse_unmeasured(
     image_ids: tuple[str, str], captions: tuple[str, str], distinct_captions: bool
 ) -> Rejection | None:
-    """Rejects a pair of one and the same image, or of captions that say the same.
+    """Rejects a pair of identical images, or of captions that say the same.
 
     Args:
       image_ids: digests of the two encoded images.

@@ -46,19 +46,19 @@ class QualitySettings:
 def score_quality(pixels: NDArray[np.uint8]) -> list[Score]:
     """Scores the mean luma, and the contrast and sharpness of the strongest of three channels.
 
-    The luma is that of BT.601, for a picture is black where it is dark, whatever its colour. In
-    luma, colours of equal brightness beside each other have neither contrast nor edges; red, green
-    and blue each have their own, and the greatest counts: in a grey picture, the luma's.
+    Luma is that of BT.601: an image is black if it is dark, whatever its colour. Adjacent colours
+    of equal luma have neither contrast nor edges in it, so these are measured in red, green and
+    blue, and the greatest counts; in a grey image it is the luma's.
 
-    All are taken from the picture shrunk to a long side of 256 pixels, so that they hardly depend
-    on the resolution; a smaller image is measured as it is, because enlarging blurs.
+    All are measured on the image downscaled to a long side of 256 pixels, so that they hardly
+    depend on the resolution; a smaller image is not enlarged, because that blurs.
 
     Args:
       pixels: uint8 of shape (height, width, 3), RGB.
 
     Returns:
-      Three scores: luma mean in [0, 255], the standard deviation of a channel in [0, 127.5], and
-      the variance of a channel's Laplacian, 0 or more.
+      Three scores: the mean luma in [0, 255], the standard deviation of a channel in [0, 127.5],
+      and the variance of a channel's Laplacian, 0 or more.
 
     Raises:
       ValueError: the array is not an RGB image.
@@ -107,7 +107,7 @@ QUALITY = ImageFilter(
 
 
 def _score(name: str, value: float) -> Score:
-    """Returns the score, rounded so that the last bits of a sum do not reach the row."""
+    """Returns the score, rounded to keep floating-point noise out of the row."""
     return Score(
         name=name,
         value=round(float(value), 6),

@@ -1,9 +1,9 @@
-"""Draws pairs of pictures from pairs of prompts, by prompt-to-prompt, each pair once.
+"""Draws pairs of images from pairs of prompts, by prompt-to-prompt, each pair once.
 
-A pair is drawn by itself, never together with others, so its pixels do not depend on what else a
-run draws. A process loads the model once and draws one pair at a time.
+Pairs are never batched, so a pair's pixels do not depend on what else a run draws. A process loads
+the model once and draws one pair at a time.
 
-Source: EqBen, section 4.2 and appendix B.5; Hertz et al. 2022 for the control of the attention.
+Source: EqBen, section 4.2 and appendix B.5; Hertz et al. 2022 for the attention control.
 """
 
 import functools
@@ -49,10 +49,10 @@ DRAWINGS_STAGE = Stage(
 )
 
 DRAWN: Final = "drawn"
-"""What a worker notes for every pair that was drawn, or could not be."""
+"""The progress step that a worker counts for every pair that was drawn, or could not be."""
 
 TINY: Final = "tiny"
-"""The name of the model that is made on the spot, with random weights."""
+"""The name of the model that is created on the fly, with random weights."""
 
 VERSION = 1
 BLEND_AREA = "blend_area"
@@ -106,7 +106,7 @@ class DiffuseRules:
     """How prompts become pairs.
 
     Attributes:
-      diffusion: the model, and how it draws; the model `tiny` is made on the spot.
+      diffusion: the model, and how it draws; the model `tiny` is created on the fly.
       edit: how the first picture guides the second.
       generated: what is measured afterwards, and the folder of media and finished work.
     """
@@ -125,7 +125,7 @@ class SharedGenerator:
 
     @property
     def device(self) -> str:
-        """What the device calls itself."""
+        """The device's name."""
         device = self.generator.pipeline.device
         if device.type != "cuda":
             return str(device.type)
@@ -138,10 +138,10 @@ _loading = threading.Lock()
 
 
 def shared_generator(settings: DiffusionSettings) -> SharedGenerator:
-    """Returns the generator of this process, loaded when it is first asked for.
+    """Returns the generator of this process, loaded on first use.
 
     Raises:
-      InputError: the model cannot be had, or the settings do not fit it.
+      InputError: the model cannot be loaded, or the settings do not fit it.
       MissingExtra: torch, diffusers or transformers is not installed.
     """
     with _loading:
@@ -162,10 +162,10 @@ def _load(settings: DiffusionSettings) -> SharedGenerator:
 
 
 def diffuse_pair(pair: PromptPair, rules: DiffuseRules) -> PairWork:
-    """Returns a pair drawn, or the reason why it could not be.
+    """Returns a drawn pair, or the reason why it could not be drawn.
 
     Raises:
-      InputError: the model cannot be had, or a prompt does not fit it.
+      InputError: the model cannot be loaded, or a prompt does not fit it.
       BuildError: the device has too little memory for the model.
     """
     work = PairWork(proposal=_proposal(pair))
@@ -213,7 +213,7 @@ def _cross_steps(pair: PromptPair, settings: EditSettings) -> Span | dict[WordNa
 
 
 def _as_json(control: EditControl) -> Any:
-    """Returns a control as JSON-like values; words that are numbers become text."""
+    """Returns a control as JSON-like values; integer keys become strings."""
     return msgspec.to_builtins(asdict(control), str_keys=True)
 
 
@@ -285,7 +285,7 @@ def _generation(
 
 
 def _scores(drawn: PairImages, control: EditControl) -> tuple[Score, ...]:
-    """Returns the share of the picture in which the second could differ, where there is one."""
+    """Returns the share of the picture in which the second may differ, if it was limited."""
     mask = drawn.blend_mask
     if mask is None or control.blend is None:
         return ()

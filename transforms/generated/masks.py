@@ -1,4 +1,4 @@
-"""Instance masks as PNG files: a number for every object, which viewers show as colours."""
+"""Instance masks as PNG files: a number per object, shown by viewers as a colour."""
 
 import colorsys
 import functools
@@ -12,13 +12,13 @@ from PIL import Image
 from eqforge.schemas.io.pictures import opened
 
 GOLDEN = (5**0.5 - 1) / 2
-"""Steps of this share of the colour circle keep neighbouring numbers' colours well apart."""
+"""A hue step of this share of the colour circle keeps consecutive numbers' colours distinct."""
 
 
 def coloured(mask_png: bytes) -> bytes:
-    """Returns a mask with a colour for each number, as viewers show it; the numbers stay.
+    """Returns a mask with a palette, so that viewers show colours; the numbers are unchanged.
 
-    A mask of 16 bits, of 256 objects or more, has no room for a palette and stays as it is.
+    A 16-bit mask, of 256 objects or more, cannot have a palette and is returned unchanged.
     """
     numbers = read_numbers(mask_png)
     if numbers.dtype != np.uint8:
@@ -37,6 +37,6 @@ def _palette() -> bytes:
 
 
 def read_numbers(mask_png: bytes) -> NDArray[np.integer[Any]]:
-    """Returns the number of the object at every pixel, of shape (height, width); 0 is none."""
+    """Returns the object number of each pixel, 0 for none: integers of shape (height, width)."""
     with opened(mask_png, formats=("PNG",)) as mask:
         return np.asarray(mask)

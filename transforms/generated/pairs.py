@@ -1,4 +1,4 @@
-"""What all datasets of generated pairs share: a made pair is measured, judged and written.
+"""Shared by all datasets of generated pairs: a made pair is measured, judged and written.
 
 A dataset's own step turns its specs into `PairWork` with the pair made; what it measured and
 refused on the way is in the work already. `MeasureGenerated` and `drop_generated` do the rest.
@@ -43,7 +43,7 @@ IMAGES_STAGE = Stage(
 )
 
 MEASURED = "measured"
-"""What a worker notes for every pair that went through the shared step."""
+"""The progress step that a worker counts for every pair that went through the shared step."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,12 +51,12 @@ class GeneratedRules:
     """How made pairs become samples, whatever made them.
 
     Attributes:
-      work: the folder or URL of the media store and of what is known to be done.
+      work: the folder or URL of the media store and of finished work.
       images: what is measured on each image, and which values are refused.
       gates: limits on the measured minimality.
-      kind_gates: kinds of pairs, each with limits that hold for it instead.
+      kind_gates: kinds of pairs, each with the limits that replace `gates` for it.
       distinct_captions: whether captions that say the same are refused.
-      oracle: the models that judge whether captions match; none where none is asked for.
+      oracle: the models that judge whether captions match; none if none is asked for.
     """
 
     work: str
@@ -85,15 +85,15 @@ class GeneratedRules:
 def make_once(
     inputs: Any, ledger: Ledger, media: MediaStore, make: Callable[[], MadePair | Rejection]
 ) -> MadePair | Rejection:
-    """Returns the pair that these inputs gave before, while the store has it; else makes it.
+    """Returns the pair made earlier from these inputs, if the store still has it; else makes it.
 
-    Why there is none is remembered, too, but for an `error:`, which may be the machine's fault.
+    A rejection is also remembered, except an `error:`, which may be the machine's fault.
 
     Args:
       inputs: JSON-like values that identify what is made.
-      ledger: of the making step; its basis names all settings and versions that matter.
+      ledger: the ledger of the making step; its basis has all settings and versions that matter.
       media: where `make` stores the images and masks.
-      make: makes the pair, or tells why there is none. Its exceptions pass through.
+      make: makes the pair, or returns why there is none. Its exceptions propagate.
     """
     known = ledger.recall(inputs, MadePair)
     if known is not None and known.is_stored(media):
@@ -132,10 +132,10 @@ def store_mask(media: MediaStore, data: bytes, width_px: int, height_px: int) ->
 
 
 def measure_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
-    """Returns a made pair with its images scored, its minimality measured and its oracle asked.
+    """Returns a made pair with its images scored, minimality measured and oracle queried.
 
-    Everything is taken from the stored images, so anybody who has the dataset can take it again. A
-    pair on which a measure fails is refused; one that was refused before is left alone.
+    Everything is measured on the stored images, so anyone with the dataset can reproduce it. A pair
+    on which a measure fails is refused; one that was refused before is left alone.
     """
     made, proposal = work.made, work.proposal
     if made is None or proposal is None:
@@ -167,9 +167,9 @@ def _measure(made: MadePair, captions: tuple[str, str], rules: GeneratedRules) -
 def _with_matches(
     work: PairWork, proposal: PairProposal, measured: MeasuredMade, rules: GeneratedRules
 ) -> PairWork:
-    """Returns the work with the oracle's scores, where an oracle is asked for.
+    """Returns the work with the oracle's scores, if an oracle is asked for.
 
-    A pair that anything else speaks against is not scored: it is the most expensive measure.
+    A pair that would be refused anyway is not scored: this is the most expensive measure.
     """
     images = measured.images
     is_refused = any(rules.images.refuse(image.scores) is not None for image in images)
@@ -203,7 +203,7 @@ def _image_row(stored: StoredImage, scored: ScoredImage) -> ImageRow:
 
 
 def drop_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
-    """Returns a pair with the decisions of the two shared stages, `images` and `pairs`."""
+    """Returns a pair after the decisions of the two shared stages, `images` and `pairs`."""
     if work.proposal is None or work.made is None or work.measured is None:
         return work
     first, second = (rules.images.refuse(image.scores) for image in work.measured.images)
@@ -231,7 +231,7 @@ def _refuse_measured(
 
 @dataclass
 class MeasureGenerated(beam.PTransform):
-    """Scores and measures made pairs, and asks the oracle where there is one."""
+    """Scores and measures made pairs, and queries the oracle if there is one."""
 
     rules: GeneratedRules
     progress_folder: str | None = None

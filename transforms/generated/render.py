@@ -1,4 +1,4 @@
-"""Renders proposed pairs of scenes, and refuses those whose pictures do not show what was asked.
+"""Renders proposed pairs of scenes, and refuses those whose images do not show what was asked.
 
 Source: EqBen, section 4.2 and appendix B.4; the gates are ours.
 """
@@ -47,10 +47,10 @@ RENDERS_STAGE = Stage(
 )
 
 RENDERED = "rendered"
-"""What a worker notes for every pair that was rendered, or could not be."""
+"""The progress step that a worker counts for every pair that was rendered, or could not be."""
 
 VERSION = "1"
-"""Raised whenever the same pair under the same settings would be stored otherwise."""
+"""Incremented whenever the same pair and settings would be stored differently."""
 
 DETAIL = 500
 """Characters of an error's text that a reject keeps."""
@@ -58,7 +58,7 @@ DETAIL = 500
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedPair:
-    """What the plan says of one pair: its scenes, or why there are none."""
+    """One pair of the plan: its scenes, or why there are none."""
 
     pair: ScenePair | None
     reject: Reject | None = None
@@ -78,9 +78,9 @@ class RenderRules:
     Attributes:
       render: resolution, samples and device.
       assets: path or URL of the manifest of assets, or `builtin`.
-      assets_sha256: of that manifest.
+      assets_sha256: SHA-256 of that manifest.
       cache: folder that assets are unpacked to.
-      timeout_s: seconds without a sign of life after which a renderer is taken to hang.
+      timeout_s: seconds without a sign of life after which a renderer is considered hung.
       gates: which pairs are refused.
       generated: what is measured afterwards, and the folder of media and finished work.
     """
@@ -107,10 +107,10 @@ class RenderRules:
 
 
 def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) -> PairWork:
-    """Returns a pair rendered and judged by its masks, or the reason why there is none.
+    """Returns a rendered pair judged by its masks, or the reason why there is none.
 
     Raises:
-      InputError: an asset or the device is not there.
+      InputError: an asset or the device is missing.
       MissingExtra: kubric or Blender is not installed.
     """
     work = PairWork(proposal=propose(pair)).passed(SCENES_STAGE)
@@ -130,7 +130,7 @@ def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) ->
 
 
 def propose(pair: ScenePair) -> PairProposal:
-    """Returns what is asked for; the spec of a picture is its scene, with the claim beside it."""
+    """Returns the proposal; the spec of an image is its scene and its claim."""
     first, second = (
         msgspec.json.encode({**msgspec.to_builtins(scene), "claim": claim}).decode()
         for scene, claim in zip(pair.scenes, pair.claims, strict=True)
@@ -153,7 +153,7 @@ def scene_pair_of(row: Mapping[str, Any]) -> ScenePair:
     """Returns the pair of scenes that a row of the samples was rendered from.
 
     Raises:
-      msgspec.DecodeError: a spec is not that of a scene.
+      msgspec.DecodeError: a spec is not a scene's.
     """
     specs = (row["spec_0"], row["spec_1"])
     scenes = [msgspec.json.decode(spec, type=SceneSpec) for spec in specs]
@@ -172,11 +172,11 @@ def _make(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) -> MadeP
     try:
         first, second = renderer.render(pair.scenes)
     except SceneKillsRenderer as error:
-        # More likely the machine's fault than the scene's, so it counts as a failure of the run.
+        # More likely the machine's fault than the scene's, so it counts as an error.
         reason = f"error:{type(error.__cause__).__name__}"
         return Rejection(reason=reason, detail=str(error)[:DETAIL])
     except ChildFailed as error:
-        # The last line of the traceback says what was wrong; the others name files of this machine.
+        # Only the traceback's last line says what was wrong; the others name local files.
         last = str(error).strip().rpartition("\n")[2]
         return Rejection(reason="error:ChildFailed", detail=last[:DETAIL])
     media, side = rules.generated.media, rules.render.resolution
@@ -212,7 +212,7 @@ def assets_of(pair: ScenePair) -> set[str]:
 
 def _generation(pair: ScenePair, rules: RenderRules) -> Generation:
     library = _library(rules.assets, rules.cache).assets
-    # kubric's own shapes, such as the sphere, stand in no manifest.
+    # kubric's own shapes, such as the sphere, are in no manifest.
     assets = {name: library[name].sha256 if name in library else None for name in assets_of(pair)}
     parameters = {"engine": "cycles", **asdict(rules.render), "assets": assets}
     return Generation(

@@ -1,4 +1,4 @@
-"""Refuses rendered pairs whose pictures do not show what was asked: limits on `scene_scores`."""
+"""Refuses rendered pairs whose images do not show what was asked: limits on `scene_scores`."""
 
 import math
 from collections.abc import Iterable
@@ -68,7 +68,7 @@ class SceneGates:
         """Refuses limits that no measure can reach.
 
         Raises:
-          InputError: a limit is out of its measure's range.
+          InputError: a limit is outside its measure's range.
         """
         for name, highest in _HIGHEST.items():
             limit = getattr(self, name)
@@ -92,10 +92,10 @@ _HIGHEST = {
     "max_unchanged_difference": 1.0,
     "min_change": 1.0,
 }
-"""What each limit may be at most; the least is 0."""
+"""The maximum of each limit; the minimum is 0."""
 
 OFF = SceneGates(**dict.fromkeys(_HIGHEST))
-"""No gate at all: the paper describes none for its renderings."""
+"""No gates: the paper describes none for its renderings."""
 
 SCENE_REASONS = {
     "overlap": "Two objects stand in each other.",
@@ -135,12 +135,12 @@ _GATES = (
 
 
 def gate_scenes(scores: Iterable[Score], gates: SceneGates) -> Rejection | None:
-    """Rejects a pair with a score beyond a limit that is set; the first of _GATES counts.
+    """Rejects a pair with a score beyond a limit that is set; the first in _GATES is reported.
 
-    A score that has no value, such as the relation where none is claimed, is no ground.
+    A score of None, such as that of a relation that is not claimed, never rejects.
 
     Raises:
-      KeyError: a score is missing: they were taken by another version.
+      KeyError: a score is missing: another version measured them.
     """
     values = {score.name: score.value for score in scores}
     for setting, name, endings, reason in _GATES:

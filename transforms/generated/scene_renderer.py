@@ -1,4 +1,4 @@
-"""Renders scenes with Blender in a child process, which is kept for the scenes that follow."""
+"""Renders scenes with Blender in a child process, which is reused for later scenes."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ from eqforge.transforms.children.child import (
 FUNCTION = "eqforge.generators.scenes.render_child:render"
 MEMORY_GB = 64.0
 CPU_S = 24 * 3600.0
-"""Address space of a renderer, and processor time for the scenes of one request."""
+"""Address space of a renderer, and CPU time for the scenes of one request."""
 
 TIMEOUT_S = 300.0
 """Cycles reports at least every 30 s, but shares its cores with whatever else runs."""
@@ -37,11 +37,11 @@ class Render:
     """A rendered scene.
 
     Attributes:
-      image_png: the picture, 8-bit RGB.
-      mask_png: the number of the object in each pixel, 8-bit (16-bit from 256 objects on): from 1
-        in the order of the scene, and 0 for the backdrop.
-      objects: what the picture shows of each object, in the order of the scene.
-      overlaps: the pairs of objects that reach into one another.
+      image_png: the image, 8-bit RGB.
+      mask_png: the object number of each pixel, 8-bit (16-bit from 256 objects on): from 1 in the
+        order of the scene, and 0 for the backdrop.
+      objects: what the image shows of each object, in the order of the scene.
+      overlaps: the pairs of objects that intersect.
     """
 
     image_png: bytes
@@ -61,7 +61,7 @@ class SceneKillsRenderer(EqforgeError):
     """A scene ended two renderers, one after the other, or left both hanging.
 
     Args:
-      index: which of the scenes it is.
+      index: the scene's index.
       cause: how the second one ended.
     """
 
@@ -70,15 +70,15 @@ class SceneKillsRenderer(EqforgeError):
         self.index, self.cause = index, cause
 
     def __reduce__(self) -> tuple[type["SceneKillsRenderer"], tuple[int, Exception]]:
-        """Lets the error travel from a worker to the driver."""
+        """Makes the error picklable, to reach the driver from a worker."""
         return type(self), (self.index, self.cause)
 
 
 class SceneRenderer:
-    """Renders scenes; its process is started for the first of them.
+    """Renders scenes; its process is started for the first one.
 
-    It may be pickled, or taken along into a forked process, and has a process of its own there.
-    Only one thread may use it at a time.
+    It may be pickled, or inherited by a forked process, and has a process of its own there. Only
+    one thread may use it at a time.
     """
 
     def __init__(
@@ -89,13 +89,13 @@ class SceneRenderer:
         cache: str,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        """Says how and with which assets scenes are rendered; nothing is started yet.
+        """Stores the settings; nothing is started yet.
 
         Args:
           settings: resolution, samples and the like.
           assets: path or URL of the manifest of assets, or `builtin`.
-          cache: folder that assets are unpacked to, on this machine.
-          timeout_s: longest silence of the renderer, in seconds; then it is taken to hang.
+          cache: local folder that assets are unpacked to.
+          timeout_s: longest silence of the renderer, in seconds; then it is considered hung.
         """
         self._settings = settings
         self._assets = assets
@@ -103,31 +103,31 @@ class SceneRenderer:
         self._child = Child(FUNCTION, timeout_s=timeout_s)
 
     def _cage(self) -> Cage | None:
-        """Returns what the renderer may do: read everything, and write where its files belong.
+        """Returns the renderer's cage: it may read everything, and write only where it has to.
 
-        It fetches what it does not find in the cache, so it has the network where assets lie in a
-        store. A graphics card's driver starts programs and shares memory with the kernel: no cage.
+        It fetches assets missing from the cache, so it has the network if they are in a store.
+        With a GPU there is no cage: the driver starts programs and shares memory with the kernel.
         """
         if self._settings.device == "gpu":
             return None
-        with contextlib.suppress(OSError):  # which the renderer reports
+        with contextlib.suppress(OSError):  # the renderer reports it
             os.makedirs(self._cache, exist_ok=True)
         return Cage(
             read=("/",),
-            write=(tempfile.gettempdir(), self._cache, "/dev/shm"),  # kubric makes a semaphore
+            write=(tempfile.gettempdir(), self._cache, "/dev/shm"),  # for kubric's semaphore
             network=is_remote(self._assets),
             memory_gb=MEMORY_GB,
             cpu_s=CPU_S,
         )
 
     def render(self, scenes: Sequence[SceneSpec]) -> tuple[Render, ...]:
-        """Renders scenes, both of a pair or more.
+        """Renders scenes, such as both of a pair.
 
-        A renderer that dies or hangs is replaced once for each scene; what it had finished is kept.
+        A renderer that dies or hangs is replaced once per scene; finished renders are kept.
 
         Raises:
           SceneKillsRenderer: it died or hung twice on the same scene.
-          InputError: an asset or the device is not there, or a library of the system is missing.
+          InputError: an asset, the device or a system library is missing.
           MissingExtra: a package is not installed.
           ChildFailed: a scene raised another exception.
           BuildError: no renderer starts.
@@ -151,7 +151,7 @@ class SceneRenderer:
         return tuple(renders)
 
     def close(self) -> None:
-        """Ends the process if there is one; the next scene starts another."""
+        """Ends the process, if there is one; the next scene starts another."""
         self._child.close()
 
     def _append_renders(self, scenes: Sequence[SceneSpec], renders: list[Render]) -> None:
@@ -168,11 +168,11 @@ class SceneRenderer:
 
 
 def _read(answer: Any, folder: str) -> Render:
-    """Reads what the renderer wrote; assets that took it over may have it name anything.
+    """Reads what the renderer wrote; one taken over by hostile assets may name any file.
 
     Raises:
-      InputError: the renderer says so.
-      ChildFailed: it is no answer, or names something else than a file it could have written.
+      InputError: the renderer reports one.
+      ChildFailed: it is not an answer, or names a file that it could not have written.
     """
     if isinstance(answer, dict) and "input_error" in answer:
         raise InputError(str(answer["input_error"]))
@@ -190,7 +190,7 @@ def _read(answer: Any, folder: str) -> Render:
 
 
 def _written(path: str, folder: str) -> bytes:
-    """Returns a plain file of a folder, of whose path only the last name counts."""
+    """Returns the content of a regular file in a folder; only the last part of its path is used."""
     with storage.open_below(folder, os.path.basename(path)) as file:
         content = file.read(MOST_MESSAGE_BYTES + 1)
     if len(content) > MOST_MESSAGE_BYTES:

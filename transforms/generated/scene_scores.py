@@ -1,7 +1,7 @@
-"""Measures two rendered scenes: is each picture what its claim says, and did one thing change?
+"""Measures two rendered scenes: does each image match its claim, and did only one thing change?
 
-What is measured is what was rendered: masks, boxes, depths and pixels. The specs only say which
-objects are spoken of and which were meant to change.
+The renderings are measured: masks, boxes, depths and pixels. The specs only say which objects the
+captions mention and which were meant to change.
 """
 
 from collections.abc import Iterable, Iterator
@@ -40,10 +40,11 @@ class RenderedView:
     """A rendered scene with its pixels.
 
     Attributes:
-      pixels: uint8 [height, width, 3], RGB.
-      numbers: the instance mask, integers [height, width]: 0 for the backdrop, the objects from 1.
-      objects: what the picture shows of each, in the order of their numbers.
-      overlaps: the pairs of objects that reach into one another.
+      pixels: uint8 of shape (height, width, 3), RGB.
+      numbers: the instance mask, integers of shape (height, width): 0 is the backdrop, objects
+        count from 1.
+      objects: what the image shows of each, in the order of their numbers.
+      overlaps: the pairs of objects that intersect.
     """
 
     pixels: NDArray[np.uint8]
@@ -52,7 +53,7 @@ class RenderedView:
     overlaps: tuple[Overlap, ...]
 
     def mask(self, names: Iterable[str]) -> NDArray[np.bool_]:
-        """Returns the visible pixels of some objects; names of other scenes have none."""
+        """Returns the mask of some objects' visible pixels; objects not in the scene have none."""
         wanted = set(names)
         numbers = [number for number, shown in enumerate(self.objects, 1) if shown.name in wanted]
         return np.isin(self.numbers, numbers)
@@ -71,11 +72,12 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
         of its width; None where none of them is visible.
       visible_area: least share of the picture that an object covers, of all objects.
       occlusion: greatest share of an object that is spoken of that is hidden, in [0, 1].
-      copy_gap: least number of pixels between two copies that the caption counts, as a share of
-        the width: 0 where they touch; None where it counts none.
+      copy_gap: least gap between two copies that the caption counts, as a share of the width: 0 if
+        they touch; None unless two are visible.
       side_margin: for `left` and `right`, how far the middles of the two boxes are apart the right
         way, as a share of the width; None for other claims, negative where the claim is false.
-      depth_margin_m: for `front` and `behind`, how far the two are apart in depth the right way.
+      depth_margin_m: for `front` and `behind`, how far the two are apart in depth the right way, in
+        metres.
       crossed_side_margin, crossed_depth_margin_m: the same two for the claim of the other picture,
         where that names another relation: a mug may be both left of a bowl and in front of it.
 
@@ -131,7 +133,7 @@ def _frame_margin(view: RenderedView, spoken_of: list[RenderedObject]) -> float 
 
 
 def _copy_gap(view: RenderedView, copies: tuple[str, ...]) -> float | None:
-    """Returns the pixels between the two nearest copies; connected masks (8 neighbours) give 0."""
+    """Returns the least gap of two copies as a share of the width; 0 if 8-connected."""
     masks = [mask for name in copies if (mask := view.mask([name])).any()]
     gaps = [
         int(scipy.ndimage.distance_transform_cdt(~first, "chessboard")[second].min()) - 1
@@ -175,12 +177,12 @@ def _of_both(
 
 
 def _mean(values: NDArray[np.int16]) -> float:
-    """Returns the mean; 0 of no values."""
+    """Returns the mean, or 0 if there are no values."""
     return float(values.mean(dtype=np.float64)) if values.size else 0.0
 
 
 def changed_objects(scenes: tuple[SceneSpec, SceneSpec]) -> set[str]:
-    """Returns the names of the objects that are not the same in both scenes."""
+    """Returns the names of the objects that differ between the scenes."""
     first, second = ({item.name: item for item in scene.objects} for scene in scenes)
     return {name for name in first | second if first.get(name) != second.get(name)}
 
@@ -188,7 +190,7 @@ def changed_objects(scenes: tuple[SceneSpec, SceneSpec]) -> set[str]:
 def _least_iou(
     views: tuple[RenderedView, RenderedView], names: list[str], where: NDArray[np.bool_]
 ) -> float | None:
-    """Returns the least intersection over union, over objects of which `where` leaves something."""
+    """Returns the least intersection over union within `where`, over the objects visible there."""
     ious = []
     for name in names:
         first, second = (view.mask([name]) & where for view in views)

@@ -1,4 +1,4 @@
-"""One generated pair on its way through the pipeline, and what leaves the pipeline of it."""
+"""The state of one generated pair in the pipeline, and the rows it becomes."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -17,15 +17,15 @@ from eqforge.transforms.filters.minimality import PairMeasures
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PairProposal:
-    """What is asked of a generator: two specs that differ in one thing, and a caption of each.
+    """A request to a generator: two specs that differ in one thing, and a caption of each.
 
     Attributes:
       sample_id: the id the sample will have.
-      source_id: what the statistics take for one cluster.
+      source_id: the cluster of the sample, for statistics.
       kind, change: what differs.
       captions: caption i describes image i.
-      specs: what image i is made from, as a JSON object.
-      split: of the dataset.
+      specs: spec i is what image i is made from, as a JSON object.
+      split: the dataset's split.
     """
 
     sample_id: str
@@ -50,14 +50,14 @@ class StoredImage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MadePair:
-    """What a generator made of a proposal, its pixels in the media store.
+    """What a generator made from a proposal, with its pixels in the media store.
 
     Attributes:
       images: the two images.
       generation: how they were made.
-      masks: their instance masks; None where there are none.
-      objects: what each shows of its objects; nothing where that is not known.
-      scores: what the maker measured while it had the pixels.
+      masks: their instance masks; None if there are none.
+      objects: what each image shows of its objects; empty if unknown.
+      scores: what the generator measured.
     """
 
     images: tuple[StoredImage, StoredImage]
@@ -79,7 +79,7 @@ class MadePair:
         return images + [(mask.mask_id, mask.suffix) for mask in self.masks or ()]
 
     def is_stored(self, media: MediaStore) -> bool:
-        """Tells whether the store has every image and mask, whole."""
+        """Tells whether the store has every image and mask in full length."""
         return all(
             media.exists(image.image_id, image.suffix, image.num_bytes) for image in self.images
         ) and all(
@@ -98,14 +98,14 @@ class MeasuredMade:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PairWork:
-    """A proposal and what has been made of it so far; every step returns a new one.
+    """A proposal and what has been made from it so far; every step returns a new one.
 
     Attributes:
       proposal: what is asked for; None where the plan refused it.
-      made: the pair; None before it is made, and from the moment it is refused.
-      measured: what was measured on it, once it has been.
-      scores: scores of the pair that no other field holds.
-      rejects: why it was refused, and which of its images were.
+      made: the pair; None before it is made, and once it is refused.
+      measured: its measures; None before it is measured.
+      scores: the pair's scores that are in no other field.
+      rejects: the rejects of the pair and of its images.
       tallies: the books so far.
     """
 
@@ -124,17 +124,17 @@ class PairWork:
         return of_table[table](self) if table in of_table else self.rejects
 
     def passed(self, stage: Stage) -> "PairWork":
-        """Returns the work with one candidate more that a stage kept."""
+        """Returns the work with one more candidate that a stage kept."""
         return self._with_tally(stage.tally(1, 1))
 
     def refused(self, stage: Stage, rejection: Rejection) -> "PairWork":
-        """Returns the work of a pair that a stage refused; the steps behind it leave it alone."""
+        """Returns the work of a pair that a stage refused; later steps leave it alone."""
         reject = self._reject("", stage, rejection)
         entered = self._with_tally(stage.tally(1, 0))
         return replace(entered, made=None, rejects=(*self.rejects, reject))
 
     def decided(self, stage: Stage, rejection: Rejection | None) -> "PairWork":
-        """Returns the work after a stage's decision: refused where there is a rejection."""
+        """Returns the work after a stage's decision: refused if there is a rejection."""
         return self.passed(stage) if rejection is None else self.refused(stage, rejection)
 
     def with_images_decided(
@@ -159,7 +159,7 @@ class PairWork:
 
 
 def refused_plan(reject: Reject) -> PairWork:
-    """Returns the work of a pair that the plan refused, so that it stands in the books."""
+    """Returns the work of a pair that the plan refused, so that it is in the books."""
     tally = Tally(stage=reject.stage, candidates=1, kept=0)
     return PairWork(proposal=None, rejects=(reject,), tallies=(tally,))
 
