@@ -12,7 +12,7 @@ from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.oracle.scores import CellScorer
 
 BATCH = 32
-"""Captions of an image scored together; always the same, however the work is dealt out."""
+"""Number of an image's captions per batch; fixed, however the work is distributed."""
 
 Answer: TypeAlias = tuple[Score, ...] | Rejection
 """The scores of a pair or of a caption, or why it has none."""
@@ -34,9 +34,9 @@ class Answers:
 
 
 def ask(questions: Sequence[Question], scorer: CellScorer, ledger: Ledger) -> tuple[Answer, ...]:
-    """Returns what the oracle says of each pair, or said when it was asked the same before.
+    """Returns the oracle's answer for each pair, or the stored answer to the same question.
 
-    A pair on which it fails takes no other along, and is asked about again in the next run.
+    A pair on which it fails does not affect the others, and is asked about again in the next run.
     """
     inputs = [asdict(question) for question in questions]
     return _remember(inputs, ledger, lambda: (_ask(question, scorer) for question in questions))
@@ -45,14 +45,14 @@ def ask(questions: Sequence[Question], scorer: CellScorer, ledger: Ledger) -> tu
 def ask_captions(
     key: str, image_id: str | None, captions: Sequence[str], scorer: CellScorer, ledger: Ledger
 ) -> tuple[Answer, ...]:
-    """Returns what the oracle says of an image with each caption, or said before.
+    """Returns the oracle's answers for an image with each caption, or the stored ones.
 
     Args:
       key: the image's id for the oracle, by which published scores and features are looked up.
-      image_id: of the stored image.
-      captions: each is scored in a batch with its neighbours.
+      image_id: the id of the stored image.
+      captions: the captions, each scored in a batch with its neighbours.
       scorer: the models that judge.
-      ledger: remembers the answers that are no failures.
+      ledger: stores the answers that are not failures.
     """
     inputs = [key, image_id, list(captions)]
     return _remember(inputs, ledger, lambda: _ask_batches(key, captions, scorer))
@@ -83,7 +83,7 @@ def _ask_batches(key: str, captions: Sequence[str], scorer: CellScorer) -> Itera
 
 
 def _ask_batch(key: str, captions: Sequence[str], scorer: CellScorer) -> Sequence[Answer]:
-    """Returns the scores of each caption; where the batch fails, of each by itself."""
+    """Returns the scores of each caption; if the batch fails, scores each by itself."""
     try:
         return scorer.score_captions(key, captions)
     except Exception as error:
@@ -94,7 +94,7 @@ def _ask_batch(key: str, captions: Sequence[str], scorer: CellScorer) -> Sequenc
 
 
 def _refusal(error: Exception) -> Rejection:
-    """Returns why nothing was scored; a ValueError says that image or caption cannot be."""
+    """Returns why nothing was scored; a ValueError means the image or caption is unusable."""
     if isinstance(error, ValueError):
         return Rejection(reason="not_scored", detail=str(error)[:500])
     return error_rejection(error)

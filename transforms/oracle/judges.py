@@ -1,9 +1,9 @@
-"""Lets image-text models judge captions: one must match its own image, and not another.
+"""Judges captions by image-text models: one must match its own image, and not another.
 
 Scoring and deciding are two steps, as with every filter. An image is decoded and encoded by itself,
 and the scores of a pair, or of an image's captions, are one batch, so that they depend neither on
-what other pairs there are nor on the worker or the order of the work, and an image that cannot be
-used takes no other along.
+other pairs nor on the worker or the order of the work, and an unusable image does not affect
+others.
 
 Source: SIMAT, section 3.2: P(image, own caption) > 0.9 and P(image, other caption) < 0.1, by OSCAR.
 """
@@ -49,7 +49,7 @@ class OracleSettings:
         """Checks the limits and the names of the models.
 
         Raises:
-          InputError: a limit is no probability, or a model is not named as expected.
+          InputError: a limit is not a probability, or a model is not named as expected.
         """
         for name in ("oracle_min", "oracle_max"):
             limit = getattr(self, name)
@@ -60,7 +60,7 @@ class OracleSettings:
 
 
 def specs_of(settings: OracleSettings) -> tuple[ScorerSpec, ...]:
-    """Returns the models that judge; none where none is asked for.
+    """Returns the models that judge; none if none is asked for.
 
     Raises:
       InputError: a model is not named as expected.
@@ -70,11 +70,11 @@ def specs_of(settings: OracleSettings) -> tuple[ScorerSpec, ...]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Oracle:
-    """The models that judge, and their limits; it travels to workers, which load the models there.
+    """The models that judge, and their limits; sent to workers, which load the models.
 
     Attributes:
-      settings: what was asked for.
-      judges: what each model is.
+      settings: the models and limits asked for.
+      judges: the identity of each model.
     """
 
     settings: OracleSettings = dataclasses.field(default_factory=OracleSettings)
@@ -86,18 +86,18 @@ class Oracle:
         return any(spec.device != "cpu" for spec in specs_of(self.settings))
 
     def basis(self) -> list[object]:
-        """Returns what the scores depend on beside images and captions; limits do not belong."""
+        """Returns what the scores depend on besides images and captions, which excludes limits."""
         judges = [dataclasses.asdict(judge) for judge in self.judges]
         packages = ("torch", "transformers", "tokenizers", "pillow")
         return [VERSION, pictures.VERSION, judges, versions_of(*packages)]
 
     def scorer(self, pixels: Callable[[str], NDArray[np.uint8]]) -> CellScorer:
-        """Returns what scores images in this process; it finds decoded images by their keys."""
+        """Returns a scorer for this process; `pixels` returns the decoded image of a key."""
         return CellScorer(specs_of(self.settings), self.judges, pixels)
 
 
 def prepare_oracle(settings: OracleSettings) -> Oracle:
-    """Returns the models that are asked for, with what they are.
+    """Returns the models that are asked for, with their identities.
 
     Raises:
       InputError: a model cannot be loaded.
@@ -108,7 +108,7 @@ def prepare_oracle(settings: OracleSettings) -> Oracle:
 
 
 def judges_of(text: str) -> tuple[Identity, ...]:
-    """Returns what the models are that a setting names; each is loaded once to see that it can be.
+    """Returns the identities of the models in a setting; each is loaded once, as a check.
 
     Raises:
       InputError, MissingExtra: see prepare_oracle.
@@ -120,7 +120,7 @@ def judges_of(text: str) -> tuple[Identity, ...]:
 def _identify(spec: ScorerSpec) -> Identity:
     if spec.text("device") is not None:
         check_device(spec.device)
-    # The driver only looks at the model; an accelerator's memory is for those that use it.
+    # The driver only identifies the model; the accelerator's memory is for the workers.
     return load_scorer(spec.on_cpu()).identity
 
 
@@ -149,7 +149,7 @@ def score_pair(
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class _Rule:
-    """Which cells of a record must match, which must not, and why it is refused where they do."""
+    """Which cells of a record must match, which must not, and the reasons for refusing it."""
 
     own: tuple[str, ...]
     others: tuple[str, ...]
@@ -163,8 +163,7 @@ _QUERY = _Rule(own=("source",), others=("target",), reason="target_caption_match
 def refuse_pair(scores: Sequence[Score], settings: OracleSettings) -> Rejection | None:
     """Rejects a pair whose own captions match too little or whose crossed captions too well.
 
-    Where two models judge and only one of them speaks against the pair, the reason is that they
-    disagree.
+    If two models judge and only one of them rejects the pair, the reason is that they disagree.
 
     Raises:
       KeyError: the scores were made with other models.
@@ -217,7 +216,7 @@ def _value(scores: Sequence[Score], name: str) -> float:
 def oracle_warnings(oracle: Oracle) -> Iterator[str]:
     """Yields a warning for every judge of a family that is evaluated on the dataset later.
 
-    Such a judge keeps what its family can do, so the family's scores come out too high.
+    Such a judge keeps what its family gets right, so the family's scores come out too high.
     """
     evaluated = {family.casefold() for family in oracle.settings.evaluated_families}
     for judge in oracle.judges:

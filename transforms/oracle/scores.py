@@ -1,4 +1,4 @@
-"""Runs the models that judge captions: one of each in a process, one call at a time."""
+"""Runs the models that judge captions: one of each per process, one call at a time."""
 
 import contextlib
 import dataclasses
@@ -24,7 +24,7 @@ PAIR_CELLS = {"c0_i0": (0, 0), "c1_i0": (0, 1), "c0_i1": (1, 0), "c1_i1": (1, 1)
 """Image and caption of the four scores of a pair, by name, in the order they are scored in."""
 
 REMEMBERED_IMAGES = 64
-"""Encodings that are kept while images of one source are scored; one is at most some megabytes."""
+"""Number of image encodings cached while scoring; each is at most a few megabytes."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ _loading = threading.Lock()
 
 
 def shared_scorer(spec: ScorerSpec) -> SharedScorer:
-    """Returns the scorer of this process, loaded when it is first asked for.
+    """Returns the scorer of this process, loaded on first use.
 
     Raises:
-      InputError: a file is missing or not what it has to be.
+      InputError: a file is missing or invalid.
       MissingExtra: a package is not installed.
     """
     with _loading:
@@ -56,9 +56,9 @@ def _load(spec: ScorerSpec) -> SharedScorer:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Lets torch compute in one thread: with more, sums are split otherwise and come out otherwise.
+    """Limits torch to one thread for the block: the number of threads changes how sums round.
 
-    Several workers on one machine would also get in each other's way.
+    Several workers on one machine would also compete for cores.
     """
     if "torch" not in sys.modules:
         yield
@@ -80,9 +80,9 @@ class CellScorer:
 
     Args:
       specs: the models; they are loaded when the first image is scored.
-      judges: what each of them is.
-      pixels: returns the decoded image of a key, uint8 of shape (height, width, 3); it is called
-        where a model reads pixels and the image is not remembered.
+      judges: the identity of each of them.
+      pixels: returns the decoded image of a key, uint8 of shape (height, width, 3), RGB; called if
+        a model reads pixels and the image's encoding is not cached.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class CellScorer:
         return list(zip(*columns, strict=True))
 
     def _encode(self, key: str) -> list[Any]:
-        """Returns what each model computes of an image alone."""
+        """Returns each model's encoding of an image."""
         if key not in self._encodings:
             needed = any(model.scorer.reads_pixels for model in self._models)
             picture = Picture(key=key, pixels=self._pixels(key) if needed else None)
@@ -171,7 +171,7 @@ def _named(name: str, value: float, judge: Identity) -> Score:
 
 @functools.cache
 def _settings(judge: Identity) -> str:
-    """Returns what a score depends on beside the kind and revision of its model."""
+    """Returns what a score depends on besides the kind and revision of its model."""
     settings = dataclasses.asdict(judge) | {"oracle": VERSION}
     return compact_json({k: v for k, v in settings.items() if k not in ("kind", "revision")})
 

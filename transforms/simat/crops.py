@@ -1,4 +1,4 @@
-"""Cuts the regions of a source image out of it, each into the media store."""
+"""Crops the regions of a source image into the media store."""
 
 import os
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ class Crop:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Crops:
-    """What the regions of one image gave, in order: of each a crop, or why there is none."""
+    """The results for the regions of one image, in order: a crop, or why there is none."""
 
     crops: tuple[Crop | None, ...]
     rejections: tuple[Rejection | None, ...]

@@ -1,6 +1,6 @@
 """Makes the gallery, the queries and the captions of a SIMAT dataset, image by image.
 
-A query's weight, and whether a crop of its target is left, depend on the whole dataset: both are
+A query's weight, and whether any crop shows its target, depend on the whole dataset: both are
 counted in the pipeline, and joined by word and by triplet.
 
 Source: SIMAT, section 3.
@@ -25,7 +25,7 @@ CUT = "cut"
 
 
 def judge_query(asked: AskedQuery, shown: Mapping[str, int]) -> AskedQuery:
-    """Returns a query with a rejection where no crop of its target can be found."""
+    """Returns a query, with a rejection if no crop shows its target."""
     target = asked.row.target_triplet_id
     if asked.rejection is not None or target in shown:
         return asked
@@ -33,7 +33,7 @@ def judge_query(asked: AskedQuery, shown: Mapping[str, int]) -> AskedQuery:
 
 
 def word_key(row: QueryRow, published: bool) -> str:
-    """Returns what the queries that are counted together share.
+    """Returns the key under which queries are counted together.
 
     Source: `norm2` of transfos.csv counts the word over subjects, objects and both splits.
     """
@@ -49,7 +49,7 @@ def weigh_query(asked: AskedQuery, counts: Mapping[str, int], published: bool) -
 
 @dataclass
 class ShowImages(beam.PTransform):
-    """Cuts the regions of planned images out of them, and asks the oracle about each crop."""
+    """Crops the regions of planned images, and asks the oracle about each crop."""
 
     rules: SimatRules
     progress_folder: str | None = None
@@ -67,7 +67,7 @@ class ShowImages(beam.PTransform):
 
 
 class JudgeQueries(beam.PTransform):
-    """Gives the queries of all images, with a rejection where no crop shows what one asks for."""
+    """Returns the queries of all images, with a rejection if no crop shows the target."""
 
     def expand(self, works: beam.PCollection[SimatWork]) -> beam.PCollection[AskedQuery]:
         shown = works | "Shown" >> beam.FlatMap(_shown).with_output_types(tuple[str, int])
@@ -81,7 +81,7 @@ class JudgeQueries(beam.PTransform):
 
 @dataclass
 class WeighQueries(beam.PTransform):
-    """Gives the rows of the kept queries, each weighed by how often its word is changed."""
+    """Returns the rows of the kept queries, each weighted by how often its word is changed."""
 
     rules: SimatRules
 

@@ -46,7 +46,7 @@ QUERIES_STAGE = Stage(
     note="Queries: a region, and a word to change.",
 )
 FOLDERS = ("", "VG_100K/", "VG_100K_2/")
-"""Where Visual Genome's two archives lay an image."""
+"""The folders of Visual Genome's two archives."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,7 +138,7 @@ def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedI
     """Yields the source images in the order of the source, each with all that is known of it.
 
     Raises:
-      InputError: triplets.csv or transfos.csv names a region that the source has not.
+      InputError: triplets.csv or transfos.csv names a region that the source lacks.
     """
     first, again = _unique(source)
     regions = first | again
@@ -178,7 +178,7 @@ def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedI
 def _unique(source: Iterable[Region]) -> tuple[dict[str, Region], dict[str, Region]]:
     """Returns the regions by name, and others of the same id by names of their own.
 
-    Which of several comes first is up to what they say, not to the order of the source.
+    The order of several depends on their content, not on the order of the source.
     """
     named: dict[str, list[Region]] = {}
     for region in source:
@@ -325,11 +325,11 @@ def _caption(triplet: Triplet, counts: Mapping[Triplet, int], rules: PlanRules) 
 def select_planned(images: Iterable[PlannedImage], selection: Selection) -> Iterator[PlannedImage]:
     """Yields the selected images; the limit counts regions, and the last image is taken whole.
 
-    A weight is counted over the whole dataset, so what is named by `only` leaves no image out here:
-    all are worked on, and the rows of the others are not written.
+    A weight is counted over the whole dataset, so `only` leaves no image out here: all are
+    processed, and the rows of the others are not written.
 
     Raises:
-      InputError: a name in `only` is of no region and no query.
+      InputError: a name in `only` is neither a region's nor a query's.
     """
     missing, number = set(selection.only), 0
     known: set[Triplet] = set()

@@ -1,4 +1,4 @@
-"""Makes a hard positive and a hard negative of free captions, by rules or by a language model."""
+"""Makes a hard positive and a hard negative from free captions, by rules or a language model."""
 
 import random
 import threading
@@ -103,9 +103,8 @@ class EditedCaption:
 def edit_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list[EditedCaption]:
     """Edits captions; each is analysed once.
 
-    What another caption of the same image names is never put into a hard negative, and no hard
-    negative says what a caption or a hard positive of the image says, so all captions of an image
-    have to come together.
+    A hard negative never introduces something that another caption of the image names, nor equals a
+    caption or hard positive of the image, so all captions of an image have to come together.
     """
     records = list(captions)
     analyses = analyse_captions([record.caption for record in records], rules.spacy_model)

@@ -1,4 +1,4 @@
-"""Makes hard positives image by image: of VL-CheckList's records, and of any text pairs."""
+"""Makes hard positives image by image: from VL-CheckList, text pairs and free captions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""A batch of captions on its way through a text pipeline, and what leaves the pipeline of it."""
+"""A batch of captions in a text pipeline, and the rows it becomes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class SourceText(Protocol):
 
     @property
     def text_id(self) -> str:
-        """Unique in the source; a sample's id is this, or this with more behind a slash."""
+        """Unique in the source; a sample's id is this, or this with a suffix after a slash."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ class CaptionBatch:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TextWork:
-    """What has been made of a batch.
+    """What has been made from a batch.
 
     Attributes:
       samples: rows of the samples table.
@@ -173,7 +173,7 @@ def _check(
         if rejection is not None:
             return rejection
     if language == "en":
-        # Together, for two captions of two words tell more than one.
+        # Together, as more words make the language easier to tell.
         refused = guarded(lambda: refuse_language("\n".join(record.texts)))
         if refused is not None:
             return refused

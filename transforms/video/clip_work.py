@@ -1,4 +1,4 @@
-"""One video on its way through the pipeline, and what leaves the pipeline of it."""
+"""The state of one video in the pipeline, and the rows it becomes."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -51,11 +51,11 @@ class MeasuredPair:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClipWork:
-    """A clip and what has been made of it so far; every step returns a new one.
+    """A clip and what has been made from it so far; every step returns a new one.
 
     Attributes:
       clip: the plan.
-      source: the video file; None where it could not be had.
+      source: the video file; None if it could not be read.
       encoding: how frames are encoded, as JSON.
       frames: the frames still in play.
       pairs: the pairs still in play, once they are measured.

@@ -41,10 +41,10 @@ def extract_frames(
     ledger: Ledger,
     follow_links: bool = False,
 ) -> ClipWork:
-    """Returns a clip with its frames in the media store, and a reject for every one not had.
+    """Returns a clip with its frames in the media store, and a reject for every missing frame.
 
-    A video that was finished before, and has not changed since, is not opened again. Where no frame
-    is wanted, because no pair was planned, the file is only looked for.
+    A video that was finished before, and has not changed since, is not decoded again. If no frame
+    is wanted, because no pair was planned, the file need only exist.
     """
     encoding = json.dumps(encoding_parameters(extractor.settings), sort_keys=True)
     work = ClipWork(
@@ -86,8 +86,8 @@ def _extract_once(clip: Clip, path: str, extractor: FrameExtractor, ledger: Ledg
         if known is not None and _is_all_there(known, extractor.store):
             return known
         extraction = _extract(clip, path, source, extractor)
-        # What was seen of a file that is still being written says nothing of the whole one; and the
-        # decoder, which opens it by its name, may have come upon another.
+        # Results from a file that is still being written are not valid; and the decoder, which
+        # opens it by name, may have opened another.
         was_other = any(missed.reason == "source_changed" for missed in extraction.missed)
         if was_other or source.is_changed():
             raise _SourceLost("source_changed", "the file changed while it was read")
@@ -143,7 +143,7 @@ def _is_transient(answer: StoredFrame | MissedFrame) -> bool:
 
 
 def _without_video(work: ClipWork, rejection: Rejection) -> ClipWork:
-    # A file that cannot be had is told of, even where no frame of it was wanted.
+    # A missing file is reported even if no frame of it was wanted.
     wanted = [frame.frame_id for frame in work.clip.frames] or [work.clip.root]
     rejects = [work.reject(name, FRAMES_STAGE, rejection) for name in wanted]
     return work.with_rejects(rejects).with_tally(FRAMES_STAGE.tally(len(rejects), 0))

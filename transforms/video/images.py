@@ -27,8 +27,8 @@ def score_images(
 ) -> ClipWork:
     """Returns a clip whose frames carry the scores of their images.
 
-    Scores are taken from the stored image, so anybody who has the dataset can take them again. An
-    image that makes a scorer fail is a reject; it takes no other image along.
+    The stored image is scored, so anyone with the dataset can reproduce the scores. An image that
+    makes a scorer fail is a reject, and does not affect other images.
     """
     stored = {frame.stored.image_id: frame.stored for frame in work.frames}
     scored = ledger.remember(

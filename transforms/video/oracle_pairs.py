@@ -23,7 +23,7 @@ from eqforge.transforms.video.pair import refuse_measured
 from eqforge.transforms.video.rules import PairFilters, VideoPairRules
 
 PAIRS_WRITTEN_DOWN = 16
-"""Pairs whose scores are written down together: so many at most are scored again after a crash."""
+"""Pairs whose scores are stored together: at most this many are scored again after a crash."""
 
 
 def score_matches(
@@ -31,8 +31,8 @@ def score_matches(
 ) -> ClipWork:
     """Returns a clip whose pairs carry the oracle's scores, where an oracle is asked for.
 
-    Pairs that their measures speak against are not scored: it is the most expensive step. A pair
-    on which the oracle fails is a reject and takes no other along.
+    Pairs that would be refused anyway are not scored: this is the most expensive step. A pair on
+    which the oracle fails is a reject, and does not affect other pairs.
     """
     if not filters.oracle.judges:
         return work

@@ -49,9 +49,10 @@ class VideoPairRules:
     Attributes:
       videos: the folder of videos.
       follow_links: whether symbolic links may lead out of it.
-      work: the folder or URL of the media store and of what is known to be done.
+      work: the folder or URL of the media store and of finished work.
       frames: how frames are taken and encoded.
-      decoder_timeout_s: seconds without a new frame after which a video is given up.
+      decoder_timeout_s: seconds without a packet read or a frame finished after which a video is
+        given up.
       image_filters, pair_filters: what is measured and what is refused.
       notes: the folder in which processes note their progress; None notes nothing.
     """
@@ -97,7 +98,7 @@ class VideoPairRules:
 
 @dataclass
 class ClipStep(beam.PTransform):
-    """A step that makes of every clip, by itself, the next state of its work."""
+    """A step that turns each clip's work into its next state, independently."""
 
     rules: VideoPairRules
 

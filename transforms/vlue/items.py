@@ -67,7 +67,7 @@ class VlueRules:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VlueWork:
-    """What has been made of a batch: rows of the tables of these names, and the books."""
+    """What has been made from a batch: the rows of each table, by name, and the books."""
 
     samples: tuple[VlueSample, ...] = ()
     retrieval: tuple[RetrievalCaption, ...] = ()

@@ -1,4 +1,4 @@
-"""The annotation rules of VLUE: what breaks one is found and listed, and stays in the dataset."""
+"""VLUE's annotation rules: what breaks one is listed as a finding, and stays in the dataset."""
 
 import re
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def lint_item(
 
 
 def is_listed(item: VlueItem, answers: frozenset[str] | None) -> bool | None:
-    """Tells whether an answer of a question is in a list; None for no question or no list."""
+    """Tells whether a question's answer is in the list; None for no question or no list."""
     if answers is None or not item.answers:
         return None
     return not answers.isdisjoint(item.answers)

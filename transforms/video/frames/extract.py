@@ -20,10 +20,10 @@ from eqforge.transforms.video.frames.answers import DecodedFrame, UndecodedFrame
 from eqforge.transforms.video.frames.decode import decode_frames
 
 MEMORY_GB = 8.0
-"""Address space of the decoder: twelve times what a video of 4K takes, seven times one of 8K."""
+"""Address space of the decoder: 12 times what a 4K video takes, 7 times an 8K one."""
 
 CPU_S = 4 * 3600.0
-"""Processor time for the frames of one video."""
+"""CPU time for the frames of one video."""
 
 
 class ImageSink(Protocol):
@@ -125,11 +125,11 @@ class FrameExtractor:
         self.close()
 
     def close(self) -> None:
-        """Ends the child, if it runs; it would end with this process, too."""
+        """Ends the child, if it runs; it would also end with this process."""
         self._child.close()
 
     def _let_in(self, video_path: str) -> None:
-        """Sees to it that the child may read a video."""
+        """Ensures that the child may read a video."""
         cage, folder = self._child.cage, os.path.dirname(os.path.realpath(video_path))
         assert cage is not None
         if not any(os.path.commonpath([root, folder]) == root for root in cage.read):
@@ -185,7 +185,7 @@ class FrameExtractor:
         """Stores the image that came with an answer, and adds it to those of the video.
 
         Raises:
-          ChildFailed: it is no answer, or about an image that did not come.
+          ChildFailed: it is not an answer, or refers to an image that was not sent.
         """
         try:
             answer = msgspec.convert(value, _Answer)

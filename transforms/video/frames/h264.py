@@ -1,4 +1,4 @@
-"""The little of H.264 that containers do not tell: where decoding can start afresh."""
+"""Parses what containers do not tell about H.264: where decoding can start."""
 
 from collections.abc import Iterator
 
@@ -6,13 +6,13 @@ SLICE, IDR_SLICE = 1, 5
 
 
 def is_idr(packet: bytes, record: bytes) -> bool:
-    """Tells whether a packet is an instantaneous refresh: nothing after it needs what was before.
+    """Tells whether a packet is an IDR picture: nothing after it refers to what came before.
 
-    Containers call other pictures keyframes as well: those of an open group, whose successors
-    give orders about older pictures, and the start of a gradual refresh, which is no whole one.
+    Containers also mark other pictures as keyframes: those of an open GOP, whose successors carry
+    commands about older pictures, and the start of a gradual refresh, which is incomplete.
 
     Args:
-      packet: one picture's units, each after its length or after a start code.
+      packet: one picture's NAL units, each after its length or a start code.
       record: the stream's AVCDecoderConfigurationRecord, which begins with 1 and tells the size of
         the lengths; anything else means start codes.
 

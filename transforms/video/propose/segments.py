@@ -21,7 +21,7 @@ SEGMENTS_STAGE = Stage(
         **CAPTION_REASONS,
     },
 )
-# 124,750 pairs; YouCook2 has at most 16 segments in a video.
+# This gives 124,750 pairs; YouCook2 has at most 16 segments per video.
 MAX_SEGMENTS = 500
 TOO_FEW = Rejection(reason="too_few_moments", threshold=2)
 
