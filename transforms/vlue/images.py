@@ -11,9 +11,9 @@ FOLDERS_REMEMBERED = 4_096
 def match_name(root: str, name: str) -> str:
     """Returns the name under which an image lies in a folder, part by part of its path.
 
-    A part that is there as it is written is taken; else the one that is equal as Unicode NFC, the
-    first in code point order of several; else it stays as it is, and opening the file says what is
-    missing. Archives unpacked on different systems differ in nothing but that.
+    A part that exists as written is taken; else the one that is equal in Unicode NFC, of several
+    the first in code point order; else it is kept, and opening the file reports what is missing.
+    Archives unpacked on different systems differ only in this.
 
     Args:
       root: the images folder.

@@ -38,11 +38,11 @@ def decode_frames(
     alive: Callable[[], None] = lambda: None,
     expected: FileState | None = None,
 ) -> Iterator[Answer]:
-    """Yields exactly one answer for each moment, in whatever order the video gives them.
+    """Yields exactly one answer for each moment, in any order.
 
-    Where the container's index can be relied on, only what the frames need is decoded; any other
-    file, and one that does not keep to its index, is decoded from its start to the last time
-    asked for. Both give the same frames.
+    If the container's index is reliable, only what the frames need is decoded; any other file, and
+    one that does not match its index, is decoded from its start to the last time asked for. Both
+    give the same frames.
 
     Args:
       path: a video file; any name, even one that looks like an option or an address.
@@ -92,7 +92,7 @@ def _answers(
                     del waiting[answer.request]
                     yield answer
     if waiting:
-        with open_video(source, settings, alive) as video:  # a seek back to the start might lie
+        with open_video(source, settings, alive) as video:  # seeking back is not reliable
             yield from _answer_in_passing(video, index, _in_order(waiting))
 
 
@@ -128,7 +128,7 @@ def _answer_by_index(video: Video, index: PacketIndex, times: Times) -> Iterator
 
 
 def _answer_in_passing(video: Video, index: PacketIndex, times: Times) -> Iterator[Answer]:
-    # Where each packet is a frame, one that does not come out is damaged, error or no error.
+    # If each packet is a frame, one that is not output is damaged, with or without an error.
     silent = Gap("the decoder gives no frame for it") if can_walk(video, index) else None
     waiting = deque(times)
     shown: ShownFrame | None = None

@@ -29,10 +29,10 @@ class Gap:
 
 
 def decode_through(video: Video, index: PacketIndex) -> Iterator[ShownFrame | Gap]:
-    """Yields a video's frames in the order they are shown, with gaps where the data is damaged.
+    """Yields a video's frames in display order, with gaps where the data is damaged.
 
-    After an error nothing that the decoder still holds is trusted, nor what it gives out before
-    the next keyframe, nor that keyframe's leading pictures: all may be built on the damaged one.
+    After an error, nothing that the decoder still holds is trusted, nor what it outputs before the
+    next keyframe, nor that keyframe's leading pictures: all may depend on the damaged one.
 
     Args:
       video: the open video, standing at its start.
@@ -44,7 +44,7 @@ def decode_through(video: Video, index: PacketIndex) -> Iterator[ShownFrame | Ga
         if isinstance(frame, Gap):
             yield frame
             if not video.has_pts:
-                return  # nobody could say which frames follow
+                return  # the frames that follow cannot be identified
             is_counted = False
             continue
         pts = _pts_of(frame, shown, video, index)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from eqforge.transforms.video.frames.video import Video, error_text
 
-# Decoding on costs less than seeking and starting the decoder anew over fewer packets than this.
+# Decoding fewer packets than this costs less than seeking and restarting the decoder.
 MIN_SKIPPED_PACKETS = 4
 
 
@@ -57,14 +57,14 @@ class PacketIndex:
 
     @functools.cached_property
     def is_sound(self) -> bool:
-        """Tells whether decoding can start at the first packet, and each has a time of its own."""
+        """Tells whether decoding can start at the first packet, and each has a unique time."""
         return (
             bool(self.shown) and len(self.position) == len(self.entries) and self.entries[0].is_key
         )
 
     @functools.cached_property
     def reorder_depth(self) -> int:
-        """The most packets that precede one in decoding order and follow it in showing order."""
+        """The most packets that precede one in decoding order and follow it in display order."""
         ranks = {pts: rank for rank, pts in enumerate(sorted(self.position))}
         return max((number - ranks[pts] for pts, number in self.position.items()), default=0)
 
@@ -97,8 +97,8 @@ class PacketIndex:
     def start_of(self, pts: int) -> int:
         """Returns the position at which decoding has to start for a frame.
 
-        It is the last keyframe shown not after the frame: what follows a keyframe in decoding
-        order but precedes it in showing order may refer to frames before the keyframe.
+        It is the last keyframe not shown after the frame: what follows a keyframe in decoding
+        order but precedes it in display order may refer to frames before the keyframe.
         """
         rank = bisect.bisect_right(self._keys, (pts, self.position[pts]))
         return self._keys[max(rank - 1, 0)][1]
@@ -137,7 +137,7 @@ def read_index(video: Video) -> PacketIndex:
 
 
 def _missing_end(video: Video, index: PacketIndex) -> str | None:
-    """Tells what a file that is cut off lacks; demuxers take its end for the stream's."""
+    """Returns what a truncated file lacks; demuxers take its end for the stream's."""
     announced = len(video.stream.index_entries) if "mov" in video.container.format.name else 0
     if len(index.entries) < announced:
         return f"the file ends after {len(index.entries)} of {announced} packets"

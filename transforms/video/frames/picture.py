@@ -63,12 +63,12 @@ def _display_matrix(frame: "VideoFrame") -> tuple[int, int, int, int]:
     """Returns (a, b, c, d) of a frame's display matrix, which shows (x, y) at (ax+cy, bx+dy)."""
     from av.sidedata.sidedata import Type
 
-    side_data: Any = frame.side_data  # its annotation knows motion vectors only
+    side_data: Any = frame.side_data  # its type annotation covers motion vectors only
     try:
         data = side_data[Type.DISPLAYMATRIX]
     except KeyError:
         return (1, 0, 0, 1)
-    except ValueError:  # PyAV stumbles over other side data that it has no name for
+    except ValueError:  # PyAV fails on other side data that it has no name for
         return _turn(frame.rotation)
     matrix = np.frombuffer(memoryview(data), dtype=np.int32)
     return (int(matrix[0]), int(matrix[1]), int(matrix[3]), int(matrix[4]))

@@ -1,8 +1,8 @@
 """Decodes only what some frames of a well-indexed video need.
 
-The index says which packets lie between a wanted frame and its keyframe. Those are decoded, save
-the frames in between that no other frame refers to; the rest of the file is jumped over. Nothing
-is taken on trust: each packet read and each frame decoded has to be the one that the index names.
+The index says which packets lie between a wanted frame and its keyframe. Those are decoded, except
+frames in between that no other frame refers to; the rest of the file is skipped. Nothing is taken
+on trust: each packet read and each frame decoded has to be the one that the index names.
 """
 
 from collections import deque
@@ -38,7 +38,7 @@ class _Damage(EqforgeError):
 
 
 def can_walk(video: Video, index: PacketIndex) -> bool:
-    """Tells whether a video's index can be relied on to jump about in it."""
+    """Tells whether a video's index can be relied on for seeking."""
     codec = video.stream.codec_context
     is_progressive = codec.field_order <= 1  # 0 is unknown; in others a packet may be half a frame
     return (
@@ -50,7 +50,7 @@ def can_walk(video: Video, index: PacketIndex) -> bool:
 
 
 def walk(video: Video, index: PacketIndex, wanted: Collection[int]) -> Iterator["VideoFrame"]:
-    """Yields the wanted frames, but for those in which something is not as it should be.
+    """Yields the wanted frames, except damaged ones.
 
     Args:
       video: the open video, standing anywhere.
@@ -58,7 +58,7 @@ def walk(video: Video, index: PacketIndex, wanted: Collection[int]) -> Iterator[
       wanted: presentation timestamps of frames shown.
 
     Raises:
-      Surprise: the container does not keep to its index; the frames yielded before are right.
+      Surprise: the container does not match its index; the frames yielded before are right.
     """
     from av.error import FFmpegError
 
@@ -82,7 +82,7 @@ def walk(video: Video, index: PacketIndex, wanted: Collection[int]) -> Iterator[
 def _runs_around(
     index: PacketIndex, run: Run, missing: Collection[int], damaged: int
 ) -> Iterator[Run]:
-    """Yields what is worth another try after damage at a position.
+    """Yields the runs worth another try after damage at a position.
 
     If the damage is in a wanted frame, the others may not need that one. Otherwise its group is
     lost, with what the decoder still held of it.
@@ -126,7 +126,7 @@ def _decode_run(video: Video, index: PacketIndex, run: Run) -> Iterator["VideoFr
 def _packets_of(
     video: Video, index: PacketIndex, run: Run
 ) -> Iterator[tuple[int, "Packet | None"]]:
-    """Yields a run's packets, then None, which makes the decoder give out what it holds."""
+    """Yields a run's packets, then None, which flushes the decoder."""
     key = index.entries[run.first]
     _seek(video, key)
     position = -1
@@ -164,7 +164,7 @@ def _pts(packet: "Packet | PacketEntry") -> int:
 
 
 def _unwanted(video: Video) -> Literal["DEFAULT", "NONREF"]:
-    """Returns what the decoder may leave out of a packet that is not wanted.
+    """Returns which frames the decoder may skip in a packet that is not wanted.
 
     H.264 marks the frames that nothing refers to. HEVC marks those that nothing in their own
     temporal layer refers to, which is the same if there is one layer; byte 21 of its

@@ -173,7 +173,7 @@ def open_video(
         raise VideoUnusable("video_unreadable", error_text(error)) from error
     with container:
         stream = _best_stream(container, settings)
-        # A damaged picture is to raise an error, not to be patched up from its neighbours.
+        # A damaged picture must raise an error, not be concealed from its neighbours.
         stream.codec_context.options = limits | {"err_detect": "explode"}
         stream.codec_context.thread_count = 1
         for other in container.streams:
@@ -205,7 +205,7 @@ def _check_file(path: str) -> None:
 
 
 def _best_stream(container: "InputContainer", settings: FrameSettings) -> "VideoStream":
-    """Returns the stream players show, which FFmpeg ranks first; cover art is none."""
+    """Returns the stream that players show, which FFmpeg ranks first; cover art does not count."""
     from av.stream import Disposition
 
     moving = [
