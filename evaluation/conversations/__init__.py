@@ -1,1 +1,1 @@
-"""Multimodal language models asked which caption is of which image, in both orders of both."""
+"""Asks multimodal language models which caption belongs to which image, in all four orders."""

@@ -1,4 +1,4 @@
-"""Multimodal language models of transformers: image and question in, the likeliest text out."""
+"""Multimodal language models of transformers: image and question in, greedily decoded text out."""
 
 import importlib
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ ARCHITECTURE = "AutoModelForImageTextToText"
 
 
 class QuestionTooLong(ValueError):
-    """Question and answer do not fit into what the model can read."""
+    """Question and answer do not fit into the model's context length."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class ChatModel:
-    """A loaded model; it answers one question at a time, so that no other changes the answer.
+    """A loaded model; it answers one question at a time, so that answers do not depend on batches.
 
     Attributes:
-      model: of transformers.
-      processor: makes its inputs of an image and a text.
+      model: the transformers model.
+      processor: turns an image and a text into its inputs.
       identity: which model this is.
     """
 
@@ -35,21 +35,21 @@ class ChatModel:
     identity: ScoringModel
 
     def prompt(self, question: str) -> str:
-        """Returns what the model reads: the question behind one image, in the model's own form."""
+        """Returns the question after one image, in the model's chat template."""
         content = [{"type": "image"}, {"type": "text", "text": question}]
         return self.processor.apply_chat_template(
             [{"role": "user", "content": content}], add_generation_prompt=True
         )
 
     def answer(self, pixels: NDArray[np.uint8], prompt: str, max_tokens: int) -> str:
-        """Returns the answer by greedy decoding: at each step the likeliest token.
+        """Returns the greedily decoded answer.
 
-        What the model's folder says of sampling, penalties and beams is left aside.
+        The generation config in the model's folder (sampling, penalties, beams) is ignored.
 
         Args:
           pixels: uint8 of shape (height, width, 3), RGB.
-          prompt: as `prompt` makes it.
-          max_tokens: the answer ends there at the latest.
+          prompt: as returned by `prompt`.
+          max_tokens: the maximum length of the answer.
 
         Raises:
           QuestionTooLong: there is no room for the answer.
@@ -92,20 +92,20 @@ class ChatModel:
 
 
 def load_chat_model(weights: Weights, chat_template: Path | None = None) -> ChatModel:
-    """Loads a model and its processor, from safetensors alone and without code of its folder.
+    """Loads a model and its processor, from safetensors only and without running its folder's code.
 
     Args:
-      weights: where they are.
-      chat_template: file with the form of a conversation, in Jinja; None for the model's own.
+      weights: where the model is.
+      chat_template: Jinja file with the chat template; None for the model's own.
 
     Raises:
-      InputError: it cannot be loaded, or nobody says what its conversations look like.
+      InputError: it cannot be loaded, or there is no chat template.
       MissingExtra: torch or transformers is not installed.
     """
     import_torch()
     transformers: Any = importlib.import_module("transformers")
     try:
-        # Pillow's resampling everywhere: torchvision's gives other pixels where it is installed.
+        # Always Pillow's resampling: torchvision, where installed, gives different pixels.
         processor = transformers.AutoProcessor.from_pretrained(
             weights.source, revision=weights.revision, trust_remote_code=False, backend="pil"
         )

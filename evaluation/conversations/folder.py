@@ -22,7 +22,7 @@ FORMAT_VERSION = 1
 REASONS = FAILURE_REASONS | {
     "question_too_long": "Question and answer do not fit into what the model can read.",
 }
-"""Why a pair was not asked about."""
+"""Why a pair was not asked about, by reason."""
 
 _TEXT, _NUMBER = pa.string(), pa.int8()
 
@@ -40,33 +40,33 @@ ANSWERS = pa.schema(
     ],
     metadata={"schema_version": "1"},
 )
-"""A row a question, four of a sample.
+"""One row per question, four per sample.
 
-`image_order` says which image of the pair stood left and which right, `01` or `10`, and
+`image_order` says which image of the pair was left and which right, `01` or `10`, and
 `caption_order` which caption was called 1 and which 2. `left` and `right` are the numbers that the
-answer gives, null where it was not read; `form` says how it was read or why not, by
-`parsing.FORMS`; `true_left` is the number that is right for the left image.
+answer gives, null if it could not be parsed; `form` says how it was parsed or why not, a key of
+`parsing.FORMS`; `true_left` is the correct number for the left image.
 """
 
 FAILURES = pa.schema(
     [required("sample_id", _TEXT), required("reason", _TEXT), required("detail", _TEXT)],
     metadata={"schema_version": "1"},
 )
-"""A row a pair that was not asked about; `reason` is one of REASONS."""
+"""One row per pair that was not asked about; `reason` is one of REASONS."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class AnswersManifest:
-    """Everything a reader has to know of a folder of answers.
+    """Everything a reader has to know about a folder of answers.
 
     Attributes:
       dataset, dataset_sha256: name of the dataset, and SHA-256 of its `dataset.json`.
       model: the model that answered.
       settings: everything else the answers depend on.
-      chosen: SHA-256 of the ids that were to be asked about.
-      counts: of `samples`.
-      forms: how many answers were read how, or why not.
-      versions: of eqforge and of every library that can change an answer.
+      chosen: SHA-256 of the ids of the pairs to ask about.
+      counts: the counts of `samples`.
+      forms: how many answers have each form; see `parsing.FORMS`.
+      versions: eqforge and every library that can change an answer.
       tables: the files of `answers` and `failures`.
     """
 
@@ -85,13 +85,13 @@ class AnswersManifest:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Answered:
-    """One answer, as the table of scores needs it.
+    """One answer, reduced to what the table needs.
 
     Attributes:
-      sample_id: of the pair.
-      orders: of images and captions, `01` or `10` each.
-      left: number that the answer gives the left image; None where it was not read.
-      true_left: the right one.
+      sample_id: id of the pair.
+      orders: the orders of images and captions, each `01` or `10`.
+      left: the number the answer gives the left image; None if it could not be parsed.
+      true_left: the correct number.
     """
 
     sample_id: str
@@ -101,12 +101,12 @@ class Answered:
 
 
 def path_of(table: str, number: int, of: int) -> str:
-    """Returns where a shard lies below the folder."""
+    """Returns the path of a shard within the folder."""
     return f"data/{table}-{number:05d}-of-{of:05d}.parquet"
 
 
 def write_rows(url: str, schema: pa.Schema, rows: Sequence[dict[str, Any]]) -> None:
-    """Writes one shard; it appears when it is complete."""
+    """Writes one shard atomically."""
     with storage.open_atomic(url) as stream:
         pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), stream, compression="zstd")
 
@@ -155,7 +155,7 @@ def open_answers(folder: str) -> AnswersManifest | None:
     """Returns the manifest of a finished folder; None where there is none yet.
 
     Raises:
-      InputError: what is there is no such manifest.
+      InputError: the file there is not such a manifest.
     """
     url = storage.join(folder, FILE_NAME)
     if not storage.exists(url):

@@ -1,4 +1,4 @@
-"""The pairs of a dataset that are asked about: all, or some of each subset, and their images."""
+"""Chooses the pairs to ask about: all of a dataset, or some of each subset."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ class Pair:
 
 
 def choose_pairs(dataset: Dataset, per_subset: int | None, by: str | None, seed: int) -> list[Pair]:
-    """Returns pairs by their ids, ascending.
+    """Returns the chosen pairs, sorted by id.
 
     Args:
-      dataset: with samples of two images and two captions.
-      per_subset: how many of each subset, drawn by their ids; None for all.
-      by: the column that names a sample's subset; None for one subset.
-      seed: of the draw. A larger number always contains the smaller one's pairs.
+      dataset: its samples have two images and two captions.
+      per_subset: how many to draw from each subset; None for all.
+      by: the column with a sample's subset; None for a single subset.
+      seed: seed of the draw. With one seed, a larger draw contains every smaller one.
 
     Raises:
-      InputError: the samples are no pairs, or have no such column of texts or whole numbers.
+      InputError: the samples are not pairs, or have no such column of strings or integers.
     """
     wanted = [*COLUMNS, *([] if by is None or by in COLUMNS else [by])]
     subsets: dict[str | None, list[Pair]] = defaultdict(list)

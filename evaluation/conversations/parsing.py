@@ -1,16 +1,16 @@
-r"""Reads free answers to the question which caption is of the left image and which of the right.
+r"""Parses free-text answers to which caption is of the left image and which of the right.
 
-An answer is read by the first of these rules that finds anything:
+An answer is parsed by the first of these rules that matches:
 
 1. *format*: two different numbers with a semicolon between, such as `1;2` or `#2; #1`, anywhere in
    the answer; or the whole answer is two numbers with a comma, a slash, a space or `and`.
 2. *words*: mentions of captions and of sides, taken two by two from the left, such as "the left
    image is caption 2" or "caption 1 belongs to the right one". One caption with one side is
-   enough, for that settles the other; the question's own example says no more.
+   enough, since it determines the other; the question's own example says no more.
 
-What the model repeats of the question counts for nothing, and a caption it quotes counts as its
-number. An answer that contradicts itself, gives both images one caption, or says "not" is not read:
-a guess about what it means would be a score for the reader, not for the model.
+What the model repeats of the question is ignored, and a quoted caption counts as its number. An
+answer that contradicts itself, gives both images the same caption, or says "not" is rejected: a
+guess at its meaning would score the parser, not the model.
 """
 
 import re
@@ -28,7 +28,7 @@ FORMS: dict[Form, str] = {
     "same_caption": "Both images get one caption.",
     "negated": "It says what is not so.",
 }
-"""How an answer was read; from `empty` on, why it was not."""
+"""How an answer was parsed; from `empty` on, why it was not."""
 
 _ECHOES = (
     r"#?index for the left image\s*[;,]\s*#?index for the right image",
@@ -65,9 +65,9 @@ class Reading:
     """What an answer says.
 
     Attributes:
-      left: number of the caption of the left image, 1 or 2; None where the answer is not read.
-      right: the other one.
-      form: how it was read, or why not; a key of FORMS.
+      left: the caption number of the left image, 1 or 2; None if the answer was not parsed.
+      right: the other number, or None.
+      form: how it was parsed, or why not; a key of FORMS.
     """
 
     left: int | None = None
@@ -76,11 +76,11 @@ class Reading:
 
 
 def read_answer(answer: str, captions: tuple[str, str] | None = None) -> Reading:
-    """Reads one answer.
+    """Parses one answer.
 
     Args:
-      answer: the text behind the question.
-      captions: those that the question calls 1 and 2; None where quoting them is not expected.
+      answer: the model's text.
+      captions: captions 1 and 2 of the question; None to ignore quotations of them.
     """
     if not answer.strip():
         return Reading(form="empty")
@@ -117,7 +117,7 @@ def _in_format(text: str, numbered: str) -> list[tuple[str, str]]:
 
 
 def _numbered(text: str, captions: tuple[str, str]) -> str:
-    """Puts `caption 1` and `caption 2` where captions of two or more words are quoted."""
+    """Replaces quoted captions of two or more words by `caption 1` and `caption 2`."""
     for number in sorted((0, 1), key=lambda one: -len(captions[one])):
         caption = captions[number].strip().rstrip(".")
         if len(caption.split()) > 1 and captions[0] != captions[1]:
@@ -127,11 +127,11 @@ def _numbered(text: str, captions: tuple[str, str]) -> str:
 
 
 def _assignments(text: str) -> Iterator[tuple[int, str]]:
-    """Yields number of a caption and side, from mentions taken two by two."""
+    """Yields (caption number, side) from mentions taken two by two."""
     mentions: list[tuple[str, str]] = []
     for match in _MENTION.finditer(text):
         found = _mention(match)
-        # "Left: 1" says a number that is a caption's only behind a side.
+        # As in "Left: 1": a bare number is a caption only after a side.
         if match["sign"] is not None and (not mentions or mentions[-1][0] != "side"):
             continue
         if not mentions or mentions[-1] != found:

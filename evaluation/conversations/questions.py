@@ -13,7 +13,7 @@ QUESTION: Final = (
     '"#index for the left image; #index for the right image". For example, "1;2" represents that '
     "caption 1 corresponds to image left."
 )
-"""The paper's template; Source: EqBen (Wang et al. 2023), section 5.5."""
+"""The paper's template. Source: EqBen (Wang et al. 2023), section 5.5."""
 
 FIELDS = ("{caption_1}", "{caption_2}")
 
@@ -26,7 +26,7 @@ class Arrangement:
     """How a pair is shown.
 
     Attributes:
-      images: which image of the pair stands left and which right.
+      images: which image of the pair is left and which right.
       captions: which caption of the pair is called 1 and which 2.
     """
 
@@ -35,13 +35,13 @@ class Arrangement:
 
     @property
     def truth(self) -> tuple[int, int]:
-        """The right answer: the number of the left image's caption, and of the right one's."""
+        """The correct answer: the caption numbers of the left and of the right image."""
         left, right = (self.captions.index(image) + 1 for image in self.images)
         return left, right
 
     @property
     def names(self) -> tuple[str, str]:
-        """The orders of images and captions as text: `01` or `10`."""
+        """The orders of images and captions, each `01` or `10`."""
         return "".join(map(str, self.images)), "".join(map(str, self.captions))
 
 
@@ -49,15 +49,15 @@ ARRANGEMENTS: Final = tuple(
     Arrangement(images=images, captions=captions)
     for images, captions in itertools.product(ORDERS, ORDERS)
 )
-"""All four: images in order first, and of these the captions in order first."""
+"""All four, sorted: by the order of images, then of captions."""
 
 
 def ask(template: str, captions: tuple[str, str], arrangement: Arrangement) -> str:
     """Returns the question about a pair.
 
     Args:
-      template: a text with {caption_1} and {caption_2}; nothing else in it is replaced.
-      captions: the pair's, caption i of image i.
+      template: contains {caption_1} and {caption_2}; nothing else in it is replaced.
+      captions: those of the pair; caption i describes image i.
       arrangement: how the pair is shown.
     """
     first, second = (captions[number] for number in arrangement.captions)
@@ -67,10 +67,10 @@ def ask(template: str, captions: tuple[str, str], arrangement: Arrangement) -> s
 
 
 def check_template(template: str) -> str:
-    """Returns a template that has each caption once, the first one first.
+    """Returns the template if it has each placeholder exactly once, {caption_1} first.
 
     Raises:
-      InputError: it has not.
+      InputError: it does not.
     """
     places = [template.find(field) for field in FIELDS]
     if [template.count(field) for field in FIELDS] != [1, 1] or places != sorted(places):

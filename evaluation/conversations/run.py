@@ -1,4 +1,4 @@
-"""Asks a model about the pairs of a dataset, shard by shard; a killed run goes on at its shard."""
+"""Asks a model about the pairs of a dataset, shard by shard; a killed run resumes at its shard."""
 
 import contextlib
 import dataclasses
@@ -53,16 +53,16 @@ class NotAsked(Exception):
     """
 
     def __init__(self, reason: str, detail: str) -> None:
-        """Keeps reason and detail."""
+        """Stores reason and detail."""
         super().__init__(f"{reason}: {detail}")
         self.reason, self.detail = reason, detail
 
 
 def converse(settings: ConverseSettings) -> AnswersManifest:
-    """Asks about every chosen pair in four orders and returns the manifest of the answers.
+    """Asks about every chosen pair in all four orders and returns the manifest of the answers.
 
     Raises:
-      InputError: dataset, model or settings cannot be used, or the folder holds something else.
+      InputError: dataset, model or settings cannot be used, or the folder is not of this run.
       MissingExtra: a package is not installed.
     """
     dataset = open_dataset(settings.dataset)
@@ -102,7 +102,7 @@ def converse(settings: ConverseSettings) -> AnswersManifest:
 def ask_pair(
     pair: Pair, images: dict[str, bytes], model: ChatModel, settings: ConverseSettings
 ) -> list[dict[str, Any]]:
-    """Returns the rows of the four questions about a pair.
+    """Asks the four questions about a pair and returns their rows.
 
     Raises:
       NotAsked: an image cannot be used, or the question is too long for the model.
@@ -160,7 +160,7 @@ def _ask_all(
     settings: ConverseSettings,
 ) -> None:
     of = len(shards)
-    # A shard's failures are written first: where its answers are, both are.
+    # A shard's failures are written first, so if its answers exist, both do.
     places = [storage.join(folder, path_of("answers", number, of)) for number in range(of)]
     left = [number for number in range(of) if not storage.exists(places[number])]
     before = sum(len(shard) for shard in shards) - sum(len(shards[number]) for number in left)
@@ -184,7 +184,7 @@ def _ask_all(
 
 @contextlib.contextmanager
 def _threads(count: int) -> Iterator[None]:
-    # How a CPU divides a sum among threads changes its last bits.
+    # The number of CPU threads changes the last bits of a sum.
     import torch
 
     before = torch.get_num_threads()
@@ -230,7 +230,7 @@ def _begin(folder: Path, header: AnswersManifest) -> None:
         if plan.read_bytes() != wanted:
             raise _other(str(folder), "the unfinished answers")
         return
-    # A full disk may have left the folder of work empty.
+    # A full disk may have left the work folder empty.
     if folder.exists() and any(path.name != plan.parent.name for path in folder.iterdir()):
         raise InputError(f"{folder}: holds other files; name an empty folder")
     storage.write_bytes(str(plan), wanted)

@@ -96,10 +96,10 @@ class ConverseSettings:
             raise InputError("--model: name a folder for the answers with --output")
 
     def weights(self) -> Weights:
-        """Returns the model that is named.
+        """Returns the weights that `model` names.
 
         Raises:
-          InputError: it is not named beyond doubt.
+          InputError: the name is missing or ambiguous.
         """
         source, revision = str(self.model), None
         if "@" in source and not Path(source).is_dir():
@@ -109,11 +109,11 @@ class ConverseSettings:
         )
 
     def folder(self) -> Path:
-        """Returns where the answers go."""
-        assert self.output is not None  # __post_init__ has seen to it
+        """Returns the output folder."""
+        assert self.output is not None  # checked in __post_init__
         return self.output
 
     def described(self) -> dict[str, Any]:
-        """Returns what the answers depend on, and the files they are cut into."""
+        """Returns the settings that decide the answers and their sharding."""
         names = ("question", "gap_px", "max_tokens", "max_pixels", "shard_samples")
         return {name: getattr(self, name) for name in names} | {"decoder": pictures.VERSION}

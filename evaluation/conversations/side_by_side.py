@@ -1,4 +1,4 @@
-"""Puts two images side by side, as one image for a model that takes one."""
+"""Joins two images into one, for models that take a single image."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,10 +7,10 @@ Pixels = NDArray[np.uint8]
 
 
 def side_by_side(left: Pixels, right: Pixels, gap_px: int = 0) -> Pixels:
-    """Returns two images in one row, of one height.
+    """Returns two images side by side at the same height.
 
-    The taller one is scaled down to the height of the other, its proportions kept, by Pillow's
-    bicubic filter; nothing is cut off. Images of one height stay as they are, pixel by pixel.
+    The taller one is scaled down to the height of the other by Pillow's bicubic filter, keeping its
+    aspect ratio; nothing is cropped. Images of equal height are not resampled.
 
     Args:
       left: uint8 of shape (height, width, 3), RGB.
@@ -18,7 +18,7 @@ def side_by_side(left: Pixels, right: Pixels, gap_px: int = 0) -> Pixels:
       gap_px: width of a white bar between them; the paper has none.
 
     Returns:
-      uint8 of shape (least height, widths and gap, 3).
+      uint8 of shape (smaller height, sum of widths and gap, 3), RGB.
 
     Source: EqBen, section 5.5, which concatenates the images of a pair horizontally.
     """

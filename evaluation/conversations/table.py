@@ -1,4 +1,4 @@
-"""The table of a conversation: accuracy the paper's way, and in every order."""
+"""The table of a model's answers: accuracy as in the paper, and over all four orders."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -25,23 +25,23 @@ CHANCE = {
     "consistent": 1 / 8,
     "right in all": 1 / 16,
 }
-"""What a coin gets that is thrown for every question.
+"""Chance levels: a coin toss for every question.
 
-Whoever always says "1;2" gets 1/2 in every order together, and is never consistent.
+A model that always says "1;2" gets 1/2 over all orders, and is never consistent.
 """
 
 
 def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Credits]]:
-    """Returns the ids of the samples, ascending, and what each counts.
+    """Returns the sorted sample ids and the credits of each metric [samples].
 
     `captions 1,2` and `captions 2,1` are the paper's two rows: images in order, captions in order
-    and exchanged; an answer that is not read is wrong. `every order` is the mean of all four.
+    and exchanged; an unparsed answer is wrong. `every order` is the mean of all four.
     `consistent` are samples all of whose answers give an image the same caption, and `right in all`
-    those that are right in all four orders. `1;2` is the share of answers that say it, 1/2 for a
-    model that does not prefer a place; `not read` the share that could not be read.
+    those that are right in all four orders. `1;2` is the share of answers that say so, 1/2 for a
+    model without position bias; `not read` the share that could not be parsed.
 
     Raises:
-      InputError: a sample has not exactly one answer in each of the four orders.
+      InputError: a sample does not have exactly one answer in each of the four orders.
     """
     by_sample: dict[str, dict[tuple[str, str], Answered]] = {}
     for answer in answers:
@@ -58,7 +58,7 @@ def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Cre
     true = np.array([[one.true_left for one in row] for row in asked]).reshape(-1, len(ORDERS))
     right = left == true
     read = left > 0
-    # Which answers say that each image has its own caption: consistent where all say the same.
+    # Consistent: all answers give each image its own caption, or all give it the other one.
     same = right.all(axis=1) | (read & ~right).all(axis=1)
     columns = {
         "captions 1,2": right[:, ORDERS.index(("01", "01"))],
@@ -84,15 +84,15 @@ def answers_report(
     """Returns the table of one model's answers.
 
     Args:
-      dataset: its name.
-      model: its name.
-      samples: those that were to be asked about.
-      answers: four of each sample that was.
+      dataset: name of the dataset.
+      model: name of the model.
+      samples: the chosen samples.
+      answers: four for each sample that was asked about.
       rules: seed and resamples.
       allow_missing: whether samples may have no answers.
 
     Raises:
-      InputError: answers are missing and must not, are too many, or are of other samples.
+      InputError: answers are missing though not allowed to be, too many, or of other samples.
     """
     keys, credits = judge_answers(answers)
     if not keys:
@@ -143,15 +143,15 @@ class _Foreign(msgspec.Struct):
 
 
 def read_foreign_answers(path: Path, captions: Mapping[str, tuple[str, str]]) -> list[Answered]:
-    """Reads answers that any program got, from a file of JSON lines.
+    """Reads answers of any program from a JSON Lines file.
 
     Args:
-      path: a line an answer, with `sample_id`, `image_order` and `caption_order`, each `01` or
+      path: one line per answer, with `sample_id`, `image_order` and `caption_order`, each `01` or
         `10`, and `answer`.
-      captions: of the samples, by id.
+      captions: the captions of the samples, by id.
 
     Raises:
-      InputError: a line is not what it has to be.
+      InputError: a line is malformed.
     """
     found = []
     arrangements = {arrangement.names: arrangement for arrangement in ARRANGEMENTS}

@@ -1,1 +1,1 @@
-"""What a model costs: seconds an image and caption, and scores against them."""
+"""What a model costs: seconds per image-caption pair, and scores against time."""

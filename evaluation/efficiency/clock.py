@@ -1,4 +1,4 @@
-"""Measures how long something takes: warmed up, synchronised, each run by itself."""
+"""Times actions one by one, synchronised with the device."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,13 +13,13 @@ Action = Callable[[], object]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Spread:
-    """Some times, in seconds.
+    """Summary of some times, in seconds.
 
     Attributes:
-      median: the middle one.
-      low, high: 95 % interval of the median, by a bootstrap.
+      median: the median.
+      low, high: bootstrap 95 % interval of the median.
       mean: the arithmetic mean, which the paper reports.
-      runs: how many there are.
+      runs: number of times.
     """
 
     median: float
@@ -30,7 +30,7 @@ class Spread:
 
 
 def synchroniser(device: str) -> Action:
-    """Returns what waits until a device has done everything it was asked for."""
+    """Returns a function that waits until the device has finished all queued work."""
     if device.partition(":")[0] not in ("cuda", "mps", "xpu"):
         return lambda: None
     import torch
@@ -40,7 +40,7 @@ def synchroniser(device: str) -> Action:
 
 
 def seconds_of(action: Action, wait: Action) -> float:
-    """Returns how long an action takes until the device is done with it."""
+    """Returns how long an action takes, until the device has finished it."""
     wait()
     start = time.perf_counter()
     action()
@@ -49,12 +49,12 @@ def seconds_of(action: Action, wait: Action) -> float:
 
 
 def draw_medians(seconds: Sequence[float] | Numbers, resamples: int, seed: int) -> Numbers:
-    """Returns medians of times drawn anew, with replacement [resamples].
+    """Returns medians of times resampled with replacement [resamples].
 
     Args:
       seconds: times [n], at least one.
-      resamples: how often they are drawn.
-      seed: of the draws.
+      resamples: number of resamples.
+      seed: seed of the draws.
     """
     values = np.sort(np.asarray(seconds, dtype=np.float64))
     rng = np.random.default_rng(seed)
@@ -63,7 +63,7 @@ def draw_medians(seconds: Sequence[float] | Numbers, resamples: int, seed: int) 
 
 
 def spread(seconds: Sequence[float], resamples: int, seed: int) -> Spread:
-    """Returns median, its interval and mean of some times."""
+    """Returns the median of some times, its interval, and the mean."""
     low, high = percentile_interval(draw_medians(seconds, resamples, seed))
     return Spread(
         median=float(np.median(seconds)),

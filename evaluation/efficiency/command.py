@@ -75,7 +75,7 @@ class EfficiencySettings:
         """Checks the numbers.
 
         Raises:
-          InputError: one of them is too small, or sizes do not ascend.
+          InputError: a number is too small, or batch sizes do not ascend.
         """
         for name in ("items", "repeats", "max_pixels", "resamples"):
             if getattr(self, name) < 1:
@@ -92,7 +92,7 @@ class EfficiencySettings:
 
 
 def measure_efficiency(settings: EfficiencySettings) -> Efficiency:
-    """Measures a model, writes the file and returns what is in it.
+    """Measures a model, writes the result file and returns its content.
 
     Raises:
       InputError: dataset, model or settings cannot be used.
@@ -185,7 +185,7 @@ def _threads(count: int | None) -> Iterator[None]:
 
 
 def summary(found: Efficiency) -> str:
-    """Returns what was measured, in a few lines."""
+    """Returns the measurement as a few lines of text."""
     where = found.machine.get("gpu") or f"{found.machine['cpu']}, {found.machine['torch_threads']} "
     where += "" if "gpu" in found.machine else "threads"
     lines = [f"{found.model.name} on {where}", "one image with one caption at a time:"]
@@ -209,7 +209,7 @@ def _in_ms(times: Spread) -> str:
 
 
 def efficiency_command(settings: EfficiencySettings) -> int:
-    """Measures a model and prints what it takes; returns 0.
+    """Measures a model and prints the summary; returns 0.
 
     Raises:
       InputError, MissingExtra: see measure_efficiency.

@@ -1,4 +1,4 @@
-"""What two times have to share before one can be called the shorter."""
+"""Conditions that two measurements must share for their times to be comparable."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,10 +17,10 @@ def check_alike(paths: Sequence[Path], measured: Sequence[Efficiency]) -> None:
 
     Args:
       paths: the files of the measurements, for the message.
-      measured: what is in them, in the same order.
+      measured: their content, in the same order.
 
     Raises:
-      InputError: two of them differ in something that a time depends on beside the model.
+      InputError: two of them differ in something other than the model that affects times.
     """
     expected = dict(_conditions(measured[0]))
     for path, one in zip(paths[1:], measured[1:], strict=True):
@@ -34,7 +34,7 @@ def check_alike(paths: Sequence[Path], measured: Sequence[Efficiency]) -> None:
 
 
 def _conditions(found: Efficiency) -> Iterator[tuple[str, Any]]:
-    """Yields by name what has to be the same; None where a machine has or tells no such thing."""
+    """Yields (name, value) of what has to be equal; None where a machine lacks or hides it."""
     before = found.clocks.get("before") or {}
     yield from ((name, found.machine.get(name)) for name in _MACHINE)
     libraries = found.machine.get("libraries") or {}

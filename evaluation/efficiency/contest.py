@@ -1,4 +1,4 @@
-"""Models with their scores and times, and draws of both, from measurements or from a table."""
+"""Models with their scores and times, and resamples of both, from measurements or a table."""
 
 import math
 from collections.abc import Sequence
@@ -38,10 +38,10 @@ class Contest:
     Attributes:
       models: their names.
       scores: higher is better [models].
-      seconds: for one image with one caption [models].
+      seconds: for one image-caption pair [models].
       score_bounds: 95 % intervals of the scores [models, 2].
-      score_draws, second_draws: scores and seconds drawn anew [resamples, models].
-      what: what the score is.
+      score_draws, second_draws: resampled scores and seconds [resamples, models].
+      what: name of the score.
     """
 
     models: tuple[str, ...]
@@ -58,18 +58,18 @@ def from_measurements(
 ) -> Contest:
     """Returns the contest of models that were measured and that scored a dataset.
 
-    Samples are drawn by clusters, the same ones for all models; times by themselves.
+    Samples are drawn by clusters, the same ones for all models; times independently.
 
     Args:
-      results: files of `eqforge efficiency`, one a model.
-      dataset: what was scored; its samples have a few images and captions each.
+      results: files of `eqforge efficiency`, one per model.
+      dataset: the scored dataset; its samples have a few images and captions each.
       scores: for each result, in order, a folder or file of scores of that model.
       metric: such as `group`.
       rules: ties, seed and resamples.
 
     Raises:
-      InputError: a file is not what it has to be, times were not measured alike, models do not
-        fit, or scores are missing.
+      InputError: a file is malformed, times were not measured alike, scores are of another model
+        or are missing.
     """
     if len(results) != len(scores):
         raise InputError(
@@ -139,16 +139,16 @@ def _bounds(drawn: Resampled, place: int, unit: Unit) -> Interval:
 def from_table(path: Path, rules: Rules) -> Contest:
     """Returns the contest of a CSV table, such as a paper's.
 
-    Its columns are `model`, `score` and `seconds`; `score_low` and `score_high`, and `seconds_low`
-    and `seconds_high`, are 95 % intervals where they are given. A score is then drawn from the
-    normal distribution with that interval, and a time from the log-normal one; else it is fixed.
+    Its columns are `model`, `score` and `seconds`, and optionally the 95 % intervals `score_low`,
+    `score_high`, `seconds_low` and `seconds_high`. With an interval a score is drawn from the
+    matching normal distribution, a time from the log-normal one; otherwise it is fixed.
 
     Args:
-      path: of the table.
+      path: the table.
       rules: seed and resamples.
 
     Raises:
-      InputError: the table is not what it has to be.
+      InputError: the table is malformed.
     """
     rows = _read_rows(path)
     noise = np.random.default_rng(rules.seed).standard_normal((2, rules.resamples, len(rows)))

@@ -1,4 +1,4 @@
-"""What is timed: images of a dataset, each with one caption, drawn by their ids."""
+"""Chooses what is timed: images of a dataset, each with one caption."""
 
 import heapq
 from collections.abc import Iterator
@@ -22,15 +22,15 @@ class Item:
 
 
 def choose_items(dataset: Dataset, task: Task, count: int, seed: int) -> list[Item]:
-    """Returns images with a caption each, in an order that depends on the seed alone.
+    """Returns images with a caption each, in an order that depends only on the seed and the ids.
 
-    Whether the caption is the image's own makes no difference to the time.
+    Captions need not describe their images: it makes no difference to the time.
 
     Args:
-      dataset: with images.
-      task: says which columns hold images and captions; the first image column is taken with the
-        first of captions, the second with the second.
-      count: how many at most; a dataset with fewer gives all it has.
+      dataset: a dataset with images.
+      task: names the columns of images and captions; the first image column is paired with
+        the first caption column, the second with the second.
+      count: maximum number of items.
       seed: of the draw.
 
     Raises:

@@ -14,10 +14,10 @@ _ASKED = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.limit,per
 
 
 def machine(device: str) -> dict[str, Any]:
-    """Returns what a time depends on beside the model, as far as this machine tells it.
+    """Returns what a time depends on besides the model, as far as this machine reports it.
 
     Args:
-      device: of the model, as torch names it.
+      device: the model's device, as torch names it.
     """
     import torch
 
@@ -40,7 +40,7 @@ def machine(device: str) -> dict[str, Any]:
 
 
 def clocks(device: str) -> dict[str, Any]:
-    """Returns how fast the machine runs at this moment, and how busy it is."""
+    """Returns the current clock rates and load of the machine."""
     found: dict[str, Any] = {
         "load_average": list(os.getloadavg()),
         "cpu_mhz": _cpu_mhz(),
@@ -52,7 +52,7 @@ def clocks(device: str) -> dict[str, Any]:
 
 
 def cpu_name() -> str:
-    """Returns the CPU's name, or its architecture where the system does not tell."""
+    """Returns the CPU's name, or its architecture where the system does not report one."""
     names = re.findall(r"^model name\s*:\s*(.+)$", _text("/proc/cpuinfo") or "", re.MULTILINE)
     return names[0] if names else platform.machine()
 

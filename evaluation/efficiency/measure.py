@@ -22,12 +22,12 @@ class Protocol:
     """How times are measured.
 
     Attributes:
-      device: of the model, as torch names it.
-      warm_up: runs before the first that counts, of every batch size.
-      repeats: runs of every batch size that count.
+      device: the model's device, as torch names it.
+      warm_up: uncounted runs before the items, and before every batch size.
+      repeats: counted runs of every batch size.
       batches: sizes of batches, ascending.
-      max_pixels: images of more pixels are not used.
-      seed, resamples: of the bootstrap.
+      max_pixels: images with more pixels are skipped.
+      seed, resamples: settings of the bootstrap.
     """
 
     device: str
@@ -41,7 +41,7 @@ class Protocol:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Ready:
-    """What can be fed to a model: prepared images and a caption each."""
+    """Prepared images with a caption each, ready for the model."""
 
     inputs: list[Any]
     captions: list[str]
@@ -54,15 +54,15 @@ def time_items(
 
     Args:
       scorer: the model.
-      items: what is timed, each once.
-      protocol: how.
+      items: the pairs to time, each once.
+      protocol: how to time.
 
     Returns:
-      The seconds of each stage of STAGES, one an item; what was prepared; and how many items
-      could not be used, by what was wrong.
+      The seconds of each stage of STAGES, one per item; the prepared items; and the number of
+      unusable items by error.
 
     Raises:
-      InputError: none can be used.
+      InputError: no item can be used.
     """
     wait = synchroniser(protocol.device)
     seconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
@@ -71,7 +71,7 @@ def time_items(
     for number, item in enumerate([*warm, *items]):
         try:
             times, prepared = _time_one(scorer, item, protocol, wait)
-        except ValueError as error:  # of the picture, or of the model that cannot take it
+        except ValueError as error:  # a broken image, or one the model cannot take
             failures[type(error).__name__] += number >= len(warm)
             continue
         if number >= len(warm):
@@ -101,21 +101,21 @@ def _time_one(scorer: Scorer, item: Item, protocol: Protocol, wait: Any) -> tupl
 
 
 def run_batch(scorer: Scorer, inputs: Sequence[Any], captions: Sequence[str]) -> None:
-    """Runs the model on prepared images, each with its caption; nothing is kept."""
+    """Runs the model on prepared images, each with its caption, and discards the scores."""
     rows = np.arange(len(inputs), dtype=np.int64)
     scorer.match(scorer.encode_images(inputs), captions, np.stack([rows, rows], axis=1))
 
 
 def sweep(scorer: Scorer, ready: Ready, protocol: Protocol) -> tuple[list[BatchSpeed], str | None]:
-    """Times batches of growing size, until the memory of a GPU is full.
+    """Times batches of growing size until GPU memory is exhausted.
 
     Args:
       scorer: the model.
       ready: images and captions; they are repeated where a batch is larger.
-      protocol: how.
+      protocol: how to time.
 
     Returns:
-      The speed of every size, and why the larger ones are missing.
+      The speed of every size, and why larger ones are missing, or None.
     """
     found: list[BatchSpeed] = []
     try:
@@ -154,7 +154,7 @@ def _speeds(
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Tells whether an error says that a device has no memory left."""
+    """Tells whether an error means that a device is out of memory."""
     return type(error).__name__ == "OutOfMemoryError" or "out of memory" in str(error).lower()
 
 

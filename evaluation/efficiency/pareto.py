@@ -1,4 +1,4 @@
-"""The Pareto front of scores against times, and how sure it is who stands on it.
+"""The Pareto front of scores against times, with each model's probability of being on it.
 
 A model is on the front when no other is at least as good in both and better in one. VLUE's sentence
 asks that no other "outperforms" it on both; the two differ only where scores or times are equal.
@@ -20,11 +20,11 @@ def on_front(
     Args:
       scores: of the models [..., models]; higher is better.
       seconds: of the models [..., models]; lower is better.
-      strict: a model falls only to one that is better in both, as VLUE's sentence says.
+      strict: a model is dominated only by one that is better in both, as VLUE's sentence says.
 
     Returns:
-      Whether each model is on the front [..., models]. Of models that are equal in both all are,
-      or none.
+      Whether each model is on the front [..., models]. Models equal in both are all on it or all
+      off it.
 
     Source: VLUE (Zhou et al. 2022), section 3.3.
     """

@@ -1,4 +1,4 @@
-"""The command `eqforge pareto`: who is on the front of score against time, and how surely."""
+"""The command `eqforge pareto`: models on the front of score against time, with probabilities."""
 
 import sys
 from dataclasses import dataclass, field
@@ -65,10 +65,10 @@ class Contestant:
 
     Attributes:
       model: its name.
-      score, score_low, score_high: with a 95 % interval.
-      seconds, seconds_low, seconds_high: for one image with one caption.
+      score, score_low, score_high: the score and its 95 % interval.
+      seconds, seconds_low, seconds_high: for one image-caption pair, with a 95 % interval.
       on_front: whether it is on the front.
-      probability: share of resamples in which it is.
+      probability: share of resamples in which it is on the front.
     """
 
     model: str
@@ -84,7 +84,7 @@ class Contestant:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Front:
-    """All models, the fastest first."""
+    """All models, fastest first."""
 
     format: str = FORMAT
     what: str
@@ -95,7 +95,7 @@ class Front:
 
 
 def pareto_command(settings: ParetoSettings) -> int:
-    """Prints the front, and writes it where a file is named; returns 0.
+    """Prints the front, and writes it if an output file is given; returns 0.
 
     Raises:
       EqforgeError: the input cannot be used.
@@ -123,7 +123,7 @@ def _contest(settings: ParetoSettings) -> Contest:
 
 
 def make_front(contest: Contest, settings: ParetoSettings) -> Front:
-    """Returns who is on the front, the fastest model first."""
+    """Returns all models and which are on the front, fastest first."""
     chosen = on_front(contest.scores, contest.seconds, strict=settings.strict)
     shares = membership(contest.score_draws, contest.second_draws, strict=settings.strict)
     models = []
@@ -156,7 +156,7 @@ def read_front(path: Path) -> Front:
     """Reads what `--output` wrote.
 
     Raises:
-      InputError: the file is none of it.
+      InputError: the file is not a front.
     """
     found = decode(read_bytes(path), Front, f"{path}: is no file of eqforge pareto")
     if found.format != FORMAT:
@@ -165,7 +165,7 @@ def read_front(path: Path) -> Front:
 
 
 def as_text(front: Front) -> str:
-    """Returns the front as a table, the fastest model first."""
+    """Returns the front as a table, fastest model first."""
     rows = [["model", visible(front.what), "ms", "on the front", "probability"]]
     for model in front.models:
         rows.append(

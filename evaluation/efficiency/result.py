@@ -1,4 +1,4 @@
-"""What a measurement of a model says, as one JSON file."""
+"""The measurement of a model, as one JSON file."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,13 +18,13 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BatchSpeed:
-    """How fast batches of one size are.
+    """The speed of batches of one size.
 
     Attributes:
-      batch: images with a caption each.
-      seconds: of a whole batch, prepared already.
-      per_second: images with a caption each second, by the median.
-      peak_memory_mib: most memory that tensors took on a GPU; None on a CPU.
+      batch: number of image-caption pairs.
+      seconds: time of a whole batch, already prepared.
+      per_second: image-caption pairs per second, by the median time.
+      peak_memory_mib: peak memory of tensors on a GPU; None on a CPU.
     """
 
     batch: int
@@ -38,20 +38,20 @@ class Efficiency:
     """What one model costs on one machine.
 
     Attributes:
-      model: which.
+      model: the model.
       dataset, dataset_sha256: name of the dataset and SHA-256 of its `dataset.json`.
       machine: hardware and libraries.
       clocks: `before` and `after` the measurement, with the load of the machine.
-      settings: what was measured how.
-      detector_s: seconds that a detector takes for an image, as the user says; None where the
-        model reads pixels.
-      stages: of one image with one caption at a time: `decode`, `prepare`, `model`, `detector`
-        where there is one, and `total`.
-      seconds: the total of each image and caption.
-      sweep: batches of growing size, prepared already.
-      best_batch: the size with the most images a second.
-      stopped: why the sweep ended before the sizes that were asked for; None where it did not.
-      failures: images that could not be used, by what was wrong.
+      settings: how it was measured.
+      detector_s: seconds per image of a detector, as given by the user; None where the model
+        reads pixels.
+      stages: times of one image-caption pair at a time: `decode`, `prepare`, `model`, `detector`
+        if there is one, and `total`.
+      seconds: the total of each image-caption pair.
+      sweep: batches of growing size, already prepared.
+      best_batch: the batch size with the highest throughput.
+      stopped: why the sweep ended before the largest size asked for; None if it did not.
+      failures: number of unusable images by error.
       warnings: what a user should know before trusting the times.
     """
 
@@ -88,7 +88,7 @@ def read_efficiency(path: Path) -> Efficiency:
     """Reads a measurement.
 
     Raises:
-      InputError: the file is none.
+      InputError: the file is not a measurement.
     """
     found = decode(read_bytes(path), Efficiency, f"{path}: is no file of eqforge efficiency")
     if (found.format, found.format_version) != (FORMAT, FORMAT_VERSION) or not found.seconds:
