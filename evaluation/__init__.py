@@ -1,1 +1,1 @@
-"""The separate GPU stage: scoring, metrics, losses and plots over Parquet. No Beam here."""
+"""The separate GPU stage: scoring, metrics, losses and plots over Parquet, without Beam."""

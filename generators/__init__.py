@@ -1,1 +1,1 @@
-"""New content from a specification and a seed: captions, edits, scenes. No Beam here."""
+"""New content from a specification and a seed: captions, edits, scenes; without Beam."""

@@ -12,7 +12,7 @@ from eqforge.evaluation.metrics.simat import intersection_over_union
 CHANCE = {"nlvr2": 1 / 2}
 GROUNDED_IOU = 0.5
 CONSENSUS = 3
-"""An answer that this many people gave is wholly right, in VQA 2.0."""
+"""In VQA 2.0 an answer that this many annotators gave has accuracy 1."""
 
 _ARTICLES = {"a", "an", "the"}
 _NUMBERS = {"none": "0", "zero": "0", "one": "1", "two": "2", "three": "3", "four": "4"} | {
@@ -25,10 +25,10 @@ _APOSTROPHE = re.compile(r"['\u2019]")
 
 
 def normal_answer(text: str) -> str:
-    """Returns an answer without what does not count: case, articles, punctuation, number words.
+    """Normalises an answer: lower case, digits for number words, no articles or punctuation.
 
-    A punctuation mark that stands next to white space anywhere in the answer is dropped, another
-    becomes a space; apostrophes are dropped, so that `dont` and `don't` are one.
+    A punctuation mark that is next to white space anywhere in the answer is dropped, any other
+    becomes a space; apostrophes are dropped, so `dont` equals `don't`.
 
     Source: the official evaluation of VQA 2.0 (visualqa.org/evaluation.html), answer processing.
     """
@@ -41,15 +41,15 @@ def normal_answer(text: str) -> str:
 
 
 def vqa_accuracy(answer: str, annotated: Sequence[str]) -> float:
-    """Returns how right an answer to a question is, in [0, 1].
+    """Returns the accuracy of an answer to a question, in [0, 1].
 
-    With three or more annotated answers it is VQA 2.0's: over all ways to leave one person out, the
-    mean of min(people who gave the answer / 3, 1). With fewer, as in VLUE, which has one, it is 1
-    for any of them.
+    With three or more annotated answers it is VQA 2.0's: over all ways to leave one annotator out,
+    the mean of min(annotators who gave the answer / 3, 1). With fewer, as in VLUE, which has one,
+    it is 1 for any of theirs.
 
     Args:
-      answer: what the model said.
-      annotated: what people said, one each, at least one.
+      answer: the model's answer.
+      annotated: one answer per annotator, at least one.
 
     Source: Antol et al. 2015, section 4; VLUE (Zhou et al. 2022), section 3.
     """
@@ -65,11 +65,11 @@ def vqa_accuracy(answer: str, annotated: Sequence[str]) -> float:
 def grounded(
     boxes: NDArray[np.floating[Any]], true: NDArray[np.floating[Any]]
 ) -> NDArray[np.float64]:
-    """Returns for each phrase 1 where the box overlaps the true one by an IoU of 0.5 or more.
+    """Returns 1 for each phrase whose box has an IoU of at least 0.5 with the true one [phrases].
 
     Args:
       boxes: x, y, width, height in pixels [phrases, 4].
-      true: the same of the annotated boxes [phrases, 4].
+      true: the annotated boxes, likewise [phrases, 4].
 
     Source: RefCOCO's accuracy, as VLUE's baselines compute it.
     """

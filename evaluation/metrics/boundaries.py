@@ -1,4 +1,4 @@
-"""Finds the moment at which something changes, by captions of before and after."""
+"""Finds the moment of a change from captions of the states before and after it."""
 
 import numpy as np
 
@@ -10,13 +10,13 @@ FRAMES_PER_SECOND = 5.0
 
 
 def boundary_scores(before: Numbers, after: Numbers) -> Numbers:
-    """Returns how well a boundary fits between each frame and the next [frames - 1].
+    """Returns the score of a boundary between each frame and the next [frames - 1].
 
     It is s(frame t, caption before) + s(frame t + 1, caption after): both match at once.
 
     Args:
-      before: score of each frame with the caption of before [frames], at least two frames.
-      after: score of each frame with the caption of after [frames].
+      before: score of each frame with the caption before the change [frames], at least two.
+      after: score of each frame with the caption after the change [frames].
 
     Source: EqBen (Wang et al. 2023), appendix A.6, whose words this follows.
     """
@@ -24,13 +24,13 @@ def boundary_scores(before: Numbers, after: Numbers) -> Numbers:
 
 
 def best_times_s(before: Numbers, after: Numbers, times_s: Numbers) -> Numbers:
-    """Returns the time halfway between the two frames where the boundary fits best [tied places].
+    """Returns the time halfway between the frames where the boundary scores best [tied places].
 
-    It is one time, or where several places fit equally well all of them, ascending.
+    It is one time, or several in ascending order where places tie.
 
     Args:
-      before: score of each frame with the caption of before [frames].
-      after: score of each frame with the caption of after [frames].
+      before: score of each frame with the caption before the change [frames].
+      after: score of each frame with the caption after the change [frames].
       times_s: the frames' times [frames], ascending.
     """
     scores = boundary_scores(before, after)
@@ -41,13 +41,13 @@ def best_times_s(before: Numbers, after: Numbers, times_s: Numbers) -> Numbers:
 def within(
     times_s: Numbers, boundary_s: float, threshold_s: float, rule: TieRule = "strict"
 ) -> float:
-    """Returns what a boundary counts, in [0, 1]: 1 where it is found nearer than a threshold.
+    """Returns a boundary's credit, in [0, 1]: 1 if found nearer than a threshold.
 
     Args:
-      times_s: where it is put [tied places]; several where nothing decides between them.
-      boundary_s: where it is.
-      threshold_s: how near is near; strict, as in GEB+.
-      rule: what places count of which some alone are near: nothing, one half, or their share.
+      times_s: predicted times [tied places]; several where they tie.
+      boundary_s: true time.
+      threshold_s: tolerance, exclusive as in GEB+.
+      rule: the credit where only some tied places are near: 0, one half, or their share.
 
     Source: EqBen, table 12, after GEB+.
     """
@@ -58,11 +58,11 @@ def within(
 
 
 def chance_within(times_s: Numbers, boundary_s: float, threshold_s: float) -> float:
-    """Returns the share of all places between two frames that are near enough to a boundary.
+    """Returns the share of places between frames that are near enough to a boundary, in [0, 1].
 
     Args:
       times_s: the frames' times [frames], ascending, at least two.
-      boundary_s: the boundary.
-      threshold_s: how near is near.
+      boundary_s: true time.
+      threshold_s: tolerance, exclusive.
     """
     return within((times_s[:-1] + times_s[1:]) / 2, boundary_s, threshold_s, "expectation")

@@ -1,4 +1,4 @@
-"""BLEU and CIDEr of captions, by the implementation of COCO's server."""
+"""BLEU and CIDEr of captions, as implemented by COCO's evaluation server."""
 
 import shutil
 import subprocess
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from eqforge.schemas.errors import InputError, MissingExtra
 
 Tokenizer = Literal["treebank", "ptb"]
-"""How captions are cut into words: by NLTK's Treebank rules, or by the Java program of COCO's
-server, which the published numbers were made with."""
+"""How captions are tokenized: by NLTK's Treebank rules, or by the Java program of COCO's server,
+which was used for the published numbers."""
 
 _DROPPED = {
     "''",
@@ -42,9 +42,9 @@ class CaptionScores:
     """Scores of captions.
 
     Attributes:
-      bleu: BLEU-1 to BLEU-4 of all captions together, in [0, 1].
-      cider: CIDEr-D of each caption [n], in [0, 10]; the score is their mean. Which words are rare
-        is learnt from all references, so one caption's score depends on the others'.
+      bleu: BLEU-1 to BLEU-4 over the corpus, in [0, 1].
+      cider: CIDEr-D of each caption [n], in [0, 10]; the score is their mean. Document
+        frequencies come from all references, so scores depend on each other.
     """
 
     bleu: tuple[float, ...]
@@ -57,9 +57,9 @@ def score_captions(
     """Scores captions against their references.
 
     Args:
-      captions: one an image.
-      references: for each image at least one.
-      tokenizer: how both are cut into words.
+      captions: one per image.
+      references: at least one per image.
+      tokenizer: how both are tokenized.
 
     Raises:
       InputError: an image has no reference, or the tokenizer needs Java and there is none.
@@ -87,7 +87,7 @@ def score_captions(
 
 
 def tokenize(texts: Sequence[str], tokenizer: Tokenizer) -> list[str]:
-    """Returns each text as lower-case words with one space between, without punctuation.
+    """Returns each text as lower-case words separated by single spaces, without punctuation.
 
     Raises:
       InputError: the tokenizer is `ptb` and there is no Java, or it fails.

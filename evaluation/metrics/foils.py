@@ -10,18 +10,18 @@ import numpy as np
 from eqforge.evaluation.metrics.ties import Credits, Flags, Scores, TieRule, all_above
 
 CHANCE = {"acc": 1 / 2, "p_c": 1 / 2, "p_f": 1 / 2, "pairwise": 1 / 2}
-"""What a scorer gets that calls every caption true or false by the toss of a coin."""
+"""Chance levels: a scorer that calls every caption true or false by a coin toss."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class FoilCredits:
-    """What each sample counts.
+    """The credits of each sample.
 
     Attributes:
-      p_c: the caption is called true [n]; the mean is the share of captions recognised.
+      p_c: the caption is called true [n]; their mean is the share of captions recognised.
       p_f: the foil is called false [n].
-      acc: the mean of the two [n].
-      pairwise: the caption is above the foil [n].
+      acc: mean of p_c and p_f [n].
+      pairwise: the caption scores above the foil [n].
       tied: caption and foil have the same score [n].
     """
 
@@ -37,8 +37,8 @@ def judge_foils(scores: Scores, rule: TieRule = "strict", threshold: float = 0.5
 
     Args:
       scores: [n, 2], sample; caption, foil.
-      rule: what a score counts that equals another, or the threshold.
-      threshold: above it a caption is called true: 0.5 for probabilities, 0 for logits.
+      rule: the credit of a score equal to the other, or to the threshold.
+      threshold: captions scoring above it are called true: 0.5 for probabilities, 0 for logits.
 
     Source: VALSE (Parcalabescu et al. 2022), section 4.2; EqBen, table 1, names acc and min.
     """

@@ -1,4 +1,4 @@
-"""What models lose on data from elsewhere, and whether the best ones stay the best."""
+"""How much models lose out of domain, and whether they keep their ranking."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from eqforge.evaluation.statistics.bootstrap import Numbers
 
 
 def generalisation_gap(inside: Numbers, outside: Numbers) -> Numbers:
-    """Returns score in the domain less score out of it, of any shape; above 0 where it is lost.
+    """Returns in-domain minus out-of-domain scores, of any shape; positive for a loss.
 
     Source: VLUE (Zhou et al. 2022), section 4, table 2.
     """
@@ -14,14 +14,14 @@ def generalisation_gap(inside: Numbers, outside: Numbers) -> Numbers:
 
 
 def pearson(inside: Numbers, outside: Numbers) -> float:
-    """Returns Pearson's correlation of the models' scores in and out of the domain, in [-1, 1].
+    """Returns Pearson's correlation of in-domain and out-of-domain scores, in [-1, 1].
 
     Args:
-      inside: scores of the models in the domain [models].
-      outside: scores of the same models out of it [models].
+      inside: in-domain scores [models].
+      outside: out-of-domain scores of the same models [models].
 
     Returns:
-      NaN for fewer than three models, or where all have the same score.
+      The correlation; NaN for fewer than three models, or if all have the same score.
 
     Source: VLUE, section 5.
     """
@@ -33,11 +33,11 @@ def pearson(inside: Numbers, outside: Numbers) -> float:
 def fisher_interval(
     correlation: float, models: int, level_z: float = 1.959964
 ) -> tuple[float, float]:
-    """Returns the interval of a correlation by Fisher's z, NaN for fewer than four models.
+    """Returns a correlation's interval by Fisher's z; NaN for fewer than four models.
 
     Args:
       correlation: in (-1, 1).
-      models: how many there are.
+      models: number of models.
       level_z: half-width in standard errors; 1.96 for 95 %.
     """
     if models < 4 or not np.isfinite(correlation) or abs(correlation) >= 1:

@@ -1,4 +1,4 @@
-"""Scores of one image with three captions: the original, one reworded, and one that is false.
+"""Scores of one image with three captions: the original, a paraphrase, and a false one.
 
 Scores are an array [n, 3]: sample; original caption, hard positive, hard negative.
 """
@@ -10,17 +10,17 @@ import numpy as np
 from eqforge.evaluation.metrics.ties import Credits, Flags, Scores, TieRule, all_above
 
 CHANCE = {"original": 1 / 2, "augmented": 1 / 3, "brittleness": 1 / 3}
-"""What three independent scores from one continuous distribution get."""
+"""Chance levels: three independent scores from one continuous distribution."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class HardPositiveCredits:
-    """What each sample counts; the score is the mean.
+    """The credits of each sample; the score is their mean.
 
     Attributes:
-      original: the original is above the hard negative [n].
-      augmented: the original and the hard positive are both above it [n].
-      brittleness: one of them is above it and the other below [n]; lower is better.
+      original: the original scores above the hard negative [n].
+      augmented: the original and the hard positive are both score above it [n].
+      brittleness: one scores above it and the other below [n]; lower is better.
       tied: the hard negative ties with one of them [n].
     """
 
@@ -35,7 +35,7 @@ def judge_hard_positives(scores: Scores, rule: TieRule = "strict") -> HardPositi
 
     Args:
       scores: [n, 3], sample; original, hard positive, hard negative.
-      rule: what a tie counts.
+      rule: the credit of a tie.
 
     Source: "The Hard Positive Truth about Vision-Language Compositionality" (Kamath et al. 2024),
       section 4.1; strict, so that a tie is neither right nor brittle.
@@ -50,7 +50,7 @@ def judge_hard_positives(scores: Scores, rule: TieRule = "strict") -> HardPositi
 
 
 def _between(first: Scores, middle: Scores, last: Scores, rule: TieRule) -> Credits:
-    """What "the middle score lies strictly between the others" counts."""
+    """Returns the credit of "the middle score lies strictly between the others" [n]."""
     low, high = np.minimum(first, last), np.maximum(first, last)
     won = (low < middle) & (middle < high)
     tied = ((middle == low) | (middle == high)) & ~won
@@ -58,5 +58,5 @@ def _between(first: Scores, middle: Scores, last: Scores, rule: TieRule) -> Cred
         return won.astype(np.float64)
     if rule == "half":
         return won + 0.5 * tied
-    # A tie with one of two is a coin's toss; of three equal scores each is as often in the middle.
+    # A tie with one is a coin toss; of three equal scores each is equally often in the middle.
     return won + np.where(low == high, 1 / 3, 1 / 2) * tied

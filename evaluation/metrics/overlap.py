@@ -12,12 +12,12 @@ GROUPS = ("decreased", "increased", "unchanged")
 
 
 def changes(before: NDArray[np.float64], after: NDArray[np.float64]) -> dict[str, Flags]:
-    """Returns which queries are in each group, by what the perturbation did to their score.
+    """Returns the queries in each group of GROUPS, by the change of their score [queries].
 
     Args:
       before: each query's score, such as its R@1 + R@5 + R@10 [queries].
-      after: the same with the perturbed caption [queries]; NaN where it was not perturbed, which is
-        in no group.
+      after: the same with the perturbed caption [queries]; NaN where it was not perturbed, and
+        the query is in no group.
 
     Source: Hendriksen et al. 2024, section 5.4.
     """
@@ -28,20 +28,20 @@ def changes(before: NDArray[np.float64], after: NDArray[np.float64]) -> dict[str
 def mean_jaccard(
     before: NDArray[np.float64], after: Mapping[str, NDArray[np.float64]]
 ) -> dict[str, float]:
-    """Returns for each group the mean Jaccard similarity, |A and B| / |A or B|, over all pairs.
+    """Returns for each group the mean Jaccard similarity, |A and B| / |A or B|, of perturbations.
 
-    A and B are what two perturbations do to the captions that both were applied to: a caption that
-    one of them did not touch says nothing of whether they agree. The paper's perturbations are
-    applied to every caption, so there it makes no difference.
+    A and B are the groups of two perturbations, among the captions that both changed: a caption
+    that one left unchanged does not show whether they agree. The paper's perturbations apply to
+    every caption, so there it makes no difference.
 
     Args:
       before: each caption's score, such as its R@1 + R@5 + R@10 [captions].
-      after: for each perturbation the same with the perturbed caption [captions], NaN where it was
-        not perturbed or has no score.
+      after: by perturbation, the same with the perturbed caption [captions]; NaN where it was not
+        perturbed or has no score.
 
     Returns:
-      A mean in [0, 1] for each of GROUPS; pairs of empty sets are left out, and it is NaN if there
-      is no other.
+      A mean in [0, 1] for each of GROUPS, over pairs of perturbations; pairs of empty sets are
+      left out, and it is NaN if none remains.
 
     Source: Hendriksen et al. 2024, section 5.4 and table 5.
     """

@@ -1,7 +1,7 @@
 """Scores of minimal pairs: two images, two captions, and which of them match.
 
 Scores are an array [n, 2, 2]: sample, image, caption; image i matches caption i. Higher is a better
-match; the scale is any.
+match, on any scale.
 """
 
 from dataclasses import dataclass
@@ -11,22 +11,22 @@ import numpy as np
 from eqforge.evaluation.metrics.ties import Credits, Flags, Scores, TieRule, all_above, both
 
 CHANCE = {"text": 1 / 4, "image": 1 / 4, "group": 1 / 6}
-"""What scores without meaning get, four independent ones from one continuous distribution.
+"""Chance levels: four independent scores from one continuous distribution.
 
-Chance is no floor: a scorer that looks at the caption alone has an image score of 0, one that looks
-at the image alone a text score of 0.
+Chance is not a floor: a scorer that looks only at the caption has an image score of 0, one that
+looks only at the image a text score of 0.
 """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class PairCredits:
-    """What each sample counts; the score is the mean.
+    """The credits of each sample; the score is their mean.
 
     Attributes:
       text: each image prefers its own caption [n].
       image: each caption prefers its own image [n].
       group: both [n].
-      tied: a comparison of the sample ties [n], whatever else decides it.
+      tied: a comparison within the sample ties [n], even if others decide it.
     """
 
     text: Credits
@@ -40,7 +40,7 @@ def judge_pairs(scores: Scores, rule: TieRule = "strict") -> PairCredits:
 
     Args:
       scores: [n, 2, 2], sample, image, caption.
-      rule: what a tie counts.
+      rule: the credit of a tie.
 
     Source: Winoground (Thrush et al. 2022), section 3.3, and EqBen (Wang et al. 2023), section 5.1;
       both strict, so that a tie loses.
@@ -57,18 +57,18 @@ def judge_pairs(scores: Scores, rule: TieRule = "strict") -> PairCredits:
 
 
 def equivariance(scores: Scores) -> Credits:
-    """Returns each sample's deviation from equal change, 0 for a model that is equivariant.
+    """Returns each sample's deviation from equivariance; 0 is equivariant.
 
-    With s(image, caption) it is ((s00 - s01) - (s11 - s10))² + ((s00 - s10) - (s11 - s01))²: what
-    changing the caption does at one image has to be what it does, the other way round, at the
-    other, and the same with image and caption exchanged. It has the square of the scores' unit, so
-    compare models only on scores of one scale, such as cosines.
+    With s(image, caption) it is ((s00 - s01) - (s11 - s10))² + ((s00 - s10) - (s11 - s01))²: a
+    change from the true to the false caption has to cost both images the same, and a change from
+    the true to the false image both captions. It has the square of the scores' unit, so compare
+    models only on scores of one scale, such as cosines.
 
     Args:
       scores: [n, 2, 2], sample, image, caption.
 
     Returns:
-      Deviations [n], at least 0; 0 exactly where s00 = s11 and s01 = s10.
+      Deviations [n], at least 0; 0 exactly if s00 = s11 and s01 = s10.
 
     Source: EqBen, section 3.2 (EqSim for close pairs) and figure 6, without margin.
     """

@@ -1,7 +1,7 @@
-"""Ranks every candidate for every query, block by block, and judges where the true ones stand.
+"""Ranks all candidates for each query, block by block, and scores the ranks of the true ones.
 
-A query may have any number of true candidates. What is computed of the scores is held for a block
-of queries at a time.
+A query may have any number of true candidates. Intermediate results are held in
+memory for a block of queries at a time.
 """
 
 from collections.abc import Iterator
@@ -17,25 +17,25 @@ from eqforge.evaluation.metrics.ties import Credits, TieRule
 KS = (1, 5, 10)
 DEPTH = 10
 Recall: TypeAlias = Literal["any", "share"]
-"""What R@k counts: that a true candidate is among the first k, or the share of them that is."""
+"""What R@k counts: whether a true candidate is in the top k, or the share of them that is."""
 SHARE_TOTALS = {"i2t": 5, "t2i": 1}
-"""True candidates of any query, as the code has them that publishes the share."""
+"""True candidates per query assumed by the published code of the share."""
 _BLOCK_SCORES = 8_000_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Ranking:
-    """Where the true candidates of each query stand.
+    """The ranks of each query's true candidates.
 
     Attributes:
-      scored: a true candidate has a score [queries]; where none has, none is found.
-      above: candidates whose score is above that of the best true one [queries]; all of them where
-        no true one is scored.
-      level: false candidates with the same score as the best true one [queries]; 0 where no true
-        one is scored, for nothing was compared.
-      best: true candidates with that score [queries], at least 1.
-      top: the first candidates [queries, depth], -1 where fewer were scored. Those of one score
-        are in the order false before true, then by their number.
+      scored: whether a true candidate has a score [queries]; if none has, none is found.
+      above: candidates that score above the best true one [queries]; all of them if no true one
+        is scored.
+      level: false candidates that tie with the best true one [queries]; 0 if no true one is
+        scored.
+      best: number of true candidates with the best true score [queries], at least 1.
+      top: the first candidates [queries, depth], -1 where fewer were scored. Ties are
+        ordered false before true, then by index.
       hits: which of them are true [queries, depth].
     """
 
@@ -53,7 +53,7 @@ def rank(scores: ScoreRows, truths: Truths, depth: int = DEPTH) -> Ranking:
     Args:
       scores: of queries with candidates.
       truths: the true candidates of each query.
-      depth: how many of the first candidates are kept; R@k needs none, and 0 saves half the time.
+      depth: how many top candidates to keep; R@k needs none, and 0 saves half the time.
     """
     parts = list(_ranked_blocks(scores, truths, min(depth, scores.candidates)))
     scored, above, level, best, top, hits = map(np.concatenate, zip(*parts, strict=True))
@@ -83,7 +83,7 @@ def _ranked_blocks(
 def _first(
     block: NDArray[np.floating[Any]], rows: Indices, columns: Indices, depth: int
 ) -> tuple[Indices, NDArray[np.bool_]]:
-    """Returns the first candidates of each row of scores, and which are true."""
+    """Returns the top candidates of each row of scores, and which are true [rows, depth]."""
     if not depth:
         return np.zeros((len(block), 0), np.int64), np.zeros((len(block), 0), bool)
     limit = np.partition(block, block.shape[1] - depth, axis=1)[:, -depth]
@@ -100,13 +100,13 @@ def _first(
 
 
 def recall_at(ranking: Ranking, k: int, rule: TieRule = "strict") -> Credits:
-    """Returns for each query what "a true candidate is among the first k" counts [queries].
+    """Returns for each query the credit of "a true candidate is among the first k" [queries].
 
     Args:
-      ranking: where the true candidates stand.
+      ranking: the ranks of the true candidates.
       k: at least 1.
-      rule: what false candidates with the score of the best true one do: stand before it, count one
-        half where that decides, or stand in random order with it.
+      rule: how false candidates tied with the best true one rank: above it, for one half where that
+        decides, or in random order with it.
     """
     sure = ranking.scored & (ranking.above + ranking.level < k)
     open_ = ranking.scored & ~sure & (ranking.above < k)
@@ -122,14 +122,14 @@ def recall_at(ranking: Ranking, k: int, rule: TieRule = "strict") -> Credits:
 
 
 def share_at(ranking: Ranking, k: int, total: int) -> Credits:
-    """Returns for each query true candidates among the first k / min(total, k) [queries].
+    """Returns for each query (true candidates among the first k) / min(total, k) [queries].
 
-    With five captions an image it can fall from R@1 to R@5, which R@k as usual cannot.
+    With five captions per image it can fall from R@1 to R@5; the usual R@k cannot.
 
     Args:
-      ranking: where the true candidates stand; ties lose.
+      ranking: the ranks of the true candidates; ties lose.
       k: at least 1, at most the depth of the ranking.
-      total: true candidates of any query; see SHARE_TOTALS.
+      total: true candidates per query; see SHARE_TOTALS.
 
     Source: `recall_at_k` of mariyahendriksen/evaluating-cmr-in-vl; Hendriksen et al. 2024, table 3.
     """
@@ -141,16 +141,15 @@ def dcg_cm(
 ) -> NDArray[np.float64]:
     """Returns each query's cross-modal discounted cumulative gain: sum of gain / log2(rank + 1).
 
-    A true candidate gains 1, any other what a second model takes for its similarity; not
-    normalised.
+    The gain is 1 for a true candidate, else its similarity by a second model; not normalised.
 
     Args:
-      ranking: the first candidates.
-      relevance: similarity of each query with each of its first candidates [queries, depth].
-      depth: how many candidates are summed.
+      ranking: the top candidates.
+      relevance: similarity of each query with each of its top candidates [queries, depth].
+      depth: number of candidates to sum over.
 
     Returns:
-      One sum a query [queries]; at most 4.54 for ten candidates of relevance 1.
+      One sum per query [queries]; at most 4.54 for ten candidates of relevance 1.
 
     Source: Hendriksen et al. 2024, section 4.
     """
@@ -162,10 +161,10 @@ def dcg_cm(
 def relevance_of(
     ranking: Ranking, queries: NDArray[np.float32], candidates: NDArray[np.float32]
 ) -> NDArray[np.float64]:
-    """Returns the cosine of each query with each of its first candidates [queries, depth].
+    """Returns the cosine of each query with each of its top candidates [queries, depth].
 
     Args:
-      ranking: the first candidates.
+      ranking: the top candidates.
       queries: unit vectors of the relevance model [queries, d].
       candidates: unit vectors of the relevance model [candidates, d].
     """
@@ -178,7 +177,7 @@ def relevance_of(
 
 
 def relative_drop(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns (before - after) / before: 0 for no change, 1 for all lost, below 0 for a gain.
+    """Returns (before - after) / before: 0 for no change, 1 for a total loss, negative for a gain.
 
     Args:
       before: scores without the perturbation, of any shape; where they are 0 there is no answer.
@@ -189,7 +188,7 @@ def relative_drop(before: NDArray[np.float64], after: NDArray[np.float64]) -> ND
 
 
 def chance_of_recall(truths: Truths, candidates: int, k: int) -> NDArray[np.float64]:
-    """Returns for each query how probable a true candidate is among k drawn at random [queries]."""
+    """Returns the probability that k random candidates include a true one [queries]."""
     true = np.diff(truths.start)
     missed = np.ones(len(true))
     for place in range(min(k, candidates)):

@@ -1,4 +1,4 @@
-"""The scores of queries with candidates, a block of queries at a time, and what is true of them."""
+"""Query-candidate scores, a block of queries at a time, and the true candidates."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -10,7 +10,7 @@ Indices: TypeAlias = NDArray[np.int64]
 
 
 class ScoreRows(Protocol):
-    """The scores of queries with all candidates, a block of queries at a time."""
+    """Scores of queries with all candidates, a block of queries at a time."""
 
     @property
     def queries(self) -> int:
@@ -31,8 +31,8 @@ class VectorRows:
     Attributes:
       query_vectors: [queries, d].
       candidate_vectors: [distinct candidates, d].
-      query_of, candidate_of: the vector of each query and candidate, where several share one; they
-        then have the same scores to the last bit. None where each has its own.
+      query_of, candidate_of: row of the vector of each query and candidate. Those that share one
+        have bitwise equal scores. None where each has its own.
     """
 
     query_vectors: NDArray[np.float32]
@@ -68,12 +68,12 @@ class VectorRows:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class MatrixRows:
-    """Scores that are a matrix in memory.
+    """Scores in a matrix in memory.
 
     Attributes:
       matrix: [rows, columns], -inf where a pair was not scored.
-      query_of, candidate_of: the row of each query and the column of each candidate; None where
-        they are all rows and columns in order. A block is copied at a time, never the matrix.
+      query_of, candidate_of: the row of each query and the column of each candidate; None for
+        all rows or columns in order. Only a block is copied at a time.
     """
 
     matrix: NDArray[np.floating[Any]]
@@ -102,7 +102,7 @@ class Truths:
     """The true candidates of each query: those of query q are index[start[q] : start[q + 1]].
 
     Attributes:
-      start: [queries + 1], ascending from 0; each query has at least one.
+      start: offsets into `index` [queries + 1], from 0; each query has at least one.
       index: candidates, ascending within a query.
     """
 
@@ -111,7 +111,7 @@ class Truths:
 
     @classmethod
     def of_pairs(cls, queries: Indices, candidates: Indices, count: int) -> "Truths":
-        """Returns the truths that (query, candidate) pairs state, of `count` queries."""
+        """Returns the truths of `count` queries, from true (query, candidate) pairs."""
         order = np.lexsort([candidates, queries])
         sizes = np.bincount(queries, minlength=count)
         start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -1,8 +1,8 @@
-"""SIMAT: images moved by the difference of two words, and where they land.
+"""SIMAT: image embeddings moved by the difference of two words, and their nearest neighbours.
 
-A query is an image and a word to be exchanged. Its embedding is moved, the nearest other image of
-the gallery is looked up, and the query succeeds if an oracle says that this one shows what it asks
-for. All vectors are of one space; those of images and captions have unit length.
+A query is an image and a word to replace. Its embedding is moved, the nearest other image of the
+gallery is retrieved, and the query succeeds if an oracle says that it matches the target caption.
+All vectors are in one space; those of images and captions have unit length.
 """
 
 import itertools
@@ -26,12 +26,12 @@ NEIGHBOURS = (1, 5)
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class MovedRows:
-    """Scores of moved queries with the gallery, some of it excluded for each query.
+    """Scores of moved queries with the gallery, with exclusions per query.
 
     Attributes:
-      points: where each query ends up [queries, d]; need not have unit length.
+      points: the moved queries [queries, d]; need not have unit length.
       gallery: unit vectors [regions, d].
-      excluded: what a query must not find: itself, and whatever else the rule says.
+      excluded: regions that a query must not retrieve, such as its own.
     """
 
     points: NDArray[np.float32]
@@ -65,13 +65,13 @@ def moved(
 ) -> NDArray[np.float32]:
     """Returns image + strength * (target word - source word) of each query [queries, d].
 
-    Neither the difference nor the result is normalised; what is nearest does not depend on it.
+    Neither difference nor result is normalised; scaling the result does not change what is nearest.
 
     Args:
       images: unit vectors of the queries' images [queries, d], or zeros for the bare difference.
-      source_words: unit vectors of the words that are exchanged [queries, d].
-      target_words: unit vectors of what they become [queries, d].
-      strength: lambda.
+      source_words: unit vectors of the words to replace [queries, d].
+      target_words: unit vectors of their replacements [queries, d].
+      strength: the factor lambda.
 
     Source: SIMAT (Couairon et al. 2022), section 4.2, equation 2; `eval.py` of its repository.
     """
@@ -83,15 +83,15 @@ def sentence_deltas(
     vectors: NDArray[np.float32],
     exchanges: Sequence[tuple[int, str, str]],
 ) -> dict[tuple[int, str, str], NDArray[np.float32]]:
-    """Returns for each exchange the mean difference of all sentences that differ in it alone.
+    """Returns for each exchange the mean difference of all caption pairs that differ only in it.
 
     Args:
       triplets: subject, relation and object of each caption [captions].
       vectors: unit vectors of the captions [captions, d].
-      exchanges: place in the triplet, 0 to 2, the word there, and what it becomes.
+      exchanges: position in the triplet, 0 to 2, the word there, and its replacement.
 
     Returns:
-      For each exchange a vector [d]; those without a pair of captions are not in it.
+      A vector [d] for each exchange that has a pair of captions.
 
     Source: SIMAT, section 5.4, "sentence average delta".
     """
@@ -111,7 +111,7 @@ def sentence_deltas(
 
 
 def nearest(points: NDArray[np.float32], candidates: NDArray[np.float32]) -> Indices:
-    """Returns the nearest candidate of each point, the first of equals [points].
+    """Returns the nearest candidate of each point, the first among ties [points].
 
     Args:
       points: [points, d].
@@ -123,15 +123,15 @@ def nearest(points: NDArray[np.float32], candidates: NDArray[np.float32]) -> Ind
 def same_crops(
     sources: NDArray[Any], boxes: NDArray[np.floating[Any]], limit: float = SAME_CROP_IOU
 ) -> Truths:
-    """Returns for each region those that show the same: crops of one image with IoU above a limit.
+    """Returns the duplicates of each region: crops of one image with IoU above a limit.
 
     Args:
-      sources: the image that each region is cut from [regions].
+      sources: the image that each region is cropped from [regions].
       boxes: x0, y0, x1, y1 of each region in pixels [regions, 4].
       limit: intersection over union above which two crops count as one.
 
     Returns:
-      For each region the others and itself.
+      The duplicates of each region, itself included.
     """
     order = np.argsort(sources, kind="stable")
     starts = np.flatnonzero(np.r_[True, sources[order][1:] != sources[order][:-1], True])
@@ -170,14 +170,14 @@ def judge_queries(
     excluded: Truths,
     rule: TieRule = "strict",
 ) -> tuple[dict[str, Credits], NDArray[np.bool_]]:
-    """Returns what each query counts for n = 1 and 5, and where a tie decides.
+    """Returns the credits for n = 1 and 5 [queries], and which queries tie [queries].
 
     Args:
-      points: where each query ends up [queries, d].
+      points: the moved queries [queries, d].
       gallery: unit vectors [regions, d].
-      truths: for each query that can succeed the regions it may find, none of them excluded.
-      excluded: for each query the regions it must not find.
-      rule: what it counts that a wrong region is as near as the nearest right one.
+      truths: matching regions of each query that can succeed, none of them excluded.
+      excluded: regions that each query must not retrieve.
+      rule: the credit where a wrong region is as near as the nearest matching one.
 
     Source: SIMAT, section 3.3 and table 1, whose n = 5 takes the best of five neighbours.
     """
@@ -215,13 +215,13 @@ def _ranked(
 def chance(
     truths: Mapping[int, Indices], excluded: Truths, regions: int, weights: Numbers
 ) -> dict[str, float]:
-    """Returns the score of neighbours drawn at random: the weighted share of right regions.
+    """Returns the score of random neighbours for n = 1 and 5, weighted over queries.
 
     Args:
-      truths: for each query that can succeed the regions it may find.
-      excluded: for each query the regions it must not find.
-      regions: how many regions there are.
-      weights: of the queries [queries].
+      truths: matching regions of each query that can succeed.
+      excluded: regions that each query must not retrieve.
+      regions: number of regions.
+      weights: weights of the queries [queries].
     """
     right = np.array([len(truths.get(query, ())) for query in range(len(weights))])
     allowed = regions - np.diff(excluded.start)

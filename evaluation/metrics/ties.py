@@ -1,4 +1,4 @@
-"""What a tie counts: scores that are equal decide nothing, so a rule has to say it."""
+"""Credits of ties: equal scores decide nothing, so a rule has to."""
 
 from typing import Any, Literal, TypeAlias
 
@@ -8,7 +8,7 @@ from scipy.special import comb  # type: ignore[import-untyped]
 
 Scores: TypeAlias = NDArray[np.floating[Any]]
 Credits: TypeAlias = NDArray[np.float64]
-"""What each item counts, in [0, 1]; a metric is their mean."""
+"""The credit of each item, in [0, 1]; a metric is their mean."""
 Flags: TypeAlias = NDArray[np.bool_]
 
 TieRule = Literal["strict", "half", "expectation"]
@@ -21,16 +21,16 @@ TIE_RULES: dict[TieRule, str] = {
 
 
 def all_above(upper: Scores, lower: Scores, rule: TieRule = "strict") -> Credits:
-    """Returns for each item what "every upper score is above every lower one" counts.
+    """Returns for each item the credit of "every upper score is above every lower one".
 
-    Under `expectation` equal scores stand in random order, all orders equally likely: of k upper
+    Under `expectation` equal scores are in random order, all orders equally likely: of k upper
     and m lower scores that share the deciding value, the upper ones come first with probability
-    k! m! / (k + m)!, so that a scorer whose scores are all equal gets what chance gets.
+    k! m! / (k + m)!, so a scorer whose scores are all equal gets chance level.
 
     Args:
       upper: scores [n, a].
       lower: scores [n, b].
-      rule: what a tie counts.
+      rule: the credit of a tie.
 
     Returns:
       The credits [n].
@@ -47,11 +47,11 @@ def all_above(upper: Scores, lower: Scores, rule: TieRule = "strict") -> Credits
 
 
 def both(first: Credits, second: Credits, rule: TieRule = "strict") -> Credits:
-    """Returns what an item counts that needs two comparisons of different scores.
+    """Returns the credits of items that need two comparisons of different scores [n].
 
     Args:
-      first: credits [n] of one.
-      second: credits [n] of the other, by the same rule.
+      first: credits of one comparison [n].
+      second: credits of the other, by the same rule [n].
       rule: under `expectation` the two are independent and multiply.
     """
     return first * second if rule == "expectation" else np.minimum(first, second)

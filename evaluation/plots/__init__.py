@@ -1,1 +1,1 @@
-"""The papers' plots, of tables and scores, as files that are the same every time."""
+"""The papers' plots of tables and scores, as reproducible files."""

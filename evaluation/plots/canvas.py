@@ -1,4 +1,4 @@
-"""Draws without a screen, and writes the same bytes for the same numbers."""
+"""Draws without a display, and writes the same bytes for the same numbers."""
 
 import contextlib
 import importlib
@@ -11,7 +11,7 @@ from eqforge.schemas.io import storage
 from eqforge.schemas.visible import shortened
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
-"""Told apart by colour-blind readers too; Source: Okabe and Ito 2008."""
+"""A palette safe for colour-blind readers. Source: Okabe and Ito 2008."""
 LINES = ("-", "--", "-.", ":")
 MAX_WORDS_CHARS = 120
 _FORMATS: dict[str, dict[str, None]] = {
@@ -19,11 +19,11 @@ _FORMATS: dict[str, dict[str, None]] = {
     ".png": {"Software": None},
     ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
-"""Endings of the files that can be written, and what must not stand in them: dates, versions."""
+"""Supported file extensions, with metadata to leave out: dates and versions."""
 _STYLE = {
     "font.family": "DejaVu Sans",  # comes with matplotlib
     "font.size": 9.0,
-    "text.parse_math": False,  # a name with two dollars is no formula
+    "text.parse_math": False,  # a name with two dollar signs is not a formula
     "svg.hashsalt": "eqforge",
     "svg.fonttype": "path",
     "axes.spines.top": False,
@@ -35,10 +35,10 @@ _STYLE = {
 
 
 def check_output(path: Path) -> None:
-    """Checks that a plot can be written under a name.
+    """Checks that a plot can be written to a path.
 
     Raises:
-      InputError: it has another ending than those of pictures.
+      InputError: its extension is not supported.
       MissingExtra: matplotlib is not installed.
     """
     if path.suffix not in _FORMATS:
@@ -55,16 +55,16 @@ def _matplotlib() -> Any:
 
 @contextlib.contextmanager
 def drawing(path: Path, width_in: float = 5.5, height_in: float = 3.5) -> Iterator[Any]:
-    """Gives axes to draw on, and writes them to a file when the body ends.
+    """Yields axes to draw on, and writes the figure to a file at the end of the block.
 
     Args:
       path: ends in `.svg`, `.png` or `.pdf`.
-      width_in: width of the picture, in inches.
-      height_in: its height.
+      width_in: width in inches.
+      height_in: height in inches.
     """
     matplotlib = _matplotlib()
     figures = importlib.import_module("matplotlib.figure")
-    # No pyplot: it would look for a screen, and keep every figure.
+    # No pyplot: it would look for a display, and keep every figure.
     with matplotlib.rc_context(_STYLE):
         figure = figures.Figure(figsize=(width_in, height_in), layout="constrained", dpi=150)
         yield figure.add_subplot()
@@ -74,12 +74,12 @@ def drawing(path: Path, width_in: float = 5.5, height_in: float = 3.5) -> Iterat
 
 
 def words(text: str) -> str:
-    """Returns a title or a name as a plot shows it: visible, and of bounded length."""
+    """Returns a title or a name with visible characters only and of bounded length."""
     shown = shortened(text, MAX_WORDS_CHARS)
-    return f" {shown}" if shown.startswith("_") else shown  # such labels would stand in no legend
+    return f" {shown}" if shown.startswith("_") else shown  # legends omit "_" labels
 
 
 def colour(place: int) -> dict[str, str]:
-    """Returns colour and line of the model in a place; lines differ where colours are used up."""
+    """Returns colour and line style of the n-th model; styles differ when colours run out."""
     line = LINES[place // len(COLOURS) % len(LINES)]
     return {"color": COLOURS[place % len(COLOURS)], "linestyle": line}

@@ -95,7 +95,7 @@ class PlotSettings:
 
 
 def plot_command(settings: PlotSettings) -> int:
-    """Draws one plot into its file, and says where it is; returns 0.
+    """Draws one plot into its file and prints the path; returns 0.
 
     Raises:
       EqforgeError: the input cannot be drawn, or matplotlib is not installed.

@@ -1,4 +1,4 @@
-"""Curves of equivariance: how far scores are from changing alike with image and caption."""
+"""Equivariance curves: how far scores are from changing equally with image and caption."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ Numbers = NDArray[np.float64]
 
 POINTS = 801
 TAIL = 0.005
-"""Share of the deviations beyond either end of the plot, of the model that has most there."""
+"""Largest share of a model's deviations beyond either end of the plot."""
 
 
 def deviations(scores: Scores) -> Numbers:
-    """Returns both deviations of each pair with both signs, in the unit of the scores [4 n].
+    """Returns both deviations of each pair, with both signs, in the unit of the scores [4 n].
 
     With s(image, caption) they are (s00 - s01) - (s11 - s10) and (s00 - s10) - (s11 - s01), whose
-    squares make up the equivariance score. Which image of a pair is called 0 decides their signs,
-    so each stands with both, and the curve is symmetric.
+    squares sum to the equivariance score. Which image of a pair is called 0 decides their signs,
+    so each is given with both, and the curve is symmetric.
 
     Args:
       scores: sample, image, caption [n, 2, 2].
@@ -43,10 +43,10 @@ class Curve:
     """The density of one model's deviations.
 
     Attributes:
-      model: its name.
+      model: name of the model.
       group: its group score, in [0, 1].
-      at: where the density is given [points].
-      density: integrates to 1 over all deviations [points].
+      at: deviations at which the density is given [points].
+      density: the density there, integrating to 1 over all deviations [points].
     """
 
     model: str
@@ -56,10 +56,10 @@ class Curve:
 
 
 def equivariance_curves(models: Sequence[PairScores]) -> list[Curve]:
-    """Returns the curves of some models over one range.
+    """Returns the curves of some models over a common range.
 
     Args:
-      models: whose scores are of one quantity, or deviations could not be compared.
+      models: their scores must be of one quantity for deviations to be comparable.
 
     Raises:
       InputError: the quantities differ.
@@ -83,13 +83,13 @@ def equivariance_curves(models: Sequence[PairScores]) -> list[Curve]:
 
 
 def density(values: Numbers, at: Numbers) -> Numbers:
-    """Returns a kernel estimate of a density, Gaussian with Silverman's width.
+    """Returns a Gaussian kernel density estimate with Silverman's bandwidth [points].
 
-    Values are first counted into the cells around the points, so that a million take no longer
-    than a thousand; the kernel is never narrower than a cell.
+    Values are first binned into the cells around the points, so a million take no longer than a
+    thousand; the kernel is never narrower than a cell.
 
     Args:
-      values: [n].
+      values: the values [n].
       at: equally spaced points [points].
 
     Source: Silverman 1986, "Density Estimation", section 3.4.2.
@@ -106,7 +106,7 @@ def density(values: Numbers, at: Numbers) -> Numbers:
 
 
 def draw_equivariance(curves: Sequence[Curve], title: str, path: Path) -> None:
-    """Draws curves; the tighter one is, the more equivariant is the model.
+    """Draws curves; the narrower the curve, the more equivariant the model.
 
     Source: EqBen (Wang et al. 2023), figure 6.
     """
@@ -118,7 +118,7 @@ def draw_equivariance(curves: Sequence[Curve], title: str, path: Path) -> None:
 
 
 def finish(axes: Any, title: str, x: str, y: str) -> None:
-    """Sets title, names of the axes, and the legend below the plot."""
+    """Sets title and axis labels, and puts the legend below the plot."""
     axes.set_title(words(title), fontsize=9)
     axes.set_xlabel(words(x))
     axes.set_ylabel(words(y))

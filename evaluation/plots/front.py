@@ -10,12 +10,12 @@ from eqforge.evaluation.plots.equivariance import finish
 def draw_front(front: Front, title: str, path: Path) -> None:
     """Draws models with their intervals, and the front as a staircase through those on it.
 
-    Beside each model stands the probability that it is on the front.
+    Each model is labelled with the probability that it is on the front.
 
     Args:
       front: as `eqforge pareto --output` wrote it.
-      title: of the plot.
-      path: of the file.
+      title: title of the plot.
+      path: file to write.
 
     Source: VLUE (Zhou et al. 2022), figure 2.
     """
@@ -49,7 +49,7 @@ def draw_front(front: Front, title: str, path: Path) -> None:
                 f"{words(model.model)} ({model.probability:.2f})",
                 (x, y),
                 textcoords="offset points",
-                xytext=(5, -9 if place % 2 else 4),  # neighbours in time on two levels
+                xytext=(5, -9 if place % 2 else 4),  # labels of neighbours alternate in height
                 fontsize=7,
             )
         axes.margins(x=0.25, y=0.12)

@@ -21,13 +21,13 @@ PairMetric = Literal["text", "image", "group"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bin:
-    """Pairs of about one minimality.
+    """Pairs of similar minimality.
 
     Attributes:
-      low, high: least and greatest measure of its pairs.
-      middle: the median.
-      pairs: how many there are.
-      score, score_low, score_high: in [0, 1], with a 95 % interval by a bootstrap of clusters.
+      low, high: smallest and largest measure of its pairs.
+      middle: median measure.
+      pairs: number of pairs.
+      score, score_low, score_high: in [0, 1], with a 95 % interval by a cluster bootstrap.
     """
 
     low: float
@@ -43,13 +43,13 @@ def bins_of(model: PairScores, metric: PairMetric, count: int, rules: Rules) -> 
     """Returns a model's score in bins with about as many pairs each; equal measures share a bin.
 
     Args:
-      model: its scores, and what was measured of each pair.
+      model: its scores, and the measure of each pair.
       metric: which score.
-      count: how many bins at most.
+      count: maximum number of bins.
       rules: ties, seed and resamples.
 
     Raises:
-      InputError: no pair was measured.
+      InputError: no pair has a measure.
     """
     known = np.isfinite(model.measured)
     if not known.any():
@@ -92,7 +92,7 @@ def draw_minimality(
     title: str,
     path: Path,
 ) -> None:
-    """Draws a line a model, with its intervals, over the medians of the bins; chance is dotted."""
+    """Draws a line per model, with intervals, over the bins' medians; chance is dotted."""
     with drawing(path) as axes:
         for place, (name, bins) in enumerate(models):
             at = [one.middle for one in bins]

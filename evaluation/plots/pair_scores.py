@@ -1,4 +1,4 @@
-"""Scores of minimal pairs by several models, with what the dataset measured of each pair."""
+"""Scores of minimal pairs by several models, with a measure of each pair from the dataset."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ PAIRS = TASKS["pairs"]
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class PairScores:
-    """One model's scores of the pairs that have some.
+    """One model's scores of the pairs it has scored.
 
     Attributes:
-      model: its name.
+      model: name of the model.
       scores: sample, image, caption [n, 2, 2].
       clusters: the source of each sample [n].
-      measured: a column of the dataset [n], NaN where it has nothing.
-      quantity: what a score is; None where nobody says.
+      measured: a column of the dataset [n], NaN for null.
+      quantity: what a score is; None if unknown.
     """
 
     model: str
@@ -45,9 +45,9 @@ def read_pair_scores(
     """Reads the scores of some models.
 
     Args:
-      dataset: of pairs.
-      paths: for each model a folder of scores or a file of them.
-      column: a column of numbers of the samples to be read too.
+      dataset: a dataset of pairs.
+      paths: a folder or file of scores for each model.
+      column: a numeric column of the samples to read too; None for none.
       allow_missing: whether samples may have no scores.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Plots of tables that `eqforge metrics` wrote as JSON: drops of perturbations, and strengths."""
+"""Plots of tables that `eqforge metrics` wrote as JSON: perturbation drops, SIMAT's strengths."""
 
 import math
 import re
@@ -21,7 +21,7 @@ _NUMERAL = re.compile(r"-?[\d.]+(?:e[-+]?\d+)?")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Number:
-    """One number of a table: the model, the subset, the metric, and its 95 % interval."""
+    """One number of a table, with its model, subset, metric and 95 % interval."""
 
     model: str
     subset: str
@@ -38,7 +38,7 @@ def read_numbers(paths: Sequence[Path]) -> list[Number]:
       paths: files `metrics.json` of `eqforge metrics --output`.
 
     Raises:
-      InputError: a file is none of them.
+      InputError: a file is not such a table.
     """
     found: list[_Row] = []
     for path in paths:
@@ -76,7 +76,7 @@ def chosen(numbers: Sequence[Number], metric: str) -> list[Number]:
     """Returns the numbers of one metric that have a value.
 
     Raises:
-      InputError: there is none, or a model and subset have several.
+      InputError: there is none, or several for one model and subset.
     """
     found = [one for one in numbers if one.metric == metric and math.isfinite(one.value)]
     if not found:
@@ -107,12 +107,12 @@ def of_subset(numbers: Sequence[Number], subset: str) -> list[Number]:
 
 
 def draw_drops(numbers: Sequence[Number], title: str, path: Path) -> None:
-    """Draws the relative drop under each perturbation, a bar a model, with its interval.
+    """Draws the relative drop under each perturbation, one bar per model, with intervals.
 
     Args:
-      numbers: of one metric; the subset is the perturbation.
-      title: of the plot.
-      path: of the file.
+      numbers: numbers of one metric; the subset is the perturbation.
+      title: title of the plot.
+      path: file to write.
     """
     models = list(dict.fromkeys(one.model for one in numbers))
     subsets = list(dict.fromkeys(one.subset for one in numbers))
@@ -156,12 +156,12 @@ def strengths(numbers: Sequence[Number]) -> dict[tuple[str, str], list[tuple[flo
 
 
 def draw_strengths(numbers: Sequence[Number], title: str, path: Path) -> None:
-    """Draws SIMAT's score over the strength lambda, a line a model and method.
+    """Draws SIMAT's score over the strength lambda, one line per model and method.
 
     Args:
-      numbers: of one metric; the subset names method and strength.
-      title: of the plot.
-      path: of the file.
+      numbers: numbers of one metric; the subset names method and strength.
+      title: title of the plot.
+      path: file to write.
 
     Source: SIMAT (Couairon et al. 2022), section 5.
     """
@@ -184,6 +184,6 @@ def draw_strengths(numbers: Sequence[Number], title: str, path: Path) -> None:
 
 
 def _around(numbers: Sequence[Number]) -> np.ndarray:
-    """Returns how far intervals reach below and above [2, n]; 0 where there is none."""
+    """Returns the lower and upper error-bar lengths [2, n]; 0 where there is no interval."""
     reach = [[one.value - one.low, one.high - one.value] for one in numbers]
     return np.clip(np.nan_to_num(np.array(reach).reshape(-1, 2).T), 0, None)

@@ -1,1 +1,1 @@
-"""Scores a dataset's images and captions with a model: each image and caption encoded once."""
+"""Scores a dataset's images and captions with a model, encoding each image and caption once."""

@@ -1,9 +1,9 @@
-"""Runs a model on batches of one shape, so that a score depends on image and caption alone.
+"""Runs a model on batches of fixed shape, so that a score depends on image and caption alone.
 
-What a library computes of one row can differ in its last bits with the number of rows and with how
-far captions are padded. Here every batch of images has the same number of rows, and so has every
-batch of captions or pairs, whose captions are padded to the next multiple of 16 tokens; where there
-is not enough left, the last row is repeated, and the answers to the repetitions are dropped.
+The last bits of a row's result can depend on the number of rows and on the padding of captions.
+Here every batch of images has the same number of rows, and so has every batch of captions or pairs,
+whose captions are padded to the next multiple of 16 tokens; an incomplete batch is filled by
+repeating its last row, and the results of the repetitions are dropped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 
 
 def full(items: Sequence[Item], size: int) -> Sequence[Item]:
-    """Returns the items, the last repeated until there are `size`; a tensor stays a tensor."""
+    """Returns the items, padded to `size` by repeating the last; a tensor stays a tensor."""
     short = size - len(items)
     if short <= 0:
         return items
@@ -37,10 +37,10 @@ def full(items: Sequence[Item], size: int) -> Sequence[Item]:
 def by_length(
     scorer: Scorer, captions: Sequence[str], batch_size: int
 ) -> Iterator[tuple[NDArray[np.int64], int | None]]:
-    """Yields the places of captions that are read in one batch, and the tokens they are padded to.
+    """Yields for each batch the indices of its captions and the number of tokens to pad to.
 
-    Captions of one padded length stand in their order; the length is None, and the batches are
-    the captions in order, for a scorer that counts no tokens.
+    Captions of one padded length stay in order. For a scorer that counts no tokens the length is
+    None, and the batches are the captions in order.
     """
     if not isinstance(scorer, CountsTokens):
         for start in range(0, len(captions), batch_size):
@@ -55,7 +55,7 @@ def by_length(
 
 
 def encode_captions(scorer: DualEncoder, captions: Sequence[str], batch_size: int) -> Vectors:
-    """Returns the vectors of some captions, each encoded once."""
+    """Returns the vectors of some captions [captions, d], each encoded once."""
     found: list[tuple[NDArray[np.int64], Vectors]] = []
     for places, length in by_length(scorer, captions, batch_size):
         read = full([captions[place] for place in places], batch_size)
@@ -69,7 +69,7 @@ def encode_captions(scorer: DualEncoder, captions: Sequence[str], batch_size: in
 
 
 def encode_images(scorer: Scorer, inputs: Any, batch_size: int) -> Sequence[Any]:
-    """Returns what a model computes of the prepared images of one batch."""
+    """Returns what a model computes from the prepared images of one batch."""
     return scorer.encode_images(full(inputs, batch_size))[: len(inputs)]
 
 
@@ -86,10 +86,10 @@ def score_pairs(
     Args:
       scorer: reads image and caption together.
       images: the images' numbers.
-      states: what the scorer computed of each.
+      states: what the scorer computed from each.
       pairs: which captions are scored with which image.
       captions: all texts, by number.
-      batch_size: pairs of a batch.
+      batch_size: pairs per batch.
 
     Returns:
       For each image the logits of its captions, in the order of `pairs`.
@@ -112,7 +112,7 @@ def score_pairs(
 def _pair_batches(
     scorer: Scorer, texts: Sequence[str], which: NDArray[np.int64], batch_size: int
 ) -> Iterator[tuple[NDArray[np.int64], int | None]]:
-    """Yields the places of pairs that are read in one batch; a text's tokens are counted once."""
+    """Like by_length for pairs; each distinct text is tokenized once."""
     lengths = np.empty(len(texts), dtype=np.int64)
     for places, length in by_length(scorer, texts, max(len(texts), 1)):
         lengths[places] = -1 if length is None else length

@@ -1,8 +1,8 @@
-"""Chooses which images and captions a fusion encoder reads, by the vectors of a dual encoder.
+"""Chooses the image-caption pairs that a fusion encoder scores, by a dual encoder's vectors.
 
-Everything with everything is too much for a model that reads image and caption together: 125
-million pairs of 5,000 images and 25,000 captions. As retrieval is tested with such models (Li et
-al. 2021, ALBEF, section 6.1), a dual encoder's best are read, of each image and of each caption.
+Scoring all pairs is too expensive for a fusion encoder: 5,000 images and 25,000 captions make 125
+million pairs. As usual in retrieval with such models (Li et al. 2021, ALBEF, section 6.1), it
+scores only a dual encoder's top candidates of each image and of each caption.
 """
 
 from collections.abc import Iterator
@@ -20,16 +20,16 @@ _CELLS = 8_000_000
 
 
 def candidate_pairs(folder: str, dataset_sha256: str, index: Index, top: int) -> Pairs:
-    """Returns the `top` captions of each image and the `top` images of each caption, together.
+    """Returns the union of the `top` captions of each image and the `top` images of each caption.
 
     Args:
-      folder: of the vectors of a dual encoder.
-      dataset_sha256: digest of the manifest of the dataset they have to be of.
+      folder: folder of a dual encoder's vectors.
+      dataset_sha256: digest of the manifest of the dataset that the vectors must be of.
       index: the images and captions; one without a vector has only the pairs that others choose.
-      top: how many are taken, at least 1; among equals those with the lower numbers.
+      top: how many to take, at least 1; ties go to lower numbers.
 
     Raises:
-      InputError: the folder holds no vectors, or of another dataset.
+      InputError: the folder holds no vectors, or those of another dataset.
     """
     scores = open_scores(folder)
     if "image_vectors" not in scores.manifest.tables:
@@ -52,7 +52,7 @@ def candidate_pairs(folder: str, dataset_sha256: str, index: Index, top: int) ->
 def _vectors(
     scores: ScoresFolder, kind: str, numbers: dict[str | None, int]
 ) -> tuple[NDArray[np.int64], Vectors]:
-    """Returns the numbers, ascending, and the vectors of those that are asked for."""
+    """Returns the numbers, ascending, and the vectors of the keys in `numbers`."""
     key = "image_id" if kind == "image" else "caption"
     found: list[NDArray[np.int64]] = []
     vectors: list[Any] = []
@@ -70,7 +70,7 @@ def _vectors(
 
 
 def _best(rows: Vectors, columns: Vectors, top: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Yields, some rows at a time, where they begin and the places of their best columns."""
+    """Yields, for blocks of rows, the first row and the top columns of each [rows, top]."""
     step = max(1, _CELLS // max(1, len(columns)))
     for start in range(0, len(rows), step):
         cosines = rows[start : start + step] @ columns.T

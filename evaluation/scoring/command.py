@@ -10,7 +10,7 @@ from eqforge.schemas.visible import in_lines
 
 
 def summary(output: str, manifest: ScoresManifest) -> str:
-    """Returns what was scored, in a few lines."""
+    """Returns a summary of the scores, a few lines."""
     lines = [f"{output}: {manifest.task} of {manifest.dataset} by {manifest.model.name}"]
     for name, counts in manifest.counts.items():
         lines.append(
@@ -24,7 +24,7 @@ def summary(output: str, manifest: ScoresManifest) -> str:
 
 
 def score_command(settings: ScoreSettings) -> int:
-    """Scores a dataset and says what came of it; returns 0.
+    """Scores a dataset and prints a summary; returns 0.
 
     Raises:
       EqforgeError: the input cannot be scored, or the work ended before it was done.

@@ -1,4 +1,4 @@
-"""A folder of scores in the making: its files, its failures and its counts."""
+"""A folder of scores being written: its files, failures and counts."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -21,16 +21,16 @@ FailureRow = tuple[str, str, str, str]
 """Table, key, reason and detail."""
 
 DICTIONARY_BYTES = 64 << 20
-"""Of a column's distinct texts in a row group: every row of a grid repeats all captions."""
+"""Limit of a column's Parquet dictionary; every row of a grid repeats all captions."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Gathered:
-    """What stands in the folder.
+    """What was written to the folder.
 
     Attributes:
       tables: the files of every table.
-      counts: of samples, images and captions.
+      counts: counts of samples, images and captions.
     """
 
     tables: dict[str, list[DataFile]]
@@ -44,7 +44,7 @@ class Folder:
     Attributes:
       output: the folder.
       index: the images and captions by number.
-      failures: of images, by the images' numbers.
+      failures: failures of images, by the images' numbers.
     """
 
     output: str
@@ -75,35 +75,35 @@ class Folder:
         return DataFile(path=path, rows=rows, num_bytes=num_bytes, sha256=sha256)
 
     def write_failures(self, rows: list[FailureRow]) -> list[DataFile]:
-        """Writes what has no score: rows of table, key, reason and detail."""
+        """Writes the failures: rows of table, key, reason and detail."""
         schema = score_tables.FAILURES
         columns = [list(column) for column in zip(*rows, strict=True)] or [[]] * len(schema)
         batch = pa.record_batch([pa.array(one, pa.string()) for one in columns], schema=schema)
         return [self.write("failures", 0, 1, schema, [batch])]
 
     def image_failures(self) -> list[FailureRow]:
-        """Returns the rows of the images that failed, by id."""
+        """Returns the rows of the images that failed, sorted by id."""
         return [
             ("images", self.index.images[one.image], one.reason, one.detail)
             for _, one in sorted(self.failures.items())
         ]
 
     def image_counts(self) -> Counts:
-        """Returns how many images there are, scored and failed."""
+        """Returns how many images were expected, scored and failed."""
         count, failed = len(self.index.images), len(self.failures)
         return Counts(expected=count, scored=count - failed, failed=failed)
 
 
 def lists_of(values: pa.Array, length: int, count: int) -> pa.Array:
-    """Returns an array of lists of one length, from their values one after the other."""
+    """Returns an array of lists of one length from their concatenated values."""
     offsets = pa.array(np.arange(count + 1, dtype=np.int32) * length)
     return pa.ListArray.from_arrays(offsets, values)
 
 
 def _texts(schema: pa.Schema) -> list[str]:
-    """Returns the paths of the columns of texts, by themselves or in lists, as Parquet names them.
+    """Returns the Parquet paths of the columns of strings and of lists of strings.
 
-    Scores hardly repeat, so a dictionary of them is larger than they are.
+    Only these are dictionary-encoded: scores hardly repeat, so their dictionary would be larger.
     """
     found = []
     for field in schema:

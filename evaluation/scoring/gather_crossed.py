@@ -1,4 +1,4 @@
-"""Makes the tables of tasks where everything is compared with everything: vectors, or a grid."""
+"""Writes the tables of tasks that compare all images with all captions: vectors, or a grid."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ _GRID_CELLS = 2_000_000
 
 
 def gather_vectors(folder: Folder, work: Path) -> Gathered:
-    """Writes the vectors of images and captions, by id and in the order of the captions."""
+    """Writes the vectors of images, sorted by id, and of captions, in the order of the index."""
     index = folder.index
     images, captions = (open_map(work, f"{name}_vectors", "r") for name in ("image", "caption"))
     kept = np.array([n for n in range(len(images)) if n not in folder.failures], dtype=np.int64)
@@ -87,12 +87,12 @@ def _write_vectors(
 
 
 class _Cells:
-    """Which cells of a grid have a score.
+    """Counts which cells of a grid have a score.
 
     Attributes:
-      scored: how many do.
-      missing: by image, how many of its cells do not.
-      asked, answered: the captions that have a cell, and those that have a score [captions].
+      scored: number of cells with a score.
+      missing: number of cells without one, by image.
+      asked, answered: whether a caption has a cell, and whether it has a score [captions].
     """
 
     def __init__(self, captions: int) -> None:
@@ -101,7 +101,7 @@ class _Cells:
         self.asked, self.answered = np.zeros((2, captions), dtype=bool)
 
     def count(self, image: int, captions: NDArray[np.int64], there: NDArray[np.bool_]) -> None:
-        """Adds an image: which of its cells, of these captions, have a score."""
+        """Adds an image: its captions, and which of their cells have a score."""
         self.scored += int(there.sum())
         if not there.all():
             self.missing[image] = int((~there).sum())
@@ -110,10 +110,10 @@ class _Cells:
 
 
 def gather_grid(folder: Folder, work: Path, pairs: Pairs) -> Gathered:
-    """Writes a row an image, with the scores of the captions it was read with.
+    """Writes one row per image, with the scores of the captions it was paired with.
 
-    A score that is not a number is left out and counted; an image and a caption that have no other
-    fail.
+    A score that is not finite is left out and counted; an image or caption without any other
+    fails.
     """
     scores, index = open_map(work, "values", "r"), folder.index
     texts = pa.array(index.captions, pa.string())

@@ -1,6 +1,6 @@
-"""Makes the table of scores of samples, from what was computed of images, captions and pairs.
+"""Writes the scores of samples, from what was computed of images, captions and pairs.
 
-Rows stand in the order of the dataset's, and only some of them are in memory at a time.
+Rows are in the order of the dataset, and only some of them are in memory at a time.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,11 +27,11 @@ from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.score_tables import Counts, ScoresManifest
 
 Values = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
-"""The scores of image i and caption i, by their numbers."""
+"""Maps numbers of images and of captions [n] to the scores of image i and caption i [n]."""
 
 
 def cosines(work: Path) -> Values:
-    """Returns what takes the dot products of the vectors that were encoded."""
+    """Returns a function that takes dot products of the encoded vectors."""
     images, captions = (open_map(work, f"{name}_vectors", "r") for name in ("image", "caption"))
 
     def values(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -41,7 +41,7 @@ def cosines(work: Path) -> Values:
 
 
 def logits(work: Path, pairs: Pairs) -> Values:
-    """Returns what looks up the scores of pairs."""
+    """Returns a function that looks up the scores of pairs."""
     scores = open_map(work, "values", "r")
 
     def values(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -58,7 +58,7 @@ def gather_samples(
     values: Values,
     header: ScoresManifest,
 ) -> Gathered:
-    """Writes a row a sample, in as many files as the dataset has."""
+    """Writes one row per sample, in as many files as the dataset has."""
     failed = folder.image_failures()
     files = dataset.files("samples")
     names = [[column.name for column in columns] for columns in (task.images, task.captions)]
@@ -102,7 +102,7 @@ def _parts(rows: Iterator[NumberedRows]) -> Iterator[NumberedRows]:
 def _score_rows(
     rows: NumberedRows, folder: Folder, values: Values
 ) -> tuple[list[str], NDArray[np.float32], list[FailureRow]]:
-    """Returns the ids that could be scored, their values and the failures of the others."""
+    """Returns the scored ids, their values, and the failures of the others."""
     problems: dict[int, tuple[str, str]] = {}
     failed = np.array(sorted(folder.failures), dtype=np.int64)
     bad = np.isin(rows.images, failed) | (rows.images == MISSING)

@@ -1,4 +1,4 @@
-"""What the manifest says of scores before there are any: dataset, model, settings, warnings."""
+"""The manifest of scores before any are computed: dataset, model, settings, warnings."""
 
 import dataclasses
 import platform
@@ -61,7 +61,7 @@ def make_header(
 
 
 def quantity_of(scorer: Scorer) -> Quantity:
-    """Returns what is written of a scorer's answers."""
+    """Returns the quantity of a scorer's scores."""
     if isinstance(scorer, DualEncoder):
         return "cosine"
     log_odds = isinstance(scorer, GivesLogOdds) and scorer.gives_log_odds
@@ -71,7 +71,7 @@ def quantity_of(scorer: Scorer) -> Quantity:
 def _candidates_digest(settings: ScoreSettings) -> list[Any] | None:
     if settings.candidates is None:
         return None
-    open_scores(str(settings.candidates))  # says what is wrong, if anything is
+    open_scores(str(settings.candidates))  # raises InputError with the problem, if any
     return [storage.digest(str(settings.candidates / FILE_NAME))[1], settings.top]
 
 

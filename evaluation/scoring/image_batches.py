@@ -1,6 +1,6 @@
 """Cuts the images of a dataset into batches, from the ids in the tables alone.
 
-A batch holds the same images in the same order whatever number of processes works on it.
+A batch holds the same images in the same order whatever the number of processes.
 """
 
 import dataclasses
@@ -18,10 +18,10 @@ class Piece:
     """Some images of one row group.
 
     Attributes:
-      path: the Parquet file, below the dataset's folder.
+      path: the Parquet file, relative to the dataset's folder.
       group: its row group.
       rows: int64, rows of the row group.
-      images: int64, the images' numbers, one a row.
+      images: int64, the number of each row's image.
     """
 
     path: str
@@ -32,11 +32,11 @@ class Piece:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Batch:
-    """Where the images of one batch stand.
+    """Where the images of one batch are stored.
 
     Attributes:
-      unit: the piece of work it belongs to.
-      pieces: by row group, in the order of the dataset.
+      unit: the unit of work it belongs to.
+      pieces: its images by row group, in the order of the dataset.
     """
 
     unit: int
@@ -46,16 +46,16 @@ class Batch:
 def cut_batches(
     dataset: Dataset, numbers: dict[str | None, int], batch_images: int, unit_batches: int
 ) -> tuple[list[Batch], list[str]]:
-    """Cuts the images that are asked for into batches and units of several batches.
+    """Cuts the requested images into batches, and these into units of several batches.
 
     Args:
       dataset: the dataset.
-      numbers: by id the number of every image that is asked for.
-      batch_images: the most images of a batch.
-      unit_batches: batches of a unit.
+      numbers: the number of every requested image, by id.
+      batch_images: maximum number of images per batch.
+      unit_batches: batches per unit.
 
     Returns:
-      The batches, units ascending from 0, and the ids that the dataset has no row of.
+      The batches, units ascending from 0, and the ids that are not in the dataset.
 
     Raises:
       InputError: a file is missing or damaged, or has an image twice.
@@ -92,7 +92,7 @@ def cut_batches(
 def _wanted(
     dataset: Dataset, numbers: dict[str | None, int]
 ) -> Iterator[tuple[str, int, NDArray[np.int64], NDArray[np.int64]]]:
-    """Yields of each row group the rows that are asked for, and the numbers of their images."""
+    """Yields path, row group, requested rows, and the numbers of their images."""
     for file in dataset.files("images"):
         for group, table in enumerate(dataset.groups(file.path, ["image_id"])):
             ids = table.column("image_id").to_pylist()

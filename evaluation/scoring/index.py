@@ -1,7 +1,7 @@
 """The distinct images, captions and pairs of them that a task needs, each with a number.
 
-Numbers follow the sorted ids and the captions sorted by length and text, so they depend on what
-there is, not on the order of samples. Texts and ids are held in memory, pictures and scores never.
+Images are numbered by id, captions by length and then text, so numbers do not depend on the order
+of samples. Texts and ids are held in memory; images and scores never are.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ class Index:
     Attributes:
       images: ids of images, sorted.
       captions: texts, sorted by length in characters and then by text.
-      samples: how many samples there are; 0 where everything is compared with everything.
+      samples: number of samples; 0 where everything is compared with everything.
     """
 
     images: list[str]
@@ -43,17 +43,17 @@ class Index:
         return {caption: number for number, caption in enumerate(self.captions)}
 
     def digest(self) -> str:
-        """Returns the SHA-256 of all of it."""
+        """Returns the SHA-256 of its content."""
         return fingerprint([self.images, self.captions, self.samples])
 
 
 def make_index(dataset: Dataset, task: Task, more_captions: Sequence[str] = ()) -> Index:
-    """Goes through the columns of a task once.
+    """Returns the index of a task, reading its columns once.
 
     Args:
       dataset: the dataset.
-      task: what of it is scored.
-      more_captions: texts to be encoded too; the dataset does not have to have them.
+      task: what is scored.
+      more_captions: further texts to encode, which need not be in the dataset.
 
     Raises:
       InputError: a file is missing or damaged.
@@ -85,8 +85,8 @@ class Pairs:
 
     Attributes:
       starts: int64 of shape (images + 1,): the scores of image i stand at [starts[i], starts[i+1]).
-      captions: int32 of shape (pairs,), the number of each score's caption, ascending for an image;
-        None where every caption is scored with every image.
+      captions: int32 of shape (pairs,), the number of each score's caption, ascending within an
+        image; None where every caption is scored with every image.
     """
 
     starts: NDArray[np.int64]
@@ -105,7 +105,7 @@ class Pairs:
         return self.captions[start:stop].astype(np.int64)
 
     def place(self, images: NDArray[np.int64], captions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns where the scores of pairs stand that are among these."""
+        """Returns the positions of the scores of some pairs [pairs]."""
         if self.captions is None:
             return self.starts[images] + captions
         return np.searchsorted(self._keys, images * self._width + captions)
@@ -116,20 +116,20 @@ class Pairs:
 
     @functools.cached_property
     def _keys(self) -> NDArray[np.int64]:
-        # All pairs as one number each, ascending, for the captions of an image are.
+        # Each pair as one number; ascending, since the captions of an image are.
         assert self.captions is not None
         sizes = np.diff(self.starts)
         return np.repeat(np.arange(len(sizes)), sizes) * self._width + self.captions
 
     def save(self, folder: Path) -> None:
-        """Writes the two arrays, for other processes to map."""
+        """Writes the two arrays, for other processes to memory-map."""
         np.save(folder / "starts.npy", self.starts)
         if self.captions is not None:
             np.save(folder / "captions.npy", self.captions)
 
 
 def load_pairs(folder: Path) -> Pairs:
-    """Maps what Pairs.save wrote."""
+    """Memory-maps what Pairs.save wrote."""
     captions = folder / "captions.npy"
     return Pairs(
         starts=np.load(folder / "starts.npy", mmap_mode="r"),
@@ -163,11 +163,11 @@ def _pair_keys(dataset: Dataset, task: Task, index: Index) -> Iterator[NDArray[n
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class NumberedRows:
-    """Some samples, by the numbers of the index.
+    """Some samples, with the numbers of their images and captions.
 
     Attributes:
       ids: their ids.
-      images: int64 of shape (samples, images), MISSING where a sample names none.
+      images: int64 of shape (samples, images), MISSING where a sample has none.
       captions: int64 of shape (samples, captions), MISSING where there is no text.
     """
 
@@ -179,7 +179,7 @@ class NumberedRows:
 def numbered(
     dataset: Dataset, task: Task, index: Index, files: Sequence[int] | None = None
 ) -> Iterator[NumberedRows]:
-    """Yields the samples of a task, some at a time; of some files alone where these are named."""
+    """Yields the samples of a task in chunks; only those of `files` if given."""
     images, captions = index.image_numbers(), index.caption_numbers()
     columns = [column.name for column in (*task.images, *task.captions)]
     table = dataset.files("samples")

@@ -1,7 +1,7 @@
 """Reads, decodes and prepares the images of a dataset, in worker processes ahead of the model.
 
-Workers read the row groups of their batches themselves and hand over finished batches in shared
-memory; for a GPU they are pinned on the way.
+Workers read the row groups of their batches themselves and return finished batches in shared
+memory; for a GPU these are then pinned.
 """
 
 import contextlib
@@ -31,13 +31,13 @@ class Failure:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Prepared:
-    """A batch that a model can take.
+    """A batch ready for a model.
 
     Attributes:
-      unit: the piece of work it belongs to.
-      images: the numbers of those images that could be prepared.
-      inputs: what the model takes: one tensor of them all where they have one shape, else a list.
-      failures: of the others.
+      unit: the unit of work it belongs to.
+      images: the numbers of the images that could be prepared.
+      inputs: the model's inputs: one tensor if all have one shape, else a list.
+      failures: the failures of the others.
     """
 
     unit: int
@@ -46,7 +46,7 @@ class Prepared:
     failures: list[Failure]
 
     def pin_memory(self) -> "Prepared":
-        """Returns the batch in pinned memory; torch's loader asks for it."""
+        """Returns the batch in pinned memory; called by torch's DataLoader."""
         if isinstance(self.inputs, list):
             return self
         return dataclasses.replace(self, inputs=self.inputs.pin_memory())
@@ -54,14 +54,14 @@ class Prepared:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Preparation:
-    """Makes batches ready for a model, wherever it is sent.
+    """Prepares batches for a model, in whatever process it is sent to.
 
     Attributes:
-      dataset: whose images they are.
-      batches: the batches; this object is a map-style dataset of torch over them.
-      prepare: turns one picture into what the model takes.
-      reads_pixels: whether it looks at the pixels.
-      max_pixels: images of more pixels are refused undecoded.
+      dataset: the dataset of the images.
+      batches: the batches; this object is a map-style torch dataset over them.
+      prepare: turns one image into the model's input.
+      reads_pixels: whether `prepare` takes pixels.
+      max_pixels: larger images are refused without decoding.
     """
 
     dataset: Dataset
@@ -75,7 +75,7 @@ class Preparation:
         return len(self.batches)
 
     def __getitem__(self, number: int) -> Prepared:
-        """Returns a batch, ready; an image that cannot be used takes no other along.
+        """Returns a prepared batch; an unusable image does not affect the others.
 
         Raises:
           InputError: a file is missing or damaged.
@@ -131,7 +131,7 @@ def _stacked(inputs: list[Any]) -> Any:
 
 
 class _Groups:
-    """The row group that was read last, in each process its own."""
+    """Caches the last row group read, separately in each process."""
 
     def __init__(self) -> None:
         self._key: Any = None
@@ -150,9 +150,9 @@ _GROUPS = _Groups()
 
 
 def process_context() -> Any:
-    """Returns what starts processes: copies of one that has loaded the libraries and done nothing.
+    """Returns the multiprocessing context: a fork server with the libraries preloaded.
 
-    A copy of this process would hold its threads' locks and its handle of the GPU.
+    A fork of this process would hold its threads' locks and its GPU context.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["torch", "transformers", __name__])
@@ -161,7 +161,7 @@ def process_context() -> Any:
 
 @contextlib.contextmanager
 def plain_errors() -> Iterator[None]:
-    """Takes a worker's traceback, which torch puts there, out of an InputError from within."""
+    """Removes the worker's traceback that torch adds to the message of an InputError."""
     try:
         yield
     except InputError as error:
@@ -172,13 +172,13 @@ def plain_errors() -> Iterator[None]:
 def prepared_batches(
     preparation: Preparation, workers: int, prefetch: int, device: str
 ) -> Iterator[Prepared]:
-    """Yields the batches in order, prepared by worker processes or, with none, in this one.
+    """Yields the batches in order, prepared by worker processes or, without any, in this one.
 
     Args:
       preparation: the batches.
-      workers: processes; each prepares `prefetch` batches ahead.
+      workers: number of worker processes; each prepares `prefetch` batches ahead.
       prefetch: at least 1.
-      device: of the model; for a GPU batches are pinned.
+      device: the model's device; for a GPU batches are pinned.
 
     Raises:
       InputError: a file is missing or damaged.

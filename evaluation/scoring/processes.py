@@ -1,4 +1,4 @@
-"""One process a device, each with its own model and its own share of the units."""
+"""One process per device, each with its own model and its own share of the units."""
 
 import dataclasses
 import time
@@ -14,7 +14,7 @@ _POLL_S = 0.2
 
 
 def share(job: Job, devices: Sequence[str]) -> list[Job]:
-    """Deals the units of a job among devices, one process each."""
+    """Distributes the units of a job over devices, one process each."""
     units = sorted({batch.unit for batch in job.batches})
     of_unit = {unit: place % len(devices) for place, unit in enumerate(units)}
     return [
@@ -29,16 +29,16 @@ def share(job: Job, devices: Sequence[str]) -> list[Job]:
 
 
 def run_processes(model: str, jobs: Sequence[Job], show: Callable[[int], None]) -> None:
-    """Runs jobs at the same time and waits for all; when one fails the others are stopped.
+    """Runs jobs in parallel and waits for all; when one fails the others are stopped.
 
     Args:
-      model: how the command line names it; every process loads it.
-      jobs: one a process.
-      show: is told how many units are done, of this run and earlier ones.
+      model: as on the command line; every process loads it.
+      jobs: one per process.
+      show: called with the number of finished units, earlier runs included.
 
     Raises:
       InputError: a model or a file cannot be read.
-      OSError: the system refused, as one with a full disk.
+      OSError: a system error, such as a full disk.
       BuildError: a process ended before its work was done.
     """
     context = process_context()
@@ -77,4 +77,4 @@ def _run(model: str, job: Job, problems: Any) -> None:
         problems.put(error)
         raise SystemExit(1) from None
     except KeyboardInterrupt:
-        raise SystemExit(130) from None  # the parent says it
+        raise SystemExit(130) from None  # the parent reports it

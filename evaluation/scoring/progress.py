@@ -1,16 +1,16 @@
-"""Shows how far long work is: a line that is redrawn on a terminal, else one every ten seconds."""
+"""Shows progress: a line that is redrawn on a terminal, else one every ten seconds."""
 
 import sys
 import time
 
 
 class Progress:
-    """Counts units of work.
+    """A progress line over units of work.
 
     Args:
-      total: how many there are.
-      before: how many were done by an earlier run.
-      unit: what they are called.
+      total: number of units.
+      before: units done by an earlier run.
+      unit: what a unit is called.
     """
 
     EVERY_S = 10.0

@@ -1,4 +1,4 @@
-"""Scores a dataset: index, work, tables, manifest, in this order; a killed run goes on."""
+"""Scores a dataset: index, work, tables, manifest, in this order; a killed run resumes."""
 
 import dataclasses
 import shutil
@@ -46,13 +46,13 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
 
     Args:
       settings: what is scored, with what, and where the scores go.
-      scorer: the model, already loaded, of a caller who scores in one process; None loads what
-        the settings name.
+      scorer: the loaded model, for scoring in one process; None loads the one that the settings
+        name.
 
     Raises:
       InputError: dataset, model or settings cannot be used, the folder holds something else, or
-        not one image could be scored.
-      BuildError: memory did not suffice, or a process was killed; the next run goes on.
+        no image could be scored.
+      BuildError: out of memory, or a process was killed; the next run resumes.
       MissingExtra: a package is not installed.
     """
     import_torch()
@@ -60,7 +60,7 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
     task = task_of(dataset, settings.task)
     devices = settings.all_devices()
     if scorer is None:
-        # With several processes each loads its own; here the model is only looked at.
+        # With several processes each loads its own; here the model is only inspected.
         scorer = load_model(settings.model, "cpu" if len(devices) > 1 else devices[0])
     _check(settings, task, scorer)
     index = make_index(dataset, task, settings.more_captions())
@@ -108,7 +108,7 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
 
 
 def _check(settings: ScoreSettings, task: Task, scorer: Scorer) -> None:
-    """Refuses settings that would change nothing."""
+    """Refuses settings that would have no effect."""
     if settings.captions is not None and not task.crossed:
         raise InputError(
             f"--captions: the task {task.name} scores the captions of its samples alone"
@@ -132,7 +132,7 @@ def _finished(folder: Path, header: ScoresManifest) -> ScoresManifest:
 
 
 def _begin(work: Path, header: ScoresManifest, index: Index) -> None:
-    """Makes the folder of work, or checks that what is in it belongs to the same scores."""
+    """Makes the work folder, or checks that the one there belongs to the same scores."""
     plan = work / "plan.json"
     wanted = msgspec.json.encode([fingerprint(msgspec.to_builtins(header)), index.digest()])
     if plan.exists():
@@ -166,7 +166,7 @@ def _do(
     scorer: Scorer,
     devices: Sequence[str],
 ) -> None:
-    """Does all units that are not done yet."""
+    """Runs all units that are not done yet."""
     sizes, before = settings.sizes(), done(work)
     count = -(-len(index.captions) // sizes.caption_unit) if isinstance(scorer, DualEncoder) else 0
     captions = [unit for unit in range(count) if note_name("captions", unit) not in before]

@@ -95,19 +95,19 @@ class ScoreSettings:
         """Returns the device of every process.
 
         Raises:
-          InputError: the model is not named as expected.
+          InputError: the model's name is malformed.
         """
         own = self.devices or (device_of(self.model) or "cpu",)
         return tuple(device for device in own for _ in range(self.processes))
 
     def sizes(self) -> BatchSizes:
-        """Returns how much is done at a time."""
+        """Returns the batch sizes."""
         return BatchSizes(
             images=self.image_batch, captions=self.caption_batch, pairs=self.pair_batch
         )
 
     def more_captions(self) -> tuple[str, ...]:
-        """Returns the captions of the file, where one is named.
+        """Returns the further captions of the file, if one is named.
 
         Raises:
           InputError: it cannot be read.

@@ -1,4 +1,4 @@
-"""What is scored of a dataset: which images with which captions, by the columns of its tables."""
+"""What is scored in a dataset: which images with which captions, by the columns of its tables."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from eqforge.schemas.errors import InputError
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Column:
-    """A column of a table: ids of images, or texts."""
+    """A column of image ids or texts, with its table."""
 
     table: str
     name: str
@@ -18,14 +18,14 @@ class Column:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
-    """What belongs together.
+    """Which images are scored with which captions.
 
     Attributes:
-      name: its name.
+      name: name of the task.
       images: columns of image ids.
       captions: columns of texts.
-      crossed: whether everything is compared with everything; otherwise the images of a row of
-        `samples` with the captions of the same row, in the order of the columns.
+      crossed: whether all images are compared with all captions; otherwise the images of a row
+        of `samples` with the captions of the same row, in the order of the columns.
       meaning: one sentence for the manual.
     """
 
@@ -90,14 +90,14 @@ TASKS: Final[Mapping[str, Task]] = {
         ),
     )
 }
-"""By name. The first whose columns a dataset has is the dataset's task."""
+"""Tasks by name. A dataset's task is the first whose columns it has."""
 
 
 def task_of(dataset: Dataset, name: str | None = None) -> Task:
-    """Returns the task that is asked for, or the one that the dataset's tables are made for.
+    """Returns the named task, or by default the one that the dataset's tables are made for.
 
     Raises:
-      InputError: there is no such task, or the dataset has not its columns, or no images at all.
+      InputError: there is no such task, or the dataset lacks its columns or has no images.
     """
     if name is not None and name not in TASKS:
         raise InputError(f"--task {name}: expected one of {', '.join(TASKS)}")

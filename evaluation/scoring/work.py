@@ -1,8 +1,8 @@
-"""The pieces of work of a run, and the files on disk that processes fill piece by piece.
+"""The units of work of a run, and the files on disk that processes fill unit by unit.
 
-Vectors and scores lie in files that are mapped into memory, with a place for every image, caption
-or pair. When a piece is done its place is written through to the disk, and then a note of it, so a
-run that is killed at any moment goes on behind the last note, and ends with the same bytes.
+Vectors and scores are in memory-mapped files, with a place for every image, caption or pair. When a
+unit is done its part is flushed to disk, and then a note of it is written, so a run that is killed
+at any moment resumes after the last note, and ends with the same bytes.
 """
 
 import contextlib
@@ -34,12 +34,12 @@ from eqforge.schemas.io import storage
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class BatchSizes:
-    """How much is done at a time; with the model it decides how much memory is needed.
+    """Batch sizes; with the model they determine the memory needed.
 
     Attributes:
-      images: images that are encoded together.
-      captions: captions that are encoded together.
-      pairs: images and captions that are read together, by a model that does so.
+      images: images encoded together.
+      captions: captions encoded together.
+      pairs: image-caption pairs that a fusion encoder scores together.
     """
 
     images: int
@@ -48,27 +48,27 @@ class BatchSizes:
 
     @property
     def caption_unit(self) -> int:
-        """Captions of a piece of work."""
+        """Number of captions per unit."""
         return 16 * self.captions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Job:
-    """What one process does.
+    """The work of one process.
 
     Attributes:
       folder: where the mapped files and the notes are.
       dataset: what is scored.
-      batches: of images, whole units.
+      batches: batches of images, in whole units.
       caption_units: numbers of the units of captions.
       captions: all texts by number.
-      images: how many images there are.
-      sizes: of the batches.
-      device: of the model, as torch names it.
+      images: number of images.
+      sizes: batch sizes.
+      device: the model's device, as torch names it.
       autocast: whether the model computes in bfloat16 where torch holds that safe.
       workers: processes that prepare images.
       prefetch: batches that each of them prepares ahead.
-      max_pixels: images of more pixels are refused.
+      max_pixels: images with more pixels are refused.
     """
 
     folder: Path
@@ -86,7 +86,7 @@ class Job:
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What is noted of a unit that is done: the failures of its images."""
+    """The note of a finished unit: the failures of its images."""
 
     failures: list[Failure]
 
@@ -97,7 +97,7 @@ def note_name(kind: str, unit: int) -> str:
 
 
 def done(folder: Path) -> set[str]:
-    """Returns the names of the notes there are."""
+    """Returns the names of the existing notes."""
     return {path.name for path in (folder / "done").glob("*.json")}
 
 
@@ -117,11 +117,11 @@ def _finish(folder: Path, kind: str, unit: int, failures: list[Failure], *maps: 
 
 
 def run_job(job: Job, scorer: Scorer) -> Iterator[str]:
-    """Does the work of one process; yields the name of every unit's note when it is written.
+    """Does the work of one process; yields the name of each unit's note once it is written.
 
     Raises:
       InputError: a file of the dataset is missing or damaged.
-      BuildError: memory did not suffice, or a worker was killed.
+      BuildError: out of memory, or a worker was killed.
     """
     import torch
 
@@ -143,13 +143,13 @@ def run_job(job: Job, scorer: Scorer) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _exact(torch: Any, kind: str) -> Iterator[None]:
-    """Has torch compute in float32 proper, and the same bits every time, within the body."""
+    """Makes torch compute deterministically in full float32 for the block."""
     before = torch.get_num_threads()
     if kind == "cpu":
-        # How a CPU divides a sum among threads changes its last bits.
+        # The number of CPU threads changes the last bits of a sum.
         torch.set_num_threads(1)
     try:
-        # By default convolutions on a GPU round to ten bits, by whichever method was fastest.
+        # By default GPU convolutions use TF32 (a 10-bit mantissa) and the fastest algorithm.
         with torch.backends.cudnn.flags(
             enabled=True, benchmark=False, deterministic=True, allow_tf32=False
         ):
@@ -194,7 +194,7 @@ def _go_through_images(job: Job, scorer: Scorer) -> Iterator[str]:
 
 
 class _Vectors:
-    """Puts the vectors of a batch of images into their places."""
+    """Stores the vectors of a batch of images."""
 
     def __init__(self, job: Job, scorer: Scorer) -> None:
         self.map: Any = None
@@ -213,7 +213,7 @@ class _Vectors:
 
 
 class _Scores:
-    """Puts the scores of a batch of images with their captions into their places."""
+    """Stores the scores of a batch of images with their captions."""
 
     def __init__(self, job: Job, scorer: Scorer) -> None:
         self.map = open_map(job.folder, "values")
@@ -232,15 +232,15 @@ class _Scores:
 
 
 def make_map(folder: Path, name: str, shape: tuple[int, ...]) -> Any:
-    """Maps a file of float32 of a shape; where there is none yet it is made, of zeros."""
+    """Memory-maps a float32 file of a given shape; creates it, with zeros, if it is missing."""
     path = folder / f"{name}.npy"
     if not path.exists():
         temporary = folder / f".{name}-{uuid.uuid4().hex}.npy"
         np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=shape).flush()
-        # A page that a full disk has no room for would end the process without a word.
+        # Allocated up front: writing to a mapped page on a full disk kills the process silently.
         with open(temporary, "r+b") as stream:
             os.posix_fallocate(stream.fileno(), 0, temporary.stat().st_size)
-        # Of several processes one makes it: a link, unlike a renaming, replaces nothing.
+        # Only one of several processes creates it: link, unlike rename, replaces nothing.
         with contextlib.suppress(FileExistsError):
             os.link(temporary, path)
         temporary.unlink()
@@ -248,6 +248,6 @@ def make_map(folder: Path, name: str, shape: tuple[int, ...]) -> Any:
 
 
 def open_map(folder: Path, name: str, mode: str = "r+") -> Any:
-    """Maps a file that make_map made."""
+    """Memory-maps a file that make_map made."""
     mapped: NDArray[np.float32] = np.lib.format.open_memmap(folder / f"{name}.npy", mode=mode)
     return mapped

@@ -1,4 +1,4 @@
-"""The audit: every probe, on images it has not seen, with a confidence interval against chance."""
+"""The audit: every probe, on held-out images, with a confidence interval to compare with chance."""
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.sources.text_pairs import TextPair
 
 VERSION = 2
-"""Of how the numbers are computed; 2 has exact intervals."""
+"""Version of how the numbers are computed; 2 has exact intervals."""
 CHANCE = 0.5
 
 Contrast = Literal["negative", "hard_positive_or_negative", "hard_positive"]
@@ -36,17 +36,17 @@ CONTRASTS: dict[Contrast, tuple[str, str, str]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProbeResult:
-    """How often one probe answers one question rightly.
+    """How often one probe answers one question correctly.
 
     Attributes:
       contrast: a key of CONTRASTS.
       probe: a key of PROBES, or "language_model_total" or "language_model_per_token".
-      pairs, images: how many pairs were judged, and of how many images.
-      accuracy: share of right answers in [0, 1]; a tie counts one half.
-      low, high: 95 % confidence interval of the accuracy, exact for as many trials as have its
-        variance, by a bootstrap over images; widened for probes, whose folds share what they learn
-        from.
-      ties: share of pairs that the probe cannot tell, in [0, 1].
+      pairs, images: number of pairs judged, and of their images.
+      accuracy: share of correct answers in [0, 1]; a tie counts one half.
+      low, high: 95 % confidence interval of the accuracy: exact for the number of independent
+        trials that has its variance in a bootstrap over images; widened for probes, whose folds
+        share training data.
+      ties: share of pairs that the probe cannot tell apart, in [0, 1].
     """
 
     contrast: Contrast
@@ -70,12 +70,12 @@ class Audit:
 
     Attributes:
       results: one per question and probe.
-      one_image: pairs of one image and two captions, which were audited.
-      two_by_two: pairs of two images and two captions, to which the audit does not apply: each
-        caption is true once and false once, so that the text alone is right half the time.
-      folds: how many folds the images were dealt into.
-      seed: of the bootstrap.
-      left_out: captions that have no false one beside them.
+      one_image: number of pairs of one image and two captions, which were audited.
+      two_by_two: number of pairs of two images and two captions, to which the audit does not
+        apply: each caption is true once and false once, so text alone is right half the time.
+      folds: number of folds the images were split into.
+      seed: seed of the bootstrap.
+      left_out: number of captions without a false one.
       version: VERSION.
     """
 
@@ -94,8 +94,8 @@ class Question:
 
     Attributes:
       contrast: a key of CONTRASTS.
-      right, wrong: the captions, as many of each.
-      images: for each pair a number that names its image.
+      right, wrong: the captions [pairs].
+      images: the number of each pair's image [pairs].
     """
 
     contrast: Contrast
@@ -109,10 +109,11 @@ class Judge:
     """Answers a question.
 
     Attributes:
-      margins: says of each pair by how much the right caption looks truer: above 0, or 0 for a tie.
-      widening: factor on the standard deviation of the accuracy, at least 1. Judgements of one
-        fold by what was learnt from the others are not independent, and a bootstrap of them alone
-        missed chance one time in five where it should one time in twenty.
+      margins: returns by how much the right caption looks truer [pairs]: above 0 where the judge is
+        right, 0 for a tie.
+      widening: factor on the standard deviation of the accuracy, at least 1. Cross-validated
+        judgements are not independent: a plain bootstrap missed chance one time in five instead
+        of one in twenty.
     """
 
     margins: Callable[[Question], npt.NDArray[np.float64]]
@@ -120,12 +121,12 @@ class Judge:
 
 
 def probe_judges(probes: Sequence[str] = tuple(PROBES), folds: int = 5) -> dict[str, Judge]:
-    """Returns the judges that learn from the pairs themselves, fold by fold.
+    """Returns the judges that are trained on the pairs themselves, by cross-validation.
 
     Args:
       probes: keys of PROBES.
-      folds: how many folds images are dealt into; a probe judges each with what it learnt from the
-        others, so that it never sees an image twice.
+      folds: number of folds the images are split into; a probe judges each fold after training on
+        the others, so it never judges an image it was trained on.
 
     Source: Nadeau and Bengio 2003, "Inference for the generalization error", for the factor
       1 + k * test / train on the variance of a mean over k folds.
@@ -166,10 +167,10 @@ def audit_pairs(
 
     Args:
       pairs: the pairs.
-      judges: who judges; None takes all probes.
-      folds: how many folds images are dealt into.
-      seed: of the bootstrap.
-      resamples: how often images are drawn anew for the interval.
+      judges: judges by name; None for all probes.
+      folds: number of folds the images are split into.
+      seed: seed of the bootstrap.
+      resamples: number of bootstrap resamples of images.
 
     Raises:
       InputError: there are fewer images than folds.

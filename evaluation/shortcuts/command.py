@@ -79,7 +79,7 @@ def audit_command(settings: AuditSettings) -> int:
 
 
 def _read(path: Path) -> tuple[Iterable[TextPair], int]:
-    """Returns the pairs of a file or dataset, and how many captions have no false one."""
+    """Returns the pairs of a file or dataset, and the number of captions without a false one."""
     if not is_training(path):
         return read_text_pairs(path), 0
     records = list(read_labelled_captions(path))

@@ -16,7 +16,7 @@ class LanguageModelProbe:
     Args:
       model: folder of a saved model, or its id on the Hugging Face hub.
       revision: branch, tag or commit on the hub.
-      device: device as torch names it.
+      device: its device, as torch names it.
       batch_size: captions scored at a time.
 
     Raises:
@@ -52,8 +52,7 @@ class LanguageModelProbe:
     def score(self, captions: Sequence[str]) -> npt.NDArray[np.float64]:
         """Returns log likelihoods in nats: [captions, 2], in total and per token.
 
-        The first token is scored behind the model's token for a beginning (or, without one, its
-        token for an end).
+        The first token is conditioned on the model's BOS token (or, without one, its EOS token).
 
         Args:
           captions: texts; equal texts get equal scores.

@@ -1,7 +1,7 @@
 """The probes: small models that see two captions and no image, and say which one is true.
 
-Every probe turns a caption into numbers and weighs the difference between two captions by logistic
-regression without an intercept, so that it knows nothing of the order in which they come.
+Every probe turns a caption into features and classifies the difference of two captions by logistic
+regression without an intercept, so it knows nothing of their order.
 """
 
 import re
@@ -17,7 +17,7 @@ from eqforge.schemas.errors import MissingExtra
 Matrix = Any
 """A NumPy array or SciPy sparse matrix of [captions, features], float64."""
 Featurizer = Callable[[Sequence[str]], Matrix]
-"""Turns captions into a matrix; made by fitting on the captions of the training folds."""
+"""Turns captions into a matrix; fitted on the captions of the training folds."""
 
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 _POSITIONS = 3
@@ -71,7 +71,7 @@ def fit_rarity(texts: Sequence[str]) -> Featurizer:
 
 
 def fit_position(texts: Sequence[str]) -> Featurizer:
-    """Tells which words stand in the first, second and last third, and which are first and last.
+    """Marks which words are in the first, second and last third, and which are first and last.
 
     Args:
       texts: the captions of the training folds.
@@ -131,11 +131,11 @@ def train_and_judge(
     train: tuple[Sequence[str], Sequence[str]],
     test: tuple[Sequence[str], Sequence[str]],
 ) -> npt.NDArray[np.float64]:
-    """Returns the margins by which a probe takes the true caption of each test pair for true.
+    """Returns a probe's margins in favour of the true caption of each test pair.
 
     Args:
       probe: a key of PROBES.
-      train: true and false captions to learn from, as many of each, in pairs.
+      train: true and false captions to train on, in pairs.
       test: true and false captions to judge, in pairs.
 
     Returns:
@@ -150,7 +150,7 @@ def train_and_judge(
     except ImportError as error:
         raise MissingExtra("scikit-learn", "text") from error
     featurize = PROBES[probe]([*train[0], *train[1]])
-    # Without an intercept a pair and its mirror image weigh the same, so every other is mirrored.
+    # Without an intercept a pair and its mirror image are equivalent, so every other is mirrored.
     signs = [1 if index % 2 == 0 else -1 for index in range(len(train[0]))]
     ordered = [pair[::sign] for sign, pair in zip(signs, zip(*train, strict=True), strict=True)]
     left, right = zip(*ordered, strict=True)

@@ -1,4 +1,4 @@
-"""The audit in words and as JSON."""
+"""The audit as text and as JSON."""
 
 import dataclasses
 

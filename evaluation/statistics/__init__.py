@@ -1,1 +1,1 @@
-"""How sure a score is: clusters, intervals, comparisons of two models, and named averages."""
+"""Uncertainty of scores: clusters, intervals, comparisons of two models, and named averages."""

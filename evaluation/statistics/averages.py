@@ -1,4 +1,4 @@
-"""Averages over the subsets of a benchmark, each under its name."""
+"""Named averages over the subsets of a benchmark."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ EQBEN_SIZES = {
     "kubric-attribute": 2_000,
     "sd": 1_513,
 }
-"""Samples of EqBen's subsets, in the order of its published vectors of scores."""
+"""Number of samples of EqBen's subsets, in the order of its published score vectors."""
 EQBEN_DOMAINS = {
     "youcook2": ("youcook2",),
     "gebc": ("gebc",),
@@ -23,24 +23,24 @@ EQBEN_DOMAINS = {
     "kubric": ("kubric-location", "kubric-counting", "kubric-attribute"),
     "sd": ("sd",),
 }
-"""EqBen's five domains, in the order of its tables, and the subsets each is the mean of."""
+"""EqBen's five domains, in the order of its tables, with the subsets that each averages."""
 
 
 def micro(parts: Sequence[Numbers], sizes: Sequence[int]) -> Numbers:
-    """Returns the mean over all samples: every subset weighs as many samples as it has.
+    """Returns the mean over all samples: each subset is weighted by its size.
 
     Args:
-      parts: one mean, or as many draws of it, for each subset.
-      sizes: samples of each subset.
+      parts: for each subset its mean, or draws of it.
+      sizes: number of samples of each subset.
     """
     return np.average(np.stack(list(parts)), axis=0, weights=sizes)
 
 
 def macro(parts: Sequence[Numbers]) -> Numbers:
-    """Returns the mean over subsets: each weighs the same.
+    """Returns the mean over subsets, equally weighted.
 
     Args:
-      parts: one mean, or as many draws of it, for each subset.
+      parts: for each subset its mean, or draws of it.
     """
     return np.stack(list(parts)).mean(axis=0)
 
@@ -57,9 +57,9 @@ def domains(subsets: Mapping[str, Numbers]) -> dict[str, Numbers]:
 
 
 def eqben_average(subsets: Mapping[str, Numbers]) -> Numbers:
-    """Returns the paper's own average: of 15 numbers, three scores of each of five domains.
+    """Returns the paper's average of 15 numbers: three scores of each of five domains.
 
-    Kubric's three subsets are averaged first, so that it weighs as much as each other domain.
+    Kubric's three subsets are averaged first, so that all domains weigh the same.
 
     Args:
       subsets: for each key of EQBEN_SIZES its text, image and group score [..., 3].
@@ -70,5 +70,5 @@ def eqben_average(subsets: Mapping[str, Numbers]) -> Numbers:
 
 
 def pooled(found: Mapping[str, Resampled]) -> dict[str, Numbers]:
-    """Returns values and draws of each subset stacked [1 + resamples, metrics], values first."""
+    """Returns values and draws of each subset, stacked [1 + resamples, metrics]."""
     return {name: np.vstack([part.values, part.draws]) for name, part in found.items()}

@@ -1,7 +1,7 @@
-"""Confidence intervals of means by drawing whole clusters, whatever the order of the rows.
+"""Confidence intervals of means by a cluster bootstrap, independent of the order of rows.
 
-Samples that share a video, an image or a word are not independent; drawn one by one they make
-intervals too narrow. Here clusters are drawn, with replacement, as many as there are.
+Samples that share a video, an image or a word are not independent; resampling them one by one makes
+intervals too narrow. Here clusters are drawn with replacement, as many as there are.
 """
 
 import math
@@ -21,12 +21,12 @@ Seed: TypeAlias = int | Sequence[int]
 RESAMPLES = 1000
 
 ENOUGH_CLUSTERS = 20
-"""Below it percentiles are too narrow: of evenly spread values those of 3, 5, 10 and 20
-clusters hold the mean in 75, 85, 91 and 93 of 100 samples; see tests/evaluation/statistics.
+"""With fewer clusters percentile intervals are too narrow: for uniform values and 3, 5, 10 and 20
+clusters they cover the mean in 75, 85, 91 and 93 % of samples; see tests/evaluation/statistics.
 """
 
-# Clusters that are alike are drawn by their number, in a time that does not depend on how many
-# they are; above this many different ones drawing them one by one is faster.
+# Equal clusters are drawn together as a count, in time independent of their number; with more
+# distinct ones than this, drawing them one by one is faster.
 _ALIKE = 2_000
 
 
@@ -37,10 +37,10 @@ class Resampled:
     Attributes:
       values: the means [metrics].
       draws: the means of each resample [resamples, metrics].
-      clusters: how many clusters there are.
-      even_clusters: how many of equal weight tell as much of each mean [metrics].
-      samples: how many samples each mean is of [metrics].
-      binary: whether every sample counts 0 or 1 [metrics].
+      clusters: number of clusters.
+      even_clusters: effective number of clusters, of equal weight, of each mean [metrics].
+      samples: number of samples of each mean [metrics].
+      binary: whether every sample is 0 or 1 [metrics].
     """
 
     values: Numbers
@@ -53,18 +53,18 @@ class Resampled:
     def interval(self, metric: int = 0, level: float = LEVEL) -> Interval:
         """Returns the percentile interval of one mean; see percentile_interval.
 
-        It is NaN for one cluster alone: every draw of it is the same.
+        It is NaN for a single cluster: all its draws are equal.
         """
         return (
             NO_INTERVAL if self.clusters == 1 else percentile_interval(self.draws[:, metric], level)
         )
 
     def share_interval(self, metric: int = 0, most: float = 1.0, widening: float = 1.0) -> Interval:
-        """Returns the interval of a mean of values in [0, most]; NaN for one cluster alone.
+        """Returns the interval of a mean of values in [0, most]; NaN for a single cluster.
 
         Args:
           metric: which mean.
-          most: what a sample counts at most.
+          most: maximum value of a sample.
           widening: see Share.
         """
         if self.clusters == 1:
@@ -73,7 +73,7 @@ class Resampled:
         return most * low, most * high
 
     def share(self, metric: int = 0, most: float = 1.0, widening: float = 1.0) -> Share:
-        """Returns a mean of values in [0, most] as a share of the most; see share_interval."""
+        """Returns a mean of values in [0, most] as a share of `most`; see share_interval."""
         return Share(
             value=float(self.values[metric]) / most,
             draws=self.draws[:, metric] / most,
@@ -84,9 +84,9 @@ class Resampled:
 
 
 def percentile_interval(draws: Numbers, level: float = LEVEL) -> Interval:
-    """Returns the bounds between which the middle `level` of the draws that have a value lies.
+    """Returns the bounds of the central `level` of the draws that are not NaN.
 
-    They are NaN where fewer than half have one.
+    They are NaN if more than half of the draws are.
     """
     found = draws[~np.isnan(draws)]
     if not len(found) or 2 * len(found) < len(draws):
@@ -105,22 +105,22 @@ def resample_means(
     seed: Seed = 0,
     resamples: int = RESAMPLES,
 ) -> Resampled:
-    """Returns weighted means of columns, and the same of clusters drawn anew.
+    """Returns weighted means of columns, and of resampled clusters.
 
-    With groups it is the mean of the means of the groups, which weigh the same in every draw; a
-    draw without one of them is NaN.
+    With groups it is the mean of the groups' means, equally weighted in every draw; a draw that
+    lacks a group is NaN.
 
-    The metrics are drawn together, so that differences of two columns may be taken draw by draw.
-    Rows in another order give the same numbers, to the last bit.
+    The metrics are drawn together, so differences of two columns may be taken draw by draw. The
+    order of the rows does not change the results, to the last bit.
 
     Args:
-      credits: [n, metrics], or [n] for one.
-      clusters: for each row its cluster [n], of any type that sorts; None for a cluster a row.
-      weights: of the rows [n], at least 0, or for each column its own [n, metrics]; None for equal
+      credits: values [n, metrics], or [n] for one metric.
+      clusters: cluster of each row [n], of any sortable type; None for one cluster per row.
+      weights: weights of the rows [n], at least 0, or per column [n, metrics]; None for equal
         ones.
-      groups: for each row its group [n], of any type that sorts; None for one group.
-      seed: of the draws; several numbers where parts are drawn that must not depend on each other.
-      resamples: how often clusters are drawn, at least once.
+      groups: group of each row [n], of any sortable type; None for one group.
+      seed: seed of the draws; several numbers for parts to be drawn independently.
+      resamples: number of resamples, at least 1.
     """
     exact = credits.astype(np.float64)
     columns = exact[:, None] if exact.ndim == 1 else exact
@@ -136,9 +136,9 @@ def resample_means(
     sums, weight = (
         part.reshape(-1, *like.shape[1:]) for part, like in zip(parts, (totals, sizes), strict=True)
     )
-    with np.errstate(invalid="ignore"):  # a resample may draw clusters of no weight alone
+    with np.errstate(invalid="ignore"):  # a resample may draw only clusters of zero weight
         averages = (sums / weight).mean(axis=1)
-        # What each cluster weighs in the means: of a kind [kinds, 1 or metrics].
+        # The weight of a cluster of each kind in the means [kinds, 1 or metrics].
         own = (kinds[:, totals[0].size :].reshape(-1, *sizes.shape[1:]) / weight[0]).mean(axis=1)
     metrics, counted = columns.shape[1], _ones_or(weights, len(columns)) > 0
     return Resampled(
@@ -169,7 +169,7 @@ def _sums(
     groups: NDArray[Any] | None,
     weights: NDArray[Any] | None,
 ) -> tuple[Numbers, Numbers]:
-    """Returns what each cluster has of each group: weighted sums and weights.
+    """Returns weighted sums and weights by cluster and group.
 
     Returns:
       The sums [clusters, groups, metrics], and the weights [clusters, groups, 1 or metrics].
@@ -199,7 +199,7 @@ def _cluster_sums(
     if clusters is None or not len(columns):
         return weighted, sizes
     _, numbers = np.unique(clusters, return_inverse=True)
-    # Floating-point sums depend on the order of their terms, so the terms are put into one.
+    # Floating-point sums depend on the order of their terms, so the terms are sorted.
     order = np.lexsort([*weighted.T, *sizes.T, numbers])
     starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
     return (
@@ -214,7 +214,7 @@ def _ones_or(weights: NDArray[Any] | None, rows: int) -> Numbers:
 
 
 def _alike(rows: Numbers) -> tuple[Numbers, NDArray[np.int64]]:
-    """Returns the distinct rows, sorted, and how often each stands; faster than `np.unique`."""
+    """Returns the distinct rows, sorted, and their counts; faster than `np.unique`."""
     ordered = rows[np.lexsort(rows.T[::-1])]
     starts = np.flatnonzero(np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)])
     return ordered[starts], np.diff(np.r_[starts, len(rows)])
@@ -223,7 +223,7 @@ def _alike(rows: Numbers) -> tuple[Numbers, NDArray[np.int64]]:
 def _draw_alike(
     rng: np.random.Generator, kinds: Numbers, counts: NDArray[Any], resamples: int
 ) -> Numbers:
-    """Draws how many clusters of each kind there are: exact, by a multinomial distribution."""
+    """Draws the number of clusters of each kind, exactly, from a multinomial distribution."""
     total = int(counts.sum())
     return rng.multinomial(total, counts / total, size=resamples) @ kinds
 

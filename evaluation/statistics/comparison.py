@@ -17,17 +17,17 @@ from eqforge.evaluation.statistics.shares import NO_INTERVAL, Interval, differen
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Comparison:
-    """By how much the second model is above the first, on the samples both have scores of.
+    """How much the second model exceeds the first, on the samples scored by both.
 
     Attributes:
-      samples, clusters: how many were compared.
-      difference: mean credit of the second less that of the first, in [-1, 1].
-      low, high: 95 % interval, by a bootstrap of clusters: of shares as that of the share that
-        gained less that of the share that lost, which does not collapse where nobody did either;
-        of others its percentiles.
-      better, worse: on how many samples the second counts more, and less.
-      p_value: probability of a difference at least as large, either way, if in every cluster the
-        models could be exchanged; at least 1 / (resamples + 1).
+      samples, clusters: number of those compared.
+      difference: mean credit of the second minus that of the first; in [-1, 1] for shares.
+      low, high: 95 % interval by a cluster bootstrap. For shares it is that of the share that
+        gained minus the share that lost, which does not collapse where no sample did either;
+        otherwise percentiles.
+      better, worse: number of samples on which the second has more credit, and less.
+      p_value: two-sided probability of a difference at least as large if the models were
+        exchangeable in every cluster; at least 1 / (resamples + 1).
     """
 
     samples: int
@@ -56,12 +56,12 @@ def compare_paired(
     Args:
       first: credits [n] of the first model.
       second: credits [n] of the second, of the same samples in the same order.
-      clusters: for each sample its cluster [n]; None for a cluster a sample.
-      weights: of the samples [n], at least 0; None for equal ones.
-      groups: of the samples [n], where the mean of the groups' means is compared; None otherwise.
-      seed: of the draws.
-      resamples: how often clusters are drawn, and how often models are exchanged.
-      most: what a sample counts at most, where it counts from 0 up; None where there is no most.
+      clusters: cluster of each sample [n]; None for one cluster per sample.
+      weights: weights of the samples [n], at least 0; None for equal ones.
+      groups: group of each sample [n], to compare means of the groups' means; None otherwise.
+      seed: seed of the draws.
+      resamples: number of resamples, and of random exchanges.
+      most: maximum credit of a sample if credits are in [0, most]; None if unbounded.
     """
     gains = second - first
     found = resample_means(
@@ -91,12 +91,12 @@ def compare_paired(
 
 
 def with_parts(gains: Numbers) -> Numbers:
-    """Returns gains [n], what was gained and what was lost, as columns [n, 3]."""
+    """Returns gains, gains above 0, and losses as numbers above 0, as columns [n, 3]."""
     return np.column_stack([gains, gains.clip(min=0), (-gains).clip(min=0)])
 
 
 def difference_of(found: Resampled, most: float) -> Interval:
-    """Returns the interval of a mean gain, of the columns that `with_parts` makes."""
+    """Returns the interval of a mean gain, from resampled columns of `with_parts`."""
     if found.clusters == 1:
         return NO_INTERVAL
     low, high = difference_interval(found.share(1, most), found.share(2, most))
@@ -106,13 +106,13 @@ def difference_of(found: Resampled, most: float) -> Interval:
 def exchange_test(
     gains: Numbers, clusters: NDArray[Any] | None, *, seed: int, resamples: int
 ) -> float:
-    """Returns the p-value of a mean gain when in each cluster its sign could be either.
+    """Returns the p-value of a mean gain if its sign were random in each cluster.
 
     Args:
-      gains: [n].
-      clusters: for each sample its cluster [n]; None for a cluster a sample.
-      seed: of the signs.
-      resamples: how often signs are drawn.
+      gains: the gains [n].
+      clusters: cluster of each sample [n]; None for one cluster per sample.
+      seed: seed of the signs.
+      resamples: number of draws of the signs.
 
     Source: a randomisation test; Edgington and Onghena 2007, "Randomization Tests", chapter 5.
     """
@@ -120,7 +120,7 @@ def exchange_test(
     _, numbers = np.unique(named, return_inverse=True)
     order = np.lexsort([gains, numbers])
     sums = np.bincount(numbers[order], weights=gains[order])
-    # Sums of one size are exchanged alike: how many of them turn is binomial.
+    # Among sums of equal size the number with a flipped sign is binomial.
     sizes, counts = np.unique(np.abs(sums[sums != 0]), return_counts=True)
     rng = np.random.default_rng(seed)
     extreme = 1

@@ -1,10 +1,9 @@
-"""Confidence intervals of shares, which do not collapse where all or nothing was right.
+"""Confidence intervals of shares, which do not collapse where all or none are right.
 
-Of 22 samples none of which is right every bootstrap draw is 0, and percentiles of draws say
-[0, 0]. Here a share of clustered samples is taken for that of as many independent trials as have
-its variance, and those trials have Clopper and Pearson's exact interval. The fewer the clusters,
-the less their draws tell of that variance, and the fewer the trials. Where the draws have no
-variance, every cluster is a trial.
+If none of 22 samples is right, every bootstrap draw is 0, and percentiles give [0, 0]. Here a share
+of clustered samples is treated as that of the number of independent trials with the same variance,
+with Clopper and Pearson's exact interval. With few clusters that variance is uncertain, and the
+number of trials is reduced. Where the draws have no variance, every cluster is a trial.
 
 Source: Korn and Graubard 1998, "Confidence intervals for proportions with small expected number of
 positive counts estimated from survey data", Survey Methodology 24; for differences Zou and Donner
@@ -25,7 +24,7 @@ LEVEL = 0.95
 NO_INTERVAL: Interval = (math.nan, math.nan)
 
 ROUNDING = 1e-9
-"""Sums of the same values in different orders differ by less, as do means of 0 and 1 from them."""
+"""Tolerance for rounding: reordered sums, and means of 0 or 1, differ by less."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -34,10 +33,10 @@ class Share:
 
     Attributes:
       value: the mean, or NaN.
-      draws: the same of each resample of the clusters [resamples], NaN where it has no value.
-      clusters: how many clusters of equal weight tell as much: 1 / sum of squared weights (Kish).
-      samples: how many there are, and trials at most; infinite where they are no trials, for some
-        count a fraction.
+      draws: the mean of each resample of the clusters [resamples], or NaN.
+      clusters: effective number of clusters, 1 / sum of squared weights (Kish).
+      samples: number of samples, the maximum number of trials; infinite where some count a
+        fraction and so are not trials.
       widening: factor on the standard deviation of the draws, at least 1.
     """
 
@@ -48,7 +47,7 @@ class Share:
     widening: float = 1.0
 
     def interval(self, level: float = LEVEL) -> Interval:
-        """Returns bounds in [0, 1]; NaN where there is no mean, or fewer than half of the draws."""
+        """Returns bounds in [0, 1]; NaN if the mean or more than half of the draws are NaN."""
         found = self.draws[~np.isnan(self.draws)]
         if math.isnan(self.value) or not len(found) or 2 * len(found) < len(self.draws):
             return NO_INTERVAL
@@ -57,13 +56,13 @@ class Share:
         if spread > ROUNDING:
             trials = self._trials(spread, level)
         elif math.isinf(self.samples) and ROUNDING < self.value < 1 - ROUNDING:
-            return self.value, self.value  # as where every sample is a tie that counts one half
+            return self.value, self.value  # e.g. every sample is a tie that counts one half
         return exact_interval(self.value, trials / self.widening**2, level)
 
     def _trials(self, spread: float, level: float) -> float:
-        """Returns how many trials have the variance of the draws, whose deviation is `spread`."""
-        # Draws of few clusters vary too little, and quantiles of Student's t say how uncertain
-        # that is; of one sample a cluster both factors are 1.
+        """Returns the number of trials with the draws' variance; `spread` is their deviation."""
+        # Draws of few clusters vary too little, and their variance is uncertain, hence Student's t;
+        # with one sample per cluster both factors are 1.
         free, tail = max(self.clusters - 1, ROUNDING), (1 + level) / 2
         of_samples = stdtrit(min(self.samples - 1, 1e9), tail)
         few = free / (free + 1) / (1 - 1 / self.samples) * (of_samples / stdtrit(free, tail)) ** 2
@@ -74,9 +73,9 @@ def exact_interval(share: float, trials: float, level: float = LEVEL) -> Interva
     """Returns Clopper and Pearson's interval of a probability.
 
     Args:
-      share: of the trials that were right, in [0, 1].
-      trials: above 0; need not be whole.
-      level: probability that the interval is to hold, in (0, 1).
+      share: share of successes, in [0, 1].
+      trials: number of trials, above 0, not necessarily an integer.
+      level: confidence level, in (0, 1).
     """
     tail = (1 - level) / 2
     right, wrong = share * trials, (1 - share) * trials
@@ -86,12 +85,12 @@ def exact_interval(share: float, trials: float, level: float = LEVEL) -> Interva
 
 
 def difference_interval(first: Share, second: Share, level: float = LEVEL) -> Interval:
-    """Returns bounds of the first share less the second in [-1, 1], NaN where one has none.
+    """Returns bounds of the first share minus the second, in [-1, 1]; NaN if one has none.
 
     Args:
       first: a share.
-      second: another one, drawn together with it; how their draws correlate is minded.
-      level: probability that the interval is to hold, in (0, 1).
+      second: another one, resampled together with it; the correlation of draws is accounted for.
+      level: confidence level, in (0, 1).
     """
     (low, high), (other_low, other_high) = first.interval(level), second.interval(level)
     together = _correlation(first.draws, second.draws)
@@ -106,7 +105,7 @@ def _side(own: float, other: float, correlation: float) -> float:
 
 
 def _correlation(first: NDArray[Any], second: NDArray[Any]) -> float:
-    """Returns Pearson's correlation of draws, 0 where one does not vary."""
+    """Returns Pearson's correlation of draws; 0 if one does not vary."""
     found = ~(np.isnan(first) | np.isnan(second))
     if not found.any() or min(first[found].std(), second[found].std()) <= ROUNDING:
         return 0.0

@@ -1,1 +1,1 @@
-"""Reads scores, joins them with their dataset by key, and sets the papers' tables."""
+"""Reads scores, joins them with their dataset by key, and makes the papers' tables."""

@@ -31,15 +31,12 @@ class _Line(msgspec.Struct):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerTask:
-    """A task that is answered.
+    """A task whose samples are answered.
 
     Attributes:
-      cluster, columns: of the dataset's table of the task.
-      form: what an answer has to be, in words.
-      read: the answer as it is judged.
-
-    Raises:
-      ValueError: `read`, of an answer that is not of the form.
+      cluster, columns: columns of the task's table in the dataset.
+      form: the form of an answer, in words.
+      read: parses an answer; raises ValueError if it is not of the form.
     """
 
     cluster: str
@@ -54,7 +51,7 @@ class AnswerRules:
 
     Attributes:
       rules: seed and resamples.
-      tokenizer: of BLEU and CIDEr.
+      tokenizer: tokenizer of BLEU and CIDEr.
       allow_missing: whether samples of a task may have no answer.
     """
 
@@ -94,7 +91,7 @@ TASKS = {
 
 
 def is_answered(dataset: Dataset) -> bool:
-    """Tells whether a dataset has a task that is answered."""
+    """Tells whether a dataset has a task whose samples are answered."""
     return bool(TASKS.keys() & dataset.manifest.tables.keys())
 
 
@@ -103,13 +100,13 @@ def answers_report(dataset: Dataset, paths: Sequence[Path], settings: AnswerRule
 
     Args:
       dataset: the questions.
-      paths: for each model a file of JSON lines, `{"sample_id": …, "answer": …}`, of one task or
-        several.
+      paths: a JSON Lines file for each model, `{"sample_id": …, "answer": …}`, with one or more
+        tasks.
       settings: how they are judged.
 
     Raises:
-      InputError: an answer is of no sample or of the wrong form, or some are missing and must not
-        be.
+      InputError: an answer is of no sample or of the wrong form, or answers are missing though not
+        allowed to be.
       MissingExtra: BLEU and CIDEr need a package that is not installed.
     """
     names = model_names([path.stem for path in paths], paths)
@@ -224,7 +221,7 @@ def _credits(
 
 def _bleu(like: Measure, bleu: Sequence[float]) -> Iterator[Measure]:
     for number, value in enumerate(bleu, start=1):
-        # Of all captions together, so there is no mean to draw anew.
+        # A corpus score, so there is no mean to resample.
         yield replace(
             like,
             metric=f"{BLEU}-{number}",

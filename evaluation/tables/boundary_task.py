@@ -1,4 +1,4 @@
-"""The table of boundary grounding: how often the moment of change is found, by tolerance."""
+"""The table of boundary grounding: how often the change is found within each tolerance."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,14 +38,14 @@ def boundary_report(paths: Sequence[Path], rules: Rules, *, allow_missing: bool 
     """Returns how often boundaries are found within each tolerance, and the mean of them.
 
     Args:
-      paths: for each model a file of JSON lines: `boundary_id`, `video`, `timestamp_s`, `before`
-        and `after`, the scores of the frames with either caption, and `start_s` and `fps` where
-        they are not 0 and 5. Expected are the boundaries of all files together.
+      paths: a JSON Lines file for each model: `boundary_id`, `video`, `timestamp_s`, `before`
+        and `after`, the scores of the frames with either caption, and `start_s` and `fps` unless
+        they are 0 and 5. The boundaries of all files together are expected.
       rules: ties, seed and resamples.
       allow_missing: whether a file may lack boundaries that another has.
 
     Raises:
-      InputError: a file is none of these, or lacks boundaries and must not.
+      InputError: a file is malformed, or lacks boundaries though not allowed to.
     """
     names = model_names([path.stem for path in paths], paths)
     found = [_read(path) for path in paths]

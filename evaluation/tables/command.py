@@ -41,18 +41,18 @@ FILES = {
     "metrics.tex": as_latex,
     "metrics.txt": as_text,
 }
-"""What is written, and how it is set."""
+"""Files to write, with their renderers."""
 
 
 def metrics_command(settings: MetricsSettings) -> int:
-    """Writes the table where a folder is named, and prints it; returns 0.
+    """Writes the table if a folder is named, and prints it; returns 0.
 
     Raises:
       EqforgeError: the input cannot be measured, the folder cannot be written, or a package is
         missing.
     """
     report = metrics_report(settings)
-    # Written first: whoever reads what is printed, such as `head`, may stop reading.
+    # Written first: the reader of standard output, such as `head`, may stop early.
     if settings.output is not None:
         _write(report, str(settings.output))
     print(FORMATS[settings.show](report), end="" if settings.show != "text" else "\n")
@@ -69,7 +69,7 @@ def _write(report: Report, folder: str) -> None:
 
 
 def metrics_report(settings: MetricsSettings) -> Report:
-    """Returns the table that settings ask for.
+    """Returns the table that the settings ask for.
 
     Raises:
       EqforgeError: the input cannot be measured, or a package is missing.
@@ -126,7 +126,7 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: SampleRules
         raise InputError(
             f"{dataset.folder}: its samples are none of {', '.join(TASKS)}, by their columns"
         )
-    # The folders of eqforge score say themselves what a score is.
+    # Folders of eqforge score name their quantity themselves.
     asked = task is TASKS["hard-positives"] and not all(path.is_dir() for path in scores)
     settings.check_read("files of hard positives" if asked else "samples")
     return samples_report(dataset, task, scores, of_samples)

@@ -1,4 +1,4 @@
-"""Reads scores of everything with everything: vectors of a dual encoder, a grid of a fusion one."""
+"""Reads scores of all images with all captions: a dual encoder's vectors, or a grid."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Keyed:
 
     Attributes:
       keys: ids or texts, unique and sorted Python objects [n].
-      vectors: float32 [n, d], of unit length.
+      vectors: float32 [n, d], unit length.
     """
 
     keys: NDArray[Any]
@@ -39,14 +39,14 @@ class Keyed:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class CrossedScores:
-    """What one model says of images and captions.
+    """One model's scores of images and captions.
 
     Attributes:
-      model: its name.
+      model: name of the model.
       images, captions: their vectors; None for a grid.
       grid: scores by image and caption; None for vectors.
-      failures: how many images and captions were not scored, by reason.
-      warnings: what their maker says that a reader should know.
+      failures: number of images and captions that were not scored, by reason.
+      warnings: warnings of `eqforge score`.
     """
 
     model: str
@@ -59,7 +59,7 @@ class CrossedScores:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Grid:
-    """A matrix with names, held in memory: 0.5 GB for 5,000 images and 25,000 captions.
+    """A labelled matrix in memory: 0.5 GB for 5,000 images and 25,000 captions.
 
     Attributes:
       images: their ids, unique and sorted Python objects [images].
@@ -72,11 +72,11 @@ class Grid:
     scores: NDArray[np.float32]
 
     def rows(self, wanted: NDArray[Any]) -> NDArray[np.int64]:
-        """Returns the row of each wanted image, -1 where it has none."""
+        """Returns the row of each wanted image, -1 if it has none."""
         return _places(pa.array(wanted, pa.string()), self.images)
 
     def columns(self, wanted: NDArray[Any]) -> NDArray[np.int64]:
-        """Returns the column of each wanted caption, -1 where it has none."""
+        """Returns the column of each wanted caption, -1 if it has none."""
         return _places(pa.array(wanted, pa.string()), self.captions)
 
 
@@ -84,7 +84,7 @@ def read_crossed(folder: str, dataset: Dataset) -> CrossedScores:
     """Reads the scores that `eqforge score` wrote of all images with all captions of a dataset.
 
     Raises:
-      InputError: it is no such folder, of another dataset, or damaged.
+      InputError: it is not such a folder, is of another dataset, or is damaged.
     """
     scores = open_scores(folder)
     check_dataset(scores, dataset)

@@ -1,4 +1,4 @@
-"""EqBen's table from its flat vector of scores: four a sample, seven subsets in a fixed order."""
+"""EqBen's table from its flat vector of scores: four per sample, seven subsets in a fixed order."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,8 +39,8 @@ _OTHER: Mapping[Order, Order] = {"official": "by-subset", "by-subset": "official
 CHANCE_OF_MEAN = sum(CHANCE.values()) / len(CHANCE)
 NEAR_CHANCE, FAR_ABOVE = 0.02, 0.05
 """A vector whose mean of 15 is at most so near to chance in the order that was named, and at least
-so far above it in the other, is in the other. Of scores without meaning the mean of 15 strays from
-chance by 0.0024 (standard deviation).
+so far above it in the other, is in the other. For random scores the mean of 15 has a
+standard deviation of 0.0024 around chance.
 """
 
 _ALONE = (
@@ -55,8 +55,8 @@ class EqbenVector:
 
     Attributes:
       path: the file.
-      order: of its numbers. `official` is that of EqBen's released files, which are shuffled and
-        which its server takes; `by-subset` is subset after subset.
+      order: order of its numbers. `official` is the shuffled order of EqBen's released files, which
+        its server expects; `by-subset` is subset after subset.
     """
 
     path: Path
@@ -74,8 +74,8 @@ def eqben_report(
     Args:
       vectors: one for each model.
       rules: how scores become numbers.
-      clusters: text file with the cluster of each sample, a line each; None for none.
-      sizes: samples of each subset, in the vector's order.
+      clusters: text file with the cluster of each sample, one per line; None for none.
+      sizes: number of samples of each subset, in the vector's order.
 
     Raises:
       InputError: a vector has another length, or cannot be read.

@@ -1,4 +1,4 @@
-"""EqBen's averages over its subsets, of a model and of the difference of two."""
+"""EqBen's averages over its subsets, of one model and of differences of two."""
 
 import math
 import zlib
@@ -37,7 +37,7 @@ MEAN = "mean of 15"
 
 
 def parts_of(average: str) -> Sequence[str]:
-    """Returns the subsets that an average is of."""
+    """Returns the subsets that an average is taken over."""
     if average == KUBRIC:
         return EQBEN_DOMAINS[KUBRIC]
     return [subset for parts in EQBEN_DOMAINS.values() for subset in parts]
@@ -50,7 +50,7 @@ def eqben_averages(
 
     Args:
       subsets: for each subset rows of METRICS [rows, 3], such as means and draws of them.
-      sizes: samples of each subset.
+      sizes: number of samples of each subset.
     """
     parts = list(subsets.values())
     averages = {
@@ -65,8 +65,8 @@ def eqben_averages(
 
 
 def weights_of(sizes: Sequence[int]) -> Iterator[Numbers]:
-    """Yields for every average, in their order, what each number weighs [subsets, METRICS]."""
-    # What an average makes of 1 for one metric of one subset is the weight it gives it.
+    """Yields for every average, in order, the weight of each number [subsets, METRICS]."""
+    # Averages are linear: applied to a one-hot input they return its weight.
     names = list(EQBEN_SIZES)
     units = np.eye(len(names) * len(METRICS)).reshape(-1, len(names), len(METRICS))
     parts = dict(zip(names, units.transpose(1, 0, 2), strict=True))
@@ -78,9 +78,9 @@ def average_share(rows: Numbers, weights: Numbers, parts: Sequence[Resampled]) -
     """Returns an average over subsets as a share.
 
     Args:
-      rows: of the average: its value, then its draws [1 + resamples].
-      weights: what each number of each subset weighs in it [subsets, METRICS].
-      parts: the subsets, as drawn.
+      rows: value of the average, then its draws [1 + resamples].
+      weights: the weight of each number in it [subsets, METRICS].
+      parts: the resampled subsets.
     """
     shares = weights.sum(axis=1)
     told = sum(s**2 / p.even_clusters[0] for s, p in zip(shares, parts, strict=True) if s)
@@ -92,7 +92,7 @@ def average_share(rows: Numbers, weights: Numbers, parts: Sequence[Resampled]) -
 def compare_averages(
     judged: Mapping[str, Mapping[str, Judged]], rules: Rules
 ) -> Iterator[ModelComparison]:
-    """Yields how far each further model's averages are above the first one's.
+    """Yields by how much each further model's averages exceed the first one's.
 
     Args:
       judged: for each model, in order, the METRICS of the same samples of each subset.
@@ -147,7 +147,7 @@ def _compared(
 
 
 def _bounds(rows: Numbers, weights: Numbers, parts: Sequence[Resampled]) -> Interval:
-    """Returns the percentiles of a difference; where it never varies, that of two shares."""
+    """Returns the percentiles of a difference; if it never varies, the interval for two shares."""
     if np.ptp(rows) > ROUNDING:
         return percentile_interval(rows[1:])
     gained, lost = (
@@ -161,6 +161,6 @@ def _credits(judged: Judged) -> Numbers:
 
 
 def _together(parts: Sequence[Judged]) -> Numbers | None:
-    """Returns the clusters of all samples [n]; None where each is alone."""
+    """Returns the clusters of all samples [n]; None for one cluster per sample."""
     named = [part.clusters for part in parts if part.clusters is not None]
     return np.concatenate(named) if named else None

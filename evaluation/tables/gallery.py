@@ -19,7 +19,7 @@ class Perturbed:
     Attributes:
       caption_of: which caption each was made from [m].
       texts: the perturbed captions [m].
-      applied: whether it differs from the caption [m].
+      applied: whether the perturbed caption differs from the original [m].
     """
 
     caption_of: NDArray[np.int64]
@@ -29,16 +29,16 @@ class Perturbed:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Gallery:
-    """What is retrieved, in the order of the ids.
+    """The images and captions to retrieve, sorted by id.
 
     Attributes:
-      entries: ids of the entries [n]; what the captions of one entry share is its image. Texts
-        and ids are Python objects: of a fixed width, one long caption would make all long.
+      entries: ids of the entries [n], each an image with its captions. Texts and ids are Python
+        objects: with a fixed width, one long caption would make all long.
       image_ids: the image of each entry [n].
       texts: the captions [m].
       entry_of: the entry of each caption [m].
-      perturbed: for each perturbation its captions; empty where the dataset has none.
-      published_recall: what R@k counts in the evaluation of the dataset's authors. Source:
+      perturbed: the captions of each perturbation; empty if the dataset has none.
+      published_recall: what R@k counts in the authors' evaluation of the dataset. Source:
         `recall_at_k` of mariyahendriksen/evaluating-cmr-in-vl for perturbed captions, a share;
         `itm_eval` of X-VLM, with which VLUE's repository evaluates, for VLUE's, any.
     """
@@ -63,7 +63,7 @@ def has_gallery(dataset: Dataset) -> bool:
 
 
 def is_vlue(dataset: Dataset) -> bool:
-    """Tells whether what is retrieved is of VLUE or in its form: captions without perturbations."""
+    """Tells whether a retrieval dataset is VLUE's or like it: captions without perturbations."""
     return "retrieval" in dataset.manifest.tables
 
 

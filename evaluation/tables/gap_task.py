@@ -1,4 +1,4 @@
-"""The table of two finished ones: what each model loses out of the domain, and who stays ahead."""
+"""The table of the out-of-domain gap: each model's loss, and correlations between models."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -45,16 +45,16 @@ class _Table(msgspec.Struct):
 
 
 def gap_report(inside: Path, outside: Path) -> Report:
-    """Returns score in the domain, out of it and the gap of every model, and their correlation.
+    """Returns every model's in-domain and out-of-domain score and gap, and their correlation.
 
-    Models, subsets and metrics are matched by name; what only one table has is left out.
+    Models, subsets and metrics are matched by name; those in only one table are left out.
 
     Args:
-      inside: `metrics.json` of the models on the data they were made for.
-      outside: `metrics.json` of the same models on data from elsewhere.
+      inside: `metrics.json` of the models on in-domain data.
+      outside: `metrics.json` of the same models on out-of-domain data.
 
     Raises:
-      InputError: a file is no such table, or they have nothing in common.
+      InputError: a file is not such a table, or they have nothing in common.
     """
     first, second = _read(inside), _read(outside)
     shared = [key for key in first if key in second]
@@ -133,10 +133,10 @@ def _correlations(pairs: Sequence[tuple[_Number, _Number]]) -> Iterator[Measure]
 
 
 def _pooled(pairs: Sequence[tuple[_Number, _Number]]) -> list[tuple[_Number, _Number]]:
-    """Returns the numbers that may stand in one correlation.
+    """Returns the numbers that may enter one correlation.
 
-    They are shares of which more is better, without averages: rows of all samples are one where
-    other subsets have the same metric.
+    They are shares for which higher is better, without averages. Rows over all samples count as
+    averages if other subsets have the same metric.
     """
     shares = [pair for pair in pairs if pair[0].unit == "percent" and _is_comparable(pair[0])]
     parts = {(one.model, one.metric) for one, _ in shares if _part(one) not in AVERAGES}
@@ -153,7 +153,7 @@ def _part(number: _Number) -> str:
 
 
 def _is_comparable(number: _Number) -> bool:
-    """Tells whether of a share more is better, and it is no average of others."""
+    """Tells whether a number is a share, higher is better, and it is not an average of others."""
     return not (
         number.metric in ("brittleness", "mean", "consistent", "1;2", "not read")
         or number.metric.startswith(DROP)

@@ -1,4 +1,4 @@
-"""Reads files of scores that any program wrote, a row a sample."""
+"""Reads files of scores that any program wrote, one row per sample."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,11 +31,11 @@ def read_file(path: Path, width: int, quantity: str | None = None) -> SampleScor
     Args:
       path: `.parquet` or `.jsonl` with the columns `sample_id`, a text, and `values`, a list; or
         `.csv` with `sample_id` and `value_0`, `value_1`, ….
-      width: scores a sample.
-      quantity: what a score is, where somebody says.
+      width: number of scores per sample.
+      quantity: what a score is; None if unknown.
 
     Raises:
-      InputError: the file is none of these, or a row is not what it has to be.
+      InputError: the file is none of these, or a row is malformed.
     """
     if path.is_dir():
         raise InputError(
@@ -58,10 +58,10 @@ def read_file(path: Path, width: int, quantity: str | None = None) -> SampleScor
 
 
 def read_labels(path: Path, name: Literal["cluster", "subset"]) -> list[str] | None:
-    """Returns a column of text of a file of scores, in the order of its rows; None if it has none.
+    """Returns a text column of a file of scores, in row order; None if there is no such column.
 
     Raises:
-      InputError: some rows have it and others have not, or it is not text.
+      InputError: only some rows have it, or it is not text.
     """
     found: list[Any]
     if path.suffix == ".parquet":

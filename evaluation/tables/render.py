@@ -1,4 +1,4 @@
-"""Sets a table as text, JSON, CSV or LaTeX."""
+"""Renders a table as text, JSON, CSV or LaTeX."""
 
 import csv
 import dataclasses
@@ -17,7 +17,7 @@ WIDTH = 120
 
 
 def as_text(report: Report) -> str:
-    """Returns the table for a terminal: a block a model, a row a subset, a column a metric."""
+    """Returns the table as text: a block per model, a row per subset, a column per metric."""
     lines = [report.title, ""]
     for model in models_of(report):
         lines.append(model)
@@ -30,12 +30,12 @@ def as_text(report: Report) -> str:
 
 
 def as_json(report: Report) -> str:
-    """Returns everything as one JSON object; what is not a number becomes null."""
+    """Returns everything as one JSON object; NaN becomes null."""
     return json_text(_plain(dataclasses.asdict(report)), indent=2) + "\n"
 
 
 def as_csv(report: Report) -> str:
-    """Returns a row a number, with the fields of Measure and the tie rule; shares are in [0, 1]."""
+    """Returns CSV, one row per number: the fields of Measure and the tie rule; shares in [0, 1]."""
     stream = io.StringIO()
     names = [field.name for field in dataclasses.fields(Measure)]
     writer = csv.writer(stream, lineterminator="\n")
@@ -48,7 +48,7 @@ def as_csv(report: Report) -> str:
 
 
 def as_comparisons(report: Report) -> str:
-    """Returns as CSV a row a comparison of two models; differences of shares are in [-1, 1]."""
+    """Returns CSV, one row per comparison of two models; differences of shares are in [-1, 1]."""
     names = ("model", "against", "subset", "metric", "unit")
     found = [field.name for field in dataclasses.fields(Comparison)]
     stream = io.StringIO()
@@ -61,9 +61,9 @@ def as_comparisons(report: Report) -> str:
 
 
 def as_latex(report: Report) -> str:
-    """Returns a `tabular` of booktabs: the paper's own where there is one, else as the text.
+    """Returns a booktabs `tabular`: the paper's layout if there is one, else that of the text.
 
-    Comparisons stand above it as comments.
+    Comparisons precede it as comments.
     """
     rows = _paper_rows(report) if report.paper_columns else _subset_rows(report)
     head, *body = ([in_latex(cell) for cell in row] for row in rows)
@@ -84,7 +84,7 @@ def as_latex(report: Report) -> str:
 
 
 FORMATS = {"text": as_text, "json": as_json, "csv": as_csv, "latex": as_latex}
-"""How a table can be set."""
+"""Renderers by format."""
 
 
 def number(measure: Measure, value: float | None) -> str:
@@ -114,7 +114,7 @@ def _grid(report: Report, model: str) -> list[list[str]]:
 
 
 def _chance(measures: Sequence[Measure]) -> str:
-    """Returns the chance level of a column, from the least to the most where subsets differ."""
+    """Returns the chance level of a column, as a range where subsets differ."""
     known = [found for found in measures if found.chance is not None]
     ends = sorted(known, key=lambda found: found.chance or 0.0)[:: max(1, len(known) - 1)]
     return " to ".join(dict.fromkeys(number(found, found.chance) for found in ends)) or "-"
@@ -147,9 +147,9 @@ def _with_interval(measure: Measure) -> str:
 
 
 def _narrow(rows: list[list[str]]) -> Iterator[list[list[str]]]:
-    """Yields the columns in parts of at most WIDTH characters, each under the names of the rows.
+    """Yields the table in parts of at most WIDTH characters, each with the row names.
 
-    A part holds neighbouring columns that have something in the same rows, and those rows alone.
+    A part holds adjacent columns that are filled in the same rows, and only those rows.
     """
     columns = list(zip(*rows, strict=True))
     widths = [max(map(len, column)) + 2 for column in columns]
@@ -250,7 +250,7 @@ def _subset_rows(report: Report) -> list[list[str]]:
 
 def _latex_row(cells: Sequence[str]) -> str:
     row = " & ".join(cells) + r" \\"
-    # Behind the end of a row, a bracket or a star would be its argument.
+    # After the end of a row, a bracket or a star would be parsed as its argument.
     return f"{{}}{row}" if row.startswith(("[", "*")) else row
 
 

@@ -15,10 +15,10 @@ from eqforge.evaluation.statistics.comparison import Comparison
 Unit = Literal["percent", "number"]
 
 DROP = "drop "
-"""Begins the names of metrics that say by what share another one fell."""
+"""Prefix of metrics that are the relative drop of another one."""
 
 VERSION = 2
-"""Of how numbers and intervals are computed; 2 has exact intervals of shares."""
+"""Version of how numbers and intervals are computed; 2 has exact intervals of shares."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,8 +26,8 @@ class Rules:
     """How scores become numbers.
 
     Attributes:
-      ties: what a tie counts.
-      seed, resamples: of the bootstrap.
+      ties: the credit of a tie.
+      seed, resamples: settings of the bootstrap.
     """
 
     ties: TieRule = "strict"
@@ -45,10 +45,10 @@ class Measure:
       metric: what was measured.
       unit: `percent` for shares in [0, 1], which are printed as percentages.
       value, low, high: the number and its 95 % interval; NaN where there is none.
-      chance: what scores without meaning get, None where that has no one answer.
+      chance: expected value for random scores; None if undefined.
       expected, scored, missing: samples; expected = scored + missing.
-      clusters: how many independent clusters the interval was drawn from.
-      ties: share of the samples in which a comparison ties; None where nothing is compared.
+      clusters: number of independent clusters resampled for the interval.
+      ties: share of samples in which a comparison ties; None if nothing is compared.
     """
 
     model: str
@@ -84,7 +84,7 @@ class Report:
 
     Attributes:
       title: what was measured on what.
-      rules: how; None where nothing is judged or drawn.
+      rules: how scores became numbers; None if nothing is judged or drawn.
       measures: the numbers.
       comparisons: of each model with the first.
       notes: what a reader should know before trusting the numbers.
@@ -104,19 +104,19 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Judged:
-    """What each sample of one subset counts under one model.
+    """The credits of each sample of one subset under one model.
 
     Attributes:
       credits: the credits [n] of each metric, in the order of the columns.
-      chance: of each metric that has one.
-      tied: in which samples a comparison ties [n]; None where nothing is compared.
-      clusters: the cluster of each sample [n]; None for a cluster a sample.
-      weights: of the samples [n]; None for equal ones.
+      chance: chance level of each metric that has one.
+      tied: in which samples a comparison ties [n]; None if nothing is compared.
+      clusters: the cluster of each sample [n]; None for one cluster per sample.
+      weights: weights of the samples [n]; None for equal ones.
       groups: the group of each sample [n], where the mean of the groups' means is taken.
       expected: how many samples the subset has, scored or not.
-      units: of the metrics that are no shares.
-      most: what a sample counts at most, of sums of shares; of other shares it is 1.
-      keys: names the samples [n], so that models can be compared; None where all have all of them.
+      units: units of the metrics that are not shares.
+      most: maximum credit of a sample for sums of shares; 1 for other shares.
+      keys: ids of the samples [n], to compare models; None if all models have all samples.
     """
 
     credits: Mapping[str, NDArray[np.float64]]
@@ -135,7 +135,7 @@ class Judged:
         return self.units.get(metric, "percent")
 
     def most_of(self, metric: str) -> float | None:
-        """Returns what a sample counts at most, None where the metric is no share."""
+        """Returns the maximum credit of a sample, None if the metric is not a share."""
         return self.most.get(metric, 1.0) if self.unit_of(metric) == "percent" else None
 
     @property
@@ -150,9 +150,9 @@ def measure(
     """Returns the means of one subset with their intervals, and their draws for averages.
 
     Args:
-      model: its name.
-      subset: its name.
-      judged: what each sample counts.
+      model: name of the model.
+      subset: name of the subset.
+      judged: the credits.
       rules: how scores become numbers. Each subset is drawn with a seed of its own.
     """
     found = resample_means(

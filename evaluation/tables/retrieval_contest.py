@@ -1,4 +1,4 @@
-"""One model before a gallery: what it has scores of, and how its retrieval is judged."""
+"""One model on a gallery: what it has scored, and how its retrieval is judged."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -46,15 +46,15 @@ class RetrievalRules:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Contest:
-    """One model before a gallery.
+    """One model on a gallery.
 
     Attributes:
-      model: its name.
+      model: name of the model.
       gallery: what is retrieved.
       scores: its scores.
-      relevance: vectors of the model that says what is similar; None leaves DCG_CM out.
+      relevance: vectors of the model that measures similarity; None leaves DCG_CM out.
       settings: how it is judged.
-      scored: which captions have a score, as their images have [captions].
+      scored: which captions have scores and images that have [captions].
     """
 
     model: str
@@ -66,7 +66,7 @@ class Contest:
 
     @property
     def images(self) -> Side:
-        """The entries of which a caption has a score."""
+        """The entries with a scored caption."""
         entries = np.unique(self.gallery.entry_of[self.scored])
         return Side(keys=self.gallery.image_ids[entries], entries=entries)
 
@@ -77,7 +77,7 @@ class Contest:
 
     @property
     def recall(self) -> Recall:
-        """What R@k counts: in paper mode it is the dataset's authors who say."""
+        """What R@k counts; in paper mode as the dataset's authors do."""
         return self.gallery.published_recall if self.settings.mode == "paper" else "any"
 
     def retrieve(self, direction: Direction, queries: Side, candidates: Side) -> Retrieved:
@@ -100,10 +100,10 @@ def enter(
     relevance: CrossedScores | None,
     settings: RetrievalRules,
 ) -> Contest:
-    """Returns a model before a gallery.
+    """Returns a model on a gallery.
 
     Raises:
-      InputError: captions or images have no scores, and must, or none has.
+      InputError: scores are missing though not allowed to be, or there are none.
     """
     pictured = is_scored(scores, "images", gallery.image_ids)[gallery.entry_of]
     scored = is_scored(scores, "captions", gallery.texts) & pictured
@@ -125,17 +125,17 @@ def enter(
 
 
 def derived(like: Measure, metric: str, value: float, draws: Numbers) -> Measure:
-    """Returns a number that is computed of others, draw by draw.
+    """Returns a measure computed from others, draw by draw.
 
     Args:
       like: a measure of the same queries.
       metric: its name.
       value: the number.
-      draws: the same of each resample [resamples]; those that are not finite have no value.
+      draws: the number in each resample [resamples]; non-finite ones are ignored.
 
     Returns:
-      The measure. It has no interval where the number is not finite, there is one cluster alone,
-      or fewer than half of the draws have a value.
+      The measure. It has no interval if the number is not finite, there is a single cluster, or
+      fewer than half of the draws are finite.
     """
     low = high = float("nan")
     if np.isfinite(value) and like.clusters > 1:

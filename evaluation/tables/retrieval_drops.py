@@ -1,4 +1,4 @@
-"""What perturbations of the captions take away: relative drops, and whom they harm alike."""
+"""Effects of caption perturbations: relative drops, and overlap of the harmed captions."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,14 +20,14 @@ from eqforge.schemas.errors import InputError
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Damaged:
-    """What images the captions of one perturbation find.
+    """Results of text-to-image retrieval with the captions of one perturbation.
 
     Attributes:
-      name: of the perturbation.
+      name: name of the perturbation.
       queries: the perturbed captions that are judged.
-      of: the caption that each was made from, by its place in the gallery [queries].
-      found: what each counts.
-      expected: how many there are, scored or not.
+      of: index in the gallery of the caption that each was made from [queries].
+      found: their credits.
+      expected: number of them, scored or not.
     """
 
     name: str
@@ -41,7 +41,7 @@ def damage(contest: Contest) -> Iterator[Damaged]:
     """Judges the captions of each perturbation against the unperturbed gallery.
 
     Raises:
-      InputError: a perturbed caption has no score, and must.
+      InputError: a perturbed caption has no score though it must.
     """
     for name, perturbed in contest.gallery.perturbed.items():
         kept = perturbed.applied | (contest.settings.mode == "paper")
@@ -74,11 +74,11 @@ def _usable(contest: Contest, perturbed: Perturbed, kept: NDArray[np.bool_]) -> 
 def drop_measures(
     contest: Contest, unperturbed: Retrieved, damaged: Sequence[Damaged]
 ) -> Iterator[Measure]:
-    """Yields each perturbation's scores and drops, and the overlap of whom they harm.
+    """Yields each perturbation's scores and drops, and the overlap of the captions they harm.
 
     Args:
       contest: the model.
-      unperturbed: what the captions that have a score count without perturbation.
+      unperturbed: credits of the scored captions without perturbation.
       damaged: the perturbations.
     """
     before = {name: _spread(contest, credits) for name, credits in unperturbed.credits.items()}
@@ -89,14 +89,14 @@ def drop_measures(
 
 
 def _spread(contest: Contest, credits: Numbers) -> Numbers:
-    """Returns the credits of the captions, at the place of each in the gallery."""
+    """Returns the captions' credits by index in the gallery [captions]."""
     spread = np.full(len(contest.scored), np.nan)
     spread[contest.scored] = credits
     return spread
 
 
 def _drops(contest: Contest, one: Damaged, before: Mapping[str, Numbers]) -> Iterator[Measure]:
-    """Yields a perturbation's scores, and by what share they are below those without it."""
+    """Yields a perturbation's scores, and their relative drops."""
     after = one.found
     metrics = list(after.credits)
     judged = Judged(
@@ -121,9 +121,9 @@ def _drops(contest: Contest, one: Damaged, before: Mapping[str, Numbers]) -> Ite
 
 
 def _around_constant(drop: Measure, judged: Judged, metric: str) -> Measure:
-    """Returns a drop that is the same in every draw, as where all or nothing is lost, with bounds.
+    """Returns a drop that is equal in all draws, such as 0 or 1, with bounds.
 
-    What is lost is a share of what there was; what is gained, a share of what there could be.
+    A loss is a share of the score before; a gain, a share of what could be gained.
     """
     before, after = judged.credits[f"before {metric}"], judged.credits[metric]
     assert judged.clusters is not None

@@ -1,4 +1,4 @@
-"""Judges queries against a gallery: which keys are compared, what is true, and what each counts."""
+"""Judges queries against a gallery: the keys to compare, the true candidates, and the credits."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -43,20 +43,19 @@ class Side:
     entries: Indices
 
     def only(self, chosen: NDArray[Any]) -> "Side":
-        """Returns some of them."""
+        """Returns the chosen ones."""
         return Side(keys=self.keys[chosen], entries=self.entries[chosen])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Retrieved:
-    """What each query counts.
+    """The credits of each query.
 
     Attributes:
-      credits: of R@1, R@5, R@10 and their sum, and of DCG_CM where a relevance is given [q].
-      chance: of each metric that has one.
-      tied: a false candidate has the score of the best true one [q]; never where no true one has
-        a score.
-      lost: no true candidate has a score [q], as where a fusion encoder read chosen pairs alone;
+      credits: credits of R@1, R@5, R@10 and their sum, and of DCG_CM if a relevance is given [q].
+      chance: chance level of each metric that has one.
+      tied: a false candidate ties with the best true one [q]; false if no true one has a score.
+      lost: no true candidate has a score [q], as when a fusion encoder scored only some pairs;
         such a query counts 0.
     """
 
@@ -84,13 +83,13 @@ def retrieve(
     """Ranks all candidates for all queries and judges where the true ones stand.
 
     Args:
-      direction: `i2t`, images ask for captions, or `t2i`.
-      scores: by the model that is judged; of all queries and candidates.
+      direction: `i2t`, images retrieve captions, or `t2i`.
+      scores: scores of the judged model, of all queries and candidates.
       queries: at least one, each with a true candidate.
       candidates: at least one.
-      relevance: vectors of the model that says how similar a false candidate is.
-      ties: what ties do to R@k. In a share, and in DCG_CM, they lose whatever the rule: both look
-        at the first candidates, where false ones stand before true ones of their score.
+      relevance: vectors of the model that measures the similarity of false candidates.
+      ties: the credit of ties in R@k. In a share and in DCG_CM they always lose: there false
+        candidates rank above true ones of equal score.
       recall: what R@k counts.
     """
     truths = _truths(queries, candidates)

@@ -1,4 +1,4 @@
-"""The tables of retrieval: R@k both ways, rsum, DCG_CM, and what perturbations take away."""
+"""The retrieval tables: R@k in both directions, rsum, DCG_CM, and drops by perturbations."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,12 +38,12 @@ RECALL: Mapping[Recall, str] = {
     "share": "R@k: true candidates among the first k, divided by min(5, k) captions or by 1 image.",
 }
 IMAGES, CAPTIONS = "all images", "all captions"
-"""The subsets of the queries of either direction; rsum is of both together."""
+"""The subset names of each direction's queries; rsum is over both directions."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class _Found:
-    """What one model retrieved: images to captions, captions to images, perturbed captions too."""
+    """One model's retrieval results: i2t, t2i, and t2i with perturbed captions."""
 
     contest: Contest
     to_text: Retrieved
@@ -60,14 +60,14 @@ def retrieval_report(
     """Returns the table of some models' retrieval.
 
     Args:
-      dataset: what was scored.
-      paths: for each model a folder of scores.
-      settings: how it is judged; in paper mode ties lose, whatever their rule.
-      relevance: folder of scores, vectors, whose model says how similar a query and a false
-        candidate are; None leaves DCG_CM out.
+      dataset: the scored dataset.
+      paths: a folder of scores for each model.
+      settings: how it is judged; in paper mode ties always lose.
+      relevance: folder of vectors whose model measures the similarity of a query and a false
+        candidate; None leaves DCG_CM out.
 
     Raises:
-      InputError: the scores are not of this dataset, or some are missing and must not be.
+      InputError: the scores are not of this dataset, or some are missing though not allowed to be.
     """
     if settings.mode == "paper":
         settings = replace(settings, rules=replace(settings.rules, ties="strict"))
@@ -130,7 +130,7 @@ def _measures(one: _Found) -> Iterator[Measure]:
 
 
 def _both_ways(one: _Found) -> Iterator[Measure]:
-    """Yields both directions and rsum; an image and its captions are drawn together."""
+    """Yields both directions and rsum; an image and its captions are resampled together."""
     contest = one.contest
     expected = len(contest.gallery.entries), len(contest.scored)
     found, measures = measure(contest.model, EVERYTHING, _joint(one), contest.settings.rules)
@@ -149,7 +149,7 @@ def _both_ways(one: _Found) -> Iterator[Measure]:
 
 
 def _joint(one: _Found) -> Judged:
-    """Returns the queries of both directions, each of weight in the metrics of its own alone."""
+    """Returns the queries of both directions, weighted only in their own direction's metrics."""
     images, captions = one.contest.images, one.contest.captions
     rows = len(images.keys), len(captions.keys)
     credits, weights = {}, []

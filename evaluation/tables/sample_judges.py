@@ -1,4 +1,4 @@
-"""The kinds of samples with a few images and captions each, and what their scores count."""
+"""The kinds of samples with a few images and captions each, and how they are judged."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ from eqforge.evaluation.metrics.ties import Credits, Flags
 from eqforge.evaluation.tables.report import Rules, Unit
 
 THRESHOLDS = {"probability": 0.5, "logit": 0.0}
-"""Above which a caption is called true; a cosine has no such value."""
+"""Threshold above which a caption is called true; cosines have none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Verdict:
-    """What samples count.
+    """The judged samples.
 
     Attributes:
-      credits: of each metric [n].
+      credits: credits of each metric [n].
       tied: in which samples a comparison ties [n].
-      chance: of each metric that has one.
-      units: of the metrics that are no shares.
+      chance: chance level of each metric that has one.
+      units: units of the metrics that are not shares.
     """
 
     credits: dict[str, Credits]
@@ -44,9 +44,9 @@ class SampleTask:
     Attributes:
       title: what is measured, in words.
       images, captions: the columns that are scored, as `eqforge score` names them.
-      cluster: the column whose samples stand and fall together.
-      by: the column that names subsets, where the dataset has it.
-      judge: scores [n, images x captions], quantity and rules to what they count.
+      cluster: the column that names clusters.
+      by: the column that names subsets, if the dataset has it.
+      judge: maps scores [n, images x captions], quantity and rules to a verdict.
     """
 
     title: str
@@ -110,7 +110,7 @@ def judge_as_hard_positives(
 def judge_as_foils(
     values: NDArray[np.floating[Any]], quantity: str | None, rules: Rules
 ) -> Verdict:
-    """Judges captions against foils; a cosine has no threshold, so that only `pairwise` is left."""
+    """Judges captions against foils; cosines have no threshold, so only `pairwise` is left."""
     found = judge_foils(values, rules.ties, THRESHOLDS.get(quantity or "", 0.5))
     credits = {"pairwise": found.pairwise}
     if quantity in THRESHOLDS:

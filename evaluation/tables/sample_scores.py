@@ -14,7 +14,7 @@ from eqforge.schemas.dataset.score_tables import ScoresFolder, open_scores
 from eqforge.schemas.errors import InputError
 
 LARGEST_SCORE = 1e100
-"""Squares of larger numbers, and sums of those, are beyond all floats."""
+"""Squares of larger scores, and sums of them, would overflow."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -22,12 +22,12 @@ class SampleScores:
     """Scores of samples by one model.
 
     Attributes:
-      model: its name.
+      model: name of the model.
       keys: ids of the samples [n], unique.
       values: the scores [n, scores a sample], finite.
-      quantity: `cosine`, `logit` or `probability`; None where nobody says.
-      failures: how many samples were not scored, by reason.
-      warnings: what their maker says that a reader should know.
+      quantity: `cosine`, `logit` or `probability`; None if unknown.
+      failures: number of samples that were not scored, by reason.
+      warnings: warnings of `eqforge score`.
     """
 
     model: str
@@ -59,13 +59,13 @@ def read_folder(
     """Reads the scores that `eqforge score` wrote of a dataset's samples.
 
     Args:
-      folder: of the scores.
-      dataset: what was scored.
+      folder: folder of the scores.
+      dataset: the scored dataset.
       images: the columns of images that are expected, in order.
       captions: the columns of captions that are expected, in order.
 
     Raises:
-      InputError: it is no such folder, or of another dataset or task.
+      InputError: it is not such a folder, or is of another dataset or task.
     """
     scores = open_scores(folder)
     check_dataset(scores, dataset)
@@ -95,10 +95,10 @@ def read_folder(
 
 
 def checked(where: str, scores: SampleScores) -> SampleScores:
-    """Returns scores as they are.
+    """Returns the scores after checking them.
 
     Raises:
-      InputError: a key stands twice, or a score is not finite.
+      InputError: a key is repeated, or a score is not finite.
     """
     unique, counts = np.unique(scores.keys, return_counts=True)
     if len(unique) < len(scores.keys):
@@ -141,7 +141,7 @@ def places_of(
       allow_missing: whether samples may have no scores.
 
     Raises:
-      InputError: scores are missing and must not be, or are of samples that are not in the dataset.
+      InputError: scores are missing though not allowed to be, or of unknown samples.
     """
     if not len(scores.keys):
         raise InputError(f"{where}: holds no score at all")

@@ -40,7 +40,7 @@ _DIGEST = re.compile(r"([0-9a-f]{12})[0-9a-f]{28,}$")
 
 
 def task_of(dataset: Dataset) -> SampleTask | None:
-    """Returns the kind of a dataset's samples; None where they have no scores of their own.
+    """Returns the kind of a dataset's samples; None if samples are not scored one by one.
 
     Raises:
       InputError: a file is missing or damaged.
@@ -59,8 +59,8 @@ class SampleRules:
     Attributes:
       rules: ties, seed and resamples.
       by: the column that names subsets; None for the task's own, where the dataset has it.
-      cluster: the column whose samples stand and fall together; None for the task's own.
-      quantity: what a score in a file is, where somebody says.
+      cluster: the column that names clusters; None for the task's own.
+      quantity: what a score in a file is; None if unknown.
       allow_missing: whether samples may have no scores.
     """
 
@@ -79,11 +79,11 @@ def samples_report(
     Args:
       dataset: what was scored.
       task: the kind of its samples.
-      paths: for each model a folder of scores or a file of them.
+      paths: a folder or file of scores for each model.
       settings: how they are judged.
 
     Raises:
-      InputError: the scores are not of this dataset, or some are missing and must not be.
+      InputError: the scores are not of this dataset, or some are missing though not allowed to be.
     """
     has_own = task.by in column_names(dataset, "samples")
     by = settings.by or (task.by if has_own else None)
@@ -99,13 +99,13 @@ def files_report(task: SampleTask, paths: Sequence[Path], settings: SampleRules)
     Args:
       task: the kind of their samples.
       paths: for each model a file; see `read_file`. The columns `cluster` and `subset` are
-        optional; a sample without `cluster` counts as independent. Expected are the samples of
-        all files together.
+        optional; a sample without `cluster` counts as independent. The samples of all files
+        together are expected.
       settings: how they are judged.
 
     Raises:
-      InputError: a file is not what it has to be, files contradict each other, or one lacks
-        samples and must not.
+      InputError: a file is malformed, files contradict each other, or one lacks samples though
+        not allowed to.
     """
     scores = [read_file(path, task.width, settings.quantity) for path in paths]
     samples = _together(paths, scores)
@@ -175,7 +175,7 @@ def _quantities(scores: Sequence[SampleScores]) -> list[str]:
 
 
 def model_names(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
-    """Returns a name for each model: its own, with its path where several have the same.
+    """Returns a name for each model: its own, followed by its path if it is not unique.
 
     A digest or commit is cut to 12 digits.
 
@@ -257,7 +257,7 @@ def _least(measures: Sequence[Measure], found: Resampled, metrics: Sequence[str]
 
 
 def _spread(like: Measure, deviations: Credits) -> Iterator[Measure]:
-    """Yields quantiles of the equivariance score: models of equal mean may differ in their tail."""
+    """Yields quantiles of the equivariance score: equal means may hide different tails."""
     for share in QUANTILES:
         value = float(np.quantile(deviations, share))
         yield replace(

@@ -19,9 +19,9 @@ LONG_CHARS = 256
 
 
 def text_array(texts: Sequence[str]) -> NDArray[Any]:
-    """Returns texts as an array [n]: as Python objects where one is long.
+    """Returns texts as an array [n], of Python objects if one is long.
 
-    Texts of a fixed width would all take as much as the longest.
+    With a fixed width, all would take as much memory as the longest.
     """
     longest = max(map(len, texts), default=0)
     return np.array(texts, dtype=object if longest > LONG_CHARS else str)
@@ -29,12 +29,12 @@ def text_array(texts: Sequence[str]) -> NDArray[Any]:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Samples:
-    """The samples of a dataset, each in its place.
+    """The samples of a dataset, in order.
 
     Attributes:
       keys: their ids [n], unique.
-      clusters: the number of what the samples of one source share, such as its video [n].
-      subsets: for each subset which samples are in it [n]; the first is everything.
+      clusters: number of each sample's cluster, such as its video [n].
+      subsets: membership mask of each subset [n]; the first is all samples.
     """
 
     keys: NDArray[Any]
@@ -43,7 +43,7 @@ class Samples:
 
 
 def read_columns(dataset: Dataset, table: str, columns: Sequence[str]) -> dict[str, list[Any]]:
-    """Reads columns of a table into memory, None where a row has nothing.
+    """Reads columns of a table into memory, with None for null.
 
     Raises:
       InputError: a file is missing or damaged.
@@ -69,7 +69,7 @@ def read_samples(dataset: Dataset, cluster: str, by: str | None) -> Samples:
 
     Args:
       dataset: the dataset.
-      cluster: the column whose samples stand and fall together.
+      cluster: the column that names clusters.
       by: the column that names a sample's subset; None for no subsets.
 
     Raises:

@@ -131,11 +131,11 @@ class MetricsSettings:
 
 
 def refuse_unread(settings: Any, read: Container[str], what: str) -> None:
-    """Checks that nothing is set that does not matter.
+    """Checks that no setting is given that has no effect.
 
     Args:
-      settings: of a command, a dataclass.
-      read: the names of those that matter.
+      settings: settings of a command, a dataclass.
+      read: names of the settings that have an effect.
       what: what does not depend on the others, for the message.
 
     Raises:

@@ -15,7 +15,7 @@ def compare_judged(
     """Returns the comparisons on every metric of every subset that two models share.
 
     Args:
-      judged: for each model, in order, what each sample of each subset counts. Samples are
+      judged: for each model, in order, the credits of each subset. Samples are
         matched by their keys; without keys they are the same ones in the same order.
       rules: seed and resamples.
     """

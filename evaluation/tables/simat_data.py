@@ -32,8 +32,8 @@ class Simat:
 
     Attributes:
       regions: ids of the gallery [regions].
-      sources: the image each is cut from [regions].
-      image_ids: the crop of each [regions].
+      sources: the image that each region is cropped from [regions].
+      image_ids: the image id of each crop [regions].
       boxes: x0, y0, x1, y1 of each [regions, 4].
       triplet_of: the caption of each [regions].
       triplets: subject, relation, object of each caption [captions].
@@ -69,7 +69,7 @@ def read_simat(dataset: Dataset) -> Simat:
     """Reads the tables and joins them by key.
 
     Raises:
-      InputError: a file is missing or damaged, a key leads nowhere, or there are no crops.
+      InputError: a file is missing or damaged, a key is unknown, or there are no crops.
     """
     gallery = _columns(
         dataset, "gallery", "region_id", ["source_id", "image_id", "triplet_id", "box"]
@@ -122,7 +122,7 @@ def _joined(where: str, wanted: NDArray[Any], keys: NDArray[Any]) -> Indices:
 
 
 def by_annotation(simat: Simat) -> NDArray[np.bool_]:
-    """Returns which regions [regions] are annotated with which triplets [captions]."""
+    """Returns which regions are annotated with which captions' triplets [regions, captions]."""
     found = np.zeros((len(simat.regions), len(simat.texts)), dtype=bool)
     found[np.arange(len(simat.regions)), simat.triplet_of] = True
     return found

@@ -41,12 +41,12 @@ class SimatRules:
     """How SIMAT is judged.
 
     Attributes:
-      how: ties, seed, resamples and what may be missing; in paper mode a query excludes its own
-        region alone, otherwise also crops of the same image with an IoU above 0.5.
+      how: ties, seed, resamples and whether scores may be missing; in paper mode a query excludes
+        only its own region, otherwise also crops of the same image with an IoU above 0.5.
       lambdas: strengths of the move.
-      oracle: who says what a region shows; see by_oracle. None takes the annotation.
+      oracle: decides which regions match; see by_oracle. None uses the annotation.
       by: the queries' column that names subsets.
-      cluster: the queries' column whose samples stand and fall together.
+      cluster: the queries' column that names clusters.
     """
 
     how: RetrievalRules
@@ -58,11 +58,11 @@ class SimatRules:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class _Space:
-    """One model's vectors of a dataset; what has none is left out.
+    """One model's vectors of a dataset; items without one are left out.
 
     Attributes:
       regions: the regions that have a vector.
-      queries: the queries all of whose vectors are there.
+      queries: the queries that have all their vectors.
       gallery: vectors of those regions.
       captions: vectors of all captions.
       images, source, target, aim: vectors of the queries' image, two words and target caption.
@@ -82,12 +82,12 @@ def simat_report(dataset: Dataset, paths: Sequence[Path], settings: SimatRules) 
     """Returns SIMAT's table of some models.
 
     Args:
-      dataset: what was scored.
-      paths: for each model a folder of scores, vectors.
+      dataset: the scored dataset.
+      paths: a folder of vectors for each model.
       settings: how it is judged.
 
     Raises:
-      InputError: the scores are not of this dataset, or some are missing and must not be.
+      InputError: the scores are not of this dataset, or some are missing though not allowed to be.
     """
     simat = read_simat(dataset)
     matched, judge = by_annotation(simat), "the annotation"
@@ -156,7 +156,7 @@ def _space(simat: Simat, scores: CrossedScores, settings: SimatRules) -> _Space:
 def _points(
     simat: Simat, space: _Space, lambdas: Sequence[float]
 ) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    """Yields each method and where it moves the queries to."""
+    """Yields each method and its moved queries [queries, d]."""
     for strength in lambdas:
         yield (
             f"delta, lambda {strength:g}",
@@ -223,7 +223,7 @@ def _chance(
 
 
 def _excluded(simat: Simat, space: _Space, settings: SimatRules) -> Truths:
-    """Returns for each query the regions that it must not find, by their place in the space."""
+    """Returns the regions each query must not retrieve, by index in the space."""
     place_of = np.full(len(simat.regions), -1)
     place_of[space.regions] = np.arange(len(space.regions))
     own = place_of[simat.region_of[space.queries]]

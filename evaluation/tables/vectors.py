@@ -28,7 +28,7 @@ def read_vector(path: Path) -> NDArray[np.floating[Any]]:
 
     Raises:
       InputError: the file cannot be read, holds something else, or a number is not finite.
-      MissingExtra: a tensor is named and torch is not installed.
+      MissingExtra: the file is a tensor and torch is not installed.
     """
     if path.suffix not in SUFFIXES:
         raise InputError(f"{path}: expected one of {', '.join(SUFFIXES)}")
@@ -57,7 +57,7 @@ def _read(path: Path) -> NDArray[Any]:
 
 
 def unshuffle(vector: NDArray[Any], seed: int = 1234) -> NDArray[Any]:
-    """Puts a vector back into order that was shuffled by EqBen's published rule.
+    """Undoes the shuffling of a vector by EqBen's published rule.
 
     The rule shuffles the list 0 … n-1 by Python's `random.Random(seed)` and puts number
     `shuffled[i]` at place i; sorting the list undoes it.

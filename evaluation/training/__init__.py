@@ -1,1 +1,1 @@
-"""Losses that make scores of image-text models follow small changes, and training with them."""
+"""Losses that make image-text scores sensitive to small changes, and training with them."""

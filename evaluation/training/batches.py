@@ -1,7 +1,7 @@
-"""Which units make up which batch, and what is known of a batch before any model sees it.
+"""The units of each batch, and what is known of a batch before a model sees it.
 
-Everything follows from (units, seed, step), so a run that was killed goes on with the batch it
-would have had.
+Everything follows from (units, seed, step), so a killed run resumes with the batch it would have
+had.
 """
 
 import functools
@@ -26,11 +26,11 @@ class Batch:
     """The n matches of a batch, in order, and what is known of them.
 
     Attributes:
-      matches: n of them; the two of a pair stand side by side.
-      partners: int64 of shape (n,), the place of the other match of a pair; -1 without one.
-      excluded: bool of shape (n, n), matches of one image or of one caption; false on the
+      matches: the n matches; the two of a pair are adjacent.
+      partners: int64 of shape (n,), the index of the other match of a pair; -1 without one.
+      excluded: bool of shape (n, n), matches that share an image or a caption; false on the
         diagonal.
-      has_negative, has_positive: bool of shape (n,).
+      has_negative, has_positive: bool of shape (n,), whether a match has such a hard text.
     """
 
     matches: tuple[Match, ...]
@@ -46,11 +46,11 @@ class Plan:
 
     Attributes:
       units: all of them.
-      batch_size: units of a batch; what is left over at the end of an epoch waits for the next
-        one, in which the order is another.
-      steps: how many batches there are in all.
-      seed: of the order.
-      exclude_repeats: whether matches of one image or caption are told apart from false ones.
+      batch_size: units per batch; those left over at the end of an epoch go into the next one,
+        which has another order.
+      steps: total number of batches.
+      seed: seed of the order.
+      exclude_repeats: whether matches that share an image or a caption are excluded as negatives.
     """
 
     units: Sequence[Unit]
@@ -74,10 +74,10 @@ class Plan:
 
 
 def count_steps(units: int, batch_size: int, epochs: int, steps: int | None) -> int:
-    """Returns how many batches a run has: those of all epochs, or as many as are asked for.
+    """Returns the number of batches of a run: `steps`, or if None those of all epochs.
 
     Raises:
-      InputError: there are fewer units than a batch takes.
+      InputError: there are fewer units than the batch size.
     """
     if units < batch_size:
         raise InputError(
@@ -87,14 +87,14 @@ def count_steps(units: int, batch_size: int, epochs: int, steps: int | None) -> 
 
 
 def epoch_order(unit_ids: Sequence[str], seed: int, epoch: int) -> list[int]:
-    """Returns the places of the units in the order of an epoch; it depends on their ids alone."""
+    """Returns the indices of units in an epoch's order, which depends on ids, seed and epoch."""
     step = f"epoch {epoch}"
     keys = [(derive_seed(seed, name, step, ORDER_VERSION), name) for name in unit_ids]
     return sorted(range(len(unit_ids)), key=keys.__getitem__)
 
 
 def make_batch(units: Sequence[Unit], exclude_repeats: bool = True) -> Batch:
-    """Puts units together."""
+    """Makes a batch of units."""
     matches = tuple(match for unit in units for match in unit.matches)
     partners: list[int] = []
     for unit in units:
@@ -121,9 +121,9 @@ def learning_rate(step: int, steps: int, peak: float, warmup: int, schedule: Sch
     Args:
       step: from 0.
       steps: of the run.
-      peak: the largest rate.
-      warmup: over how many steps it rises; step `warmup` is the first one at the peak.
-      schedule: what comes after.
+      peak: maximum rate.
+      warmup: number of steps over which it rises; step `warmup` is the first one at the peak.
+      schedule: how it continues.
     """
     if step < warmup:
         return peak * (step + 1) / (warmup + 1)

@@ -1,7 +1,7 @@
 """Which pairs of a batch are semantically close, for EqSim.
 
-Closeness is that of scores: caption j is close to pair i where it fits image i well, and image j
-where it fits caption i. No gradient flows through the choice.
+Closeness is by score: caption j is close to pair i if it matches image i well, and image j if it
+matches caption i. No gradient flows through the choice.
 """
 
 from typing import TYPE_CHECKING
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def known_couples(partners: "Tensor") -> "Tensor":
-    """Returns the couples that a dataset of pairs names, each once.
+    """Returns the couples given by a dataset of pairs, each once.
 
     Args:
-      partners: int64 of shape (n,), the place of each pair's partner in the batch; -1 for none.
+      partners: int64 of shape (n,), the index of each pair's partner in the batch; -1 for none.
 
     Returns:
-      int64 of shape (couples, 2), the smaller place first.
+      int64 of shape (couples, 2), the smaller index first.
     """
     import torch
 
@@ -27,16 +27,15 @@ def known_couples(partners: "Tensor") -> "Tensor":
 
 
 def top_k_couples(logits: "Tensor", count: int, excluded: "Tensor") -> "Tensor":
-    """Returns each pair with the `count` texts that fit its image best, and images its text.
+    """Returns each pair with the top `count` texts for its image and images for its text.
 
     Args:
       logits: float of shape (n, n), images (rows) with texts (columns).
-      count: how many texts and how many images a pair is coupled with, fewer where there are not
-        as many.
-      excluded: bool of shape (n, n); couples that are none, such as those of one image.
+      count: how many texts and how many images a pair is coupled with, at most.
+      excluded: bool of shape (n, n); forbidden couples, such as those that share an image.
 
     Returns:
-      int64 of shape (couples, 2); a couple that is chosen from several sides stands several times.
+      int64 of shape (couples, 2); a couple chosen from several sides is repeated.
 
     Source: Wang et al. 2023, section 3: the most similar k are the close ones.
     """
@@ -51,20 +50,19 @@ def top_k_couples(logits: "Tensor", count: int, excluded: "Tensor") -> "Tensor":
 def drawn_couples(
     logits: "Tensor", count: int, excluded: "Tensor", generator: "Generator"
 ) -> "Tensor":
-    """Returns each pair with `count` drawn texts and images: the better one fits, the likelier.
+    """Returns each pair with `count` texts and images, drawn with probability by their logits.
 
     Args:
       logits: as in `top_k_couples`.
-      count: how many are drawn, without replacement, among the texts and among the images; fewer
-        where there are not as many.
+      count: how many texts and how many images are drawn without replacement, at most.
       excluded: as in `top_k_couples`.
-      generator: decides; on the CPU, so that every device draws alike.
+      generator: random generator on the CPU, so that all devices draw the same.
 
     Returns:
       int64 of shape (couples, 2), as of `top_k_couples`.
 
     Source: the published code of Wang et al. 2023, `compute_itm_hardneg`: torch.multinomial with
-    the weights softmax(logits), images for texts first; where the paper says top-k.
+    the weights softmax(logits), images for texts first; the paper says top-k.
     """
     import torch
 
@@ -72,7 +70,7 @@ def drawn_couples(
     blocked = _with_diagonal(excluded).cpu()
     for matrix in (logits.detach().T, logits.detach()):
         weights = matrix.float().softmax(dim=1).cpu()
-        # What softmax rounds to nothing can still be drawn, after all the others.
+        # Weights that softmax rounds to zero can still be drawn, after all others.
         weights = weights.clamp(min=torch.finfo(torch.float32).tiny).masked_fill(blocked, 0)
         possible = weights > 0
         weights[~possible.any(dim=1)] = 1  # torch refuses a row of zeros; its draws are dropped
@@ -82,7 +80,7 @@ def drawn_couples(
 
 
 def close_mask(couples: "Tensor", count: int) -> "Tensor":
-    """Returns a bool matrix of shape (count, count) that is true at couples, both ways around."""
+    """Returns a symmetric bool matrix of shape (count, count) that is true at couples."""
     import torch
 
     mask = torch.zeros((count, count), dtype=torch.bool, device=couples.device)
@@ -91,7 +89,7 @@ def close_mask(couples: "Tensor", count: int) -> "Tensor":
 
 
 def _draw(weights: "Tensor", count: int, generator: "Generator") -> "Tensor":
-    """Draws places of each row without replacement, by the order of exponential waiting times."""
+    """Draws indices in each row without replacement, by the order of exponential variates."""
     import torch
 
     waits = torch.empty_like(weights).exponential_(generator=generator)

@@ -1,8 +1,8 @@
-"""EqSim: scores of two matched pairs have to change as much for the image as for the text.
+"""EqSim: scores of two matched pairs have to change equally with the image and with the text.
 
 Of two matched pairs (caption 0, image 0) and (caption 1, image 1), let s_ab be the score of
-caption a with image b. The text side asks s00 - s10 = s11 - s01, the image side s00 - s01 = s11 -
-s10; both hold exactly where s00 = s11 and s01 = s10 (Wang et al. 2023, equation 6).
+caption a with image b. The text side requires s00 - s10 = s11 - s01, the image side
+s00 - s01 = s11 - s10; both hold exactly if s00 = s11 and s01 = s10 (Wang et al. 2023, equation 6).
 """
 
 from dataclasses import dataclass
@@ -34,11 +34,11 @@ class Quadruples:
 
 
 def quadruples(scores: "Tensor", couples: "Tensor") -> Quadruples:
-    """Gathers the scores of a dual encoder: all were computed anyway.
+    """Gathers the couples' scores from the matrix of a dual encoder.
 
     Args:
       scores: float of shape (n, n), images (rows) with texts (columns); pair i on the diagonal.
-      couples: int64 of shape (couples, 2), which two pairs of the batch.
+      couples: int64 of shape (couples, 2), the indices of two pairs of the batch.
     """
     first, second = couples[:, 0], couples[:, 1]
     return Quadruples(
@@ -50,13 +50,13 @@ def quadruples(scores: "Tensor", couples: "Tensor") -> Quadruples:
 
 
 def fusion_quadruples(logits: "Tensor", activation: Activation = "sigmoid") -> Quadruples:
-    """Takes the matching scores of a fusion encoder, which were computed for these couples alone.
+    """Takes the matching scores of a fusion encoder, computed only for these couples.
 
     Args:
       logits: float of shape (couples, 4), image-text-matching logits in the order s00, s01, s10,
         s11.
-      activation: `sigmoid`, the paper's for METER; `softmax` over the four; `linear`, from the
-        smallest to the largest score of all as 0 to 1; or `none`.
+      activation: `sigmoid`, the paper's for METER; `softmax` over the four; `linear`, scaled
+        so that the smallest score of all is 0 and the largest 1; or `none`.
 
     Source: Wang et al. 2023, appendix C; the published `get_pairloss_itm`.
     """
@@ -71,7 +71,7 @@ def fusion_quadruples(logits: "Tensor", activation: Activation = "sigmoid") -> Q
 
 
 def deviation(found: Quadruples, side: Side) -> "Tensor":
-    """Returns how far each couple is from equivariance on one side, signed; 0 is equivariant.
+    """Returns each couple's signed deviation from equivariance on one side; 0 is equivariant.
 
     Returns:
       Float of shape (couples,): (s00 - s10) - (s11 - s01) on the text side, (s00 - s01) -
@@ -86,8 +86,8 @@ def equivariance_score(found: Quadruples) -> "Tensor":
     """Returns the sum of both squared deviations of each couple; the smaller, the better.
 
     Returns:
-      Float of shape (couples,), equal to 2 (s00 - s11)^2 + 2 (s01 - s10)^2 and therefore 0 exactly
-      where s00 = s11 and s01 = s10.
+      Float of shape (couples,), equal to 2 (s00 - s11)^2 + 2 (s01 - s10)^2, hence 0 exactly if
+      s00 = s11 and s01 = s10.
 
     Source: Wang et al. 2023, section 5.4: the deviation from EqSim. Its mean is `eqsim_close`
     of both sides without a margin.
@@ -102,17 +102,17 @@ def eqsim_close(
     margin: float = 0.0,
     margin_mode: MarginMode = "after-mean",
 ) -> "Tensor":
-    """Returns EqSim v2, for semantically close pairs: the mean squared deviation, side by side.
+    """Returns EqSim v2, for semantically close pairs: mean squared deviations summed over sides.
 
     Args:
       found: the scores of the close couples.
-      sides: whose deviations are added.
-      margin: what a deviation may have for nothing, in squared scores.
-      margin_mode: `after-mean` takes the margin off the mean of all couples, as the published code
-        does; `per-pair` off each couple's, so that one bad couple cannot hide among good ones.
+      sides: the sides to sum over.
+      margin: squared deviation that costs nothing.
+      margin_mode: `after-mean` subtracts the margin from the mean over couples, as the published
+        code does; `per-pair` from each couple, so that one bad couple cannot hide among good ones.
 
     Returns:
-      A scalar of at least 0; 0 where there are no couples.
+      A scalar of at least 0; 0 if there are no couples.
 
     Source: Wang et al. 2023, section 3; the published `pairloss_criterion` (after the mean) and its
     unused `pairloss_criterion_v2` (per pair).
@@ -130,12 +130,12 @@ def eqsim_close(
 
 
 def eqsim_distant(scores: "Tensor", close: "Tensor", *, margin: float = 0.0) -> "Tensor":
-    """Returns EqSim v1, for semantically distant pairs: caption i scores image j as j scores i.
+    """Returns EqSim v1, for semantically distant pairs: caption i with image j scores as j with i.
 
     Args:
       scores: float of shape (n, n), images (rows) with texts (columns).
-      close: bool of shape (n, n), symmetric; couples that are left out.
-      margin: taken off the mean, which divides by all n * n entries: those left out and the
+      close: bool of shape (n, n), symmetric; couples to leave out.
+      margin: subtracted from the mean, which is over all n * n entries: those left out and the
         diagonal count as 0.
 
     Source: Wang et al. 2023, section 3; the published `get_pairloss_v1_itc_hard`. It is the

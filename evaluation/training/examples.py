@@ -1,6 +1,6 @@
-"""What is trained on: images with their captions, read from a dataset's tables.
+"""Training examples: images with their captions, read from a dataset's tables.
 
-Four shapes of datasets hold such: pairs of images with a caption each; captions with a hard
+Four kinds of datasets have them: pairs of images with a caption each; captions with a hard
 positive and a hard negative; the same three texts in rows of their own (`training-captions`); and
 plain captions (the table `captions` of `retrieval-perturbations`).
 """
@@ -21,7 +21,7 @@ CAPTIONS = ("caption_id", "split", "image_id", "caption")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Match:
-    """An image with a caption that is true of it, and hard texts where there are any."""
+    """An image with a true caption, and hard texts if there are any."""
 
     image_id: str
     caption: str
@@ -34,7 +34,7 @@ class Unit:
     """What enters a batch together: one match, or the two of a pair, which are close.
 
     Attributes:
-      unit_id: the sample or caption it comes from; its place in the order depends on it.
+      unit_id: id of the sample or caption it comes from; decides its place in the order.
       matches: one or two.
     """
 
@@ -47,8 +47,8 @@ class Examples:
     """All units of a dataset, sorted by id.
 
     Attributes:
-      units: of one or of two matches each, all alike.
-      left_out: how many records are no unit, by reason: `no_image`, `other_split`,
+      units: all of one match, or all of two.
+      left_out: number of records that gave no unit, by reason: `no_image`, `other_split`,
         `no_original`.
     """
 
@@ -65,20 +65,20 @@ class Examples:
         return sorted({match.image_id for unit in self.units for match in unit.matches})
 
     def count_texts(self, name: str) -> int:
-        """Returns how many matches have a `hard_positive` or `hard_negative`."""
+        """Returns how many matches have the text `name`, `hard_positive` or `hard_negative`."""
         matches = (match for unit in self.units for match in unit.matches)
         return sum(getattr(match, name) is not None for match in matches)
 
 
 def read_examples(dataset: Dataset, split: str | None = None) -> Examples:
-    """Reads what a dataset has to train on.
+    """Reads the training examples of a dataset.
 
     Args:
-      dataset: of one of the four shapes.
-      split: keep this one alone; None keeps all.
+      dataset: of one of the four kinds.
+      split: the only split to keep; None keeps all.
 
     Raises:
-      InputError: the dataset has another shape, or nothing of it can be trained on.
+      InputError: the dataset is of another kind, or has no example.
     """
     left_out: Counter[str] = Counter()
     units = sorted(_read(dataset, split, left_out), key=lambda unit: unit.unit_id)
@@ -136,7 +136,7 @@ def _captions(dataset: Dataset) -> Iterator[_Record]:
 
 
 def _texts(dataset: Dataset, left_out: Counter[str]) -> Iterator[_Record]:
-    """Puts the texts of a caption together, which may lie in different files."""
+    """Joins the texts of each caption, which may be in different files."""
     found: dict[str, dict[str, Any]] = {}
     for row in dataset.rows("samples", TEXTS):
         known = found.setdefault(row["caption_id"], {"split": row["split"]})

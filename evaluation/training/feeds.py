@@ -1,4 +1,4 @@
-"""The tensors that networks take, for each batch: of pixels and tokens, or of frozen vectors."""
+"""The tensors that networks take for each batch: pixels and tokens, or frozen vectors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from eqforge.models.captions import CaptionTokenizer
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Texts:
-    """Which texts of each match are encoded: its caption always, hard ones where a loss asks."""
+    """Which texts of each match are encoded: always its caption, hard texts if needed."""
 
     negatives: bool
     positives: bool
@@ -22,7 +22,7 @@ class Texts:
     def of(self, matches: Sequence[Match]) -> list[str]:
         """Returns all captions, then all hard negatives, then all hard positives.
 
-        A caption stands for its own missing hard text, so that every batch has one shape.
+        A caption replaces its missing hard texts, so that all batches have the same shape.
         """
         texts = [match.caption for match in matches]
         if self.negatives:
@@ -33,7 +33,7 @@ class Texts:
 
 
 class Feed(Protocol):
-    """Makes a network's inputs of some matches."""
+    """Makes a network's inputs from some matches."""
 
     def __call__(self, matches: Sequence[Match]) -> dict[str, Any]:
         """Returns the arguments of the network's `forward`, on the CPU."""
@@ -41,7 +41,7 @@ class Feed(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class PixelFeed:
-    """Decodes pictures and cuts texts into tokens."""
+    """Decodes images and tokenizes texts."""
 
     pictures: Pictures
     processor: Any
@@ -61,12 +61,12 @@ class PixelFeed:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class VectorFeed:
-    """Looks frozen vectors up.
+    """Looks up frozen vectors.
 
     Attributes:
       images, captions: float32 tensors of shape (items, dimensions).
       image_rows, caption_rows: their rows by image id and by text.
-      texts: which texts.
+      texts: which texts to encode.
     """
 
     images: Any
@@ -89,9 +89,10 @@ class Steps:
     """The batches of a run as torch's DataLoader asks for them, by step.
 
     Attributes:
-      plan: of the run.
+      plan: plan of the run.
       feed: makes the inputs.
-      rank, processes: this process makes those of its own share of each batch.
+      rank, processes: index of this process, which makes the inputs of its share of each batch, and
+        their number.
     """
 
     plan: Plan
@@ -100,7 +101,7 @@ class Steps:
     processes: int
 
     def __getitem__(self, step: int) -> tuple[Batch, dict[str, Any]]:
-        """Returns a whole batch as it is known, and the inputs of this process's share."""
+        """Returns the whole batch, and the inputs of this process's share."""
         batch = self.plan.batch(step)
         share = np.array_split(np.arange(len(batch.matches)), self.processes)[self.rank]
         return batch, self.feed([batch.matches[place] for place in share])

@@ -1,4 +1,4 @@
-"""Fine-tuning from settings to a folder that can be scored with."""
+"""Fine-tuning, from settings to a folder with a model that can be scored."""
 
 from typing import Any
 
@@ -23,13 +23,13 @@ VERSIONED = ("eqforge", "torch", "transformers", "accelerate", "numpy", "pillow"
 
 
 def finetune(settings: FinetuneSettings) -> str | None:
-    """Trains a model as the settings say, or goes on where an earlier call was interrupted.
+    """Trains a model, or resumes where an earlier call was interrupted.
 
     Returns:
-      One line on what has been done; None in all processes but the first.
+      A one-line summary; None in all processes but the first.
 
     Raises:
-      InputError: dataset, model, settings or output are not what they have to be.
+      InputError: dataset, model, settings or output folder cannot be used.
       MissingExtra: a package is not installed.
       BuildError: a loss was not finite.
     """
@@ -63,7 +63,7 @@ def finetune(settings: FinetuneSettings) -> str | None:
 
 
 def check_objective(objective: Objective, examples: Examples) -> None:
-    """Checks that the dataset has what the losses ask for.
+    """Checks that the dataset has what the losses need.
 
     Raises:
       InputError: it has no pairs, or no hard texts.
@@ -88,7 +88,7 @@ def check_objective(objective: Objective, examples: Examples) -> None:
 
 
 def texts_of(objective: Objective) -> Texts:
-    """Returns which hard texts the losses ask for."""
+    """Returns the hard texts that the losses need."""
     return Texts(
         negatives="hard-negative" in objective.weights or objective.negatives_in_contrast,
         positives="hard-positive" in objective.weights,
@@ -167,7 +167,7 @@ def _job(
 def _identity(
     settings: FinetuneSettings, objective: Objective, dataset: Dataset, start: Start
 ) -> dict[str, Any]:
-    """Returns everything that decides the weights, beside versions and device."""
+    """Returns everything that decides the weights, besides versions and device."""
     return {
         **settings.identity(),
         "loss": [f"{name}={weight:g}" for name, weight in objective.weights.items()],

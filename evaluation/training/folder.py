@@ -1,6 +1,6 @@
-"""The folder of a training: what goes on after a kill, and what stays in the end.
+"""The folder of a training run: its state for resuming, and its results.
 
-While it runs, `_work` holds what the run is (`run.json`), its pictures, and one checkpoint;
+While it runs, `_work` holds its identity (`run.json`), its images, and one checkpoint;
 `log.jsonl` grows beside it. `training.json` is written last, and `_work` is deleted.
 """
 
@@ -27,8 +27,9 @@ class RunFolder:
     """Where one training writes.
 
     Args:
-      folder: on a disk of this machine; made where it is missing.
-      identity: everything that decides the weights, as JSON values; a run goes on only as itself.
+      folder: a local folder; created if missing.
+      identity: everything that decides the weights, as JSON values; a run resumes only with an
+        equal identity.
 
     Raises:
       InputError: the folder holds something else.
@@ -43,11 +44,11 @@ class RunFolder:
 
     @property
     def is_finished(self) -> bool:
-        """Whether this very training has been finished here."""
+        """Whether this run has been finished here."""
         return (self.folder / MANIFEST).exists()
 
     def begin(self) -> None:
-        """Notes what is being run."""
+        """Writes the identity of the run."""
         if not (self.work / "run.json").exists():
             storage.write_bytes(str(self.work / "run.json"), _json(self._identity))
 
@@ -63,7 +64,7 @@ class RunFolder:
             self._compare(
                 "holds an unfinished training", load_json(self.work / "run.json").mapping()
             )
-        # A full disk may have left the folder of work empty.
+        # A full disk may have left the work folder empty.
         elif self.folder.exists() and any(path != self.work for path in self.folder.iterdir()):
             raise InputError(f"{self.folder} is not empty and holds no training; name another one")
 
@@ -82,7 +83,7 @@ class RunFolder:
             )
 
     def save_checkpoint(self, state: Mapping[str, Any]) -> None:
-        """Replaces the checkpoint; after a kill there is the old one or the new one."""
+        """Replaces the checkpoint atomically."""
         import torch
 
         with storage.open_atomic(str(self.checkpoint)) as stream, system_errors(self.checkpoint):
@@ -99,26 +100,26 @@ class RunFolder:
             return None
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of other pickles than torch's own
+                warnings.simplefilter("ignore")  # about pickles not made by torch
                 loaded = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
             return {name: loaded[name] for name in ("step", "network", "optimizer")}
-        except Exception as error:  # readers raise whatever a damaged file brings about
+        except Exception as error:  # readers of damaged files raise anything
             raise self.damaged(error) from error
 
     def damaged(self, error: Exception) -> InputError:
-        """Returns what to say of a checkpoint that cannot be used."""
+        """Returns the error for an unusable checkpoint."""
         return InputError(
             f"{self.checkpoint}: is no checkpoint of this training: {type(error).__name__}: "
             f"{clipped(' '.join(str(error).split()))}; delete it to begin anew"
         )
 
     def open_log(self, step: int) -> Any:
-        """Opens the log to be written on from a step; what was logged after it is dropped."""
+        """Opens the log for appending from a step; later entries are dropped."""
         path = self.folder / LOG
         kept = []
         if path.exists():
             for line in path.read_bytes().splitlines(keepends=True):
-                # The last line may have been cut off.
+                # The last line may be truncated.
                 with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
                     if json.loads(line)["step"] <= step:
                         kept.append(line)
@@ -130,7 +131,7 @@ class RunFolder:
 
         Args:
           save: writes the model's files into a folder.
-          manifest: what `training.json` says beside what the run is.
+          manifest: content of `training.json` besides the identity.
         """
         made = self.work / "model"
         shutil.rmtree(made, ignore_errors=True)
@@ -147,7 +148,7 @@ class RunFolder:
 
 @contextlib.contextmanager
 def system_errors(path: Path) -> Iterator[None]:
-    """Turns what torch and safetensors make of a full disk back into the system's own error."""
+    """Turns torch's and safetensors' errors for a full disk back into OSError."""
     try:
         yield
     except Exception as error:

@@ -22,15 +22,15 @@ def encode_frozen(
     workers: int,
     path: Path,
 ) -> VectorFeed:
-    """Returns a feed of the vectors of all images and texts; they stay in a file for a restart.
+    """Returns a feed of the vectors of all images and texts, kept in a file for a restart.
 
     Args:
-      start: a model on the device that encodes, and what prepares its images and texts.
-      pictures: all pictures of the units.
-      units: what is trained on.
-      texts: which texts of the matches.
-      workers: processes that decode pictures.
-      path: a safetensors file; read where it is there, else written.
+      start: the model, on the device that encodes, and its preprocessing.
+      pictures: all images of the units.
+      units: the training units.
+      texts: which texts of the matches to encode.
+      workers: number of processes that decode images.
+      path: a safetensors file; read if it exists, else written.
     """
     matches = [match for unit in units for match in unit.matches]
     image_ids = sorted({match.image_id for match in matches})
@@ -67,7 +67,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 class _Pixels:
-    """Prepared pictures in chunks, as a DataLoader asks for them."""
+    """Prepared images in chunks, as a map-style dataset for a DataLoader."""
 
     def __init__(self, pictures: Pictures, processor: Any, image_ids: Sequence[str]) -> None:
         self._pictures, self._processor = pictures, processor

@@ -1,4 +1,4 @@
-"""What a training says of itself: a line a step in a file, and how far it is on a terminal."""
+"""Training logs: one line per step in a file, and progress on a terminal."""
 
 import json
 import sys
@@ -11,18 +11,18 @@ REPORT_S = 10.0
 
 
 class Log:
-    """Writes a line of JSON a step.
+    """Writes one line of JSON per step.
 
     Args:
-      folder: whose log it is; None writes nothing.
-      start: steps that are done; what was logged of later ones is dropped.
+      folder: the run's folder; None writes nothing.
+      start: number of finished steps; log entries of later ones are dropped.
     """
 
     def __init__(self, folder: RunFolder | None, start: int) -> None:
         self._stream = None if folder is None else folder.open_log(start)
 
     def __enter__(self) -> Callable[[Mapping[str, float]], None]:
-        """Returns what writes a line."""
+        """Returns a function that writes an entry."""
         return self._write
 
     def _write(self, entry: Mapping[str, float]) -> None:
@@ -37,11 +37,11 @@ class Log:
 
 
 class Progress:
-    """Says every ten seconds, on standard error, how far the training is.
+    """Prints the progress of training to standard error every ten seconds.
 
     Args:
-      steps: of the run.
-      enabled: whether this process says anything.
+      steps: number of steps of the run.
+      enabled: whether this process prints.
     """
 
     def __init__(self, steps: int, enabled: bool) -> None:
@@ -50,7 +50,7 @@ class Progress:
         self._matches = 0
 
     def report(self, done: int, loss: float, matches: int) -> None:
-        """Takes note of a step, and speaks where it is time to."""
+        """Records a step, and prints if it is time to."""
         self._matches += matches
         now = time.monotonic()
         if self._enabled and now - self._said >= REPORT_S:

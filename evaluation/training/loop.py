@@ -1,8 +1,8 @@
-"""The loop: batches in, steps of AdamW out, with a log and checkpoints to go on from.
+"""The training loop: AdamW steps over batches, with a log and checkpoints to resume from.
 
-On several processes each one encodes its share of a batch, all get all vectors, and each computes
-the losses of the whole batch. Those vectors are constants but for a process's own share; the hook
-on it makes the average over processes the gradient of the whole batch.
+With several processes each one encodes its share of a batch, gathers all vectors, and computes the
+losses of the whole batch. Only its own share carries gradients; the hook on it makes the average
+over processes equal the gradient of the whole batch.
 """
 
 import math
@@ -30,14 +30,14 @@ class LoopSettings:
     """How the steps are made.
 
     Attributes:
-      peak: learning rate.
+      peak: peak learning rate.
       warmup, schedule: see `learning_rate`.
-      weight_decay: of matrices.
-      max_grad_norm: longer gradients are shortened to it; None leaves them.
+      weight_decay: weight decay of matrices.
+      max_grad_norm: gradients are clipped to this norm; None for no clipping.
       betas, epsilon: of AdamW.
-      workers: processes that decode pictures; 0 decodes between the steps.
+      workers: number of processes that decode images; 0 decodes between the steps.
       checkpoint_every: steps between checkpoints.
-      seed: of what the steps draw.
+      seed: seed of random draws within steps.
     """
 
     peak: float
@@ -59,9 +59,9 @@ class Job:
     Attributes:
       network: a DualNetwork or HeadsNetwork, on the CPU; it is trained in place.
       feed: makes its inputs; `texts` says which texts are among them.
-      plan, objective, settings: what, for what, and how.
+      plan, objective, settings: batches, losses, and how steps are made.
       folder: where log and checkpoints go.
-      accelerator: of accelerate; it knows devices, processes and precision.
+      accelerator: accelerate's, which handles devices, processes and precision.
     """
 
     network: Any
@@ -75,10 +75,10 @@ class Job:
 
 
 def train(job: Job) -> list[dict[str, float]]:
-    """Trains to the end of the plan, from the checkpoint where there is one.
+    """Trains to the end of the plan, from the checkpoint if there is one.
 
     Returns:
-      What was logged of the last steps that this call made, at most 100 of them.
+      The log entries of the last steps of this call, at most 100.
 
     Raises:
       BuildError: a loss is not finite.
@@ -122,7 +122,7 @@ def _step(
     for group in optimizer.param_groups:
         group["lr"] = rate
     optimizer.zero_grad()
-    # A model may drop units out; what it draws follows from the step, and so survives a restart.
+    # For dropout: draws depend on the step alone, so they survive a restart.
     device = accelerator.device
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed + accelerator.process_index)
@@ -144,7 +144,7 @@ def _step(
 
 
 def encode_batch(output: "tuple[Tensor, ...]", batch: Batch, job: Job) -> Encoded:
-    """Puts a network's output and what is known of the batch together, from all processes.
+    """Combines the network's outputs of all processes with what is known of the batch.
 
     Args:
       output: unit vectors of this process's images and texts, the scale and the bias.
@@ -193,7 +193,7 @@ def _gather(own: Any, accelerator: Any) -> "Tensor":
 
 
 def _batches(job: Job, start: int) -> Iterator[tuple[int, Batch, dict[str, Any]]]:
-    """Yields steps with their batches; they are made ahead by worker processes."""
+    """Yields steps with their batches, prepared ahead by worker processes."""
     from torch.utils.data import DataLoader
 
     steps: Any = Steps(
@@ -245,7 +245,7 @@ def _restore(job: Job, optimizer: Any) -> int:
         job.network.load_state_dict(state["network"])
         optimizer.load_state_dict(state["optimizer"])
         return int(state["step"])
-    except Exception as error:  # what of it does not fit is said in many ways
+    except Exception as error:  # a mismatch is reported in many ways
         raise job.folder.damaged(error) from error
 
 

@@ -1,7 +1,7 @@
 """Contrastive losses on matrices of logits: InfoNCE, the pairwise sigmoid, hard texts.
 
 A matrix of logits has a row for each of n images and a column for each text; column i < n is the
-text of image i. Every function is pure, returns a scalar, and is differentiable by its scores.
+text of image i. Every function is pure, returns a scalar, and is differentiable in its logits.
 """
 
 from typing import TYPE_CHECKING
@@ -14,13 +14,13 @@ def infonce_loss(logits: "Tensor", excluded: "Tensor | None" = None) -> "Tensor"
     """Returns the mean of the cross-entropies from images to texts and from texts to images.
 
     Args:
-      logits: float of shape (n, n + extra). Columns behind the n-th are texts of no image, such as
-        hard negatives: images choose among them too, and they choose no image.
+      logits: float of shape (n, n + extra). Columns after the n-th are texts of no image, such as
+        hard negatives: images choose among them too, but they choose no image.
       excluded: bool of shape (n, n + extra); where true, text and image are left out of each
-        other's choices, because they match without being a pair. Never true on the diagonal.
+        other's choices, because they match though they are not a pair. False on the diagonal.
 
     Source: Radford et al. 2021 (CLIP), figure 3; Couairon et al. 2022 (SIMAT), equation 3, which
-    prints the share itself where its logarithm is meant. The extra columns are NegCLIP's
+    omits the logarithm in print. The extra columns are NegCLIP's
     (Yuksekgonul et al. 2023) and the default of TSVLC's code.
     """
     import torch
@@ -34,13 +34,13 @@ def infonce_loss(logits: "Tensor", excluded: "Tensor | None" = None) -> "Tensor"
 
 
 def sigmoid_loss(logits: "Tensor", excluded: "Tensor | None" = None) -> "Tensor":
-    """Returns the loss of SigLIP: every image with every text is one yes-or-no question.
+    """Returns SigLIP's loss: binary classification of every image-text pair.
 
     Args:
       logits: float of shape (n, n), scale * cosine + bias.
-      excluded: bool of shape (n, n); questions that are not asked.
+      excluded: bool of shape (n, n); pairs to leave out.
 
-    Source: Zhai et al. 2023, algorithm 1: the sum over all pairs, divided by the images.
+    Source: Zhai et al. 2023, algorithm 1: the sum over all pairs, divided by the number of images.
     """
     import torch
     from torch.nn.functional import logsigmoid
@@ -58,10 +58,10 @@ def hard_negative_loss(own: "Tensor", negatives: "Tensor") -> "Tensor":
 
     Args:
       own: float of shape (n,), the logit of each image with its caption.
-      negatives: float of shape (n, k), its logits with its hard negatives.
+      negatives: float of shape (n, k), the logits of each image with its hard negatives.
 
     Returns:
-      The mean over images; zero where there is none.
+      The mean over images; zero if there are none.
 
     Source: Doveh et al. 2023 (SVLC), negatives loss; TSVLC `src/open_clip/loss.py`,
     `get_loss_neg_only`; Kamath et al. 2024, appendix D.1, with k = 1.
@@ -86,10 +86,10 @@ def hard_positive_loss(
       texts: float of shape (n, n), the same scale times the cosines of captions (rows) with hard
         positives (columns).
       excluded: bool of shape (n, n); left out of the choices, as in `infonce_loss`.
-      symmetric: let the hard positives choose too, image and caption; the average of both ways.
+      symmetric: average with the losses of hard positives choosing image and caption.
 
     Returns:
-      The mean of the two cross-entropies; zero where there is no hard positive.
+      The mean of the two cross-entropies; zero if there is no hard positive.
 
     Source: Doveh et al. 2023 (SVLC), analogy loss; TSVLC `src/open_clip/loss.py`,
     `get_loss_pos_only`, whose `symmetric` is off by default; Kamath et al. 2024, appendix D.1.

@@ -1,4 +1,4 @@
-"""The parts that learn, as modules of torch. This module imports torch; import it where needed."""
+"""The trainable parts, as torch modules. This module imports torch; import it where needed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,15 +10,15 @@ from eqforge.models.dual_encoders import Architecture
 from eqforge.schemas.errors import InputError
 
 MAX_SCALE = 100.0
-"""What CLIP's scale is kept under; Radford et al. 2021, section 2.5."""
+"""Upper limit of CLIP's logit scale. Source: Radford et al. 2021, section 2.5."""
 
 
 class DualNetwork(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may be missing
-    """A dual encoder of transformers, all of which learns.
+    """A dual encoder of transformers, trained as a whole.
 
     Args:
       model: of the class that `called` names.
-      called: how it is called.
+      called: how to call it.
     """
 
     def __init__(self, model: Any, called: Architecture) -> None:
@@ -40,7 +40,7 @@ class DualNetwork(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may 
         return _unit(images), _unit(texts), scale.reshape(()), bias.reshape(())
 
     def after_step(self) -> None:
-        """Keeps the scale at most 100, as CLIP was trained; SigLIP's learns without a limit."""
+        """Clamps the scale to at most 100, as in CLIP's training; SigLIP's is not limited."""
         if hasattr(self.model, "logit_scale") and not hasattr(self.model, "logit_bias"):
             with torch.no_grad():
                 self.model.logit_scale.clamp_(max=torch.tensor(MAX_SCALE).log().item())
@@ -49,12 +49,12 @@ class DualNetwork(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may 
 class HeadsNetwork(nn.Module):  # type: ignore[misc, unused-ignore]
     """A linear layer on an image encoder and one on a text encoder, both frozen.
 
-    Both begin close to the identity: 1 on the diagonal, plus a hundredth of torch's own start.
+    Both start near the identity: 1 on the diagonal, plus a hundredth of torch's default init.
 
     Args:
-      dimensions: of the frozen vectors, and of what comes out.
-      temperature: the logits are cosines divided by it; it does not learn.
-      seed: of the start.
+      dimensions: size of the frozen vectors, and of the outputs.
+      temperature: the logits are cosines divided by it; it is fixed.
+      seed: seed of the initialisation.
 
     Source: Couairon et al. 2022 (SIMAT), section 4.3; the published `adaptation.py`, `init_head`.
     """
@@ -74,14 +74,14 @@ class HeadsNetwork(nn.Module):  # type: ignore[misc, unused-ignore]
         """Returns unit vectors of images and texts, and the scale and the bias.
 
         Args:
-          images: frozen vectors, float of shape (images, dimensions), of any length.
-          texts: the same of the texts.
+          images: frozen vectors, float of shape (images, dimensions), of any norm.
+          texts: the same for texts.
         """
         scale = images.new_tensor(1 / self.temperature)
         return _unit(self.image(images)), _unit(self.text(texts)), scale, torch.zeros_like(scale)
 
     def after_step(self) -> None:
-        """Has nothing to keep within limits."""
+        """Does nothing: no parameter is limited."""
 
 
 def _unit(vectors: Tensor) -> Tensor:
@@ -89,14 +89,14 @@ def _unit(vectors: Tensor) -> Tensor:
 
 
 def fold_heads(model: Any, heads: HeadsNetwork) -> None:
-    """Makes the heads a part of a CLIPModel, which then gives the heads' vectors itself.
+    """Folds the heads into a CLIPModel, which then outputs the heads' vectors.
 
     A head H with bias b after a projection W of y, the output of the last layer norm, is the
     projection HW of y + d where HW d = b; d joins the bias of that layer norm, and 1 / temperature
     becomes the model's scale.
 
     Raises:
-      InputError: an encoder is narrower than its projection, so that there may be no such d.
+      InputError: an encoder is narrower than its projection, so such a d may not exist.
     """
     check_foldable(model)
     norms = (model.vision_model.post_layernorm, model.text_model.final_layer_norm)
@@ -128,7 +128,7 @@ def check_foldable(model: Any) -> None:
 
 
 def parameter_groups(network: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
-    """Returns the parameters for an optimizer: decay pulls at matrices, not at gains and biases.
+    """Returns the optimizer's parameter groups: only matrices decay, not gains and biases.
 
     Source: Radford et al. 2021 (CLIP), section 2.5.
     """

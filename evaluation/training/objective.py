@@ -1,4 +1,4 @@
-"""The weighted sum of losses that a model is trained by, on what it makes of one batch."""
+"""The training objective: a weighted sum of losses on one encoded batch."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -37,12 +37,12 @@ EqsimScores = Literal["cosine", "logit", "softmax"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Objective:
-    """Which losses, how much each counts, and how EqSim takes its scores.
+    """The losses, their weights, and how EqSim takes its scores.
 
     Attributes:
-      weights: of the losses by name.
+      weights: weights of the losses by name.
       negatives_in_contrast: whether images choose among the hard negatives in `infonce` too.
-      close, close_count: which couples are close, and how many are chosen from either side.
+      close, close_count: which couples are close, and how many are chosen per side.
       eqsim_scores: what EqSim compares: cosines, scaled logits, or each image's softmax of them
         over the texts of the batch.
       sides, margin, margin_mode: of EqSim v2.
@@ -62,17 +62,17 @@ class Objective:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Encoded:
-    """One batch of n image-caption pairs as a model encodes it; pair i is row i of everything.
+    """One encoded batch of n image-caption pairs; pair i is row i of everything.
 
     Attributes:
       images, captions: unit vectors, float of shape (n, dimensions).
-      negatives, positives: unit vectors of the hard negatives and hard positives; None where no
-        loss asks for them.
+      negatives, positives: unit vectors of the hard negatives and hard positives; None if no
+        loss needs them.
       has_negative, has_positive: bool of shape (n,), which rows of those count.
-      excluded: bool of shape (n, n), pairs that show one image or say one caption; never true on
-        the diagonal.
-      partners: int64 of shape (n,), the place of the pair that the dataset calls close; or -1.
-      scale, bias: of the model's logits, scalars.
+      excluded: bool of shape (n, n), pairs that share an image or a caption; false on the
+        diagonal.
+      partners: int64 of shape (n,), the index of the pair that the dataset calls close; or -1.
+      scale, bias: scalars of the model's logits.
     """
 
     images: Any
@@ -88,10 +88,10 @@ class Encoded:
 
 
 def parse_weights(given: Sequence[str]) -> dict[LossName, float]:
-    """Reads `NAME=WEIGHT` or `NAME` (weight 1), one a loss.
+    """Parses `NAME=WEIGHT` or `NAME` (weight 1), one per loss.
 
     Raises:
-      InputError: a loss is unknown or stands twice, or a weight is no number above 0.
+      InputError: a loss is unknown or repeated, or a weight is not a number above 0.
     """
     weights: dict[LossName, float] = {}
     for text in given:
@@ -122,8 +122,8 @@ def compute_losses(
 
     Args:
       encoded: the batch.
-      objective: what is asked for.
-      generator: draws close couples where they are drawn.
+      objective: the losses.
+      generator: for drawing close couples.
     """
     cosines = encoded.images @ encoded.captions.T
     logits = encoded.scale * cosines + encoded.bias
@@ -144,7 +144,7 @@ def compute_losses(
 
 
 def weighted_sum(losses: "Mapping[LossName, Tensor]", objective: Objective) -> "Tensor":
-    """Returns the sum that is made small."""
+    """Returns the sum to minimise."""
     import torch
 
     return torch.stack([weight * losses[name] for name, weight in objective.weights.items()]).sum()

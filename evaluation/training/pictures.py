@@ -1,7 +1,7 @@
-"""The pictures of a dataset, in any order: training asks for them at random, Parquet for runs.
+"""Random access to the images of a dataset, which Parquet does not offer.
 
-They are copied once into one Arrow file that is mapped into memory, so that a picture costs the
-reading of its own bytes and no process holds all of them.
+They are copied once into one memory-mapped Arrow file, so that reading an image reads only its own
+bytes and no process holds all of them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ _SCHEMA = pa.schema([pa.field("image_id", pa.string()), pa.field("data", pa.larg
 
 
 def copy_pictures(dataset: Dataset, image_ids: Iterable[str], path: Path) -> None:
-    """Writes the encoded bytes of some images of a dataset, none for a null, into one Arrow file.
+    """Writes the encoded bytes of some images of a dataset into one Arrow file; nulls become empty.
 
     Raises:
       InputError: the dataset lacks one of them.
@@ -46,10 +46,10 @@ def copy_pictures(dataset: Dataset, image_ids: Iterable[str], path: Path) -> Non
 
 
 class Pictures:
-    """Reads pictures by id from a file that `copy_pictures` wrote.
+    """Reads images by id from a file that `copy_pictures` wrote.
 
     Args:
-      path: the file; every process that gets a copy of this object maps it on its own.
+      path: the file; every process with a copy of this object maps it itself.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,11 +57,11 @@ class Pictures:
         self._open()
 
     def __getstate__(self) -> Path:
-        """Takes the path alone to another process."""
+        """Pickles only the path."""
         return self._path
 
     def __setstate__(self, path: Path) -> None:
-        """Maps the file there."""
+        """Maps the file in the new process."""
         self._path = path
         self._open()
 
@@ -75,16 +75,16 @@ class Pictures:
         }
 
     def read(self, image_id: str) -> bytes:
-        """Returns the encoded bytes of a picture."""
+        """Returns the encoded bytes of an image."""
         number, row = self._places[image_id]
         data: bytes = self._batches[number]["data"][row].as_py()
         return data
 
     def pixels(self, image_id: str) -> NDArray[np.uint8]:
-        """Returns a picture, uint8 of shape (height, width, 3), RGB.
+        """Returns an image, uint8 of shape (height, width, 3), RGB.
 
         Raises:
-          InputError: it cannot be decoded, or has more pixels than Pillow takes for an attack.
+          InputError: it cannot be decoded, or exceeds Pillow's limit for decompression bombs.
         """
         try:
             return read_pixels(self.read(image_id))
@@ -93,7 +93,7 @@ class Pictures:
 
 
 def prepare(processor: Any, pictures: Pictures, image_ids: Sequence[str]) -> NDArray[np.float32]:
-    """Returns pictures as a model takes them, float32 of shape (images, 3, height, width)."""
+    """Returns preprocessed images, float32 of shape (images, 3, height, width)."""
     from eqforge.models.pretrained import prepare_pixels
     from eqforge.models.scorer import Picture
 

@@ -121,10 +121,10 @@ class FinetuneSettings:
     """Seed of the order and of what is drawn."""
 
     def objective(self) -> Objective:
-        """Returns the losses and how they are taken.
+        """Returns the training objective.
 
         Raises:
-          InputError: a loss is unknown or its weight is no number above 0.
+          InputError: a loss is unknown or its weight is not a number above 0.
         """
         side = self.eqsim_side
         return Objective(
@@ -140,7 +140,7 @@ class FinetuneSettings:
         )
 
     def loop(self) -> LoopSettings:
-        """Returns how the steps are made: AdamW, with CLIP's betas and epsilon."""
+        """Returns the settings of the loop: AdamW, with CLIP's betas and epsilon."""
         return LoopSettings(
             peak=self.learning_rate,
             warmup=self.warmup_steps,
@@ -155,7 +155,7 @@ class FinetuneSettings:
         )
 
     def identity(self) -> dict[str, Any]:
-        """Returns the settings that decide the weights, by name, without folders of a machine."""
+        """Returns the settings that decide the weights, by name, without local paths."""
         aside = {"dataset", "model", "output", "preset", "device", "workers", "checkpoint_every"}
         names = [field.name for field in dataclasses.fields(self) if field.name not in aside]
         return {name: getattr(self, name) for name in names}
@@ -200,7 +200,7 @@ PRESETS: dict[Preset, dict[str, Any]] = {
 
 
 def parse_settings(argv: list[str] | None, description: str | None) -> FinetuneSettings:
-    """Reads a command line; a preset's settings are the defaults of the others."""
+    """Parses a command line; a preset overrides the defaults."""
     common = {"prog": "eqforge finetune", "description": description}
     first: FinetuneSettings = parse(FinetuneSettings, argv, **common)
     if first.preset == "none":

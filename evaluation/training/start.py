@@ -1,4 +1,4 @@
-"""The model that a training starts from, and how it is written when it has been trained."""
+"""Loads the model that training starts from, and saves the trained one."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,15 +20,15 @@ from eqforge.schemas.errors import InputError
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Start:
-    """What a training starts from.
+    """The model that training starts from.
 
     Attributes:
-      kind: of the model, a key of ARCHITECTURES.
-      called: how its kind is called.
+      kind: kind of the model, a key of ARCHITECTURES.
+      called: how to call a model of this kind.
       weights: where it is.
-      preprocessor: of its images and texts.
-      model: of transformers, in float32 on the CPU.
-      tokenizer: cuts texts as the model was trained on them.
+      preprocessor: preprocesses its images and texts.
+      model: the transformers model, in float32 on the CPU.
+      tokenizer: tokenizes texts as in the model's training.
     """
 
     kind: str
@@ -40,14 +40,14 @@ class Start:
 
 
 def load_start(model: str, heads: bool) -> Start:
-    """Loads the model that is trained.
+    """Loads the model to train.
 
     Args:
       model: as on a command line, such as `clip:FOLDER`.
-      heads: whether heads are going to become a part of it.
+      heads: whether heads will be folded into it.
 
     Raises:
-      InputError: it is not one dual encoder in float32, or cannot be loaded.
+      InputError: it is not a single dual encoder in float32, or cannot be loaded.
       MissingExtra: torch or transformers is not installed.
     """
     import_torch()
@@ -81,12 +81,12 @@ def load_start(model: str, heads: bool) -> Start:
 
 
 def save_trained(folder: Path, start: Start, network: Any) -> None:
-    """Writes model, image processor and tokenizer as transformers does; heads in a file too.
+    """Writes model, image processor and tokenizer as transformers does; heads also separately.
 
     Args:
-      folder: an empty one.
-      start: what was started from; its model is changed.
-      network: a DualNetwork of that model, or a HeadsNetwork behind it.
+      folder: an empty folder.
+      start: what training started from; its model is modified.
+      network: a DualNetwork of that model, or a HeadsNetwork on top of it.
     """
     if not hasattr(network, "model"):
         from safetensors.torch import save_file
@@ -97,7 +97,7 @@ def save_trained(folder: Path, start: Start, network: Any) -> None:
         save_file(heads, folder / "heads.safetensors")
         fold_heads(start.model, network)
     start.model.to("cpu").eval().save_pretrained(folder, safe_serialization=True)
-    # As they were loaded: a tokenizer that was used would save how long its last texts were.
+    # Loaded anew: a used tokenizer would save the padding and truncation of its last call.
     preprocessor = load_preprocessor(start.weights)
     preprocessor.image.save_pretrained(folder)
     preprocessor.tokenizer.save_pretrained(folder)

@@ -1,4 +1,4 @@
-"""The demo's annotations in the formats their readers know, down to the order of the keys."""
+"""The demo's annotations in the formats of the originals, down to the order of keys."""
 
 import bisect
 import itertools
@@ -55,7 +55,7 @@ def person_boxes(videos: Sequence[GraphVideo]) -> dict[str, dict[str, Any]]:
     """Returns the content of Action Genome's person_bbox.pkl, without its body key points.
 
     Boxes are float32 (n, 4) as (left, top, right, bottom) in pixels, scores float32 (n,). A person
-    is found, with certainty, in each frame of the clip, and nobody in a frame behind its end.
+    is detected with score 1 in each frame of the clip, and nobody in a frame after its end.
     """
     return {
         _frame_key(video, number): _person_row(video, number, time_s)
@@ -170,7 +170,7 @@ def _relations_at(thing: SceneObject, time_s: float) -> Relations:
 
 
 def _visible_box(clip: Clip, time_s: float, where: Box | Print) -> Box | None:
-    """Returns the part of an object inside the frame, or None when too little of it is."""
+    """Returns the part of an object inside the frame, or None if too little of it is."""
     whole = (
         print_box(clip, time_s, where)
         if isinstance(where, Print)

@@ -1,7 +1,7 @@
 """The demo's event videos: what is seen before and after each boundary, as in GEB+.
 
-Among them are what Eq-GEBC has to drop: action words, a description that does not change, several
-annotators of one boundary, and a video of no bytes.
+They include what Eq-GEBC has to drop: action words, an unchanged description, several annotators
+of one boundary, and an empty video file.
 """
 
 import itertools
@@ -55,7 +55,7 @@ def _shot(photograph: str, x: float, y: float, zoom: float, seconds: float) -> S
 
 
 def _story(subject: str, statuses: tuple[str, ...], cause: str | None = None) -> tuple[Change, ...]:
-    """Returns one change a boundary: a shot's status before it, the next one's after."""
+    """Returns one change per boundary: a shot's status before it, the next one's after."""
     steps = itertools.pairwise(statuses)
     return tuple(
         Change(shot=shot, subject=subject, before=before, after=after, cause=cause)

@@ -1,4 +1,4 @@
-"""Films a clip: draws its frames and encodes them, with the same bytes every time."""
+"""Films a clip: draws its frames and encodes them, byte for byte reproducibly."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,8 +35,8 @@ class _Encoder:
     options: Mapping[str, str]
 
 
-# One thread each: with more, the bytes depend on who finishes first. No macroblock tree in x264:
-# where the frame rate varies it reads memory nobody wrote, and gives other bytes each time.
+# One thread each: with more, the bytes depend on which finishes first. No macroblock tree in x264:
+# with a variable frame rate it reads uninitialised memory, and gives different bytes each time.
 _ENCODERS: Mapping[str, _Encoder] = MappingProxyType(
     {
         "h264": _Encoder(
@@ -60,7 +60,7 @@ _ENCODERS: Mapping[str, _Encoder] = MappingProxyType(
 
 
 def draw_frame(clip: Clip, time_s: float) -> Image.Image:
-    """Returns the upright RGB picture a clip shows at a time.
+    """Returns the upright RGB frame of a clip at a time.
 
     Args:
       clip: what to film.
@@ -79,7 +79,7 @@ def draw_frame(clip: Clip, time_s: float) -> Image.Image:
 
 
 def film(clip: Clip, path: Path) -> None:
-    """Writes a clip as a video file, in the condition it is meant to be in.
+    """Writes a clip as a video file, damaged as its `condition` says.
 
     Args:
       clip: what to film.

@@ -1,7 +1,7 @@
-"""The demo's cooking videos: what each shows, one sentence a shot, as in YouCook2.
+"""The demo's cooking videos, with one sentence per shot, as in YouCook2.
 
-Among them are the faces the paper drops, a black picture (the shadow behind the astronaut), a
-video that lies on its side, one that was cut off, and one that nobody has any more.
+They include the faces the paper drops, a black frame (the shadow behind the astronaut), a rotated
+video, a truncated one, and a missing one.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class CookingVideo:
       clip: the video; each of its shots is a segment.
       subset: the split.
       recipe_type: YouCook2's number of the recipe.
-      sentences: one a shot.
+      sentences: one per shot.
     """
 
     clip: Clip

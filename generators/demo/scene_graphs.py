@@ -10,7 +10,7 @@ from typing import Literal
 from eqforge.generators.demo.scenes import Box, Clip, Place, Print, Shot, View
 
 MIN_SEEN = 0.25
-"""The least share of an object inside the frame for it to count as visible."""
+"""Minimum share of an object inside the frame for it to count as visible."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,7 +30,7 @@ class SceneObject:
     Attributes:
       name: Action Genome's name of its class.
       where: a part of the photograph in fractions of its sides, or a print.
-      relations: by rising time, the first at 0.
+      relations: by ascending time, the first at 0.
     """
 
     name: str
@@ -45,9 +45,9 @@ class GraphVideo:
     Attributes:
       clip: the video.
       person: the person's box in fractions of the photograph's sides.
-      objects: what the person has to do with.
-      times_s: when a frame is annotated.
-      late_frames: annotated frame numbers that lie behind the clip's end.
+      objects: the objects the person interacts with.
+      times_s: times of the annotated frames.
+      late_frames: annotated frame numbers after the clip's end.
       split: Action Genome's name of the split.
     """
 

@@ -17,7 +17,7 @@ GLIDE_S = 0.6
 """How long the camera takes from one view of a photograph to the next."""
 
 DRIFT = 1.04
-"""How much closer the camera creeps while it holds a view; a still picture is no video."""
+"""How far the camera zooms in during a shot, so that it is not a still image."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,7 +63,7 @@ class Print:
     Attributes:
       photograph: what is printed.
       width: its width as a fraction of the frame's width.
-      places: by rising time; it takes GLIDE_S to get to each. Outside [0, 1] it leaves the frame.
+      places: by ascending time; each move takes GLIDE_S. Outside [0, 1] it leaves the frame.
     """
 
     photograph: str
@@ -79,11 +79,11 @@ class Clip:
       file: path below the folder of videos; its suffix chooses the container.
       shots: what is seen, one after the other.
       prints: what lies on top.
-      size: width and height of the upright picture in pixels, both even.
-      fps: ticks a second.
-      rhythm: which ticks carry a frame, over and over: "1" all of them, "110" two of three.
+      size: width and height of the upright frame in pixels, both even.
+      fps: ticks per second.
+      rhythm: which ticks carry a frame, repeated: "1" all of them, "110" two of three.
       codec: h264, hevc or vp9.
-      is_turned: the pixels are stored lying on their side, with the note to turn them upright.
+      is_turned: the pixels are stored rotated, with a display rotation that undoes it.
       condition: truncated loses the file's second half, empty has 0 bytes, missing is not there.
     """
 
@@ -99,7 +99,7 @@ class Clip:
 
     @property
     def starts_s(self) -> list[float]:
-        """The time at which each shot starts, and at last the one at which the clip ends."""
+        """The time at which each shot starts, and last the one at which the clip ends."""
         lengths = (shot.seconds for shot in self.shots)
         return [round(total, 6) for total in itertools.accumulate(lengths, initial=0.0)]
 

@@ -1,6 +1,6 @@
-"""The demo's still pictures: photographs and their mirror images, and what annotations say of them.
+"""The demo's still images: photographs and their mirror images, with annotations.
 
-Each photograph is there twice, for a gallery that shows nothing twice has nothing to search in.
+Each photograph is there twice, since a gallery needs a second image that matches.
 """
 
 from collections.abc import Iterator
@@ -119,7 +119,7 @@ HOLDINGS = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Picture:
-    """A picture of the demo: a photograph, or its mirror image.
+    """An image of the demo: a photograph, or its mirror image.
 
     Attributes:
       number: from 1; its file is `<number>.jpg`.
@@ -170,7 +170,7 @@ def relationships() -> list[dict[str, Any]]:
 
 
 def image_data() -> list[dict[str, Any]]:
-    """Returns the pictures' sizes in the form of Visual Genome's image_data.json."""
+    """Returns the images' sizes in the form of Visual Genome's image_data.json."""
     sizes = ((picture, load_photograph(picture.still.photograph).size) for picture in PICTURES)
     return [
         {"image_id": picture.number, "width": width, "height": height, "url": picture.file}

@@ -33,7 +33,7 @@ from eqforge.generators.demo.scene_graphs import GRAPH_VIDEOS
 from eqforge.generators.demo.scenes import Clip
 from eqforge.schemas.errors import InputError
 
-_PICKLE_PROTOCOL = 4  # the published files'
+_PICKLE_PROTOCOL = 4  # as in the published files
 _JPEG_QUALITY = 95
 
 _NOTES = {
@@ -46,7 +46,7 @@ _NOTES = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Workspace:
-    """Where everything of a demo workspace lies.
+    """The paths of a demo workspace.
 
     Attributes:
       folder: the workspace.
@@ -58,7 +58,7 @@ class Workspace:
       person_boxes: person_bbox.pkl.
       frame_list: frame_list.txt.
       captions: a user's own captioned videos, JSON lines.
-      images: the folder of still pictures.
+      images: the folder of still images.
       coco: their captions in COCO's format.
       relationships, image_data: who holds what in them, in Visual Genome's formats.
       vlue: the folder of `<task>.json` in VLUE's formats.
@@ -83,7 +83,7 @@ class Workspace:
 
 
 def workspace_at(folder: Path) -> Workspace:
-    """Returns the paths of a workspace in a folder, whether it is made already or not."""
+    """Returns the paths of a workspace in a folder, whether it exists or not."""
     action_genome = folder / "action_genome"
     return Workspace(
         folder=folder,
@@ -107,10 +107,10 @@ def workspace_at(folder: Path) -> Workspace:
 def make_workspace(
     folder: Path, *, on_clip: Callable[[str, int, int], None] | None = None
 ) -> Workspace:
-    """Writes the demo's clips and annotations; files of the same names are written anew.
+    """Writes the demo's clips and annotations; files of the same names are overwritten.
 
     Args:
-      folder: where to; made if it is not there.
+      folder: where to write; created if missing.
       on_clip: called before each clip with its file name, its number from 1 and their count.
 
     Returns:

@@ -1,1 +1,1 @@
-"""Pairs of prompts, and pairs of pictures drawn from them by a diffusion model."""
+"""Pairs of prompts, and pairs of images generated from them by a diffusion model."""

@@ -1,4 +1,4 @@
-"""Which tokens of two prompts belong together.
+"""Aligns the tokens of two prompts.
 
 Positions count as in `prompt_tokens`; both prompts are padded to the same number of tokens.
 """
@@ -17,7 +17,7 @@ from eqforge.schemas.errors import InputError
 class Alignment:
     """How the attention of the first prompt's tokens becomes that of the second's.
 
-    The second picture's map is `first @ mapper + second * own`.
+    The second image's map is `first @ mapper + second * own`.
 
     Attributes:
       mapper: float32 [length, length], from tokens of the first prompt to those of the second.
@@ -35,15 +35,15 @@ class Alignment:
 def replacement(first: TokenizedPrompt, second: TokenizedPrompt) -> Alignment:
     """Aligns two prompts word by word.
 
-    The tokens of a word go to those of the other word in its place; where the two have not as many
-    tokens, each goes to all of them in equal parts. The end of the text goes to the end of the
-    text, and all attention is passed on: every row of the mapper sums to 1.
+    The tokens of a word map to those of the word that replaces it; if their numbers differ, each
+    maps to all of them in equal parts. The end of the text maps to the end of the text, and all
+    attention is preserved: every row of the mapper sums to 1.
 
     Raises:
-      InputError: the prompts do not have as many words.
+      InputError: the prompts have different numbers of words.
 
-    Source: `get_replacement_mapper_` of prompt-to-prompt, but for what stands behind the last
-      exchanged word: it aligns that by position, so that a word of more tokens shifts the rest.
+    Source: `get_replacement_mapper_` of prompt-to-prompt, except after the last replaced
+      word: it aligns that by position, so a word with more tokens shifts the rest.
     """
     if len(first.words) != len(second.words):
         raise InputError(
@@ -71,7 +71,7 @@ def replacement(first: TokenizedPrompt, second: TokenizedPrompt) -> Alignment:
 
 
 def map_word(mapper: np.ndarray, one: Sequence[int], other: Sequence[int]) -> None:
-    """Lets the tokens of one word go to those of another, in a mapper that is being made."""
+    """Maps the tokens of one word to those of another; modifies the mapper in place."""
     if len(one) == len(other):
         mapper[one, other] = 1
     else:
@@ -85,14 +85,14 @@ def refinement(
 ) -> Alignment:
     """Aligns the tokens that two prompts share; new tokens keep their own attention.
 
-    Where the words that changed are known, the others belong together in their order; else the
-    tokens are compared, which can take one of two equal words for the other.
+    If the changed words are known, the others are aligned in order; otherwise the tokens are
+    compared, which can confuse two equal words.
 
-    Padding is aligned by position, as in the authors' code; where the second prompt is the shorter
-    one, from the end of the text on, for its padding would meet words of the first.
+    Padding is aligned by position, as in the authors' code; if the second prompt is shorter,
+    from the end of the text on, since its padding would otherwise align with words of the first.
 
     Raises:
-      InputError: without the words that changed the prompts are not equal.
+      InputError: the prompts differ in more than the changed words.
 
     Source: `get_mapper` of prompt-to-prompt.
     """

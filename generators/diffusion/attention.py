@@ -1,9 +1,9 @@
-"""Attention processors that let the first picture's attention guide the second's.
+"""Attention processors with which the first image's attention guides the second's.
 
-The replaced map is multiplied by the second picture's values at once, so what the map is multiplied
-with from the right can be multiplied into the values instead, and `softmax(q k) @ values` stays the
-ordinary fused kernel: no map is ever written to memory. For self-attention the second picture takes
-the queries and keys of the first. To tell where words are, they take the place of the values.
+The replaced map is at once multiplied by the second image's values, so its right-hand factors can
+be multiplied into the values instead, and `softmax(q k) @ values` stays the ordinary fused kernel:
+no map is ever written to memory. For self-attention the second image takes the queries and keys of
+the first. To locate words, indicators of their tokens are used as values.
 """
 
 from collections.abc import Iterator
@@ -21,16 +21,16 @@ class ControlledAttention:
     """The processor of one attention layer.
 
     Args:
-      plain: the processor it takes the place of, which does the work while nothing is to be done.
+      plain: the processor it replaces, which is called while nothing is controlled.
       control: the shared state.
-      name: of the layer.
+      name: name of the layer.
       is_cross: whether it attends to the prompt.
     """
 
     def __init__(self, plain: Any, control: AttentionControl, name: str, is_cross: bool) -> None:
         self.plain, self.control = plain, control
         self.name, self.is_cross = name, is_cross
-        # Queries and keys of the first picture, for the second where that comes in a later batch.
+        # Queries and keys of the first image, for the second if that is in a later batch.
         self._first: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def __call__(
@@ -69,7 +69,7 @@ class ControlledAttention:
     def _self(
         self, query: "torch.Tensor", key: "torch.Tensor", value: "torch.Tensor"
     ) -> "torch.Tensor":
-        """Attends; the second picture with the map of the first."""
+        """Attends; the second image with the map of the first."""
         base = self._base(query, key)
         second = self._place("second")
         if second is not None:
@@ -80,7 +80,7 @@ class ControlledAttention:
     def _cross(
         self, query: "torch.Tensor", key: "torch.Tensor", value: "torch.Tensor"
     ) -> "torch.Tensor":
-        """Attends; the second picture with the maps that the plan makes of both."""
+        """Attends; the second image with the maps that the plan makes of both."""
         call, second = self.control.call, self._place("second")
         base = self._base(query, key)
         if query.shape[2] == self.control.plan.heat_pixels:
@@ -99,25 +99,25 @@ class ControlledAttention:
         return attended
 
     def _place(self, row: Row) -> int | None:
-        """Returns where in the batch a row is."""
+        """Returns the index of a row in the batch, None if it is not there."""
         return self.control.rows.index(row) if row in self.control.rows else None
 
     def _base(
         self, query: "torch.Tensor", key: "torch.Tensor"
     ) -> tuple["torch.Tensor", "torch.Tensor"]:
-        """Returns queries and keys of the first picture, [heads, pixels or tokens, channels]."""
+        """Returns queries and keys of the first image, [heads, pixels or tokens, channels]."""
         first = self._place("first")
         found = self._first if first is None else (query[first], key[first])
         assert found is not None, "the second picture never comes before the first"
-        # Kept only for a second picture that is still to come: it would hold the layer's memory.
+        # Kept only if the second image is still to come, to free the layer's memory.
         self._first = found if "second" not in self.control.rows else None
         return found
 
     def _read_heat(self, query: "torch.Tensor", key: "torch.Tensor") -> None:
-        """Adds up where the pictures attend to their words, as replaced."""
+        """Accumulates the images' attention to their words, as replaced."""
         from torch.nn import functional
 
-        # The rows of the pictures are the last ones of every batch.
+        # The rows of the images are the last ones of every batch.
         first, second = self._place("first"), self._place("second")
         pictures = slice(first if first is not None else second, None)
         words = self.control.call.words[0 if first is not None else 1 :][: len(query[pictures])]
@@ -132,7 +132,7 @@ class ControlledAttention:
 
 @contextmanager
 def controlled(unet: Any, control: AttentionControl) -> Iterator[None]:
-    """Lets the control act on the network's attention, and puts everything back afterwards.
+    """Applies the control to the network's attention for the block, and restores it afterwards.
 
     Raises:
       InputError: the network's attention is not the ordinary one of diffusers.

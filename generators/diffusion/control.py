@@ -1,6 +1,6 @@
-"""What of the second picture's attention is replaced, call of the network by call.
+"""Plans what is replaced of the second image's attention in each call of the network.
 
-A replaced cross-attention map is a sum of two linear maps of the attention of both pictures,
+A replaced cross-attention map is a sum of two linear maps of the attention of both images,
 `first @ mapper + second * own`, mixed by word with the second's own map and scaled by word.
 """
 
@@ -32,13 +32,13 @@ _MIN_SIDE = 16
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallPlan:
-    """What is replaced and read in one call of the network; tensors of its type, on its device.
+    """What is replaced and read in one call of the network; tensors have its dtype and device.
 
     Attributes:
-      mapper, own: the second picture's cross-attention is `first @ mapper + second * own`; [tokens,
-        tokens] and [tokens, 1]. No mapper where it keeps its own, no own where that has no part.
-      words: [2, tokens, 2], what the attention of either picture is multiplied with; the sum of
-        both is how much the first and the second attend to their words of the local blend.
+      mapper, own: the second image's cross-attention is `first @ mapper + second * own`; [tokens,
+        tokens] and [tokens, 1]. No mapper if it keeps its own map, no own if that is not used.
+      words: [2, tokens, 2], factors of each image's attention; the sum of both products is how
+        much the first and the second attend to their words of the local blend.
     """
 
     mapper: "torch.Tensor | None"
@@ -51,10 +51,10 @@ class ControlPlan:
     """What is replaced and read in which call of the network.
 
     Attributes:
-      calls: for cross-attention.
+      calls: plans of cross-attention by call.
       self_calls: calls in which self-attention is replaced.
-      self_pixels: self-attention maps of up to so many pixels are replaced.
-      heat_pixels: cross-attention maps of so many pixels are read; None without local blend.
+      self_pixels: self-attention maps of up to this many pixels are replaced.
+      heat_pixels: cross-attention maps of this many pixels are read; None without local blend.
       changed: see `Alignment.changed`.
     """
 
@@ -77,14 +77,14 @@ def plan_control(
     """Returns what is replaced and read in which call of the network.
 
     Args:
-      prompts: of the first and the second picture.
+      prompts: those of the first and the second image.
       control: how the first guides the second.
-      tokenizer: of the model.
-      calls: how often the scheduler calls the network for a picture.
-      steps: denoising steps asked for.
-      latents: any latents of the pair, [2, channels, side, side]; their type and device are taken.
+      tokenizer: tokenizer of the model.
+      calls: how often the scheduler calls the network per image.
+      steps: requested denoising steps.
+      latents: any latents of the pair, [2, channels, side, side], for their dtype and device.
       sides: of the network's cross-attention maps at this size; the one nearest to 16, or to a
-        quarter of a larger latent, is used. Without them that very side is.
+        quarter of a larger latent, is used. Without them exactly that side is.
 
     Raises:
       InputError: prompts, words or spans do not fit; see `alignment` and `schedules`.
@@ -124,7 +124,7 @@ def align(prompts: tuple[str, str], control: EditControl, tokenizer: Any) -> Ali
 
 
 def word_factors(reweight: Mapping[WordName, float], alignment: Alignment) -> np.ndarray:
-    """Returns float32 [tokens]: the factor of every token of the second prompt, 1 where none is.
+    """Returns float32 [tokens]: the factor of every token of the second prompt, by default 1.
 
     Source: `get_equalizer` of prompt-to-prompt.
     """
@@ -154,14 +154,14 @@ def _call_plan(
     words: np.ndarray,
     latents: "torch.Tensor",
 ) -> CallPlan:
-    """Mixes the replaced attention and the second picture's own by word.
+    """Mixes the replaced attention and the second image's own by word.
 
     Args:
-      alignment: of the prompts.
-      factors: [tokens].
-      alpha: [tokens].
+      alignment: alignment of the prompts.
+      factors: factor of each token [tokens].
+      alpha: share of the replaced attention of each token [tokens].
       words: see `_read_words`.
-      latents: give type and device.
+      latents: give dtype and device.
     """
     mapper = alignment.mapper * factors * alpha
     own = alignment.own * factors * alpha + (1 - alpha)

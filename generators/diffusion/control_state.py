@@ -9,18 +9,18 @@ if TYPE_CHECKING:
     import torch
 
 Row = Literal["plain first", "plain second", "first", "second"]
-"""A row of the network's batch: either picture, `plain` without its prompt."""
+"""A row of the network's batch: either image; `plain` ones are without prompt."""
 
 
 class AttentionControl:
     """The state that the layers of one pair share.
 
     Args:
-      plan: what is replaced and read when.
+      plan: what is replaced and read in which call.
 
     Attributes:
-      number: of the network's call, from 0.
-      rows: the rows that the network sees at present.
+      number: number of the network's call, from 0.
+      rows: the rows in the network's current batch.
       cross_layers, self_layers: names of the layers where attention was replaced.
     """
 
@@ -42,15 +42,15 @@ class AttentionControl:
         return self.plan.calls[self.number]
 
     def replaces_self(self, pixels: int) -> bool:
-        """Tells whether self-attention maps of so many pixels are replaced in this call."""
+        """Tells whether self-attention maps of `pixels` pixels are replaced in this call."""
         return self.number in self.plan.self_calls and pixels <= self.plan.self_pixels
 
     def add_heat(self, heat: "torch.Tensor", maps: int) -> None:
-        """Adds what a layer attends to the words of the local blend.
+        """Adds a layer's attention to the words of the local blend.
 
         Args:
-          heat: [pixels, 2], of either picture.
-          maps: 1 where the second picture is in it, so that every layer counts once, else 0.
+          heat: [pixels, 2], the attention of each image.
+          maps: 1 if the second image is in it, so that every layer counts once, else 0.
         """
         self._heat += heat
         self._maps += maps
@@ -59,7 +59,7 @@ class AttentionControl:
         """Returns the attention to the words of the local blend so far, [2, pixels].
 
         Raises:
-          InputError: the network has no map of the side asked for.
+          InputError: the network has no map of the requested side.
         """
         if not self._maps:
             side = round((self.plan.heat_pixels or 0) ** 0.5)

@@ -1,4 +1,4 @@
-"""Lets torch compute the same bytes again."""
+"""Makes torch compute reproducibly."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,10 +7,10 @@ from typing import Any
 
 @contextmanager
 def deterministic(threads: int) -> Iterator[None]:
-    """Lets torch compute the way that gives the same bytes again, and restores its settings.
+    """Makes torch compute bit-reproducibly for the block, and restores its settings.
 
-    On the CPU the number of threads decides how an image is cut into parts, and the ends of a part
-    are rounded otherwise. Where torch has no such algorithm for an operation on a GPU, it warns.
+    On the CPU the number of threads decides how an image is split, and the ends of a part are
+    rounded differently. If torch has no deterministic GPU algorithm for an operation, it warns.
     """
     import torch
 

@@ -1,13 +1,13 @@
-"""The edits of Eq-SD: which two pictures a pair shows, in phrases of the vocabulary.
+"""The edits of Eq-SD: which two images a pair shows, in phrases of the vocabulary.
 
 An edit changes the object, the scene or an attribute; everything else is the same on both sides.
-All edits that a vocabulary allows are listed, none twice in either direction, and put into an
-order that a seed decides: first one edit of every object, then a second one of each, and so on, so
-that any number of edits from the start covers the objects evenly.
+All edits that a vocabulary allows are listed, each in one direction only, in an order that a seed
+decides: first one edit of every object, then a second one of each, and so on, so that any prefix
+covers the objects evenly.
 
 Source: EqBen, section 4.2 and appendix B.5. The paper prints pairs to which a scene or an
   attribute is added ("a photo of beach", "… at sunset"), and pairs in which one is exchanged
-  ("wearing a cap", "… a crown"). The caption without the addition is true of both pictures.
+  ("wearing a cap", "… a crown"). The caption without the addition is true of both images.
 """
 
 import functools
@@ -26,7 +26,7 @@ ORDER_VERSION = 1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Picture:
-    """What a picture shows, in the order in which a caption says it.
+    """The content of an image, in the order of its caption.
 
     Attributes:
       style: such as `a photo`.
@@ -53,14 +53,14 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Edit:
-    """Two pictures that differ in one slot.
+    """The contents of two images that differ in one slot.
 
     Attributes:
       kind: whether the object, the scene or an attribute differs.
       change: `object`, or the name of the family whose phrase is added or exchanged.
       group: the group of the object.
-      slot: the field of Picture that differs; where it is added, the first picture has None.
-      pictures: the first and the second.
+      slot: the field of Picture that differs; if it is added, the first has None.
+      pictures: the first and the second content.
     """
 
     kind: EditKind
@@ -71,7 +71,7 @@ class Edit:
 
     @property
     def is_addition(self) -> bool:
-        """Whether the second picture has a phrase where the first has none."""
+        """Whether the second image has a phrase where the first has none."""
         return getattr(self.pictures[0], self.slot) is None
 
 
@@ -81,8 +81,8 @@ def ordered_edits(
 ) -> tuple[Edit, ...]:
     """Returns all edits of a kind in the order of a seed; about 1 s for 100,000.
 
-    Where a phrase or object is exchanged, the seed also decides which picture is the first. Edits
-    that add a phrase are among them only with `additions`.
+    If a phrase or object is exchanged, the seed also decides which image is the first. Edits that
+    add a phrase are included only with `additions`.
     """
     ranked: list[tuple[int, int, str, Edit]] = []
     for group in vocabulary.groups:
@@ -98,13 +98,13 @@ def ordered_edits(
 
 
 def _draw(edit: Edit, seed: int) -> tuple[int, str]:
-    """Returns the random number of an edit, and its key, which no other edit has."""
+    """Returns the random number of an edit, and its unique key."""
     key = " | ".join(picture.key for picture in edit.pictures)
     return derive_seed(seed, key, "eq-sd order", ORDER_VERSION), key
 
 
 def _turned(edit: Edit, number: int) -> Edit:
-    """Returns an exchange with its pictures in the order that its random number gives."""
+    """Returns an exchange with its images in the order given by its random number."""
     if edit.is_addition or number % 2 == 0:
         return edit
     return replace(edit, pictures=(edit.pictures[1], edit.pictures[0]))
@@ -121,7 +121,7 @@ def _object_edits(picture: Picture, group: Group) -> Iterator[Edit]:
 
 
 def _partners(thing: Phrase, group: Group) -> Iterator[Phrase]:
-    """Yields half of the other objects, so that every two of a group meet exactly once."""
+    """Yields half of the other objects, so that any two of a group are paired exactly once."""
     here = group.objects.index(thing)
     for there, other in enumerate(group.objects):
         is_first = here < there if (here + there) % 2 else here > there

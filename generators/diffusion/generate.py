@@ -1,4 +1,4 @@
-"""Draws a pair of pictures from one initial latent, the first guiding the second."""
+"""Generates a pair of images from one initial latent, the first guiding the second."""
 
 import functools
 from contextlib import ExitStack
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     import torch
 
 GENERATOR_VERSION: Final = 3
-"""Changes with every change of the code that changes a picture."""
+"""Version of the code; increased by every change that alters an image."""
 
 
 class PairGenerator:
-    """Draws pairs with one diffusion model.
+    """Generates pairs with one diffusion model.
 
     Args:
-      settings: the model, and how it draws.
+      settings: the model, and how it is sampled.
 
     Raises:
-      InputError: the model cannot be had, or the settings do not fit it.
+      InputError: the model cannot be loaded, or the settings do not fit it.
       MissingExtra: torch, diffusers or transformers is not installed.
     """
 
@@ -54,7 +54,7 @@ class PairGenerator:
 
     @functools.cached_property
     def parameters(self) -> dict[str, str | int | float]:
-        """Everything that decides a picture but the request and the weights, for the row."""
+        """Everything that decides an image except the request and the weights, for the row."""
         import diffusers
         import torch
         import transformers
@@ -76,12 +76,12 @@ class PairGenerator:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Digest of everything that decides a picture but the request and a want of memory."""
+        """Digest of everything that decides an image except the request and memory limits."""
         rows = self.settings.batch_rows
         return fingerprint({**self.parameters, "weights": self.identity.digest, "batch_rows": rows})
 
     def generate(self, request: PairRequest) -> PairImages:
-        """Draws a pair; where the memory does not suffice, again with half as many rows at a time.
+        """Generates a pair; when out of memory, retries with half as many rows at a time.
 
         Raises:
           InputError: prompts, words or spans do not fit each other or the model.
@@ -136,7 +136,7 @@ class PairGenerator:
 
 
 class _Drawing:
-    """What happens between the steps of one pair, and what they leave behind."""
+    """The callback between the steps of one pair, and its results."""
 
     def __init__(
         self, generator: PairGenerator, request: PairRequest, latents: "torch.Tensor"
@@ -162,10 +162,10 @@ class _Drawing:
 
 
 def initial_latents(pipeline: Any, size_px: int, seed: int) -> "torch.Tensor":
-    """Returns the latent both pictures begin with, twice: [2, channels, height, width].
+    """Returns the initial latent of both images, twice: [2, channels, height, width].
 
-    It is drawn on the CPU in float32, so that it is the same on every device and in every
-    precision, as far as that can hold it.
+    It is drawn on the CPU in float32, so it is the same on every device and, up to rounding, in
+    every precision.
     """
     import torch
 
@@ -177,7 +177,7 @@ def initial_latents(pipeline: Any, size_px: int, seed: int) -> "torch.Tensor":
 
 
 def map_sides(pipeline: Any, side: int) -> tuple[int, ...]:
-    """Returns the sides of the cross-attention maps of a network, for latents of a side.
+    """Returns the sides of a network's cross-attention maps, for latents of a given side.
 
     Every level of the network halves the side, rounding up.
     """
@@ -186,7 +186,7 @@ def map_sides(pipeline: Any, side: int) -> tuple[int, ...]:
 
 
 def _noise_generators(seed: int) -> "list[torch.Generator]":
-    """Returns two generators that draw the same noise, one for either picture."""
+    """Returns two generators that draw the same noise, one for each image."""
     import torch
 
     noise_seed = derive_seed(seed, "diffusion", "scheduler-noise", 1)
@@ -223,10 +223,10 @@ def _summary(control: AttentionControl) -> AttentionSummary:
 
 
 def _size_px(pipeline: Any, settings: DiffusionSettings) -> int:
-    """Returns width and height of the pictures.
+    """Returns the side of the square images in pixels.
 
     Raises:
-      InputError: the model cannot draw that size.
+      InputError: the model cannot generate that size.
     """
     channels = pipeline.unet.config.in_channels
     if channels != pipeline.vae.config.latent_channels:
@@ -244,5 +244,5 @@ def _size_px(pipeline: Any, settings: DiffusionSettings) -> int:
 
 
 def _to_bytes(image: np.ndarray) -> np.ndarray:
-    """Returns uint8 of float32 [height, width, 3] in [0, 1], as diffusers makes PNG files."""
+    """Converts float32 [height, width, 3] in [0, 1] to uint8, as diffusers does for PNG files."""
     return (image * 255).round().astype(np.uint8)

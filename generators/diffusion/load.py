@@ -24,11 +24,10 @@ _FILES = frozenset({".json", ".txt", ".safetensors"})
 
 
 def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
-    """Loads the pipeline, ready to draw, and tells which weights it has.
+    """Loads the pipeline, and returns it with the identity of its weights.
 
     Raises:
-      InputError: the model cannot be had or is not one that can be controlled; the text says how
-        to get it.
+      InputError: the model cannot be found or controlled; the message says how to get it.
       MissingExtra: torch, diffusers or transformers is not installed.
     """
     _import_libraries()
@@ -39,8 +38,8 @@ def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
         identity = _identity(folder, parts, settings.model, type(pipeline).__name__)
     _check_parts(pipeline, settings.model)
     pipeline.scheduler = make_scheduler(settings.scheduler, pipeline.scheduler)
-    # One picture at a time: the decoder takes the most memory, and a picture's bytes do not depend
-    # on its neighbour.
+    # One image at a time: the decoder takes the most memory, and an image's bytes then do not
+    # depend on its neighbour.
     pipeline.vae.enable_slicing()
     pipeline.watermark = None
     pipeline.set_progress_bar_config(disable=True)
@@ -48,7 +47,7 @@ def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
 
 
 def _import_libraries() -> None:
-    # Deterministic matrix products on a GPU need it before the first of them.
+    # Required for deterministic matrix products on a GPU, before the first of them.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     try:
         import diffusers  # noqa: F401
@@ -59,7 +58,7 @@ def _import_libraries() -> None:
 
 
 def revision_of(settings: DiffusionSettings) -> str | None:
-    """Returns the commit of a model of the hub; None of one in a folder.
+    """Returns the commit of a model on the hub; None for one in a folder.
 
     Raises:
       InputError: there is no such folder, and no commit is named.
@@ -77,7 +76,7 @@ def revision_of(settings: DiffusionSettings) -> str | None:
 
 
 def _find_folder(settings: DiffusionSettings) -> Path:
-    """Returns the model's folder; fetches it from the hub where it is not there."""
+    """Returns the model's folder; downloads it from the hub if needed."""
     from diffusers import DiffusionPipeline
 
     revision = revision_of(settings)
@@ -102,7 +101,7 @@ def _find_folder(settings: DiffusionSettings) -> Path:
 
 
 def _check_index(folder: Path, model: str) -> list[str]:
-    """Returns the names of the pipeline's parts, none of which brings code of its own."""
+    """Returns the names of the pipeline's parts, after checking that none has custom code."""
     try:
         index = json.loads((folder / "model_index.json").read_bytes())
         parts = {key: value for key, value in index.items() if not key.startswith("_")}
@@ -147,7 +146,7 @@ def _check_parts(pipeline: Any, model: str) -> None:
         if tokenizer is None or encoder is None:
             continue
         embeddings = encoder.get_input_embeddings().num_embeddings
-        # transformers 5 makes an empty tokenizer of files it does not understand, without a word.
+        # transformers 5 silently makes an empty tokenizer from files it does not understand.
         if len(tokenizer) != embeddings or not tokenizer.is_fast:
             raise InputError(
                 f"{model}: tokenizer{suffix} has {len(tokenizer)} tokens, its text encoder "
@@ -162,7 +161,7 @@ def _identity(folder: Path, parts: list[str], model: str, pipeline: str) -> Mode
     digest = fingerprint({file.relative_to(folder).as_posix(): _digest(file) for file in files})
     is_local = Path(model).is_dir()
     return ModelIdentity(
-        # A folder's place on this machine says nothing of the model.
+        # A folder's local path says nothing about the model.
         name=folder.name if is_local else model,
         revision=f"sha256:{digest[:16]}" if is_local else folder.name,
         digest=digest,

@@ -1,4 +1,4 @@
-"""Keeps the second picture equal to the first, but for where the words are.
+"""Keeps the second image equal to the first, except where the words are.
 
 Source: `LocalBlend` in the notebooks of prompt-to-prompt: the attention to the words, summed over
   the steps so far, as replaced; widened by a 3x3 maximum, enlarged to the latent, cut at a fraction
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def blend_mask(heat: "torch.Tensor", threshold: float, size: tuple[int, int]) -> "torch.Tensor":
-    """Returns where the second picture may differ: bool [height, width].
+    """Returns where the second image may differ: bool [height, width].
 
     Args:
-      heat: [2, pixels], the attention of either picture to its words, on a square map.
-      threshold: fraction of the largest attention of a picture.
+      heat: [2, pixels], the attention of each image to its words, on a square map.
+      threshold: fraction of the largest attention of an image.
       size: height and width of the latent.
     """
     from torch.nn import functional
@@ -41,7 +41,7 @@ def blend(
       heat: [2, pixels], the attention to the words so far.
       settings: threshold and start.
       step: number of the step, from 0.
-      steps: how many there are.
+      steps: number of steps.
 
     Returns:
       The latents, and the mask; None before the blend starts.

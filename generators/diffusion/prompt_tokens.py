@@ -1,7 +1,7 @@
 """Words of a prompt and their tokens.
 
-Positions count from the token before the text (0) to the last padding. A mark of punctuation is a
-word of its own, so "cat," still has the word "cat" in it.
+Positions count from the token before the text (0) to the last padding. A punctuation mark is a
+word of its own, so "cat," contains the word "cat".
 """
 
 import re
@@ -48,7 +48,7 @@ class TokenizedPrompt:
     def find(self, name: WordName) -> tuple[int, ...]:
         """Returns the positions of a word's tokens, in every place where the prompt has it.
 
-        Upper and lower case are the same.
+        Case is ignored.
 
         Raises:
           InputError: the prompt does not have it.
@@ -78,7 +78,7 @@ def tokenize(prompt: str, tokenizer: Any) -> TokenizedPrompt:
 
     Args:
       prompt: the text.
-      tokenizer: a CLIP tokenizer of transformers that tells where in the text tokens come from.
+      tokenizer: a CLIP tokenizer of transformers with offset mapping.
 
     Raises:
       InputError: the prompt has no word, or more tokens than the encoder reads.

@@ -1,7 +1,7 @@
-"""The pairs of Eq-SD: two prompts of which it is known, word for word, what the edit touches.
+"""The pairs of Eq-SD: two prompts, with the words that the edit touches.
 
-A pair depends on vocabulary, seed, mode, additions, kind and number alone, and can be made alone;
-its id is kind and number, `eq-sd/object/000042`.
+A pair depends only on vocabulary, seed, mode, additions, kind and number, and can be made by
+itself; its id is kind and number, `eq-sd/object/000042`.
 """
 
 import random
@@ -22,7 +22,7 @@ Language = Literal["english", "published"]
 Control = Literal["replace", "refine"]
 Words = tuple[int, ...]
 
-# Words of an attribute that have no place of their own in a picture.
+# Words of an attribute that have no location of their own in an image.
 _PLACELESS = frozenset(
     ("a", "an", "covered", "in", "into", "it", "of", "on", "out", "taken", "top", "wearing", "with")
 )
@@ -51,11 +51,11 @@ class PromptPair:
       prompts: what image i is made from: the caption without its full stop.
       control: `replace` where the prompts have equally many words: word i of the second takes the
         place of word i of the first. Else `refine`: the words that both have keep their places in
-        the picture, and the others find their own.
+        the image, and the others find their own.
       changed: the words of each prompt that the edit touches; without them the prompts are equal.
-      blended: the words of each prompt that say where the picture may change; none in both where
-        it may change everywhere.
-      seed: of the noise that both images begin with, in [0, 2**63).
+      blended: the words of each prompt that say where the image may change; none in both if it
+        may change everywhere.
+      seed: seed of the initial noise of both images, in [0, 2**63).
     """
 
     sample_id: str
@@ -92,10 +92,10 @@ def prompt_pairs(
     language: Language,
     additions: bool = False,
 ) -> Iterator[PromptPair]:
-    """Yields so many pairs of each kind, the kinds taking turns; see `prompt_pair`.
+    """Yields `counts` pairs of each kind, the kinds taking turns; see `prompt_pair`.
 
     Raises:
-      InputError: the vocabulary does not have so many pairs of a kind.
+      InputError: the vocabulary does not have enough pairs of a kind.
     """
     asked = {kind: getattr(counts, kind) for kind in EDIT_KINDS}
     for kind, count in asked.items():
@@ -118,7 +118,7 @@ def prompt_pair(
     language: Language,
     additions: bool = False,
 ) -> PromptPair:
-    """Returns one pair, whatever other pairs there are.
+    """Returns one pair, independent of all others.
 
     Args:
       vocabulary: the words.
@@ -127,7 +127,7 @@ def prompt_pair(
       seed: the run's.
       language: `english`, or `published`: without the article of the object and with the phrases
         that the vocabulary has as published, "A photo of beach at sunset."
-      additions: whether there are pairs that add a scene or attribute to the first picture.
+      additions: whether there are pairs that add a scene or attribute to the first image.
 
     Raises:
       IndexError: the vocabulary has no pair of this number.
@@ -199,7 +199,7 @@ def _as_written(phrase: Phrase | None, published: tuple[tuple[str, str], ...]) -
 
 
 def _changed(first: _Prompt, second: _Prompt) -> tuple[Words, Words]:
-    """Returns the words of two prompts that are not the same at the same place of their slot."""
+    """Returns the words of two prompts that differ at the same position of their slot."""
     changed: tuple[list[int], list[int]] = ([], [])
     for slot in first.slots:
         numbers = first.slots[slot], second.slots[slot]
@@ -213,13 +213,13 @@ def _changed(first: _Prompt, second: _Prompt) -> tuple[Words, Words]:
 
 
 def _equal_words(words_0: list[str], words_1: list[str]) -> int:
-    """Returns how many words two lists have in common at their start."""
+    """Returns the length of the common prefix of two lists of words."""
     pairs = zip(words_0, words_1, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _blended(edit: Edit, first: _Prompt, second: _Prompt) -> tuple[Words, Words]:
-    """Returns the words that say where the picture may change.
+    """Returns the words that say where the image may change.
 
     The object where it is exchanged, coloured, or given something that it had not; an attribute
     that is exchanged for another stays where it is. A scene is everywhere.

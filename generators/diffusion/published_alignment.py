@@ -1,9 +1,9 @@
 """The alignment of the authors' code, with its defects, for the published dataset.
 
-* A word is a piece between blanks: "cat" is not found in "cat,", and a word that is not found is
-  silently none.
+* Words are split at blanks: "cat" is not found in "cat,", and a word that is not found is silently
+  ignored.
 * Tokens belong to a word by counting letters, so that a letter of several tokens shifts the rest.
-* Behind the last exchanged word, positions go to the same positions, so that a word of more or
+* After the last exchanged word, positions go to the same positions, so that a word of more or
   fewer tokens shifts the rest; and where the prompts differ before it, the end of the text is cut.
 * Where the second prompt is the shorter one, its padding meets words of the first.
 
@@ -47,7 +47,7 @@ def published_replacement(
     """Aligns two prompts word by word.
 
     Raises:
-      InputError: the prompts do not have as many words.
+      InputError: the prompts have different numbers of words.
     """
     pieces = [prompt.prompt.split(" ") for prompt in (first, second)]
     if len(pieces[0]) != len(pieces[1]):

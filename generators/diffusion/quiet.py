@@ -1,4 +1,4 @@
-"""Keeps the notices and progress bars of diffusers and transformers off the screen."""
+"""Silences the messages and progress bars of diffusers and transformers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def quiet_libraries() -> Iterator[None]:
-    """Shows only the errors of diffusers and transformers meanwhile."""
+    """Shows only errors of diffusers and transformers for the block."""
     from diffusers.utils import logging as diffusers_logging
     from transformers.utils import logging as transformers_logging
 

@@ -1,4 +1,4 @@
-"""What a pair of pictures is made from, and what comes out."""
+"""Requests for pairs of images, and their results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,12 +19,12 @@ DEFAULT_WORDS: Final = "default_"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LocalBlend:
-    """Where the second picture may differ: at the words, as the attention sees them.
+    """Where the second image may differ: at the words, as located by attention.
 
     Attributes:
-      words: of the first and of the second prompt.
-      threshold: of the largest attention, above which a pixel belongs to the words.
-      start: fraction of the steps after which pixels are taken from the first picture.
+      words: those of the first and of the second prompt.
+      threshold: fraction of the largest attention, above which a pixel belongs to the words.
+      start: fraction of the steps after which pixels are taken from the first image.
 
     Source: `LocalBlend` in the notebooks of prompt-to-prompt: threshold 0.3, 16x16 maps, from the
       first step on; its null-text notebook starts at 0.2.
@@ -37,7 +37,7 @@ class LocalBlend:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EditControl:
-    """How the attention of the first picture guides the second.
+    """How the attention of the first image guides the second.
 
     Attributes:
       method: `replace` exchanges words and wants as many words in both prompts; `refine` keeps the
@@ -50,7 +50,7 @@ class EditControl:
       reweight: factors on the attention to words of the second prompt, while it is replaced.
       heat_side: width of the cross-attention maps that tell where the words are in the picture;
         without it, chosen likewise.
-      blend: keeps the rest of the picture as it is; None lets it change.
+      blend: keeps the rest of the image as it is; None allows changes everywhere.
       alignment: `published` aligns words and tokens as the authors' code does, with its defects.
       changed: the words of either prompt that the edit touches, by number; without them the prompts
         are equal. Where it is known, `refine` cannot mistake one "on" for another; None compares
@@ -75,9 +75,9 @@ class PairRequest:
     """Two prompts to draw from one initial latent.
 
     Attributes:
-      prompts: of the first and the second picture.
+      prompts: those of the first and the second image.
       seed: of the initial latent and of a stochastic scheduler's noise, in [0, 2**63).
-      control: how the first picture guides the second; None draws both by themselves.
+      control: how the first image guides the second; None generates both independently.
     """
 
     prompts: tuple[str, str]
@@ -87,7 +87,7 @@ class PairRequest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelIdentity:
-    """Which weights drew the pictures.
+    """The weights that generated the images.
 
     Attributes:
       name: id on the hub, or the folder's name.
@@ -122,15 +122,15 @@ class AttentionSummary:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PairImages:
-    """A pair of pictures, and how they came to be.
+    """A pair of images, and how they were generated.
 
     Attributes:
       images: two of uint8 [height, width, 3], RGB.
-      flagged: whether the model's safety checker turned a picture black; None without a checker.
+      flagged: whether the model's safety checker blacked out an image; None without a checker.
       batch_rows: how many of the four rows (two prompts, each with and without text) went through
-        the network at a time; less than asked for where the memory did not suffice.
+        the network at a time; fewer than requested after running out of memory.
       latents: float32 [2, channels, height, width], the last ones.
-      blend_mask: bool [height, width] of the latent, where the second picture could differ; None
+      blend_mask: bool [height, width] of the latent, where the second image could differ; None
         without local blend.
       attention: what the control did; None without control.
     """

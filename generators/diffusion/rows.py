@@ -1,8 +1,8 @@
 """Sends the rows of a pair through the network together, or fewer at a time.
 
-A pair is four rows: two pictures, each with its prompt and, for guidance, without. Two at a time
-keep both pictures together. One at a time still lets the first guide the second, because queries
-and keys of the first are kept until the second comes.
+A pair is four rows: two images, each with its prompt and, for guidance, without. Two at a time
+keep both images together. Even one at a time, the first guides the second, because queries and
+keys of the first are kept until the second comes.
 """
 
 from collections.abc import Iterator
@@ -23,15 +23,15 @@ _ROWS: dict[int, tuple[Row, ...]] = {
 
 @contextmanager
 def limited_rows(unet: Any, rows: int, control: AttentionControl | None) -> Iterator[None]:
-    """Lets the network see at most `rows` rows at a time, and tells the control which.
+    """Limits the network to `rows` rows at a time for the block, and tells the control which.
 
     Args:
-      unet: the network; its `forward` is put back afterwards.
+      unet: the network; its `forward` is restored afterwards.
       rows: 4, 2 or 1.
-      control: of the pair; None where there is none.
+      control: control of the pair; None for none.
 
     Raises:
-      InputError: at its first call, where the pipeline batches in another way.
+      InputError: at the first call, if the pipeline batches differently.
     """
     plain, replaced = unet.forward, "forward" in vars(unet)
 

@@ -31,6 +31,6 @@ def make_scheduler(name: Scheduler, own: Any) -> Any:
 
 
 def count_calls(scheduler: Any, steps: int) -> int:
-    """Returns how often the network is called for so many steps."""
+    """Returns how often the network is called for `steps` steps."""
     scheduler.set_timesteps(steps)
     return len(scheduler.timesteps)

@@ -1,7 +1,7 @@
 """When attention is replaced: fractions of the denoising steps turned into calls of the network.
 
 Source: `get_time_words_attention_alpha` and `AttentionControlEdit` of prompt-to-prompt. The table
-  has a row more than there are steps, because the authors' first scheduler (PNDM) calls the network
+  has one row more than the steps, because the authors' first scheduler (PNDM) calls the network
   once more. Its bounds are `int(fraction * rows)`; those of self-attention `int(fraction * steps)`.
 """
 
@@ -54,7 +54,7 @@ def cross_schedule(
       find: returns the tokens of a word.
 
     Raises:
-      InputError: a span is none.
+      InputError: a span is invalid.
     """
     by_word: dict[WordName, Span] = (
         dict(spans) if isinstance(spans, Mapping) else {DEFAULT_WORDS: spans}

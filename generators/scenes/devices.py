@@ -9,10 +9,10 @@ GPU_KINDS = ("OPTIX", "CUDA")
 
 
 def use_device(scene: Any, device: Literal["cpu", "gpu"]) -> None:
-    """Has a Blender scene rendered on the processor, or on all graphics cards of one kind.
+    """Sets a Blender scene to render on the CPU, or on all GPUs of one kind.
 
     Raises:
-      InputError: Cycles finds no graphics card that it can use.
+      InputError: Cycles finds no usable GPU.
     """
     scene.cycles.device = device.upper()
     if device == "gpu":
