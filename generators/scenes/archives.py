@@ -1,4 +1,4 @@
-"""Unpacks archives that may be hostile: nothing is written outside the folder, nothing is huge."""
+"""Unpacks untrusted archives: nothing is written outside the folder, and sizes are limited."""
 
 import contextlib
 import gzip
@@ -18,7 +18,7 @@ MAX_HEADER_BYTES = 8 * 1024**2
 
 
 class BadArchive(ValueError):
-    """An archive is damaged, or holds what an asset's archive never does."""
+    """An archive is damaged, or contains what an asset's archive never does."""
 
 
 _DAMAGE = (
@@ -35,7 +35,7 @@ class _Unzipped:
     """What a gzipped archive unpacks to, read once from its beginning to its end.
 
     Attributes:
-      in_content: whether a file's content is read, and no header.
+      in_content: whether a file's content is being read, not a header.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -47,7 +47,7 @@ class _Unzipped:
         return self._stream.tell()
 
     def seek(self, place: int) -> None:
-        """Goes ahead; a header that leads back would be read again for ever."""
+        """Seeks forward only; a header that leads back would be read forever."""
         if place < self.tell():
             raise BadArchive("a header that leads back")
         self._take(place - self.tell())
@@ -70,7 +70,7 @@ class _Unzipped:
 def archive_files(data: bytes, folder_name: str) -> Iterator[tuple[str, IO[bytes]]]:
     """Yields the files of a gzipped tar archive: names without folders, and their contents.
 
-    To read a content raises any of the errors that damage brings about; see one_error.
+    Reading a content raises various errors if the archive is damaged; see one_error.
 
     Args:
       data: the archive.
@@ -81,7 +81,7 @@ def archive_files(data: bytes, folder_name: str) -> Iterator[tuple[str, IO[bytes
         below the allowed one, the same name twice, or more than the limits allow. Damage may show
         only after the last file: gzip's sum is over all of them.
     """
-    unzipped: Any = _Unzipped(data)  # of a file, tarfile needs no more than this has
+    unzipped: Any = _Unzipped(data)  # tarfile needs only this much of the file interface
     names: set[str] = set()
     with one_error(), tarfile.open(fileobj=unzipped, mode="r:") as archive:
         for number, member in enumerate(archive):
@@ -105,13 +105,13 @@ def archive_files(data: bytes, folder_name: str) -> Iterator[tuple[str, IO[bytes
             yield name, stream
             unzipped.in_content = False
         unzipped.in_content = True
-        while unzipped.read(2**20):  # only at its end does gzip check sum and length
+        while unzipped.read(2**20):  # gzip checks sum and length only at its end
             pass
 
 
 @contextlib.contextmanager
 def one_error() -> Iterator[None]:
-    """Makes one error of all that damaged archives bring about."""
+    """Turns all errors that damaged archives raise into BadArchive."""
     try:
         yield
     except BadArchive:
@@ -136,7 +136,7 @@ def unpack_archive(data: bytes, folder: Path, folder_name: str) -> dict[str, int
 
 
 def _below(name: str, folder_name: str) -> str:
-    """Returns a member's name below the one folder that may stand before it."""
+    """Returns a member's name without the one folder that may precede it."""
     if name.startswith("/"):
         return f"/{name}"
     path = PurePosixPath(name)

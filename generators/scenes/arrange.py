@@ -40,7 +40,7 @@ class Ground:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arranged:
-    """Two scenes, and what their captions claim of them."""
+    """Two scenes, and what their captions claim about them."""
 
     scenes: tuple[SceneSpec, SceneSpec]
     claims: tuple[Claim, Claim]
@@ -49,7 +49,7 @@ class Arranged:
 def arrange_related(
     draft: RelatedDraft, settings: SceneSettings, step_back: float, seed: int, rng: Random
 ) -> Arranged | None:
-    """Tries once to place a target beside a reference; None where it does not come out.
+    """Tries once to place a target beside a reference; returns None on failure.
 
     Args:
       draft: the objects.
@@ -86,7 +86,7 @@ def arrange_related(
 def arrange_counted(
     draft: CountedDraft, settings: SceneSettings, step_back: float, seed: int, rng: Random
 ) -> Arranged | None:
-    """Tries once to place copies on a support; None where it does not come out.
+    """Tries once to place copies on a support; returns None on failure.
 
     Args:
       draft: the objects.
@@ -108,7 +108,7 @@ def arrange_counted(
         return None
     fewer = min(draft.counts)
     fuller = (draft.counts.index(max(draft.counts)),)
-    # The copies that only one scene has come last: all others keep their numbers in the mask.
+    # Copies in only one scene come last, so all others keep their numbers in the mask.
     ordered: list[tuple[Piece, tuple[int, ...]]] = [
         (piece, BOTH) for piece in (*copies[:fewer], *draft.distractors)
     ]
@@ -129,7 +129,7 @@ def _moves(
     target, reference = draft.target, draft.reference
     reach = _radius(reference.variants[0], reference)
     reach += max(_radius(variant, target) for variant in target.variants)
-    # Of two that stand one behind the other, the nearer hides the more the higher it is.
+    # Of two objects one behind the other, the nearer hides more the taller it is.
     apart = {
         "left": 0.15,
         "right": 0.15,
@@ -149,7 +149,7 @@ def _moves(
 def _middle(
     layout: Layout, moves: tuple[tuple[float, float], tuple[float, float]], rng: Random
 ) -> Vector:
-    """Returns a place for the reference that brings all of it near the middle of the picture."""
+    """Returns a place for the reference such that the objects are near the image centre."""
     x = y = 0.0
     for heading, distance in moves:
         there = beside(layout.camera, (0.0, 0.0, 0.0), heading, distance)
@@ -169,7 +169,7 @@ def _add_somewhere(layout: Layout, piece: Piece, rng: Random) -> bool:
 def _add_on(
     layout: Layout, ground: Ground, piece: Piece, where: tuple[int, ...], rng: Random
 ) -> bool:
-    """Adds an object somewhere on a support, wholly on it whichever way it is turned."""
+    """Adds an object at a random place on a support, fully on it at any rotation."""
     radius = _radius(piece.variants[0], piece)
     turn = math.radians(ground.yaw_deg)
     for _ in range(SPOTS):

@@ -30,9 +30,9 @@ class AssetFiles:
     """An asset on this machine's disk.
 
     Attributes:
-      folder: where its files are; nobody may change them.
-      render: the file to draw: a mesh (`.obj`, `.glb`), or the picture of an HDRI.
-      simulation: the URDF file, which names the collision mesh; None where there is none.
+      folder: where its files are; they must not be changed.
+      render: the file to render: a mesh (`.obj`, `.glb`), or the image of an HDRI.
+      simulation: the URDF file, which names the collision mesh; None if there is none.
       import_kwargs: arguments of kubric's importer, such as `axis_up`.
       bounds: the corners of its box with the smallest and the largest coordinates, in its own
         units, z up. A scene places the middle of the lower face.
@@ -127,7 +127,7 @@ def fetch_archive(asset: Asset) -> bytes:
         size = system.size(path)
         data: bytes = b"" if size and size > MAX_ARCHIVE_BYTES else system.cat_file(path)
     except Exception as error:
-        # Every file system of fsspec has errors of its own.
+        # Every file system of fsspec raises its own errors.
         raise InputError(
             f"asset {asset.asset_id!r}: {asset.archive}: {type(error).__name__}: {error}"
         ) from error
@@ -167,7 +167,7 @@ def unpack_into(asset: Asset, data: bytes, folder: Path) -> dict[str, int]:
     """Writes what an asset's archive holds into a folder; returns the lengths of the files.
 
     Raises:
-      InputError: the archive is damaged, or holds what no asset's archive does.
+      InputError: the archive is damaged, or contains what no asset's archive does.
     """
     if not _is_packed(asset):
         (folder / asset.render).write_bytes(data)
@@ -183,7 +183,7 @@ def _is_packed(asset: Asset) -> bool:
 
 
 def _cache_key(asset: Asset, digest: str) -> str:
-    """Returns the name of an asset's folder; a picture without an archive has none in its bytes."""
+    """Returns the name of an asset's folder; an image without an archive has none in its bytes."""
     return digest if _is_packed(asset) else sha256_hex(f"{digest} {asset.render}".encode())
 
 
@@ -198,7 +198,7 @@ def _install(asset: Asset, data: bytes, folder: Path) -> None:
         try:
             os.rename(temporary, folder)
         except OSError:
-            # Another process was faster, or what is there is damaged.
+            # Another process was faster, or the existing folder is damaged.
             if not _is_complete(folder):
                 shutil.rmtree(folder, ignore_errors=True)
                 os.rename(temporary, folder)
@@ -207,7 +207,7 @@ def _install(asset: Asset, data: bytes, folder: Path) -> None:
 
 
 def _is_complete(folder: Path) -> bool:
-    """Tells whether all files of an unpacked asset are there in their full lengths."""
+    """Tells whether all files of an unpacked asset exist with their full lengths."""
     try:
         lengths: dict[str, int] = json.loads((folder / _LISTING).read_text())
         return all((folder / name).stat().st_size == length for name, length in lengths.items())

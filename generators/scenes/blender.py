@@ -1,9 +1,9 @@
 """Kubric's renderer on Blender 4.2, made lean.
 
 kubric 2023.12 was written for Blender 2.93 to 3.x; what has changed since is answered here, in a
-subclass. Of its layers only the picture and the segmentation are rendered. kubric makes the
-segmentation in a second render of one sample a pixel, whose edges are ragged; here it comes from
-the picture's own render: the object that covers most of a pixel.
+subclass. Of its layers only the image and the segmentation are rendered. kubric makes the
+segmentation in a second render of one sample per pixel, whose edges are jagged; here it comes from
+the image's own render: the object that covers most of a pixel.
 
 Source: kubric/renderer/blender.py and blender_utils.py of kubric-nightly 2023.12.27.
 """
@@ -21,7 +21,7 @@ from eqforge.generators.scenes.imports import import_mesh
 from eqforge.schemas.records.scenes import RenderSettings
 
 CRYPTOMATTE_OBJECTS = 6
-"""How many objects are told apart within one pixel; Blender's default."""
+"""How many objects are distinguished within one pixel; Blender's default."""
 
 _LAYERS = [f"CryptoObject{index:02d}" for index in range(CRYPTOMATTE_OBJECTS // 2)]
 
@@ -34,7 +34,7 @@ a surface in the colour that the caption names."""
 def renderer_class() -> Any:
     """Returns the class `Renderer(scene, scratch_dir, settings, seed)`, a `kubric` view.
 
-    Constructing one resets Blender: a renderer made earlier must not be used any more. Its
+    Constructing one resets Blender: an earlier renderer must no longer be used. Its
     `render_still` returns `rgb`, uint8 [height, width, 3], and `segmentation`, uint32 [height,
     width, 1], the number of the asset in the scene, from 1, and 0 for none.
     """
@@ -80,7 +80,7 @@ def renderer_class() -> Any:
 
 
 def _keep_picture_and_cryptomatte(renderer: Any) -> None:
-    """Renders the picture with its cryptomatte, and writes the latter to kubric's EXR file."""
+    """Renders the image with its cryptomatte, and writes the latter to kubric's EXR file."""
     scene = renderer.blender_scene
     scene.render.image_settings.color_mode = "RGB"
     scene.render.image_settings.compression = 0  # the file is read again at once
@@ -95,7 +95,7 @@ def _keep_picture_and_cryptomatte(renderer: Any) -> None:
     layers = tree.nodes.new("CompositorNodeRLayers")
     output = tree.nodes.new("CompositorNodeOutputFile")
     output.format.file_format = "OPEN_EXR_MULTILAYER"
-    output.format.color_depth = "32"  # a cryptomatte is made of hashes, not of colours
+    output.format.color_depth = "32"  # a cryptomatte holds hashes, not colours
     output.file_slots.clear()
     for name in _LAYERS:
         output.file_slots.new(name)
@@ -104,7 +104,7 @@ def _keep_picture_and_cryptomatte(renderer: Any) -> None:
 
 
 def _segmentation(exr: Path, scene: Any) -> NDArray[np.uint32]:
-    """Returns the number of the asset that covers most of each pixel; 0 where that is the sky.
+    """Returns the number of the asset that covers most of each pixel; 0 for the sky.
 
     A layer holds two objects with the share of the pixel that each covers, the largest first.
     """

@@ -1,16 +1,16 @@
-"""Captions of scenes: as the published figures word them, and in English.
+"""Captions of scenes: worded as in the published figures, or corrected.
 
 EqBen, appendix B.4 (figure 14) shows these: "The blue plant container is on the left side of the
 brown bull." beside "The red plant container ..."; "1 white gift box with red straps is on the
 platform." beside "There are 4 white gift box ..."; "The blue gloves is in front of the fabric
 basket." beside "... on the left hand of ...".
 
-Paper mode writes so. Inferred from these six, because no code was published: a caption of one has
+Paper mode follows these. Inferred from the six, because no code was published: a caption of one has
 the form "1 X is on the Y." and one of several "There are n X on the Y.", the noun always in the
 singular and the number in figures; the verb is always "is"; left and right are "on the left side
 of" where an attribute changes and "on the left hand of" where the place changes; right is worded
-like left, and behind, of which no figure is known, is "behind". A size or a material stands where
-the colour does.
+like left, and behind, which no figure shows, is "behind". A size or a material takes the place of
+the colour.
 
 Corrected mode agrees in number, writes numbers as words, has one wording for left and right, and
 gives both captions of a pair the same template.
@@ -53,8 +53,8 @@ class Phrase:
     """What a caption calls an object.
 
     Attributes:
-      words: of its asset.
-      adjectives: its size, colour and material as far as they are said, in this order.
+      words: words of its asset.
+      adjectives: its size, colour and material, if mentioned, in this order.
     """
 
     words: AssetWords
@@ -95,7 +95,7 @@ def related_caption(
 
 
 def counting_caption(mode: Mode, counted: Phrase, count: int, support: str) -> str:
-    """Returns a caption that says how many copies of an object stand on a support.
+    """Returns a caption that says how many copies of an object are on a support.
 
     Args:
       mode: how it is worded.

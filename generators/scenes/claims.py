@@ -1,4 +1,4 @@
-"""What is true of a scene, and what two scenes differ in: from their descriptions alone."""
+"""What is true of a scene, and how two scenes differ, from their descriptions alone."""
 
 import dataclasses
 import math
@@ -15,18 +15,18 @@ HEADING_DEG: Mapping[Relation, float] = {
     "front": 180.0,
     "left": 270.0,
 }
-"""The direction of each relation from the reference, clockwise seen from above, from the line of
-sight on."""
+"""The direction of each relation from the reference, clockwise from the line
+of sight, seen from above."""
 
 
 def relation_margin_deg(scene: SceneSpec, claim: Claim) -> float:
-    """Returns how plainly the claimed relation holds on the floor, seen by the camera.
+    """Returns the margin, in degrees, by which the claimed relation holds as seen by the camera.
 
     Behind is the direction from the camera through the reference, and right is at a right angle to
     it. A relation holds in the 90 degrees around its direction.
 
     Returns:
-      45 exactly in the relation's direction, 0 half way to the next, negative where it is false.
+      45 exactly in the relation's direction, 0 halfway to the next, negative if it is false.
 
     Raises:
       ValueError: the claim names no relation.
@@ -81,7 +81,7 @@ _CHANGED = {"colour": "colour", "size": "scale", "material": "material", "positi
 
 
 def differs_as_declared(pair: ScenePair) -> bool:
-    """Tells whether two scenes differ in what the pair declares, and in nothing else.
+    """Tells whether two scenes differ only as the pair declares.
 
     An attribute or the place of the target changes; or copies are added, or taken away, behind all
     other objects, so that the rest keep their numbers in the instance mask.

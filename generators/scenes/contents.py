@@ -1,4 +1,4 @@
-"""What the pairs of scenes are about: every content once, in an order the seed chooses.
+"""What the pairs of scenes are about: every content once, in an order that the seed decides.
 
 A content is what a caption says: which object, in which colour, related to which other, in which
 two versions. All contents of a kind are numbered; the n-th pair takes the n-th of a permutation. So
@@ -19,12 +19,12 @@ RELATIONS: tuple[Relation, ...] = ("left", "right", "front", "behind")
 MATERIALS: tuple[SurfaceMaterial, ...] = ("rubber", "metal", "glass")
 SIZES = ("small", "large")
 PLAIN = ""
-"""In place of a colour: as the asset is, where no word says its colour."""
+"""Instead of a colour: the asset as it is, if no word names its colour."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Noun:
-    """All assets that captions call by one name.
+    """All assets with the same noun in captions.
 
     Attributes:
       words: of the first of them.
@@ -79,7 +79,7 @@ class Vocabulary:
 
     Args:
       assets: the assets; those without words are left out.
-      max_count: most copies in a counting scene.
+      max_count: maximum number of copies in a counting scene.
 
     Raises:
       InputError: fewer than three things have a name; a scene needs a target, a reference, and
@@ -208,7 +208,7 @@ def material_colours(noun: Noun) -> list[str]:
 
 
 def far_colours(noun: Noun, others: Iterable[str]) -> list[str]:
-    """Returns the colours of a noun that cannot be taken for one of the others."""
+    """Returns the colours of a noun that cannot be mistaken for one of the others."""
     named = [colour for colour in others if colour in PALETTE]
     return [
         colour

@@ -1,4 +1,4 @@
-"""Copies assets from elsewhere into a folder of one's own, pinned, and checks those one has."""
+"""Copies assets into the user's own folder, pinned, and checks the existing ones."""
 
 import re
 import tempfile
@@ -39,10 +39,10 @@ def fetch_asset(asset: Asset, folder: str, words: Mapping[str, Any] | None) -> A
     Args:
       asset: as the source's manifest has it.
       folder: path or URL of the folder.
-      words: how captions speak of it; None keeps what the source's manifest says.
+      words: words for captions; None keeps those of the source's manifest.
 
     Raises:
-      InputError: the archive cannot be had, is not what the source pins, or lacks a file.
+      InputError: the archive cannot be fetched, is not what the source pins, or lacks a file.
     """
     data = fetch_archive(asset)
     for problem in _problems_inside(asset, data):
@@ -53,7 +53,7 @@ def fetch_asset(asset: Asset, folder: str, words: Mapping[str, Any] | None) -> A
     if words is not None:
         entry["words"] = dict(words)
     if not name.endswith((".tar.gz", ".tgz")):
-        # A picture without an archive: the manifest says so with a null path.
+        # An image without an archive: the manifest says so with a null path.
         entry |= {"path": None, "kwargs": {**asset.entry["kwargs"], "filename": name}}
     return replace(
         asset,

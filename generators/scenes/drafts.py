@@ -24,10 +24,10 @@ from eqforge.schemas.records.scenes import Relation, SceneObject, SurfaceMateria
 
 T = TypeVar("T")
 SIZE_FACTORS = {"small": 0.65, "large": 1.3}
-"""Of a small and a large object against its usual size: one has twice the extent of the other."""
+"""Scales of a small and a large object relative to the usual size; the ratio is 2."""
 
 COPY_FACTOR = 0.9
-"""Of what stands on a support, against its usual size."""
+"""Scale of objects on a support, relative to the usual size."""
 
 LEAST_FACTOR = 0.65
 """Of distractors on a support: smaller ones would hardly be seen."""
@@ -98,7 +98,7 @@ class Drafter:
     Args:
       nouns: all nouns, for distractors.
       mode: how captions are worded.
-      max_distractors: most distractors of a scene.
+      max_distractors: maximum number of distractors in a scene.
     """
 
     nouns: tuple[Noun, ...]

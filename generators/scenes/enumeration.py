@@ -1,4 +1,4 @@
-"""Walks through a finite set in an order that looks random, without remembering what it saw."""
+"""Enumerates a finite set in a pseudorandom order, without storing what it visited."""
 
 import hashlib
 
@@ -6,7 +6,7 @@ ROUNDS = 4
 
 
 def permuted(index: int, size: int, key: int) -> int:
-    """Returns the place of an index in a permutation of 0 ... size - 1 that the key chooses.
+    """Returns the image of an index under a permutation of 0 ... size - 1 chosen by the key.
 
     Any index can be asked for alone. It is a Feistel network over the next power of four, walked
     until it lands inside the range (Black and Rogaway, Ciphers with Arbitrary Finite Domains).

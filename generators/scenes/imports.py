@@ -19,7 +19,7 @@ def import_mesh(path: str, import_kwargs: Mapping[str, Any]) -> Any:
       import_kwargs: arguments of the importers of Blender 2.93, as manifests of kubric have them.
 
     Raises:
-      InputError: the file is of another form, or holds no mesh.
+      InputError: the file has another format, or holds no mesh.
     """
     import bpy
 
