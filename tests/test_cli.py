@@ -146,6 +146,14 @@ def test_inspect_shows_the_numbers(demo_output: Path, capsys: pytest.CaptureFixt
     assert '"sample_id": "eq-gebc/demoGebCat2/001A-002A",' in out
 
 
+def test_inspect_refuses_a_negative_number_of_rows(
+    demo_output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        inspection.main([str(demo_output / "eq-gebc"), "--rows", "-1"])
+    assert capsys.readouterr().err == "eqforge: --rows -1: expected 0 or more\n"
+
+
 def test_inspect_draws_the_pairs_of_a_video_dataset(demo_output: Path, tmp_path: Path) -> None:
     folder, file = demo_output / "eq-gebc", tmp_path / "pairs.png"
 

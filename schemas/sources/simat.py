@@ -15,6 +15,7 @@ Source: github.com/facebookresearch/SIMAT, folder simat_db.
 """
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +29,7 @@ Part = Literal["subject", "relation", "object"]
 PARTS: tuple[Part, ...] = get_args(Part)
 
 _TAB = "\t"
+_WHOLE = re.compile(r"-?\d+")
 _FIELDS: dict[str, Part] = {"subj": "subject", "rel": "relation", "obj": "object"}
 
 
@@ -239,7 +241,7 @@ def _word(node: Node) -> str:
 
 def _box(node: Node) -> CornerBox:
     parts = str(node.value).split(",")
-    if len(parts) != 4 or not all(part.lstrip("-").isdecimal() for part in parts):
+    if len(parts) != 4 or not all(_WHOLE.fullmatch(part) for part in parts):
         node.fail("x0,y0,x1,y1 in pixels")
     x0, y0, x1, y1 = map(int, parts)
     return CornerBox(x0=x0, y0=y0, x1=x1, y1=y1)

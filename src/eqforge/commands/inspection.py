@@ -16,6 +16,7 @@ from eqforge.generators.text.granularity import Granularity
 from eqforge.generators.text.granularity_table import summarise_granularity
 from eqforge.pipelines.shared.registry import stages_of
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import json_text, visible
 from eqforge.transforms.vlue.lints import RULES
@@ -45,6 +46,8 @@ class Arguments:
 
 def inspect(arguments: Arguments) -> int:
     """Prints a dataset's counts, reasons, columns and a few rows, or draws a contact sheet."""
+    if arguments.rows < 0:
+        raise InputError(f"--rows {arguments.rows}: expected 0 or more")
     dataset = open_dataset(arguments.dataset)
     if arguments.sheet is not None:
         drawn = draw_sheet(dataset, arguments.rows, arguments.boxes, arguments.sheet)

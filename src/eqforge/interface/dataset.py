@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 from PIL import Image
 
@@ -96,8 +97,11 @@ class OpenDataset:
         kind = table_type(self.manifest.dataset, name)
         if kind is None:
             raise InputError(f"{self.folder}: the records of {name!r} are not known")
-        for file in self._dataset.files(name):
-            yield from read_records(self._dataset, file.path, kind)
+        try:
+            for file in self._dataset.files(name):
+                yield from read_records(self._dataset, file.path, kind)
+        except msgspec.ValidationError as error:
+            raise InputError(f"{self.folder}: a row of {name} is wrong: {error}") from error
 
     def samples(self) -> Iterator[Sample]:
         """Yields the samples with their pictures and with related rows of other tables.
@@ -119,7 +123,7 @@ class OpenDataset:
                 record=record,
                 images=self._images({c: k for c, k in named.items() if references[c] == "images"}),
                 rows={
-                    _without_id(column): rows[references[column]][key]
+                    _without_id(column): self._row(rows, references[column], key)
                     for column, key in named.items()
                     if references[column] in rows
                 },
@@ -129,6 +133,11 @@ class OpenDataset:
                     if (found := by_sample.get(record.sample_id))
                 },
             )
+
+    def _row(self, rows: Mapping[str, Mapping[str, Any]], table: str, key: str) -> Any:
+        if key not in rows[table]:
+            raise InputError(f"{self.folder}: no row {name_of(key)} of {table}")
+        return rows[table][key]
 
     def _by_key(self, table: str) -> dict[str, Any]:
         kind = table_type(self.manifest.dataset, table)

@@ -71,6 +71,7 @@ TRANSFOS = "region_id,field,value,target,norm2,is_test"
             "line 3.region_id: expected each region once",
         ),
         (read_retrieval_db, f"{HEADER}\n{ROW},9\n", "expected x0,y0,x1,y1 in pixels"),
+        (read_retrieval_db, f"{HEADER}\n{ROW[:-1]}--5\n", "expected x0,y0,x1,y1 in pixels"),
         (read_retrieval_db, f"{HEADER}\n4\t2\n", "line 2: expected 8 columns"),
         (read_retrieval_db, f"{HEADER}\n{ROW.replace('leaf', 'a/b')}", "expected a word without /"),
         (read_triplets, "region_id,subj,rel,obj\n1,a,b,c\n1,a,b,c\n", "expected each region once"),
