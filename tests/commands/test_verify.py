@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from eqforge.commands import checks as module
 from eqforge.commands import inspection, verify
 from eqforge.commands.checks import CHECKS
 from eqforge.generators.demo.workspace import Workspace
@@ -597,9 +598,9 @@ def test_a_manifest_that_leaves_out_or_invents_is_told(
     good = next(Path(__file__).parents[1].glob(f"old/*/{name}"))
     folder = Path(shutil.copytree(good, tmp_path / "d"))
     manifest = json.loads((folder / "dataset.json").read_text())
-    assert list(getattr(verify, check)(open_dataset(str(folder)))) == []
+    assert list(getattr(module, check)(open_dataset(str(folder)))) == []
 
     lie(manifest, folder)
     (folder / "dataset.json").write_text(json.dumps(manifest))
 
-    assert said in next(getattr(verify, check)(open_dataset(str(folder))))
+    assert said in next(getattr(module, check)(open_dataset(str(folder))))
