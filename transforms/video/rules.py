@@ -1,5 +1,6 @@
 """How the clips of a plan become samples: what every step of the pipeline is told."""
 
+import abc
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -97,7 +98,7 @@ class VideoPairRules:
 
 
 @dataclass
-class ClipStep(beam.PTransform):
+class ClipStep(beam.PTransform, abc.ABC):
     """A step that turns each clip's work into its next state, independently."""
 
     rules: VideoPairRules
@@ -105,9 +106,9 @@ class ClipStep(beam.PTransform):
     def expand(self, clips: beam.PCollection[Any]) -> beam.PCollection[Any]:
         return clips | "Make" >> beam.Map(self.make)
 
+    @abc.abstractmethod
     def make(self, work: Any) -> Any:
         """Returns the next state of a clip's work."""
-        raise NotImplementedError
 
 
 def encoding_parameters(settings: FrameSettings) -> dict[str, object]:
