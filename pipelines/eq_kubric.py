@@ -191,7 +191,7 @@ def inputs(config: Config) -> Iterable[str]:
     return (_library(config).url,)
 
 
-def measure(planned: PlannedPair) -> dict[str, int]:
+def measure(_: Config, planned: PlannedPair) -> dict[str, int]:
     """Returns what a pair adds to the counts of a plan."""
     if planned.pair is None:
         return {"pairs": 1, "rejects": 1}

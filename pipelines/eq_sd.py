@@ -254,7 +254,7 @@ def warnings(config: Config) -> Iterator[str]:
     yield from oracle_warnings(prepare_oracle(config.settings.oracle))
 
 
-def measure(pair: PromptPair) -> dict[str, int]:
+def measure(_: Config, pair: PromptPair) -> dict[str, int]:
     """Returns what a pair adds to the counts of a plan."""
     return {"pairs": 1, f"with another {pair.kind}": 1}
 

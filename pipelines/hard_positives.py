@@ -202,7 +202,7 @@ def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
     yield from images_of(config.images, config.run, names)
 
 
-def measure(batch: TextsBatch) -> dict[str, int]:
+def measure(_: Config, batch: TextsBatch) -> dict[str, int]:
     """Returns what a batch adds to the counts of a plan."""
     records = sum(len(texts.records) for texts in batch.images)
     return {"images": len(batch.images), "records": records}

@@ -13,7 +13,7 @@ from pathlib import Path
 import apache_beam as beam
 
 from eqforge.generators.text.caption_lint import CaptionSettings
-from eqforge.generators.text.perturbations.catalogue import PERTURBATIONS, names_of
+from eqforge.generators.text.perturbations.catalogue import names_of
 from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.shared.driver import build_command
@@ -107,10 +107,10 @@ def check(config: Config) -> None:
     open_wordnet()
 
 
-def measure(batch: CaptionBatch) -> dict[str, int]:
+def measure(config: Config, batch: CaptionBatch) -> dict[str, int]:
     """Returns what a batch adds to the counts of a plan."""
     number = len(batch.captions)
-    return {"captions": number, "perturbed captions": number * len(PERTURBATIONS)}
+    return {"captions": number, "perturbed captions": number * len(names_of(config.mode))}
 
 
 def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:

@@ -277,7 +277,7 @@ def warnings(config: Config) -> Iterator[str]:
         yield "no oracle judged the queries: some ask for what the crop shows already"
 
 
-def measure(image: PlannedImage) -> dict[str, int]:
+def measure(_: Config, image: PlannedImage) -> dict[str, int]:
     """Returns what an image adds to the counts of a plan."""
     queries = [query for planned in image.regions for query in planned.queries]
     return {

@@ -173,7 +173,7 @@ def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
     yield from model_files(config.model)
 
 
-def measure(batch: CaptionBatch) -> dict[str, int]:
+def measure(_: Config, batch: CaptionBatch) -> dict[str, int]:
     """Returns what a batch adds to the counts of a plan."""
     return {"captions": len(batch.captions), "texts at most": 3 * len(batch.captions)}
 

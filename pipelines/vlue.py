@@ -159,7 +159,7 @@ def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
             yield replace(medium(IMAGES, root, match_name(root, name), links), name=name)
 
 
-def measure(batch: VlueBatch) -> dict[str, int]:
+def measure(_: Config, batch: VlueBatch) -> dict[str, int]:
     """Returns what a batch adds to the counts of a plan."""
     counts: dict[str, int] = {}
     for item in batch.items:

@@ -1,5 +1,7 @@
 """The wrapper of every command: its options, errors in one sentence, signals."""
 
+import dataclasses
+import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -56,7 +58,25 @@ def parse(settings: Any, argv: Sequence[str] | None, **options: Any) -> Any:
       SystemExit: help was asked for (0), or an option is unknown or wrong (2).
     """
     with local_paths():
-        return tyro.cli(settings, args=argv, **options)
+        found = tyro.cli(settings, args=argv, **options)
+    check_finite(found)
+    return found
+
+
+def check_finite(settings: Any) -> None:
+    """Checks that no setting is NaN or infinite, which every comparison would take its own way.
+
+    Raises:
+      InputError: one is.
+    """
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if dataclasses.is_dataclass(value):
+            check_finite(value)
+        for number in value if isinstance(value, tuple) else (value,):
+            if isinstance(number, float) and not math.isfinite(number):
+                flag = field.name.replace("_", "-")
+                raise InputError(f"--{flag} {number}: expected a finite number")
 
 
 def local_path(text: str) -> Path:

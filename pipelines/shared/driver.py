@@ -6,6 +6,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
@@ -100,7 +101,9 @@ def _run_pipeline(
     check_output(run, header)
     with tempfile.TemporaryDirectory(prefix="eqforge-") as scratch:
         # Mistakes in the annotations show here, before anything is written to the output.
-        plan = write_plan(pipeline.plan(config), f"{scratch}/plan", pipeline.measure)
+        plan = write_plan(
+            pipeline.plan(config), f"{scratch}/plan", partial(pipeline.measure, config)
+        )
         if not plan.records:
             raise InputError(
                 "the inputs and the settings leave nothing to build: see --limit, --sample, --only"

@@ -118,7 +118,7 @@ class Pipeline(Generic[Configured]):
     inputs: Callable[[Configured], Iterable[Path | str]]
     check: Callable[[Configured], None]
     plan: Callable[[Configured], Iterator[Any]]
-    measure: Callable[[Any], dict[str, int]]
+    measure: Callable[[Configured, Any], dict[str, int]]
     media: Callable[[Configured, PlanFiles], Iterable[Medium]] = _no_media
     confirm: Callable[[Configured, PlanFiles], None] = _nothing_to_confirm
     warnings: Callable[[Configured], Iterable[str]] = _no_warnings

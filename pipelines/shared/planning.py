@@ -87,7 +87,7 @@ def plan_dataset(
     def watched() -> Iterator[Any]:
         pilot = pipeline.pilot
         for record in pipeline.plan(config):
-            counts.update(pipeline.measure(record))
+            counts.update(pipeline.measure(config, record))
             if pilot is not None and len(kept) < pilots and pilot.is_fit(config, record):
                 kept.append(record)
             yield record
@@ -129,7 +129,7 @@ def _report(
         return
     counts: Counter[str] = Counter()
     for record in records:
-        counts.update(pipeline.measure(record))
+        counts.update(pipeline.measure(config, record))
     yield from (f"{what:>20}  {count:>12,}" for what, count in counts.items())
 
 
@@ -143,7 +143,7 @@ def forecast(
         cost = pilot.run(config, report.pilots, folder)
     built: Counter[str] = Counter()
     for record in report.pilots:
-        built.update(pipeline.measure(record))
+        built.update(pipeline.measure(config, record))
     scale = report.counts.get(pilot.unit, 0) / max(1, built[pilot.unit])
     what = f"{len(report.pilots)} {pilot.records}"
     if pilot.unit != pilot.records:

@@ -125,7 +125,7 @@ def warnings(config: VideoDataset) -> Iterator[str]:
     yield from oracle_warnings(prepare_oracle(config.settings.oracle))
 
 
-def measure(clip: Clip) -> dict[str, int]:
+def measure(_: VideoDataset, clip: Clip) -> dict[str, int]:
     """Returns what a clip adds to the counts of a plan."""
     return {
         "videos": 1,

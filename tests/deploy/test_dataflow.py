@@ -78,8 +78,7 @@ def test_the_job_that_dataflow_would_get_writes_the_same_bytes(
 ) -> None:
     output = tmp_path / "out"
     command = COMMANDS[dataset](demo_workspace, tmp_path)
-    limit = "8" if dataset == "eq-youcook2" else "2"  # its first video, of 6 pairs, is not there
-    build = ["build", *command, "--limit", limit, "--output", str(output)]
+    build = ["build", *command, "--limit", "8", "--output", str(output)]
     assert main(build) == 0
     expected = dataset_bytes(output)
 

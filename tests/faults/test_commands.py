@@ -216,3 +216,13 @@ def test_what_a_store_logs_of_an_error_is_not_printed_beside_it() -> None:
     )
     assert done.stderr == "WARNING:root:seen\n"
     assert logging.getLogger("gcsfs").propagate, "whoever configures logging still sees it"
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+def test_a_limit_that_is_no_number_is_refused(
+    number: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every comparison with NaN is false: a filter would be off, and say that it is on."""
+    inputs = ["--captions", "c.jsonl", "--videos", "v", "--output", "o"]
+    assert run(["build", "eq-video", *inputs, f"--min-luminance={number}"]) == 2
+    assert f"--min-luminance {number}: expected a finite number" in capsys.readouterr().err

@@ -204,15 +204,17 @@ def test_coco_captions_are_perturbed_and_measured(data_folder: Path) -> None:
 def test_a_perturbation_that_was_not_published_is_left_out_of_paper_mode(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def shout(
+    def echo(
         analysis: Analysis, rng: random.Random, settings: PerturbationSettings
     ) -> list[Edit] | Reason:
-        text = analysis.text.upper() if settings.mode == "corrected" else ""
-        return [Edit(start=0, end=len(text), replacement=text)]
+        assert settings.mode == "corrected"
+        end = len(analysis.text)
+        return [Edit(start=end, end=end, replacement=f" {analysis.text}")]
 
-    monkeypatch.setitem(PERTURBATIONS, "shout", Rules(shout))
+    monkeypatch.setitem(PERTURBATIONS, "echo", Rules(echo))
     (analysis,) = load_tagger().analyse(["A dog."])
-    assert perturb("shout", analysis, 0).text == "A DOG."
-    assert (*names_of("paper"), "shout") == names_of("corrected")
-    with pytest.raises(KeyError, match="shout"):
-        perturb("shout", analysis, 0, PAPER)
+    assert perturb("echo", analysis, 0).text == "A dog. A dog."
+    assert "echo" in names_of("corrected")
+    assert "echo" not in names_of("paper")
+    with pytest.raises(KeyError, match="echo"):
+        perturb("echo", analysis, 0, PAPER)

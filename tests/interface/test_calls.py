@@ -145,6 +145,10 @@ def test_scores_become_a_table(clips: OpenDataset, tmp_path: Path) -> None:
             "mode='some': Invalid enum value 'some'",
         ),
         ({"captions": "x", "videos": "y", "output": "z", "workers": 0}, "--workers 0: expected"),
+        (
+            {"captions": "x", "videos": "y", "output": "z", "min_luminance": float("nan")},
+            "--min-luminance nan: expected a finite number",
+        ),
     ],
 )
 def test_wrong_settings_are_one_sentence(given: dict[str, object], said: str) -> None:

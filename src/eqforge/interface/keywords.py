@@ -11,7 +11,7 @@ import msgspec
 import tyro
 
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.shell import local_path
+from eqforge.schemas.shell import check_finite, local_path
 
 Settings = TypeVar("Settings")
 
@@ -38,6 +38,7 @@ def settings_from(
     made = _make(kind, given, default)
     if missing := list(_missing(made)):
         raise InputError(f"not given: {', '.join(missing)}")
+    check_finite(made)
     return made
 
 
