@@ -28,14 +28,16 @@ def normal_answer(text: str) -> str:
     """Normalises an answer: lower case, digits for number words, no articles or punctuation.
 
     A punctuation mark that is next to white space anywhere in the answer is dropped, any other
-    becomes a space; apostrophes are dropped, so `dont` equals `don't`.
+    becomes a space; where a comma stands between digits, all marks are dropped. Apostrophes are
+    dropped, so `dont` equals `don't`.
 
     Source: the official evaluation of VQA 2.0 (visualqa.org/evaluation.html), answer processing.
     """
-    found = _THOUSANDS.sub("", " ".join(text.split()))
+    plain = found = " ".join(text.split())
+    has_thousands = _THOUSANDS.search(plain) is not None
     for mark in _PUNCTUATION:
-        beside_space = f"{mark} " in found or f" {mark}" in found
-        found = found.replace(mark, "" if beside_space else " ")
+        is_dropped = has_thousands or f"{mark} " in plain or f" {mark}" in plain
+        found = found.replace(mark, "" if is_dropped else " ")
     words = _APOSTROPHE.sub("", _PERIOD.sub("", found)).lower().split()
     return " ".join(_NUMBERS.get(word, word) for word in words if word not in _ARTICLES)
 

@@ -33,6 +33,8 @@ def test_a_single_annotated_answer_is_right_or_wrong() -> None:
         ("black/white", "black white"),
         ("black / white", "black white"),
         ("None", "0"),
+        ("x/-y-z", "x y z"),  # a mark is judged by the answer as it was given
+        ("a-b 1,000", "ab 1000"),
         ("U.S.", "us"),
     ],
 )
