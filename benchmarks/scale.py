@@ -226,7 +226,8 @@ def run_plan(_: int, folder: Path, __: int) -> None:
 def plan_of(config: eq_youcook2.Config, folder: Path) -> PlanFiles:
     """Writes the plan of a configuration."""
     pipeline = eq_youcook2.PIPELINE
-    return write_plan(pipeline.plan(config), str(folder / "plan"), pipeline.measure)
+    measure = partial(pipeline.measure, config)
+    return write_plan(pipeline.plan(config), str(folder / "plan"), measure)
 
 
 def prepare_pair(records: int, folder: Path) -> None:
