@@ -35,18 +35,19 @@ def shaky_shot(photo: Pixels, seed: int) -> Iterator[Pixels]:
     """Yields the frames of somebody's hand moving over a photograph."""
     random = np.random.default_rng(seed)
     scale = 800 / max(photo.shape[:2])
-    photo = cv2.resize(photo, None, fx=scale, fy=scale)
+    photo = np.asarray(cv2.resize(photo, None, fx=scale, fy=scale), np.uint8)
     size = np.array(photo.shape[1::-1], float)
     centre, zoom, angle = size * random.uniform(0.4, 0.6, 2), random.uniform(0.55, 0.8), 0.0
     for _ in range(FRAMES):
         width = size[0] * zoom
         margin = 0.4 * np.array([width, width * SIZE[1] / SIZE[0]])
         centre = np.clip(centre, margin, np.maximum(size - margin, margin))
-        motion = cv2.getRotationMatrix2D((centre[0], centre[1]), angle, SIZE[0] / width)
+        middle = (centre[0], centre[1])
+        motion = np.asarray(cv2.getRotationMatrix2D(middle, angle, SIZE[0] / width), np.float64)
         motion[:, 2] += np.array(SIZE) / 2 - centre
         motion[0, 1] += random.uniform(-0.04, 0.04)
         frame = cv2.warpAffine(photo, motion, SIZE, borderMode=cv2.BORDER_REFLECT)
-        yield as_filmed(frame, random)
+        yield as_filmed(np.asarray(frame, np.uint8), random)
         centre = centre + random.normal(0, 0.06, 2) * size
         zoom = float(np.clip(zoom * np.exp(random.normal(0, 0.12)), 0.45, 0.9))
         angle = float(np.clip(angle + random.normal(0, 4), -12, 12))
@@ -60,7 +61,7 @@ def as_filmed(frame: Pixels, random: np.random.Generator) -> Pixels:
     middle = ((length - 1) / 2, (length - 1) / 2)
     turned = cv2.getRotationMatrix2D(middle, random.uniform(0, 180), 1)
     blur = cv2.warpAffine(line, turned, (length, length))
-    frame = cv2.filter2D(frame, -1, blur / blur.sum())
+    frame = np.asarray(cv2.filter2D(frame, -1, blur / blur.sum()), np.uint8)
     lit = 255 * (frame / 255) ** random.uniform(0.8, 1.25)
     stored = io.BytesIO()
     Image.fromarray(lit.astype(np.uint8)).save(stored, "JPEG", quality=int(random.integers(40, 90)))
@@ -71,7 +72,8 @@ def shots_of(clip: str) -> list[list[CutView]]:
     """Returns the views of some 24 evenly spread frames of a clip, by shot."""
     file, _, starts = clip.partition(":")
     with av.open(file) as container:
-        frames = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+        shown = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+    frames = [np.asarray(pixels, np.uint8) for pixels in shown]
     ends = [0, *(int(start) for start in starts.split(",") if start), len(frames)]
     step = max(1, len(frames) // CLIP_FRAMES)
     return [

@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from eqforge.generators.diffusion.deterministic import deterministic
 from eqforge.generators.diffusion.generate import PairGenerator, initial_latents
@@ -65,7 +65,7 @@ def make_large_pipeline(folder: Path, device: str, precision: str) -> Path:
     dtype = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[precision]
     blocks = (128, 256, 512, 512)
     with quiet_libraries(), torch.device(device):
-        vae = AutoencoderKL(
+        vae: Any = AutoencoderKL(
             block_out_channels=blocks,
             down_block_types=("DownEncoderBlock2D",) * 4,
             up_block_types=("UpDecoderBlock2D",) * 4,
@@ -74,10 +74,11 @@ def make_large_pipeline(folder: Path, device: str, precision: str) -> Path:
             sample_size=512,
         )
         # The defaults of diffusers are the sizes of Stable Diffusion 1, but for the prompt's width.
-        unet = UNet2DConditionModel(sample_size=64, cross_attention_dim=768)
+        unet: Any = UNet2DConditionModel(sample_size=64, cross_attention_dim=768)
+        encoder: Any = CLIPTextModel(text)
         pipeline: Any = StableDiffusionPipeline(
             vae=vae.to(dtype),
-            text_encoder=CLIPTextModel(text).to(dtype),
+            text_encoder=encoder.to(dtype),
             tokenizer=tokenizer,
             unet=unet.to(dtype),
             scheduler=DDIMScheduler(
@@ -181,7 +182,8 @@ def main() -> None:
         )
         if torch.cuda.is_available() or args.large:
             on_gpu = torch.cuda.is_available()
-            device, precision = ("cuda", "fp16") if on_gpu else ("cpu", "fp32")
+            device = "cuda" if on_gpu else "cpu"
+            precision: Literal["fp16", "fp32"] = "fp16" if on_gpu else "fp32"
             large = make_large_pipeline(Path(folder) / "large", device, precision)
             settings = DiffusionSettings(
                 model=str(large),

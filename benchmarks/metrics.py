@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -212,10 +213,10 @@ def main() -> None:
     ours = theirs = 0.0
     for name, (queries, candidates, truths) in directions.items():
         work = (queries, candidates, truths, (queries, candidates))
-        found, seconds = timed(lambda work=work: blocks(*work))
+        found, seconds = timed(partial(blocks, *work))
         print(f"{name} in blocks: {seconds:.1f} s", [round(float(x), 4) for x in found])
         ours += seconds
-        found, seconds = timed(lambda work=work: loop(*work))
+        found, seconds = timed(partial(loop, *work))
         print(
             f"{name} in a loop: {seconds * LOOP_STRIDE:.0f} s", [round(float(x), 4) for x in found]
         )

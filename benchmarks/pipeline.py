@@ -84,7 +84,7 @@ def build_plain(folder: Path, output: Path, workers: int) -> None:
     )
 
 
-_EXTRACTORS: list = []  # type: ignore[type-arg]
+_EXTRACTORS: list = []
 
 
 def _make(rules: VideoPairRules, clip: Clip) -> ClipWork:
