@@ -59,7 +59,7 @@ def rules(folder: Path, **changes: Any) -> GeneratedRules:
     return replace(usual, **changes)
 
 
-def png(pixels: np.ndarray) -> bytes:  # type: ignore[type-arg]
+def png(pixels: np.ndarray) -> bytes:
     stream = io.BytesIO()
     Image.fromarray(pixels).save(stream, "PNG")
     return stream.getvalue()

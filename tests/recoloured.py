@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
-import scipy.ndimage
+import scipy.ndimage  # type: ignore[import-untyped]
 import skimage.data
 from numpy.typing import NDArray
 from skimage.color import rgb2lab

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+from packaging.utils import NormalizedName, canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 EXTRA_LOCKS = ("models", "render", "dataflow")  # each adds to base.lock what its extra needs
@@ -50,7 +50,7 @@ def imported_modules(files: Iterable[Path]) -> Iterator[tuple[str, str]]:
                     yield path.relative_to(ROOT).as_posix(), name
 
 
-def undeclared(files: Iterable[Path], declared: set[str]) -> list[tuple[str, str]]:
+def undeclared(files: Iterable[Path], declared: set[NormalizedName]) -> list[tuple[str, str]]:
     providers = dict(packages_distributions())
     providers["dlib"] = ["dlib-bin"]  # its metadata does not say so
     return [
@@ -89,14 +89,17 @@ def test_every_package_that_eqforge_imports_is_declared() -> None:
     declared = {
         canonicalize_name(need.name) for extra, need in direct_requirements() if extra != "dev"
     }
-    declared.add("face-recognition")  # docs/dependencies.md: installed by a command of its own
+    # docs/dependencies.md: installed by a command of its own
+    declared.add(canonicalize_name("face-recognition"))
     assert undeclared(files, declared) == []
 
 
 def test_every_package_that_the_tests_import_is_declared() -> None:
     declared = {canonicalize_name(need.name) for _, need in direct_requirements()}
     fuzzing = (ROOT / "tests" / "fuzz" / "requirements.txt").read_text().splitlines()
-    declared |= {Requirement(line).name for line in fuzzing if not line.startswith("#")}
+    for line in fuzzing:
+        if not line.startswith("#"):
+            declared.add(canonicalize_name(Requirement(line).name))
     assert undeclared((ROOT / "tests").rglob("*.py"), declared) == []
 
 

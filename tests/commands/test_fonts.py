@@ -44,7 +44,7 @@ def squares(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def drawn(lettering: Lettering, text: str, width: int = 200) -> np.ndarray:  # type: ignore[type-arg]
+def drawn(lettering: Lettering, text: str, width: int = 200) -> np.ndarray:
     """The ink of a line, in [0, 255]."""
     image = Image.new("RGB", (width, 2 * SIZE), "white")
     lettering.draw(image, (0, 0), text, (0, 0, 0))

@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir(), "eqforge-fuzz"))
     options = parser.parse_args()
     if options.engine == "atheris":
-        import atheris  # type: ignore[import-not-found]
+        import atheris
 
         with atheris.instrument_imports(include=["eqforge"]):
             from tests.fuzz.engines import fuzz_with_atheris as fuzz

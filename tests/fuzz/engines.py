@@ -123,7 +123,7 @@ def _draw(session: Session, inputs: int, seed: int) -> None:
 
 def fuzz_with_atheris(name: str, inputs: int, seed: int, keep: Path) -> int:
     """Looks for inputs that take branches of eqforge that none took before; ends the process."""
-    import atheris  # type: ignore[import-not-found]
+    import atheris
 
     with tempfile.TemporaryDirectory(prefix="eqforge-fuzz-") as folder:
         session = Session(name, Path(folder), keep)

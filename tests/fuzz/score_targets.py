@@ -29,7 +29,8 @@ from eqforge.evaluation.tables.render import FORMATS, as_comparisons
 from eqforge.evaluation.tables.report import Report, Rules
 from eqforge.evaluation.tables.retrieval_contest import RetrievalRules
 from eqforge.evaluation.tables.retrieval_task import retrieval_report
-from eqforge.evaluation.tables.sample_tasks import TASKS, SampleRules, files_report, samples_report
+from eqforge.evaluation.tables.sample_judges import TASKS
+from eqforge.evaluation.tables.sample_tasks import SampleRules, files_report, samples_report
 from eqforge.evaluation.tables.vectors import read_vector
 from eqforge.evaluation.training.folder import RunFolder
 from eqforge.generators.diffusion.vocabulary import load_vocabulary as load_phrases
@@ -68,7 +69,7 @@ def _reported(report: Report) -> Outcome:
 def _own(name: str, data: bytes, folder: Path) -> Outcome:
     path = _file(data, folder, name)
     for label in ("cluster", "subset"):
-        read_labels(path, label)  # type: ignore[arg-type]
+        read_labels(path, label)
     return _reported(files_report(TASKS["pairs"], [path], SampleRules(rules=RULES)))
 
 
@@ -198,13 +199,13 @@ def _answers(data: bytes, folder: Path) -> Outcome:
 @functools.cache
 def _questions(folder: Path) -> Path:
     box = {"x": 0.0, "y": 0.0, "width": 10.0, "height": 10.0}
-    tables = {
+    tables: dict[str, list[dict[str, Any]]] = {
         "nlvr2": [{"sample_id": "n", "image_0": "0", "label": True}],
         "vqa": [{"sample_id": "v", "image": "1", "answers": ["two"]}],
         "grounding": [{"sample_id": "g", "image": "1", "box": box}],
     }
-    samples = [{"sample_id": key} for key in "nvg"]
-    made = {name: table(rows) for name, rows in ({"samples": samples} | tables).items()}
+    tables = {"samples": [{"sample_id": key} for key in "nvg"], **tables}
+    made = {name: table(rows) for name, rows in tables.items()}
     return write_dataset(folder / "vlue", "vlue", made)
 
 

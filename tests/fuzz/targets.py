@@ -347,7 +347,7 @@ def _npy() -> tuple[bytes, ...]:
     made = []
     for order in ("C", "F"):
         stream = io.BytesIO()
-        np.save(stream, np.asarray(np.full((2, 3), 0.25), order=order))  # type: ignore[call-overload]
+        np.save(stream, np.asarray(np.full((2, 3), 0.25), order=order))
         made.append(stream.getvalue())
     return tuple(made)
 

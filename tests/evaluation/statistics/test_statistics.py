@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binomtest
+from scipy.stats import beta, binomtest  # type: ignore[import-untyped]
 from scipy.stats import t as student
 
 from eqforge.evaluation.statistics.averages import EQBEN_SIZES, domains, eqben_average, macro, micro

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from PIL import Image, ImageDraw, ImageFont
-from scipy.optimize import linear_sum_assignment
+from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
 
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.transforms.video.frames import DecodedFrame, UndecodedFrame, decode, decode_frames
