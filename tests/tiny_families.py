@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.tiny_models import IMAGE_PX, WORDS, bert_tokenizer, clip_tokenizer
 
-SIZES = {
+SIZES: dict[str, Any] = {
     "hidden_size": 32,
     "intermediate_size": 64,
     "num_hidden_layers": 2,
@@ -16,7 +16,7 @@ SIZES = {
     # Weights so large that scores differ from one image and caption to the next.
     "initializer_range": 0.3,
 }
-VISION = {"image_size": IMAGE_PX, "patch_size": 8}
+VISION: dict[str, Any] = {"image_size": IMAGE_PX, "patch_size": 8}
 REGION_FEATURES = 12
 _SQUARE = {"height": IMAGE_PX, "width": IMAGE_PX}
 
@@ -127,8 +127,8 @@ def save_vilt(folder: Path) -> Path:
 
     tokenizer = _bert(folder)
     config = ViltConfig(**SIZES, **VISION, vocab_size=len(tokenizer), max_position_embeddings=40)
-    processor = ViltImageProcessorPil(size={"shortest_edge": IMAGE_PX}, size_divisor=8)
-    return _save(folder, ViltForImageAndTextRetrieval(config), processor)
+    read: dict[str, Any] = {"size": {"shortest_edge": IMAGE_PX}, "size_divisor": 8}
+    return _save(folder, ViltForImageAndTextRetrieval(config), ViltImageProcessorPil(**read))
 
 
 def save_blip2(folder: Path) -> Path:

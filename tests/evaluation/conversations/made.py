@@ -49,10 +49,10 @@ def save_llava(folder: Path, says: str | None = None, reads: int = 1024) -> Path
 
     torch.manual_seed(0)
     made = processor()
-    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    sizes: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
     heads = {"num_attention_heads": 4}
     text = sizes | heads | {"vocab_size": len(made.tokenizer), "max_position_embeddings": reads}
-    ends = {"bos_token_id": 2, "eos_token_id": 3, "pad_token_id": 0}
+    ends: dict[str, Any] = {"bos_token_id": 2, "eos_token_id": 3, "pad_token_id": 0}
     vision = sizes | heads | {"image_size": IMAGE_PX, "patch_size": 16}
     model = LlavaForConditionalGeneration(
         LlavaConfig(

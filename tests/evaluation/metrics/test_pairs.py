@@ -1,4 +1,5 @@
 import itertools
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -24,7 +25,9 @@ def _strict(s: np.ndarray) -> tuple[bool, bool, bool]:
     return text, image, text and image
 
 
-def _shares_of_orders(values: np.ndarray, won) -> list[Fraction]:
+def _shares_of_orders(
+    values: np.ndarray, won: Callable[[np.ndarray], Sequence[bool]]
+) -> list[Fraction]:
     """How often each condition holds over all orders of the entries that keep to the values."""
     entries = list(values.ravel())
     orders = [

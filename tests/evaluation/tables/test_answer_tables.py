@@ -16,7 +16,7 @@ main = status_of(command)
 def vlue(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two samples of each task."""
     box = {"x": 0.0, "y": 0.0, "width": 10.0, "height": 10.0}
-    tables = {
+    tables: dict[str, list[dict[str, Any]]] = {
         "nlvr2": [{"sample_id": f"n{n}", "image_0": f"{n}", "label": n == 0} for n in range(2)],
         "vqa": [{"sample_id": f"v{n}", "image": "1", "answers": ["two"]} for n in range(2)],
         "captioning": [
@@ -26,7 +26,7 @@ def vlue(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "grounding": [{"sample_id": f"g{n}", "image": f"{n}", "box": box} for n in range(2)],
     }
     samples = [{"sample_id": row["sample_id"]} for rows in tables.values() for row in rows]
-    made = {name: table(rows) for name, rows in ({"samples": samples} | tables).items()}
+    made = {name: table(rows) for name, rows in {"samples": samples, **tables}.items()}
     return write_dataset(tmp_path_factory.mktemp("vlue") / "d", "vlue", made)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.averages import EQBEN_SIZES
 from eqforge.evaluation.tables.command import main as command
 from eqforge.evaluation.tables.eqben import EqbenVector, Order, eqben_report
@@ -273,7 +274,8 @@ def test_comparisons_are_written_as_a_table(tmp_path: Path) -> None:
 
 def test_ties_are_counted_and_only_an_expectation_gives_them_chance(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", np.ones(4 * sum(SMALL.values())))
-    for rule, expected in (("strict", 0.0), ("half", 0.5), ("expectation", 1 / 6)):
+    values: dict[TieRule, float] = {"strict": 0.0, "half": 0.5, "expectation": 1 / 6}
+    for rule, expected in values.items():
         report = eqben_report(
             [EqbenVector(path=tmp_path / "v.npy", order="by-subset")],
             Rules(ties=rule, resamples=5),

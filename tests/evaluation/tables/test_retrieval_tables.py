@@ -329,6 +329,7 @@ def test_in_paper_mode_ties_lose_and_the_table_says_so(made: Made) -> None:
     dataset = open_dataset(str(made.folder))
     settings = RetrievalRules(rules=Rules(ties="expectation", resamples=10), mode="paper")
     report = retrieval_report(dataset, [made.scores["m"]], settings)
+    assert report.rules is not None
     assert report.rules.ties == "strict"
 
 

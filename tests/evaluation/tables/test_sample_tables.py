@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from scipy.stats import beta, binomtest
+from scipy.stats import beta, binomtest  # type: ignore[import-untyped]
 
 from eqforge.evaluation.tables.command import main as command
 from eqforge.evaluation.tables.own_scores import read_file
@@ -88,7 +88,8 @@ def test_scores_of_pairs_become_text_image_and_group_score(pairs: Path, tmp_path
         ("equivariance 90%", np.quantile(deviation, 0.9)),
     ):
         found = rows["clip:m@r", "all", metric]
-        assert (float(found["value"]), found["unit"]) == (pytest.approx(expected), "number")
+        assert float(found["value"]) == pytest.approx(expected)
+        assert found["unit"] == "number"
     whole = rows["clip:m@r", "all", "text"]
     assert (whole["expected"], whole["missing"], whole["clusters"]) == ("60", "0", "15")
     tied = [len({a, d} & {b, c}) > 0 for a, b, c, d in values]
@@ -167,7 +168,7 @@ def test_any_column_may_name_clusters_and_subsets(
 def test_rows_without_a_cluster_are_clusters_of_their_own_and_nested_columns_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "sample_id": f"{number:02d}",
             "source_id": "v",
@@ -215,10 +216,10 @@ def test_a_file_of_anybodys_scores_is_joined_by_key(
         lines = [json.dumps({"sample_id": key, "values": found}) for key, found in backwards]
         path.write_text("\n".join(lines))
     folder = _scored(tmp_path / "s", pairs, values)
-    rows = _measured(pairs, folder, path, output=tmp_path / "out")
-    for (model, subset, metric), row in rows.items():
+    measured = _measured(pairs, folder, path, output=tmp_path / "out")
+    for (model, subset, metric), row in measured.items():
         if model == "mine":
-            assert row["value"] == rows["clip:m@r", subset, metric]["value"]
+            assert row["value"] == measured["clip:m@r", subset, metric]["value"]
     report = json.loads((tmp_path / "out" / "metrics.json").read_text())
     assert {found["found"]["difference"] for found in report["comparisons"]} == {0.0}
 
@@ -232,7 +233,7 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
             [{"table": "samples", "key": KEYS[0], "reason": "image_failed", "detail": ""}]
         ),
     }
-    names = {"images": IMAGES, "captions": CAPTIONS}
+    names: dict[str, Any] = {"images": IMAGES, "captions": CAPTIONS}
     scores = write_scores(tmp_path / "s", pairs, "pairs", tables, **names)
     assert main([str(pairs), str(scores)]) == 2
     error = capsys.readouterr().err
@@ -313,11 +314,11 @@ def test_scores_of_another_build_or_of_other_columns_are_refused(
     pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tables = {"scores": score_rows(KEYS, _pair_scores(), IMAGES, CAPTIONS)}
-    names = {"images": IMAGES, "captions": CAPTIONS}
+    names: dict[str, Any] = {"images": IMAGES, "captions": CAPTIONS}
     other = write_scores(tmp_path / "a", pairs, "pairs", tables, **names, dataset_sha256="0" * 64)
     assert main([str(pairs), str(other)]) == 2
     assert "score it again" in capsys.readouterr().err
-    exchanged = {"images": IMAGES, "captions": CAPTIONS[::-1]}
+    exchanged: dict[str, Any] = {"images": IMAGES, "captions": CAPTIONS[::-1]}
     swapped = write_scores(tmp_path / "b", pairs, "pairs", tables, **exchanged)
     assert main([str(pairs), str(swapped)]) == 2
     assert "expected scores of the columns" in capsys.readouterr().err
@@ -342,7 +343,7 @@ def test_hard_positives_have_accuracies_brittleness_and_mean_scores(tmp_path: Pa
     dataset = write_dataset(tmp_path / "d", "hard-positives", {"samples": table(rows)})
     values = np.random.default_rng(4).integers(-3, 4, (count, 3)).astype(np.float32) / 2
     tables = {"scores": score_rows(keys, values, ["image_id"], columns)}
-    settings = {"images": ["image_id"], "captions": columns, "quantity": "logit"}
+    settings: dict[str, Any] = {"images": ["image_id"], "captions": columns, "quantity": "logit"}
     scores = write_scores(tmp_path / "s", dataset, "hard-positives", tables, **settings)
     assert main([str(dataset), str(scores), "--quantity", "logit"]) == 2
     found = {
@@ -486,8 +487,8 @@ def test_nothing_right_of_22_leaves_room_and_so_does_a_model_against_its_equal(
         (tmp_path / f"{name}.csv").write_text(text)
     paths = [tmp_path / f"{name}.csv" for name in ("none", "again", "all")]
     found = _measured("--format", "pairs", *paths, output=tmp_path / "o")
-    for model, right in (("none", 0), ("all", 22)):
-        exact = binomtest(right, 22).proportion_ci(method="exact")
+    for model, won in (("none", 0), ("all", 22)):
+        exact = binomtest(won, 22).proportion_ci(method="exact")
         for metric in ("text", "image", "group"):
             row = found[model, "all", metric]
             assert [float(row["low"]), float(row["high"])] == pytest.approx([exact.low, exact.high])
@@ -502,7 +503,10 @@ def test_nothing_right_of_22_leaves_room_and_so_does_a_model_against_its_equal(
 
 def test_a_text_that_stands_in_a_thousand_rows_takes_its_memory_once(tmp_path: Path) -> None:
     path = tmp_path / "m.parquet"
-    content = {"sample_id": ["x" * 20_000_000] * 1_000, "values": [[0.0] * 4] * 1_000}
+    content: dict[str, list[Any]] = {
+        "sample_id": ["x" * 20_000_000] * 1_000,
+        "values": [[0.0] * 4] * 1_000,
+    }
     ids = pa.array(np.zeros(1_000, np.int32))
     texts = pa.DictionaryArray.from_arrays(ids, [content["sample_id"][0]])
     pq.write_table(pa.table({"sample_id": texts, "values": content["values"]}), path)

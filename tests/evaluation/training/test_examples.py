@@ -1,6 +1,7 @@
 """What is read of datasets to train on, and how it is put into batches."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,7 +75,8 @@ def test_captions_without_any_image_say_how_to_get_them(tmp_path: Path) -> None:
 def test_hard_positive_sets_and_plain_captions_are_read_too(tmp_path: Path) -> None:
     texts = {"caption": "a", "hard_positive": "b", "hard_negative": "c"}
     schema = HARD_POSITIVES_TABLE.schema
-    row = {name: "" for name in schema.names} | {"image_id": "i", "sample_id": "s"} | texts
+    row: dict[str, Any] = {name: "" for name in schema.names}
+    row |= {"image_id": "i", "sample_id": "s"} | texts
     row |= {name: [] for name in schema.names if name.endswith("spans")}
     row |= {"repairs": [], "source_order": [], "box": None}
     tables = {"samples": (schema, [row])}
@@ -83,7 +85,8 @@ def test_hard_positive_sets_and_plain_captions_are_read_too(tmp_path: Path) -> N
     )
     assert found.units[0].matches == (Match(image_id="i", **texts),)
 
-    measured = {name: None for name in MEASURED_TABLE.schema.names} | dict.fromkeys(
+    measured: dict[str, Any] = {name: None for name in MEASURED_TABLE.schema.names}
+    measured |= dict.fromkeys(
         ("nouns", "adjectives", "complement_phrases", "articles", "quantifiers"), 0
     )
     measured |= {"caption_id": "c", "image": "i.jpg", "image_id": "i", "split": "val"}
