@@ -34,19 +34,20 @@ def pipeline_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from spacy.tokens import Doc
     from spacy.training import Example
 
-    spacy.util.fix_random_seed(0)
+    spacy.util.fix_random_seed(0)  # type: ignore[attr-defined]  # spaCy documents it there
     nlp = spacy.blank("en")
     nlp.add_pipe("tagger")
     nlp.add_pipe("parser", config={"min_action_freq": 1})
     examples = []
     for line in TREEBANK:
-        words, tags, heads, deps = zip(*(item.split("/") for item in line.split()), strict=True)
+        columns = zip(*(item.split("/") for item in line.split()), strict=True)
+        words, tags, heads, deps = map(list, columns)
         gold = Doc(nlp.vocab, words, tags=tags, heads=[int(h) for h in heads], deps=deps)
         examples.append(Example(nlp.make_doc(gold.text), gold))
     optimizer = nlp.initialize(lambda: examples)
     for _ in range(40):
         nlp.update(examples, sgd=optimizer)
-    ruler = nlp.add_pipe("attribute_ruler")
+    ruler: Any = nlp.add_pipe("attribute_ruler")
     ruler.add([[{"TAG": "NN"}]], {"POS": "NOUN"})  # the parser's noun chunks ask for it
     folder = tmp_path_factory.mktemp("pipeline") / "tiny"
     nlp.to_disk(folder)

@@ -1,5 +1,7 @@
 """The control against maps written out in full, as the authors' code does it."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -87,7 +89,7 @@ def make_control(name, tokenizer, call=0, rows=ALL_ROWS):
 def map_layer(pixels=9, seed=0):
     """A cross-attention layer whose output is its map: values are the unit vectors."""
     torch.manual_seed(seed)
-    layer = Attention(query_dim=TOKENS, cross_attention_dim=TOKENS, heads=1, dim_head=TOKENS)
+    layer: Any = Attention(query_dim=TOKENS, cross_attention_dim=TOKENS, heads=1, dim_head=TOKENS)
     layer.to_v.weight.copy_(torch.eye(TOKENS))
     layer.to_out[0].weight.copy_(torch.eye(TOKENS))
     layer.to_out[0].bias.zero_()
@@ -234,6 +236,7 @@ class WrittenOut:
             replaced = (first @ mapper + second * own) * factors
             maps[3] = alpha * replaced + (1 - alpha) * second
             if maps.shape[2] == 256:
+                assert self.stored is not None
                 self.stored.append(maps[2:].mean(1))
         elif self.control.number in self.control.plan.self_calls and maps.shape[2] <= 256:
             maps[3] = first
@@ -272,7 +275,7 @@ def test_the_network_answers_as_with_maps_written_out(family, name, pipelines, t
             word_factors(settings.reweight, alignment),
         )
     ]
-    stored = []
+    stored: list[Any] = []
     control.number = 0
     before = dict(unet.attn_processors)
     unet.set_attn_processor(
@@ -291,6 +294,7 @@ def test_the_network_answers_as_with_maps_written_out(family, name, pipelines, t
     assert error < 1e-2
     assert effect > 100 * error
     words = np.zeros((2, TOKENS))
+    assert settings.blend is not None
     for picture, names in enumerate(settings.blend.words):
         words[picture, [token for name in names for token in alignment.find[picture](name)]] = 1
     summed = sum(part.numpy() for part in stored) / len(stored)
@@ -316,13 +320,14 @@ def test_everything_is_put_back(pipelines, tokenizer):
 
 def test_a_network_with_other_attention_is_refused(tokenizer):
     from diffusers.models.attention_processor import AttnAddedKVProcessor
+    from torch import nn
 
-    class Other(torch.nn.Module):
+    other: Any = AttnAddedKVProcessor()
+
+    class Other(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may be missing
         def __init__(self):
             super().__init__()
-            self.attn2 = Attention(
-                query_dim=8, added_kv_proj_dim=8, processor=AttnAddedKVProcessor()
-            )
+            self.attn2 = Attention(query_dim=8, added_kv_proj_dim=8, processor=other)
 
         @property
         def attn_processors(self):

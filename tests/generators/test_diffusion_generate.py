@@ -229,6 +229,7 @@ def test_the_blend_mask_is_the_authors():
 def test_nothing_attended_blends_nothing():
     latents = torch.arange(2 * 4 * 4 * 4.0).reshape(2, 4, 4, 4)
     found, mask = blend(latents, torch.zeros(2, 4), LocalBlend(words=((), ())), 0, 4)
+    assert mask is not None
     assert not mask.any()
     assert torch.equal(found[1], latents[0])
 

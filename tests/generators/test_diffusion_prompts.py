@@ -56,7 +56,7 @@ def find(
 
 
 def picture(**texts: str) -> Picture:
-    return Picture(**{name: phrase(text) for name, text in texts.items()})  # type: ignore[arg-type]
+    return Picture(**{name: phrase(text) for name, text in texts.items()})
 
 
 def phrase(text: str) -> Phrase:
@@ -185,7 +185,8 @@ def test_the_object_is_said_where_something_is_added_to_it(some: list[PromptPair
 
 
 def test_ten_times_the_papers_pairs_without_repetition(vocabulary: Vocabulary) -> None:
-    for language, additions in (("english", False), ("published", True)):
+    cases: tuple[tuple[Language, bool], ...] = (("english", False), ("published", True))
+    for language, additions in cases:
         counts = draw_counts(TENFOLD, 0)
         pairs = list(prompt_pairs(vocabulary, counts, 0, language, additions))
         assert len(pairs) == TENFOLD

@@ -137,7 +137,7 @@ def test_what_cannot_be_reworded_is_refused_with_a_reason(
 
 
 def test_weak_synonyms_can_be_switched_off() -> None:
-    arguments = ("attribute", "color", "silver car", "red car")
+    arguments: tuple[Kind, str, str, str] = ("attribute", "color", "silver car", "red car")
     assert isinstance(_reword(*arguments), HardPositive)
     refusal = _reword(*arguments, weak=False)
     assert isinstance(refusal, Refusal)

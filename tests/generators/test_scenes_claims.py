@@ -1,5 +1,6 @@
 import math
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -106,7 +107,7 @@ def pair(first: SceneSpec, second: SceneSpec, change: str = "colour") -> ScenePa
 
 
 BASE = scene(item("reference", 0, 0), item("target", -1, 0))
-OTHER = {
+OTHER: dict[str, Any] = {
     "asset": "bowl",
     "position": (5.0, 5.0, 0.0),
     "yaw_deg": 33.0,

@@ -24,8 +24,10 @@ def found(library: AssetLibrary, *objects: SceneObject) -> tuple[Overlap, ...]:
     return overlaps([place(each, library) for each in objects])
 
 
-def thing(name: str, asset: str, position: Vector, **kwargs: float) -> SceneObject:
-    return SceneObject(name=name, asset=asset, position=position, **kwargs)
+def thing(
+    name: str, asset: str, position: Vector, *, yaw_deg: float = 0.0, scale: float = 1.0
+) -> SceneObject:
+    return SceneObject(name=name, asset=asset, position=position, yaw_deg=yaw_deg, scale=scale)
 
 
 def test_the_depth_of_two_spheres_is_what_their_radii_miss(library: AssetLibrary) -> None:

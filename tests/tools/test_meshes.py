@@ -87,6 +87,7 @@ def test_the_colour_in_words_is_the_one_in_the_file(library: AssetLibrary) -> No
         text = (library.unpack(name).folder / "visual_geometry.mtl").read_text()
         paint = text.split("newmtl paint\nKd ")[1].split("\n")[0]
         assert asset.words is not None
+        assert asset.words.colour is not None
         assert asset.words.colour in PALETTE
         assert [float(value) for value in paint.split()] == list(PALETTE[asset.words.colour])
 
