@@ -2,7 +2,15 @@
 
 from collections.abc import Sequence
 
+from PIL import Image
+
 from eqforge.models.scorer import IndexPairs, Matches, Picture, Scorer
+
+
+def image_of(picture: Picture) -> Image.Image:
+    """Returns the picture as Pillow has it."""
+    assert picture.pixels is not None
+    return Image.fromarray(picture.pixels)
 
 
 def score_pictures(

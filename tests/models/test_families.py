@@ -12,7 +12,7 @@ from eqforge.models.scorer import CountsTokens, DualEncoder, Picture, Scorer
 from eqforge.models.spec import load_scorer, parse_specs
 from eqforge.schemas.errors import InputError
 from tests import tiny_families
-from tests.scored import score_pictures
+from tests.scored import image_of, score_pictures
 from tests.tiny_models import save_blip
 
 pytest.importorskip("transformers")
@@ -71,11 +71,10 @@ def tokens_of(folder: Path) -> Any:
 
 
 def pixels_of(folder: Path, picture: Picture) -> Any:
-    from PIL import Image
     from transformers import AutoImageProcessor
 
     processor = AutoImageProcessor.from_pretrained(folder, backend="pil")
-    return processor(images=[Image.fromarray(picture.pixels)], return_tensors="pt")
+    return processor(images=[image_of(picture)], return_tensors="pt")
 
 
 def cosines_of(kind: str, folder: Path, pictures: list[Picture]) -> NDArray[np.float32]:
@@ -203,14 +202,15 @@ def test_lxmert_needs_the_file_of_features(folders: dict[str, Path]) -> None:
 def test_padding_changes_no_score_but_in_its_last_bits(
     folders: dict[str, Path], pictures: list[Picture], kind: str
 ) -> None:
-    scorer: Any = load(folders, kind)
-    assert isinstance(scorer, CountsTokens)
-    counts = scorer.count_tokens(CAPTIONS)
+    loaded = load(folders, kind)
+    assert isinstance(loaded, CountsTokens)
+    counts = loaded.count_tokens(CAPTIONS)
     assert counts[0] < counts[1] < 24
+    scorer: Any = loaded  # `length` is no part of the protocol
     images = scorer.encode_images([scorer.prepare(picture) for picture in pictures])
-    if isinstance(scorer, DualEncoder):
+    if isinstance(loaded, DualEncoder):
         shortest = scorer.encode_captions(CAPTIONS)
-        padded: Any = scorer.encode_captions(CAPTIONS, length=24)
+        padded = scorer.encode_captions(CAPTIONS, length=24)
     else:
         shortest = scorer.match(images, CAPTIONS, ALL).logits
         padded = scorer.match(images, CAPTIONS, ALL, length=24).logits

@@ -11,7 +11,7 @@ from eqforge.models.open_clip import import_open_clip
 from eqforge.models.scorer import DualEncoder, Picture, Scorer
 from eqforge.models.spec import load_scorer, parse_specs
 from eqforge.schemas.errors import InputError, MissingExtra
-from tests.scored import score_pictures
+from tests.scored import image_of, score_pictures
 
 CONFIG = {
     "embed_dim": 16,
@@ -71,12 +71,11 @@ def test_scores_are_open_clips_own_cosines(
     library: Any, folder: Path, pictures: list[Picture]
 ) -> None:
     import torch
-    from PIL import Image
 
     model, _, transform = library.create_model_and_transforms(f"local-dir:{folder}")
     tokenizer = library.get_tokenizer(f"local-dir:{folder}")
     with torch.inference_mode():
-        pixels = torch.stack([transform(Image.fromarray(one.pixels)) for one in pictures])
+        pixels = torch.stack([transform(image_of(one)) for one in pictures])
         images = model.eval().encode_image(pixels, normalize=True)
         expected = images @ model.encode_text(tokenizer(CAPTIONS), normalize=True).T
 

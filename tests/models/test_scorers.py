@@ -11,7 +11,7 @@ from eqforge.models.pretrained import Weights
 from eqforge.models.scorer import DualEncoder, Matches, Picture, Scorer, sigmoid
 from eqforge.models.spec import load_scorer, parse_specs
 from eqforge.schemas.errors import InputError
-from tests.scored import score_pictures
+from tests.scored import image_of, score_pictures
 from tests.tiny_models import save_blip, save_clip, save_siglip
 
 pytest.importorskip("transformers")
@@ -47,10 +47,9 @@ def load(folders: dict[str, Path], kind: str, options: str = "") -> Scorer:
 
 def inputs(folder: Path, pictures: list[Picture], padding: Any) -> dict[str, Any]:
     """What transformers' own classes make of the images and captions."""
-    from PIL import Image
     from transformers import AutoImageProcessor, AutoTokenizer
 
-    images = [Image.fromarray(picture.pixels) for picture in pictures]
+    images = [image_of(picture) for picture in pictures]
     tokenizer = AutoTokenizer.from_pretrained(folder)
     length = {"max_length": 12} if padding == "max_length" else {}
     tokens = tokenizer(CAPTIONS, padding=padding, return_tensors="pt", **length)
