@@ -130,5 +130,6 @@ def test_markdown_shows_the_text_and_nothing_else(form: str) -> None:
 @pytest.mark.parametrize("text", ["a.json", "`", "a``b`", "## x\n<b>", HOSTILE])
 def test_a_code_span_shows_the_text_and_nothing_else(text: str) -> None:
     (_, found, _) = MarkdownIt("commonmark").parse(code_span(text))
-    (span,) = found.children or ()
+    assert found.children is not None
+    (span,) = found.children
     assert (span.type, span.content) == ("code_inline", visible(text))

@@ -53,8 +53,9 @@ def test_every_member_comes_as_it_was_pickled(
 def test_a_container_shared_by_far_members_is_whole_in_each(tmp_path: Path, protocol: int) -> None:
     """The pickler writes members in batches of 1,000; a later one refers to an earlier list."""
     shared = [1.5, {"deep": ["a" * 50]}]
-    members = {f"k{number}": [number] for number in range(2_500)} | {"first": shared}
-    members = {"start": shared} | members
+    members: dict[str, Any] = {"start": shared}
+    members |= {f"k{number}": [number] for number in range(2_500)}
+    members["first"] = shared
 
     found = convert_members(write(tmp_path, members, protocol), snapshot)
 

@@ -22,7 +22,7 @@ class Hostile:
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_plain_containers_and_arrays_come_back(tmp_path: Path, protocol: int) -> None:
-    value = {
+    value: dict[str, Any] = {
         "a.mp4/000001.png": [{"bbox": (1.5, 2.0, 3.0, 4.0), "visible": True, "none": None}],
         "boxes": np.arange(8, dtype=np.float32).reshape(2, 4),
         "scalar": np.float32(0.5),

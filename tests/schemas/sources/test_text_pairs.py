@@ -3,6 +3,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -94,7 +95,7 @@ def test_winoground_samples_become_one_pair_per_image(tmp_path: Path) -> None:
         '{"id": 4, "image_0": "ex_4_img_0", "image_1": "ex_4_img_1", "caption_0": "x", '
         '"caption_1": "y", "tag": "Object"}\n'
     )
-    common = {"kind": "Object", "design": "two_by_two"}
+    common: dict[str, Any] = {"kind": "Object", "design": "two_by_two"}
     assert list(read_text_pairs(path)) == [
         TextPair(pair_id="4/0", image="ex_4_img_0", positive="x", negative="y", **common),
         TextPair(pair_id="4/1", image="ex_4_img_1", positive="y", negative="x", **common),
@@ -115,7 +116,7 @@ def test_a_dataset_folder_is_read_from_its_parquet_files(tmp_path: Path) -> None
         }
         table = pa.table(row, schema=None)
         pq.write_table(table, tmp_path / "data" / f"samples-0000{part}-of-00002.parquet")
-    common = {"image": "ff", "positive": "a dog", "negative": "a cat"}
+    common: dict[str, Any] = {"image": "ff", "positive": "a dog", "negative": "a cat"}
     assert list(read_text_pairs(tmp_path)) == [
         TextPair(pair_id="a", hard_positive="one dog", **common),
         TextPair(pair_id="b", **common),
@@ -176,7 +177,7 @@ def test_rows_of_a_dataset_that_say_the_same_are_told_apart_over_its_files(tmp_p
     ids=["vl-checklist", "aro", "sugar-crepe", "winoground", "own"],
 )
 def test_no_id_depends_on_where_a_record_stands(
-    record: Callable[[int], object], suffix: str, tmp_path: Path
+    record: Callable[[int], Any], suffix: str, tmp_path: Path
 ) -> None:
     """Half of the records stand twice."""
     records = [record(i // 2) for i in range(8)] + [record(i) for i in range(10, 15)]
