@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import psutil
@@ -194,6 +194,7 @@ def test_what_native_code_reads_is_empty(child: Child) -> None:
 
 def test_answers_that_nobody_waits_for_do_not_turn_up_later(child: Child) -> None:
     answers = child.ask(["old", "old", "old"])
+    assert isinstance(answers, Generator)
     assert next(answers) == "old"
     answers.close()
     assert list(child.ask(["new"])) == ["new"]

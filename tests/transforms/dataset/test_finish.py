@@ -82,9 +82,10 @@ def finish(
     """Writes shards of some rows, then the manifest with the given books."""
     found = target(folder, max_error_rate=max_error_rate)
     records = [replace(SAMPLE, sample_id=f"d/v/{number}") for number in range(samples)]
+    rows: tuple[list[Any], ...] = (records, rejects)
     shards = [
         write_shard(table, 0, of_table, found.output)
-        for table, of_table in zip(found.tables, (records, rejects), strict=True)
+        for table, of_table in zip(found.tables, rows, strict=True)
     ]
     finish_dataset(found, shards, entered)
     return load_manifest(found.output)

@@ -3,6 +3,7 @@ import pty
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,7 +76,7 @@ def test_without_a_terminal_there_are_lines_ten_seconds_apart(
 
     progress.count(str(tmp_path), "made", 2)
     monkeypatch.setattr("threading.Event.wait", wait)
-    progress._show_lines(str(tmp_path), {"made": 3, "judged": 3}, progress.threading.Event())
+    progress._show_lines(str(tmp_path), {"made": 3, "judged": 3}, threading.Event())
 
     assert asked == [10.0] * 3
     lines = capsys.readouterr().err.splitlines()

@@ -133,7 +133,8 @@ def test_limits_outside_their_range_are_refused_by_name(wrong: dict[str, Any]) -
 def shots(file: Path, starts: tuple[int, ...], every: int, width: int) -> list[list[CutView]]:
     """Returns the views of every so many frames, by shot, of the left part of a clip."""
     with av.open(str(file)) as container:
-        frames = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+        shown = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+    frames = [np.asarray(pixels, np.uint8) for pixels in shown]
     ends = (0, *starts, len(frames))
     return [
         [cut_view(frame[:, :width]) for frame in frames[first:last:every]]

@@ -3,12 +3,13 @@
 import dataclasses
 import io
 from pathlib import Path
+from typing import Any
 
 import av
 import imagehash
 import numpy as np
 import pytest
-import scipy.signal
+import scipy.signal  # type: ignore[import-untyped]
 import skimage.data
 from hypothesis import given, settings
 from hypothesis.extra.numpy import arrays
@@ -158,7 +159,7 @@ def static_shot(pixels: np.ndarray) -> list[np.ndarray]:
             container.mux(stream.encode(av.VideoFrame.from_ndarray(shown, format="rgb24")))
         container.mux(stream.encode())
     file.seek(0)
-    with av.open(file) as container:
+    with av.open(file, "r") as container:
         frames = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
     return [frames[1], frames[-1]]
 
@@ -301,8 +302,10 @@ SOME = PairMeasures(
     ],
 )
 def test_a_gate_lets_its_limit_pass(gate: str, passes: float, fails: float, reason: str) -> None:
-    assert gate_pair(SOME, GateSettings(**{gate: passes})) is None
-    found = gate_pair(SOME, GateSettings(**{gate: fails}))
+    kept: dict[str, Any] = {gate: passes}
+    refused: dict[str, Any] = {gate: fails}
+    assert gate_pair(SOME, GateSettings(**kept)) is None
+    found = gate_pair(SOME, GateSettings(**refused))
     assert found is not None
     assert (found.reason, found.threshold) == (reason, fails)
     assert found.reason in REASONS

@@ -157,7 +157,8 @@ def test_the_words_that_change_can_have_a_weight_and_steps_of_their_own() -> Non
     control = control_of(asked, settings)
     changed = asked.changed[1]
     assert control.reweight == {word: 2.0 for word in changed}
-    assert control.cross_replace_steps == {"default_": 0.8, **{word: 0.3 for word in changed}}
+    steps: dict[str | int, float] = {"default_": 0.8}
+    assert control.cross_replace_steps == steps | {word: 0.3 for word in changed}
     assert control_of(asked, EditSettings()).reweight == {}
 
     assert json.loads(json.dumps(_as_json(control)))["reweight"] == {str(w): 2.0 for w in changed}
@@ -173,8 +174,9 @@ def test_a_weight_that_is_none_is_refused(factor: float) -> None:
     "name", ["cross_replace", "changed_cross_replace", "self_replace", "blend_threshold"]
 )
 def test_a_share_beyond_its_range_is_refused(name: str) -> None:
+    beyond: dict[str, Any] = {name: 1.5}
     with pytest.raises(InputError, match=f"--{name.replace('_', '-')} 1.5: expected 0 to 1"):
-        EditSettings(**{name: 1.5})
+        EditSettings(**beyond)
 
 
 def test_the_tokens_that_change_are_those_of_the_words_said_to() -> None:

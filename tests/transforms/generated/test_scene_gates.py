@@ -306,7 +306,7 @@ def test_another_colour_of_a_plain_floor_is_refused() -> None:
     plain = drawn(SOUND)
     floor = (plain.numbers == 0)[..., None]
     views = [
-        replace(view, pixels=np.where(floor, np.uint8(colour), view.pixels))
+        replace(view, pixels=np.where(floor, np.array(colour, np.uint8), view.pixels))
         for view, colour in ((plain, GREY), (drawn({**SOUND, "mug": (MUG, BLUE)}), (140, 109, 124)))
     ]
     scores = score_scenes(pair(), (views[0], views[1]))

@@ -206,7 +206,9 @@ def test_wrong_settings_are_refused_at_once(changes: dict[str, Any], message: st
 def test_a_model_is_loaded_once_and_called_by_one_thread_at_a_time(
     blip: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loaded, busy, overlaps = [], [], []
+    loaded: list[Any] = []
+    busy: list[int] = []
+    overlaps: list[int] = []
 
     @dataclasses.dataclass
     class Watched:

@@ -34,8 +34,9 @@ REGIONS = [region(str(n), f"i{n // 2}", WORDS[n % 4]) for n in range(8)]
 
 
 def plan(regions: Iterable[Region] = REGIONS, **changes: Any) -> list[PlannedImage]:
-    plain = {"triplets": TripletSettings(), "published": False, "captions": {}, "synonyms": None}
-    return list(plan_images(regions, PlanRules(**(plain | {"seed": 0} | changes))))
+    plain: dict[str, Any] = {"triplets": TripletSettings(), "published": False, "captions": {}}
+    plain |= {"synonyms": None, "seed": 0}
+    return list(plan_images(regions, PlanRules(**(plain | changes))))
 
 
 def rejects(images: list[PlannedImage]) -> dict[str, str]:

@@ -203,7 +203,8 @@ def test_the_first_frame_answers_time_0_though_no_microsecond_falls_on_it(tmp_pa
             container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
     answers = answers_to(str(path), [number / 3 + 1e-3 for number in range(6)])
-    assert [clips.read_number(answer.pixels) for answer in answers] == list(range(6))
+    frames = [answer for answer in answers if isinstance(answer, DecodedFrame)]
+    assert [clips.read_number(frame.pixels) for frame in frames] == list(range(6))
     assert isinstance(answers_to(str(path), [0.0])[0], DecodedFrame)
 
 

@@ -1,6 +1,7 @@
 """Colour and orientation of the pixels, against the definitions written out in NumPy."""
 
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -66,7 +67,8 @@ def frame_of(planes: Planes, pix_fmt: str, dtype: type) -> av.VideoFrame:
     height, width = planes[0].shape
     frame = av.VideoFrame(width, height, pix_fmt)
     for target, source in zip(frame.planes, planes, strict=True):
-        rows = np.zeros((target.height, target.line_size // np.dtype(dtype).itemsize), dtype)
+        width_of_row = target.line_size // np.dtype(dtype).itemsize
+        rows: npt.NDArray[Any] = np.zeros((target.height, width_of_row), dtype)
         rows[:, : target.width] = source
         target.update(rows.tobytes())
     return frame

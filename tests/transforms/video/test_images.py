@@ -23,7 +23,7 @@ FILTERS = ImageFilters(faces=FaceSettings(face_policy="off"), quality=QualitySet
 NOISE = np.random.default_rng(3).integers(0, 256, (40, 60, 3), dtype=np.uint8)
 
 
-def encoded(pixels: np.ndarray) -> bytes:  # type: ignore[type-arg]
+def encoded(pixels: np.ndarray) -> bytes:
     stream = io.BytesIO()
     Image.fromarray(pixels).save(stream, "PNG")
     return stream.getvalue()
@@ -117,9 +117,12 @@ def test_frames_of_one_image_are_scored_once(
 ) -> None:
     calls = []
     original = quality.score_quality
-    monkeypatch.setattr(
-        quality, "score_quality", lambda pixels: (calls.append(1), original(pixels))[1]
-    )
+
+    def counted(pixels: Any) -> Any:
+        calls.append(1)
+        return original(pixels)
+
+    monkeypatch.setattr(quality, "score_quality", counted)
 
     work = score(clip_of(MediaStore(str(tmp_path)), *[encoded(NOISE)] * 4), tmp_path)
 

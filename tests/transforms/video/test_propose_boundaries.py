@@ -1,5 +1,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
@@ -26,7 +27,7 @@ PAPER = BoundaryRules(
 CORRECTED = replace(PAPER, with_subject=True, at_middle=True)
 
 
-def boundary(number: int, annotator: str = "A", **changes: object) -> Boundary:
+def boundary(number: int, annotator: str = "A", **changes: Any) -> Boundary:
     """A boundary at 10 s, 20 s, ...; its statuses differ from all others'."""
     found = Boundary(
         boundary_id=f"v_{number}{annotator}",
@@ -40,7 +41,7 @@ def boundary(number: int, annotator: str = "A", **changes: object) -> Boundary:
         status_before=f"sits {number} {annotator}",
         status_after=f"stands {number} {annotator}",
     )
-    return replace(found, **changes)  # type: ignore[arg-type]
+    return replace(found, **changes)
 
 
 def propose(boundaries: Sequence[Boundary], rules: BoundaryRules = PAPER) -> Clip:
@@ -119,7 +120,7 @@ def test_a_gap_in_the_numbers_is_no_next_boundary() -> None:
     ],
 )
 def test_a_boundary_is_refused_for_what_cannot_be_a_sample(
-    changes: dict[str, object], reason: str
+    changes: dict[str, Any], reason: str
 ) -> None:
     clip = propose([boundary(0, **changes), boundary(1)])
 
