@@ -11,8 +11,8 @@ from fsspec.registry import _registry
 from eqforge.commands import assets as command
 from eqforge.commands.assets import fetch_assets
 from eqforge.generators.scenes import copies
-from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
-from eqforge.generators.scenes.manifest import read_manifest
+from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary, fetch_archive
+from eqforge.generators.scenes.manifest import Asset, read_manifest
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
@@ -105,8 +105,12 @@ def test_an_interrupted_fetch_goes_on_where_it_stopped(
         fetch_assets(source, str(tmp_path), {}, stop)
     assert list(read_manifest(str(tmp_path / "manifest.json")).assets) == [source[0].asset_id]
     fetched = []
-    real = copies.fetch_archive
-    monkeypatch.setattr(copies, "fetch_archive", lambda a: fetched.append(a.asset_id) or real(a))
+
+    def watched(asset: Asset) -> bytes:
+        fetched.append(asset.asset_id)
+        return fetch_archive(asset)
+
+    monkeypatch.setattr(copies, "fetch_archive", watched)
     fetch_assets(source, str(tmp_path), {}, print)
     assert fetched == [source[1].asset_id]
 

@@ -26,14 +26,14 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def drawn(dataset: Path, file: Path, *options: str) -> np.ndarray:  # type: ignore[type-arg]
+def drawn(dataset: Path, file: Path, *options: str) -> np.ndarray:
     """The first cell of the sheet, uint8 [height, width, 3], from its first image on."""
     assert inspection.main([str(dataset), "--sheet", str(file), *options]) == 0
     with Image.open(file) as sheet:
         return np.asarray(sheet)[GAP_PX:, GAP_PX:]
 
 
-def middle_of_square(cell: np.ndarray, side: int) -> list[int]:  # type: ignore[type-arg]
+def middle_of_square(cell: np.ndarray, side: int) -> list[int]:
     left = side * (SIDE_PX + GAP_PX)
     place = round(20 * SCALE)
     found: list[int] = cell[place, left + place].tolist()
@@ -158,7 +158,8 @@ def test_one_picture_has_its_texts_beside_it(name: str, tmp_path: Path) -> None:
 def test_two_pictures_of_a_task_are_both_drawn(tmp_path: Path) -> None:
     sample = {"sample_id": "n/1", "task": "nlvr2", "image_id": "red", "image_1_id": "blue"}
     detail = {"sample_id": "n/1", "statement": "One is red.", "label": True}
-    tables = {"samples": [sample], "nlvr2": [detail], "images": image_rows(coloured("red", "blue"))}
+    tables: dict[str, list[dict[str, Any]]] = {"samples": [sample], "nlvr2": [detail]}
+    tables["images"] = image_rows(coloured("red", "blue"))
     folder = write_dataset(tmp_path / "d", tables, files=1)
 
     cell = drawn(folder, tmp_path / "a.png")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from eqforge.commands import export
+from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.pipelines import eq_video, hard_positives
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.sources.text_pairs import read_text_pairs, with_hard_positives
@@ -44,7 +45,7 @@ EXPECTED = {
 
 def make_checklist(folder: Path) -> Path:
     """Writes the records as a VL-CheckList folder."""
-    for kind, groups in hard_positives.PUBLISHED_GROUPS.items():
+    for kind, groups in PUBLISHED_GROUPS.items():
         for group in groups:
             path = folder / hard_positives.FOLDERS[kind] / f"{group}.json"
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -151,7 +152,7 @@ def test_corrected_mode_gives_its_rows_as_they_are(tmp_path: Path) -> None:
 
 
 def test_text_pairs_come_in_their_own_order_and_are_read_back(tmp_path: Path) -> None:
-    pairs = [
+    pairs: list[dict[str, Any]] = [
         {
             "id": name,
             "image": f"{name}.jpg",

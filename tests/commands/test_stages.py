@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_of_reasons_is_what_the_pipelines_say() -> None:
-    script = [sys.executable, ROOT / "scripts" / "reasons.py"]
+    script = [sys.executable, str(ROOT / "scripts" / "reasons.py")]
     printed = subprocess.run(script, capture_output=True, text=True, check=True).stdout
     assert (ROOT / "docs" / "reasons.md").read_text(encoding="utf-8") == printed
 

@@ -16,6 +16,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability import common_urns
 from apache_beam.portability.api import beam_runner_api_pb2
+from apache_beam.runners.pipeline_context import PipelineContext
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms import environments
 
@@ -112,7 +113,7 @@ def staged(dependency: Proto) -> str:
 
 def run_here(job: Proto) -> None:
     """Runs a job as it would be sent, but in this process instead of in containers."""
-    here = environments.EmbeddedPythonEnvironment.default().to_runner_api(None)
+    here = environments.EmbeddedPythonEnvironment.default().to_runner_api(PipelineContext())
     for environment in job.components.environments.values():
         environment.CopyFrom(here)
     FnApiRunner().run_via_runner_api(job, PipelineOptions([])).wait_until_finish()

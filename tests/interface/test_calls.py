@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +20,12 @@ from tests.small_builds import captions, simat, vlue
 
 
 @pytest.fixture(scope="module")
-def settings(demo_workspace: Workspace) -> dict[str, object]:
+def settings(demo_workspace: Workspace) -> dict[str, Any]:
     return {"captions": demo_workspace.captions, "videos": str(demo_workspace.videos)}
 
 
 @pytest.fixture(scope="module")
-def clips(settings: dict[str, object], tmp_path_factory: pytest.TempPathFactory) -> OpenDataset:
+def clips(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> OpenDataset:
     output = tmp_path_factory.mktemp("clips") / "pairs"
     return eqforge.build("eq-video", **settings, output=output, max_side=64)
 
@@ -87,7 +88,7 @@ def test_rows_of_other_tables_are_joined(demo_workspace: Workspace, tmp_path: Pa
     assert tasks == {"retrieval", "nlvr2", "vqa", "captioning", "grounding"}
 
 
-def test_a_plan_counts_and_writes_nothing(settings: dict[str, object], tmp_path: Path) -> None:
+def test_a_plan_counts_and_writes_nothing(settings: dict[str, Any], tmp_path: Path) -> None:
     report = eqforge.plan("eq-video", **settings, output=tmp_path / "none", pilot=1)
     assert report.counts["candidate pairs"] > 0
     assert report.lines[0] == "eq-video: what a build would try"
@@ -151,7 +152,7 @@ def test_scores_become_a_table(clips: OpenDataset, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_wrong_settings_are_one_sentence(given: dict[str, object], said: str) -> None:
+def test_wrong_settings_are_one_sentence(given: dict[str, Any], said: str) -> None:
     with pytest.raises(eqforge.InputError) as caught:
         eqforge.build("eq-video", **given)
     assert said in str(caught.value)

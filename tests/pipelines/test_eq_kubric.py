@@ -19,6 +19,7 @@ from eqforge.pipelines import eq_kubric
 from eqforge.pipelines.shared.planning import plan_command
 from eqforge.pipelines.shared.settings import RunSettings
 from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.schemas.records.scenes import Attribute
 from eqforge.transforms.generated.scene_gates import OFF
 from eqforge.transforms.generated.scene_renderer import SceneRenderer
 from tests.builds import (
@@ -207,7 +208,8 @@ def test_a_plan_counts_what_changes(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_dataset_with_materials_warns_of_them() -> None:
-    for attributes, number in ((("material",), 1), (("colour", "size"), 0)):
+    cases: dict[tuple[Attribute, ...], int] = {("material",): 1, ("colour", "size"): 0}
+    for attributes, number in cases.items():
         config = eq_kubric.Config(
             run=RunSettings(output="out"), scenes=SceneSettings(attributes=attributes)
         )

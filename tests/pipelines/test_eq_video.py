@@ -324,10 +324,12 @@ def test_of_real_clips_faces_are_dropped_where_dlib_sees_them(
     with_face = []
     with av.open(str(data_folder / "videos" / name)) as container:
         start_s = container.start_time / 1_000_000
-        shown = [
-            (float(frame.pts * frame.time_base) - start_s, frame.to_ndarray(format="rgb24"))
-            for frame in container.decode(video=0)
-        ]
+        shown = []
+        for frame in container.decode(video=0):
+            assert frame.pts is not None
+            assert frame.time_base is not None
+            time_s = float(frame.pts * frame.time_base) - start_s
+            shown.append((time_s, frame.to_ndarray(format="rgb24")))
     for time_s in REAL[name]:
         pixels = [pixels for start, pixels in shown if start <= time_s + 1e-9][-1]
         if detect(np.ascontiguousarray(pixels), 1):

@@ -182,7 +182,7 @@ def test_swaps_are_reconciled_with_the_other_texts_of_the_image(tmp_path: Path) 
     assert sorted(row["sample_id"] for row in rows) == ["1", "4", "6"]
 
 
-def box_of(x: int, y: int, width: int, height: int) -> dict[str, object]:
+def box_of(x: int, y: int, width: int, height: int) -> dict[str, Any]:
     """A box as ARO writes it."""
     return {"bbox_x": x, "bbox_y": y, "bbox_w": width, "bbox_h": height}
 

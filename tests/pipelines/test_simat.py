@@ -274,7 +274,8 @@ def test_the_oracle_keeps_queries_that_ask_for_something_new(made: Made, tmp_pat
 
 
 def test_two_oracles_that_differ_are_a_reason(made: Made, tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir(), (tmp_path / "b").mkdir()
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
     one, other = oracle(tmp_path / "a", {}), oracle(tmp_path / "b", {("6-106", DOG): 0.2})
     output = made.build(tmp_path / "out", "--oracle", f"{one}+{other}")
     assert rejected(output, "oracle_disagreement") == ["simat/6-106/subject/man"]

@@ -14,7 +14,6 @@ from eqforge.commands import inspection, verify
 from eqforge.pipelines import vlue
 from eqforge.schemas.tables.vlue import TASK_TABLES, VLUE
 from eqforge.transforms.engines import progress
-from eqforge.transforms.vlue import items as importing
 from tests.builds import books, dataset_bytes, rejected, rewrite, rows
 
 NAME = unicodedata.normalize("NFD", "tr/images/Döner/1.png")
@@ -158,7 +157,7 @@ def test_workers_and_a_run_that_was_stopped_give_the_same_bytes(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as stopped:
-        stopped.setattr(importing.progress, "count", stop)
+        stopped.setattr(progress, "count", stop)
         with pytest.raises((SystemExit, KeyboardInterrupt)):
             vlue.main([*inputs, "--output", str(tmp_path / "stopped")])
     assert not (tmp_path / "stopped" / "dataset.json").exists()
