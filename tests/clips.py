@@ -80,6 +80,7 @@ def write_clip(path: Path, clip: Clip, sound_ms: int = 0) -> Path:
     turned = clip.rotation_deg % 180 != 0
     with av.open(str(path), "w", options=dict(clip.muxer)) as container:
         stream = container.add_stream(clip.codec, rate=25, options=dict(clip.options))
+        assert isinstance(stream, av.VideoStream)
         stream.width, stream.height = clip.size[::-1] if turned else clip.size
         stream.pix_fmt = clip.pix_fmt
         stream.time_base = stream.codec_context.time_base = MILLISECOND

@@ -90,7 +90,7 @@ def save_model(kind: str) -> Callable[[Path], object]:
         from tests import tiny_models
         from tests.evaluation.conversations.made import save_llava
 
-        savers = {
+        savers: dict[str, Callable[[Path], object]] = {
             "clip": tiny_models.save_clip,
             "siglip": tiny_models.save_siglip,
             "blip-itm": tiny_models.save_blip,
@@ -199,7 +199,11 @@ def test_the_tables_of_the_documents_are_those_of_the_code() -> None:
 
 def test_every_table_is_described_once() -> None:
     found = re.findall(r"<!-- made: (\S+) (\w+) -->", (ROOT / "docs" / "tables.md").read_text())
-    described = [table_type(*names).record for names in found]
-    tables = [table for known in DATASETS.values() for table in known.type.tables]
+    described = []
+    for names in found:
+        known = table_type(*names)
+        assert known is not None, names
+        described.append(known.record)
+    tables = [table for kind in DATASETS.values() for table in kind.type.tables]
     assert set(described) == {table.record for table in tables}
     assert len(described) == len(set(described))

@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Names of datasets, modes, tables and stages are not: a manifest where they are is refused.
     """
     place = tmp_path_factory.mktemp("hostile")
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "sample_id": f"{n}{EVIL}",
             "source_id": f"{n // 2}{EVIL}",

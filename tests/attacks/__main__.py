@@ -9,6 +9,7 @@ findings with one input that gives it. What counts as a finding stands in `harne
 """
 
 import argparse
+import gzip
 import itertools
 import json
 import random
@@ -518,7 +519,7 @@ def archives(bench: Bench, rng: random.Random) -> Iterator[Attack]:
             b"PK\x03\x04",
             b"",
             b"\x1f\x8b\x08\x00" + bytes(40),
-            of.gzip.compress(of.gzip.compress(data)),
+            gzip.compress(gzip.compress(data)),
         )
     )
     (place / "a.tar.gz").write_bytes(data)

@@ -157,7 +157,9 @@ class Fates:
 
     def of_data(self) -> Fate:
         """Returns what becomes of bytes."""
-        return self._data or self._rng.choice(("kept", "zeros", "gone"))
+        if self._data is not None:
+            return self._data
+        return self._rng.choice(("kept", "zeros", "gone"))
 
 
 def _imported(folder: Path) -> Node:
@@ -166,7 +168,7 @@ def _imported(folder: Path) -> Node:
         if path.is_dir():
             node.entries.append((-1, path.name, _imported(path)))
         else:
-            content = [(-1, 0, path.read_bytes())]
+            content: list[tuple[int, int, bytes | None]] = [(-1, 0, path.read_bytes())]
             node.entries.append((-1, path.name, Node(False, content, synced=[0])))
     return node
 

@@ -180,10 +180,11 @@ class Server:
         if log is not None:
             log.write_bytes(b"")
         state.write_bytes(STATE.pack(0, 0, *how, 0, b"", place, written))
+        said_file = root.with_name(f"{root.name}.said")
         job = {
             "argv": [*self.arguments, *more, "--output", output],
             "state": str(state),
-            "log": str(root.with_name(f"{root.name}.said")),
+            "log": str(said_file),
             "tmp": str(root / "tmp"),
         }
         assert self._process.stdin is not None
@@ -192,7 +193,7 @@ class Server:
         self._process.stdin.flush()
         status = int(self._process.stdout.readline())
         calls, hit, *_, what, _, _ = STATE.unpack(state.read_bytes())
-        said = Path(job["log"]).read_text(errors="replace")
+        said = said_file.read_text(errors="replace")
         shutil.rmtree(root / "tmp", ignore_errors=True)
         return Ended(
             status=status,

@@ -40,7 +40,7 @@ def start_server() -> None:
 
     A process has one such server: one that earlier tests started, with other imports, ends.
     """
-    forkserver._forkserver._stop()
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # private
     _server.set_forkserver_preload(
         ["eqforge.pipelines.eq_video", "eqforge.commands.verify", __name__]
     )
@@ -97,7 +97,8 @@ class Fault:
 
     def install(self, output: Path) -> None:
         """Lets it happen in this process, from now on."""
-        numbers, armed = itertools.count(1), []
+        numbers = itertools.count(1)
+        armed: list[tuple[int, Path, Path]] = []
 
         def hook(event: str, arguments: tuple[Any, ...]) -> None:
             if armed and armed[0][0] == threading.get_ident():

@@ -1,6 +1,7 @@
 """Every command ends with one sentence where the system refuses, it is stopped, or nobody reads."""
 
 import contextlib
+import importlib
 import logging
 import os
 import resource
@@ -138,9 +139,9 @@ def test_whatever_stops_a_command_is_one_sentence_and_a_status(
         raise error
 
     part = SimpleNamespace(main=stop, plan_command=stop, build_command=stop)
-    real, modules = cli.importlib.import_module, {module for module, _ in cli.COMMANDS.values()}
+    real, modules = importlib.import_module, {module for module, _ in cli.COMMANDS.values()}
     monkeypatch.setattr(
-        cli.importlib, "import_module", lambda module: part if module in modules else real(module)
+        importlib, "import_module", lambda module: part if module in modules else real(module)
     )
     arguments = [name, "eq-video"] if name in ("plan", "build") else [name]
     assert run(arguments) == status

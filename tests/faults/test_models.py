@@ -27,7 +27,8 @@ def test_a_model_folder_that_vanishes_costs_no_pair(
     """It goes between two pairs; a run without it is refused, and one with it again has no work."""
     model, away = tmp_path / "model", tmp_path / "away"
     make_tiny_pipeline(model)
-    generate, drawn = PairGenerator.generate, []
+    generate = PairGenerator.generate
+    drawn: list[PairRequest] = []
 
     def lose_the_model_after_the_first(self: PairGenerator, request: PairRequest) -> PairImages:
         found = generate(self, request)
