@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-import eqforge
 from eqforge.schemas.errors import InputError
 from eqforge.transforms.children import landlock, seccomp
 
@@ -131,7 +130,7 @@ def _python() -> Iterator[str]:
     """Yields the folders of Python, its packages and eqforge, and what eqforge's links lead to."""
     yield from filter(os.path.isabs, sys.path)
     yield from (sys.prefix, sys.base_prefix, *sysconfig.get_paths().values())
-    for folder in eqforge.__path__:
+    for folder in sys.modules["eqforge"].__path__:
         yield folder
         with os.scandir(folder) as entries:
             yield from (os.path.realpath(each) for each in entries if each.is_symlink())
