@@ -1,6 +1,6 @@
 """One analysis per caption: tokens with spans, tags and lemmas, and noun phrases.
 
-It is made once by a tagger and handed to every step that edits or measures the caption.
+A tagger makes it once, and every step that edits or measures the caption reuses it.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ class Token:
     Attributes:
       text: the token as it stands in the caption: caption[start:end].
       start: offset of its first character, in code points.
-      end: offset behind its last character.
+      end: offset just after its last character, in code points.
       tag: Penn Treebank part-of-speech tag, e.g. "NNS"; "SYM" where the tagger has none.
       lemma: dictionary form in lower case, e.g. "cat" for "Cats".
     """
@@ -46,11 +46,11 @@ class Analysis:
 
 
 class Tagger(Protocol):
-    """Analyses captions; the same caption gets the same analysis in any batch."""
+    """Analyses captions; a caption's analysis does not depend on its batch."""
 
     @property
     def name(self) -> str:
-        """Name and version of everything that decides the analysis, for the row."""
+        """Name and version of everything the analysis depends on, as stored in the row."""
         ...
 
     def analyse(self, texts: Sequence[str]) -> list[Analysis]:
@@ -59,7 +59,7 @@ class Tagger(Protocol):
 
 
 def is_noun(token: Token) -> bool:
-    """Tells whether the token is tagged a common or proper noun, of either number."""
+    """Tells whether the token is tagged a common or proper noun, singular or plural."""
     return token.tag.startswith("NN")
 
 
@@ -69,5 +69,5 @@ def is_adjective(token: Token) -> bool:
 
 
 def is_word(token: Token) -> bool:
-    """Tells whether the token holds a letter or digit: everything but punctuation."""
+    """Tells whether the token has a letter or digit, so is not punctuation or a symbol."""
     return any(character.isalnum() for character in token.text)

@@ -1,4 +1,4 @@
-"""Agreement of "a" and "an" with the word behind them."""
+"""Agreement of "a" and "an" with the word that follows."""
 
 import functools
 import itertools
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 _VOWEL_NUMBER = re.compile(r"8|1[18](?!\d)")  # an 8, an 80-foot, an 11th, an 18-wheeler
 # "oh" or "zero", "eighteen hundred" or "one thousand"
 _EITHER_NUMBER = re.compile(r"0|1[18]\d\d(?!\d)")
-# Usage allows both before an "h" in a syllable without stress, and before "herb" and "homage",
+# Usage allows both before the "h" of an unstressed syllable, and before "herb" and "homage",
 # whose "h" American English drops (Merriam-Webster's Dictionary of English Usage, "a, an").
 _EITHER_H = re.compile(
     r"habitual|hallucin|harmoni[co]|heredit|heroic|herb(?!er)|hilari|histori[aco]|holistic|homage"
     r"|horizon|horrific|hotel|hypnotic|hypothe[st]|hysteri"
 )
-# Read by the names of their letters, or as a word: no vowel, a digit, "x" and a consonant ("Xbox"),
-# and acronyms that captions write in small letters.
+# May be spelt out or read as a word: no vowel, a digit, "x" and a consonant ("Xbox"), and acronyms
+# that captions write in lower case.
 _MAYBE_LETTERS = re.compile(
     r"[fhlmnrsx](?:[^\Waeiouy_]*|\w*\d\w*|(?<=x)[^\Waeiouy_]\w*)"
     r"|(?:faq|fbi|fda|hiv|led|mba|mia|mri|nba|ngo|npa|rna|sos|suv|unesco|ups|usa)s?"
 )
-# What inflect reads in another way than CMU's dictionary of pronunciation does, names and acronyms
-# apart: of its 47,726 words among the 60,000 most frequent ones these alone.
+# Names and acronyms apart, the only words that inflect reads differently from the CMU Pronouncing
+# Dictionary, of the 47,726 that the dictionary has of the 60,000 most frequent ones.
 _MISREAD = (
     ("usher.*", "an"),
     ("hors", "an"),
@@ -40,10 +40,10 @@ _LABELS = frozenset(("grade", "group", "letter", "letters", "level", "plan", "ty
 
 
 def article_for(word: str) -> str | None:
-    """Returns "a" or "an", whichever stands before the word; None where spelling cannot tell.
+    """Returns the article a word takes, "a" or "an"; None where its spelling does not tell.
 
-    What may be read as letters or as a word cannot be told ("an MP", "a MAN", "an Xbox"), and of
-    some words and numbers usage allows both ("a historic", "an historic"; "an 1800s house").
+    It does not for words that may be spelt out ("an MP", "a MAN", "an Xbox"), nor for words and
+    numbers that take either ("a historic", "an historic"; "an 1800s house").
 
     Args:
       word: one word, number or letter.
@@ -63,10 +63,10 @@ def article_for(word: str) -> str | None:
 
 
 def agree_articles(text: str) -> tuple[Edit, ...]:
-    """Returns the edits that make every "a" and "an" of a text agree with the word behind it.
+    """Returns the edits that make every "a" and "an" in a text agree with the next word.
 
-    Letter case is kept. An "A" in capitals inside a sentence, or behind "letter", is a name and
-    stays.
+    Letter case is kept. A capital "A" inside a sentence, or any after a word such as "letter", is a
+    label and stays.
 
     Raises:
       MissingExtra: inflect is not installed.
@@ -88,7 +88,7 @@ def agree_articles(text: str) -> tuple[Edit, ...]:
 
 
 def _is_label(article: str, before: str) -> bool:
-    """Tells whether an "A" or "a" is a letter and no article: "the letter a", "team A"."""
+    """Tells whether an "A" or "a" is a letter, not an article: "the letter a", "team A"."""
     return before in _LABELS or (article[0].isupper() and before not in (".", "!", "?", '"', ":"))
 
 

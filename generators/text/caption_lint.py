@@ -1,4 +1,4 @@
-"""Rejects captions, and pairs of captions, that no test of a model can use."""
+"""Rejects captions and caption pairs that cannot be used to test a model."""
 
 import dataclasses
 import re
@@ -37,10 +37,10 @@ class CaptionSettings:
 
 
 def lint_caption(text: str, settings: CaptionSettings) -> Rejection | None:
-    """Rejects an unusable caption: for its length, its characters, then its CLIP tokens.
+    """Returns why a caption is unusable, None if it is not.
 
-    Only the count of tokens takes more than a moment, and it comes after the limit of characters:
-    a caption of 10 MB costs no more than a short one as long as that limit is set.
+    Its length is checked first, then its characters, then its CLIP tokens. Only counting tokens is
+    slow, so a caption of 10 MB costs no more than a short one while the length limit is set.
     """
     if settings.max_chars is not None and len(text) > settings.max_chars:
         return _over("caption_too_long_chars", len(text), settings.max_chars)
@@ -58,7 +58,7 @@ def lint_caption(text: str, settings: CaptionSettings) -> Rejection | None:
 
 
 def lint_pair(text_0: str, text_1: str) -> Rejection | None:
-    """Rejects two captions that are equal once normalised; each of them is linted before."""
+    """Returns a rejection if two captions, each linted already, are equal once normalised."""
     normalized = normalize_caption(text_0)
     if normalized != normalize_caption(text_1):
         return None
@@ -66,10 +66,10 @@ def lint_pair(text_0: str, text_1: str) -> Rejection | None:
 
 
 def normalize_caption(text: str) -> str:
-    """Returns what two captions that say the same have in common.
+    """Returns a caption in a form that is equal for captions that say the same.
 
-    Canonical Unicode normalisation, case folding, runs of white space as one space, none of it at
-    the ends, and no full stop, comma, colon, exclamation or question mark at the end.
+    Applies canonical Unicode normalisation and case folding, collapses white space, and strips it
+    from the ends and punctuation such as full stops and question marks from the end.
     """
     folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
     spaced = " ".join(unicodedata.normalize("NFC", folded).split())
@@ -77,5 +77,5 @@ def normalize_caption(text: str) -> str:
 
 
 def _over(reason: str, value: int, limit: int) -> Rejection:
-    """Returns the rejection of a caption that is longer than a limit."""
+    """Returns the rejection of a caption above a limit."""
     return Rejection(reason=reason, value=value, threshold=limit)

@@ -1,14 +1,14 @@
-"""Finds noun phrases by a chunk grammar on part-of-speech tags, for taggers without a parser.
+"""Finds noun phrases by a chunk grammar over part-of-speech tags, for taggers without a parser.
 
-A noun phrase is, in tags:
+In tags, a noun phrase is:
 
     phrase   = opener core ("'s" core)*  |  bare ("'s" core)*  |  pronoun
     opener   = (determiner | possessive pronoun | number)+
     core     = (adverb | adjective | participle | number | hyphen)* noun+
     bare     = core that does not begin with a participle or an adverb
 
-A participle belongs to a phrase behind an article ("a parked car") or an adjective, never at its
-beginning: in "a man riding waves" the phrases are "a man" and "waves". Prepositional attributes
+A participle belongs to a phrase after an article ("a parked car") or adjective, but never begins
+one: in "a man riding waves" the phrases are "a man" and "waves". Prepositional attributes
 stay outside: "a bowl of soup" is "a bowl" and "soup".
 """
 

@@ -1,8 +1,8 @@
 """Counts the tokens CLIP's text encoder sees, exactly and without importing torch.
 
-What lies beyond token 77 never reaches the encoder, so a caption whose edit is out there compares
-a text with itself. The merges of CLIP's vocabulary lie beside this module, since the packages that
-bring them along bring torch too.
+What lies beyond token 77 never reaches the encoder, so if a pair's only edit is there, a text is
+compared with itself. The merges of CLIP's vocabulary are stored beside this module, since the
+packages that contain them depend on torch.
 """
 
 import functools
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 CONTEXT_TOKENS: Final = 77
-"""How many tokens every published CLIP model reads, the two at the ends included."""
+"""Number of tokens every published CLIP model reads, start and end token included."""
 
 _MERGES = Path(__file__).with_name("data") / "clip_merges.txt"
 _ENDS = ("<start_of_text>", "<end_of_text>")
@@ -22,13 +22,13 @@ _PIECES = "|".join(_ENDS) + r"|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L
 
 
 def count_clip_tokens(text: str) -> int:
-    """Counts the tokens of a text, with the one before and the one after it: 2 or more.
+    """Returns the number of tokens of a text, with the start and end token: 2 or more.
 
-    Takes time in proportion to the text, some 40 microseconds for an ordinary caption; check the
-    length of a text from outside before.
+    Takes time in proportion to the text's length, some 40 microseconds for an ordinary caption;
+    check the length of untrusted texts first.
 
-    Source: open_clip `SimpleTokenizer`, itself OpenAI's `simple_tokenizer.py`: ftfy, HTML entities
-      undone twice, white space, lower case, byte-level byte-pair encoding.
+    Source: open_clip's `SimpleTokenizer`, from OpenAI's `simple_tokenizer.py`: ftfy, HTML entities
+      unescaped twice, white space, lower case, byte-level byte-pair encoding.
     """
     pieces = _piece_pattern().findall(_clean(text))
     words = [piece for piece in pieces if piece not in _ENDS]
@@ -46,7 +46,7 @@ def _clean(text: str) -> str:
 
 @functools.cache
 def _piece_pattern() -> Any:
-    """Returns SimpleTokenizer's pattern, compiled by the library and so the Unicode it uses."""
+    """Returns SimpleTokenizer's pattern, compiled by `regex` so that its Unicode tables apply."""
     import regex  # type: ignore[import-untyped]
 
     return regex.compile(_PIECES, regex.IGNORECASE)
@@ -54,7 +54,7 @@ def _piece_pattern() -> Any:
 
 @functools.cache
 def _encoder() -> "Tokenizer":
-    """Returns the byte-pair encoder, built once per process in a tenth of a second."""
+    """Returns the byte-pair encoder; it is built once per process, in 0.1 s."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     merges = _read_merges()
@@ -67,12 +67,12 @@ def _encoder() -> "Tokenizer":
 
 
 def _read_merges() -> list[tuple[str, str]]:
-    """Reads the pairs of symbols CLIP merges, the most frequent first."""
+    """Reads the pairs of symbols that CLIP merges, most frequent first."""
     pairs = (line.split() for line in _MERGES.read_bytes().decode().strip("\n").split("\n"))
     return [(left, right) for left, right in pairs]
 
 
 def _byte_letters() -> list[str]:
-    """Returns the letters that stand for the 256 bytes, in the order of CLIP's vocabulary."""
+    """Returns the characters that stand for the 256 bytes, in the order of CLIP's vocabulary."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     return [*map(chr, printable), *(chr(0x100 + n) for n in range(256 - len(printable)))]

@@ -1,7 +1,7 @@
-"""Edits that change spans of a text and leave every other character where it was.
+"""Edits that change spans of a text and nothing else.
 
-Every step that rewrites a caption states its change as edits and applies them here, so that
-punctuation and spacing survive, the changed spans can be stored beside the result, and the change
+Every step that rewrites a caption expresses its change as edits and applies them here, so that
+punctuation and spacing are kept, the changed spans can be stored with the result, and the change
 can be undone. Offsets count Unicode code points, as Python's strings do.
 """
 
@@ -13,7 +13,7 @@ from eqforge.schemas.records.spans import Span as Span
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Edit:
-    """Puts `replacement` in the place of text[start:end]; an insertion where start == end."""
+    """Replaces text[start:end] with `replacement`; an insertion if start == end."""
 
     start: int
     end: int
@@ -22,11 +22,11 @@ class Edit:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class EditedText:
-    """A text after edits, and where each edit lies in it.
+    """A text after edits, and where each edit is.
 
     Attributes:
       text: the text after all edits.
-      spans_before: one span per edit, in the text before; what lies outside them is unchanged.
+      spans_before: one span per edit, in the original text; what lies outside them is unchanged.
       spans_after: the same edits' spans in `text`, in the same order.
     """
 
@@ -36,14 +36,14 @@ class EditedText:
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> EditedText:
-    """Applies edits, all of them given in offsets of the text before any is applied.
+    """Applies edits whose offsets all refer to the original text.
 
     Args:
       text: any text.
       edits: ordered by position and not overlapping; they may touch.
 
     Raises:
-      ValueError: an edit reaches outside the text, or lies before the end of the one before it.
+      ValueError: an edit extends beyond the text, or starts before the previous one ends.
     """
     parts: list[str] = []
     before: list[Span] = []

@@ -1,4 +1,4 @@
-"""Exchanges two stretches of a caption."""
+"""Exchanges two phrases of a caption."""
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import Edit
@@ -12,7 +12,7 @@ def exchange_phrases(
     Args:
       analysis: the caption's analysis.
       left: first and last token, `last` exclusive, of the phrase that comes first.
-      right: the same of the other phrase.
+      right: likewise, of the other phrase.
     """
     tokens, text = analysis.tokens, analysis.text
     spans = [(tokens[first].start, tokens[last - 1].end) for first, last in (left, right)]

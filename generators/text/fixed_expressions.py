@@ -1,4 +1,4 @@
-"""Expressions whose sense is lost when a word of theirs is exchanged: "red wine", "in front of"."""
+"""Expressions that lose their sense if one word is replaced: "red wine", "in front of"."""
 
 import functools
 from pathlib import Path
@@ -9,12 +9,12 @@ FIXED_EXPRESSIONS = Path(__file__).with_name("data") / "fixed_expressions.txt"
 
 
 def is_in_fixed_expression(text: str, start: int, end: int) -> bool:
-    """Tells whether a stretch of a text overlaps a fixed expression.
+    """Tells whether a span of a text overlaps a fixed expression.
 
     Args:
       text: any text.
-      start: the stretch's first character.
-      end: the first character behind it.
+      start: the span's first character.
+      end: the first character after it.
     """
     return any(
         found_start < end and start < found_end

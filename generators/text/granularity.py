@@ -1,8 +1,8 @@
 """Measures how fine-grained captions are: the features of Hendriksen et al., section 3.
 
-The paper's definitions leave room, and there is no code. Where a choice had to be made, the one
-that gives its Table 1 for MS-COCO was taken; measured on the 25,014 captions of COCO val2017 with
-the lexicon tagger, beside the paper's figure for all of MS-COCO:
+The paper's definitions are ambiguous, and no code was published. Where a choice had to be made, it
+is the one that reproduces its Table 1 for MS-COCO. Below, each feature as measured on the 25,014
+captions of COCO val2017 with the lexicon tagger, then the paper's figure for all of MS-COCO:
 
     adjectives                 0.79   0.76   articles                   2.07   2.14
     complement phrases         1.54   1.56   quantifiers                0.13   0.12
@@ -30,7 +30,7 @@ QUANTIFIERS = frozenset(
         "various",
     }
 )
-"""Words of quantity that are no numbers."""
+"""Words of quantity that are not numbers."""
 
 QUANTITY_NOUNS = frozenset(("couple", "lot", "number"))
 """Nouns that are quantifiers before "of": "a couple of dogs"."""
@@ -55,15 +55,15 @@ class Granularity:
       articles: the words a, an, the.
       quantifiers: words of `QUANTIFIERS`, and of `QUANTITY_NOUNS` before "of".
       adjectives_per_noun, complement_phrases_per_noun, articles_per_noun, quantifiers_per_noun:
-        the same by the number of nouns; None for a caption without a noun.
-      concept_depth: per word, the largest of its senses' least depths below WordNet's root, senses
-        of every part of speech counted; the mean over the caption's words that WordNet has, "a"
-        and "in" included, as the paper's figure needs. None where it has none.
-      noun_depth: the same over nouns, by their lemma and noun senses alone.
+        these counts divided by the number of nouns; None for a caption without a noun.
+      concept_depth: mean over the words that WordNet has of the word's depth, the maximum over its
+        senses, of any part of speech, of the sense's minimum depth below the root. "a" and "in"
+        are included, as the paper's figure requires. None if WordNet has no word of the caption.
+      noun_depth: likewise over nouns, by lemma, with noun senses only.
       characters: code points of the caption as given.
       words: tokens that hold a letter or digit.
       concept_diversity: the number of distinct lemmas over all senses of all words, each word's
-        own form left out, by the number of words; None for a caption without a word.
+        own form excluded, divided by the number of words; None for a caption without a word.
     """
 
     nouns: int
@@ -86,7 +86,7 @@ def measure_granularity(analysis: Analysis) -> Granularity:
     """Returns the features of a caption.
 
     Raises:
-      InputError: WordNet is not on this machine; says how to get it.
+      InputError: WordNet is not on this machine; the message says how to get it.
     """
     words = [token for token in analysis.tokens if is_word(token)]
     nouns = [token for token in words if is_noun(token)]
@@ -133,7 +133,7 @@ def _count_quantifiers(tokens: tuple[Token, ...]) -> int:
 
 @functools.lru_cache(maxsize=65_536)
 def _depth(word: str, pos: str | None = None) -> int | None:
-    """Returns the largest of the least depths of a word's senses; 0 is the root."""
+    """Returns the maximum over a word's senses of the sense's minimum depth; 0 is the root."""
     wordnet = open_wordnet()
     with WORDNET_LOCK:
         return max((sense.min_depth() for sense in wordnet.synsets(word, pos)), default=None)

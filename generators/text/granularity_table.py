@@ -1,4 +1,4 @@
-"""The granularity of a dataset: means of the captions' features with confidence intervals."""
+"""The granularity of a dataset: means of caption features with confidence intervals."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ import numpy.typing as npt
 from eqforge.generators.text.granularity import Granularity
 
 FEATURES = tuple(field.name for field in dataclasses.fields(Granularity))
-_CELLS = 4_000_000  # of the largest matrix that is held, 32 MB
+_CELLS = 4_000_000  # of the largest matrix held in memory, 32 MB
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,10 +18,10 @@ class FeatureSummary:
 
     Attributes:
       feature: a field of `Granularity`.
-      captions: the captions that have the feature.
-      mean: over those captions; None where there is none.
-      low, high: ends of the confidence interval of the mean; None with the mean, or where there
-        is one image only.
+      captions: number of captions that have the feature.
+      mean: over those captions; None if there are none.
+      low, high: ends of the confidence interval of the mean; None if the mean is, or if there is
+        only one image.
     """
 
     feature: str
@@ -41,14 +41,14 @@ def summarise_granularity(
     """Returns a summary per feature, in the order of `Granularity`'s fields.
 
     The interval is a percentile bootstrap over images, not captions: the captions of one image are
-    alike, and an interval over captions would be too narrow. Images are resampled in the order of
-    their ids; captions in another order change the last digits of the sums at most.
+    correlated, so an interval over captions would be too narrow. Images are resampled in order of
+    their ids, so the order of the captions affects at most the last digits of the sums.
 
     Args:
       measured: image id and features of each caption; streamed, memory grows with the images.
       seed: of the resampling.
-      confidence: of the interval, in (0, 1).
-      resamples: of the images; more than 100.
+      confidence: level of the interval, in (0, 1).
+      resamples: number of bootstrap resamples; more than 100.
     """
     images: dict[str, npt.NDArray[np.float64]] = {}
     for image_id, features in measured:
@@ -81,7 +81,7 @@ def summarise_granularity(
 def _resample(
     rows: npt.NDArray[np.float64], rng: np.random.Generator, resamples: int
 ) -> npt.NDArray[np.float64]:
-    """Returns the means of the features, (resamples, features), over images drawn with return."""
+    """Returns feature means, [resamples, features], over images drawn with replacement."""
     chance = np.full(len(rows), 1.0 / len(rows))
     step = max(1, _CELLS // len(rows))
     totals = [
@@ -92,13 +92,13 @@ def _resample(
 
 
 def _means(totals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Divides sums by counts, the two halves of the last axis; NaN where nothing was counted."""
+    """Divides sums by counts, the two halves of the last axis; NaN where the count is 0."""
     sums, counts = np.split(totals, 2, axis=-1)
     return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
 
 def _percentiles(means: npt.NDArray[np.float64], share: float) -> npt.NDArray[np.float64]:
-    """Returns a percentile per feature over the resamples that have it; NaN where none has."""
+    """Returns a quantile, `share` in [0, 1], per feature over resamples that have it, else NaN."""
     columns = [column[~np.isnan(column)] for column in means.T]
     return np.array([np.quantile(c, share) if len(c) else np.nan for c in columns])
 

@@ -1,4 +1,4 @@
-"""Other forms of the words of a lexicon: "holds", "grasps" beside "holding", "grasping"."""
+"""Inflects words, and adds inflected entries to a lexicon: "holds", "grasps"."""
 
 import dataclasses
 import functools
@@ -11,7 +11,7 @@ _ADJECTIVE_TAGS = ("JJR", "JJS")
 
 
 def inflect_word(lemma: str, tag: str) -> str | None:
-    """Returns the form of a word for a Penn tag, None where the dictionary has none.
+    """Returns the form of a word for a Penn tag, None if the dictionary has none.
 
     Args:
       lemma: dictionary form, in lower case.
@@ -25,11 +25,11 @@ def inflect_word(lemma: str, tag: str) -> str | None:
 
 
 def with_inflections(lexicon: Lexicon) -> Lexicon:
-    """Returns the lexicon with the other forms of its entries behind each.
+    """Returns the lexicon with each entry followed by its other inflected forms.
 
-    An entry is inflected where its word and its replacement inflect alike: two "-ing" forms of
-    verbs by person and tense, two adjectives by degree. A phrase inflects its first word. Forms
-    that the lexicon already has are left out; two entries never share kind, group and word.
+    An entry is inflected if its word and replacement inflect alike: two "-ing" forms of verbs by
+    person and tense, two adjectives by degree. In a phrase the first word is inflected. Forms that
+    the lexicon already has are left out; no two entries share kind, group and word.
 
     Raises:
       MissingExtra: lemminflect is not installed.

@@ -56,7 +56,7 @@ _AUXILIARIES = frozenset(
         "were",
     )
 )
-# Nouns behind an article ("a look"), but verbs behind a noun ("the couple look").
+# Nouns after an article ("a look"), but verbs after a noun ("the couple look").
 _VERBS_BEHIND_NOUNS = frozenset(
     (
         "eat",
@@ -130,7 +130,7 @@ def _is_noun_place(word: str, two_before: str, before: str) -> bool:
     if before in _DETERMINERS or before in _ADJECTIVES or before == "IN":
         return True
     if word in _VERBS_BEHIND_NOUNS or word.endswith("s"):
-        return False  # "a man rides": the third person stands behind a noun as a verb
+        return False  # "a man rides": the third person stands after a noun as a verb
     return before in ("", "NN") or (before == "CC" and two_before in _NOUNS)
 
 

@@ -1,1 +1,1 @@
-"""SWAP: exchanges what stands on the two sides of "and" where that keeps the meaning."""
+"""SWAP: exchanges the two sides of an "and" where that keeps the meaning."""

@@ -1,4 +1,4 @@
-"""The two sides of an "and", and why they sometimes cannot be told."""
+"""The two sides of an "and", and the reasons why they may be ambiguous."""
 
 import functools
 import re
@@ -22,7 +22,7 @@ PLACES = frozenset(
         *("under", "underneath"),
     )
 )
-"""Prepositions of place, which behind an "and" place the whole scene."""
+"""Prepositions of place; after both sides of an "and" they may apply to both."""
 
 COLOURS = frozenset(
     (
@@ -45,7 +45,7 @@ SWAP_REFUSALS: dict[str, str] = {
     "fixed_expression": "The two sides have a fixed order: 'a black and white photo'.",
     "same_words": "The two sides are the same, and so would be the caption.",
 }
-"""Why a caption is not swapped: the closed list of reasons, each in one sentence."""
+"""The closed list of reasons why a caption is not swapped, each in one sentence."""
 
 _FIXED_PAIRS = re.compile(
     r"\b(?:in black and white(?=\s*(?:[.,;]|$))"
@@ -68,7 +68,7 @@ class Conjuncts:
 
 
 class CannotTell(Exception):
-    """The sides of an "and" cannot be told; its first argument is a key of SWAP_REFUSALS."""
+    """The sides of an "and" are ambiguous; the first argument is a key of SWAP_REFUSALS."""
 
     @property
     def reason(self) -> str:
@@ -87,7 +87,7 @@ def refuse(reason: str) -> NoReturn:
 
 
 def refuse_pronouns(analysis: Analysis, *sides: Range) -> None:
-    """Makes sure that no side points to the other: "his", "it", "another" without a noun.
+    """Checks that neither side refers to the other: "his", "it", "another" without a noun.
 
     Raises:
       CannotTell: one does.
@@ -103,7 +103,7 @@ def refuse_pronouns(analysis: Analysis, *sides: Range) -> None:
 
 
 def refuse_mentions(analysis: Analysis, left: Range, right: Range) -> None:
-    """Makes sure that nothing behind the left side speaks of it again: "a dog and ... the dog".
+    """Checks that nothing after the left side refers back to it: "a dog and ... the dog".
 
     Raises:
       CannotTell: something does.
@@ -115,12 +115,12 @@ def refuse_mentions(analysis: Analysis, left: Range, right: Range) -> None:
 
 
 def tag_at(analysis: Analysis, index: int) -> str:
-    """Returns the tag of a token, "" before the first and behind the last."""
+    """Returns the tag of a token; "" for an index before the first or after the last."""
     return analysis.tokens[index].tag if 0 <= index < len(analysis.tokens) else ""
 
 
 def word_at(analysis: Analysis, index: int) -> str:
-    """Returns a token in lower case, "" before the first and behind the last."""
+    """Returns a token in lower case; "" for an index before the first or after the last."""
     return analysis.tokens[index].text.lower() if 0 <= index < len(analysis.tokens) else ""
 
 
@@ -136,7 +136,7 @@ def head_of(analysis: Analysis, phrase: Range) -> Token:
 
 
 def is_fixed_pair(text: str, offset: int) -> bool:
-    """Tells whether a character is part of a pair in fixed order: "a black and white photo"."""
+    """Tells whether the character at an offset is in a fixed pair: "a black and white photo"."""
     return any(found.start() <= offset < found.end() for found in _FIXED_PAIRS.finditer(text))
 
 
@@ -147,12 +147,12 @@ def is_living(analysis: Analysis, phrase: Range) -> bool:
 
 
 def is_mass(token: Token) -> bool:
-    """Tells whether a noun is one that stands without an article in the singular: "rice"."""
+    """Tells whether a token is a mass noun, which needs no article in the singular: "rice"."""
     return is_mass_noun(token.lemma)
 
 
 def is_mass_noun(lemma: str) -> bool:
-    """Tells whether a noun stands without an article in the singular: "rice"."""
+    """Tells whether a lemma is a mass noun, which needs no article in the singular: "rice"."""
     return lemma in _nouns("mass_nouns.txt")
 
 

@@ -1,8 +1,8 @@
 """Modifiers and heads that both sides of an "and" may share.
 
-"Clay and gold vases" are vases of clay too, a plastic bat and ball are perhaps both of plastic, and
-of pans and plates of food both hold food: an exchange would take from one side what belongs to it.
-Form alone decides, and where it leaves two readings the caption is refused.
+In "clay and gold vases" some vases are clay, in "a plastic bat and ball" both may be plastic, and
+in "pans and plates of food" both hold food: an exchange would take from one side what belongs to
+it. Form alone decides, and where it leaves two readings the caption is refused.
 """
 
 from eqforge.generators.text.analysis import Analysis
@@ -27,7 +27,7 @@ _MATERIALS = frozenset(
         *("marble", "metal", "plastic", "steel", "stone", "tile", "tin", "wood"),
     )
 )
-# Nouns that stand for the noun of the other side: "an adult and a juvenile zebra".
+# Nouns that may modify the other side's noun: "an adult and a juvenile zebra".
 _KINDS = frozenset(
     (
         *("adolescent", "adult", "baby", "calf", "child", "father", "female", "juvenile", "male"),
@@ -37,11 +37,11 @@ _KINDS = frozenset(
 
 
 def refuse_shared_modifiers(analysis: Analysis, left: Range, right: Range) -> None:
-    """Makes sure that no modifier, head or "of" phrase of one side may belong to the other too.
+    """Checks that no modifier, head or "of" phrase of one side may belong to the other too.
 
     Args:
       analysis: the caption's analysis.
-      left: the left noun phrase, without a determiner that opens both.
+      left: the left noun phrase, without a determiner shared by both.
       right: the right noun phrase.
 
     Raises:
@@ -67,7 +67,7 @@ def refuse_shared_modifiers(analysis: Analysis, left: Range, right: Range) -> No
 
 
 def _is_parallel(analysis: Analysis, left: Range, cores: tuple[Range, Range]) -> bool:
-    """Tells whether each side of "X and Y" surely has a noun and modifiers of its own."""
+    """Tells whether each side of "X and Y" clearly has its own noun and modifiers."""
     heads = [head_of(analysis, core) for core in cores]
     are_plural = [_is_plural(analysis, core) for core in cores]
     modified = [tag_at(analysis, core[0]) in _MODIFIERS and _length(core) > 1 for core in cores]
@@ -84,7 +84,7 @@ def _is_parallel(analysis: Analysis, left: Range, cores: tuple[Range, Range]) ->
 
 
 def _refuse_missing_commas(analysis: Analysis, *sides: Range) -> None:
-    """Makes sure that no side is two phrases in a row, or a phrase and a verb.
+    """Checks that neither side is two phrases in a row, or a phrase and a verb.
 
     "Carrots broccoli and rice"; "a skateboarder skates and balances".
 

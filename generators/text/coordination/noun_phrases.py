@@ -1,8 +1,8 @@
 """The sides of an "and" between noun phrases.
 
-What a modifier or a preposition belongs to is told by form alone: by which side has a determiner,
-by what stands before the left and behind the right side, and by whether both name living beings.
-Where two readings are left, the caption is refused.
+What a modifier or a preposition belongs to is decided by form alone: by which side has a
+determiner, by what stands before the left and after the right side, and by whether both name living
+beings. Where two readings are left, the caption is refused.
 """
 
 from eqforge.generators.text.analysis import Analysis
@@ -29,7 +29,7 @@ _MODIFIERS = (*ADJECTIVES, "VBG", "VBN")
 _SINGULAR_OPENERS = frozenset(("a", "an", "another", "each", "every", "that", "this"))
 _QUANTITIES = frozenset(("few", "many", "multiple", "numerous", "several", "various"))
 _BINDING_PREPOSITIONS = frozenset(("between", "of", "with"))
-# What is of both sides in "of A and B"; "bags of luggage and purses" may be no bags of purses.
+# Nouns that apply to both sides of "of A and B"; in "bags of luggage and purses", bags may not.
 _OF_BOTH = frozenset(
     (
         *("array", "arrangement", "assortment", "bouquet", "bunch", "collage", "collection"),
@@ -40,7 +40,7 @@ _OF_BOTH = frozenset(
         *("type", "variety", "view"),
     )
 )
-# They hold both where both are alike: "a bowl of rice and chopsticks" may hold the rice alone.
+# These hold both sides if both are alike: "a bowl of rice and chopsticks" may hold only the rice.
 _VESSELS = frozenset(("basket", "bowl", "box", "dish", "pan", "plate", "platter", "tray"))
 _RELATIVE = frozenset(("that", "which", "who"))
 _OF_ONE = frozenset(("carrying", "dressed", "flying", "holding", "named", "pointing", "wearing"))
@@ -62,7 +62,7 @@ def join_noun_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
       conjunction: index of the "and".
 
     Raises:
-      CannotTell: there is no noun phrase on a side, or it is open where one begins or ends.
+      CannotTell: a side is not a noun phrase, or where it begins or ends is ambiguous.
     """
     right = _phrase_from(analysis, conjunction + 1)
     left = _phrase_to(analysis, conjunction - (tag_at(analysis, conjunction - 1) == ","))
@@ -88,7 +88,7 @@ def _phrase_to(analysis: Analysis, end: int) -> Range | None:
 
 
 def _with_of_phrase(analysis: Analysis, phrase: Range) -> Range:
-    """Extends a phrase by the "of" phrases behind it: "a plate of rice"."""
+    """Extends a phrase by the "of" phrases after it: "a plate of rice"."""
     while word_at(analysis, phrase[1]) == "of":
         following = _phrase_from(analysis, phrase[1] + 1)
         if following is None:
@@ -98,7 +98,7 @@ def _with_of_phrase(analysis: Analysis, phrase: Range) -> Range:
 
 
 def _check_comma(analysis: Analysis, conjunction: int, left: Range) -> None:
-    """Makes sure that a comma before the "and" is that of a list: "a table, a lamp, and a bed".
+    """Checks that a comma before the "and" is part of a list: "a table, a lamp, and a bed".
 
     Raises:
       CannotTell: it may open a new clause: "wearing a dress, and young man in a tie".
@@ -108,7 +108,7 @@ def _check_comma(analysis: Analysis, conjunction: int, left: Range) -> None:
 
 
 def _parallel_left(analysis: Analysis, left: Range, right: Range) -> Range:
-    """Extends the left side over "of" to what has a determiner, or an "of", as the right side."""
+    """Extends the left side over "of" until it has a determiner, or an "of" like the right side."""
     while not (_has_opener(analysis, left) or word_at(analysis, left[0]) in _QUANTITIES):
         outer = _phrase_to(analysis, left[0] - 1)
         if word_at(analysis, left[0] - 1) != "of" or outer is None:
@@ -132,13 +132,13 @@ def _is_plural(analysis: Analysis, phrase: Range) -> bool:
 
 
 def _without_shared_opener(analysis: Analysis, left: Range, right: Range) -> Range:
-    """Takes off the left side a determiner that opens both: "a knife and fork".
+    """Removes from the left side a determiner shared by both: "a knife and fork".
 
-    A plural or a noun like "rice" has no use for the "a" of the left side, and leaves it there.
+    If the right side is a plural or a mass noun such as "rice", an "a" belongs to the left alone.
 
     Raises:
       CannotTell: a number or an adjective may belong to one side or to both, or the right side may
-        be no noun.
+        not be a noun.
     """
     if _has_opener(analysis, right):
         return left
@@ -164,7 +164,7 @@ def _without_shared_opener(analysis: Analysis, left: Range, right: Range) -> Ran
 
 
 def _check_behind(analysis: Analysis, left: Range, right: Range) -> None:
-    """Makes sure that what follows the right side belongs to both, or to neither.
+    """Checks that what follows the right side belongs to both, or to neither.
 
     Raises:
       CannotTell: it may belong to the right side alone.
@@ -200,7 +200,7 @@ def _check_behind(analysis: Analysis, left: Range, right: Range) -> None:
 
 
 def _may_be_of_one(analysis: Analysis, index: int) -> bool:
-    """Tells whether words behind two people may tell one from the other: "wearing a hat"."""
+    """Tells whether the words after two people may describe only one of them: "wearing a hat"."""
     if word_at(analysis, index) != "in":
         return word_at(analysis, index) in _OF_ONE
     phrase = _phrase_from(analysis, index + 1)
@@ -208,7 +208,7 @@ def _may_be_of_one(analysis: Analysis, index: int) -> bool:
 
 
 def _check_before(analysis: Analysis, left: Range, right: Range) -> None:
-    """Makes sure that the right side is joined to the left one, and to nothing before it.
+    """Checks that the right side is joined to the left one, and to nothing before it.
 
     Raises:
       CannotTell: it may be joined to an earlier noun.
@@ -231,14 +231,14 @@ def _check_before(analysis: Analysis, left: Range, right: Range) -> None:
 
 
 def _is_bound(analysis: Analysis, phrase: Range) -> bool:
-    """Tells whether a verb, or a preposition that joins things, stands before a phrase."""
+    """Tells whether a verb, or a preposition such as "between", stands before a phrase."""
     start = _without_openers(analysis, phrase[0])
     is_verb = tag_at(analysis, start - 1).startswith("VB")
     return is_verb or word_at(analysis, start - 1) in _BINDING_PREPOSITIONS
 
 
 def _holds_both(analysis: Analysis, left: Range, right: Range) -> bool:
-    """Tells whether what stands before "of" is surely of both sides: "a mixture of A and B"."""
+    """Tells whether the noun before "of" clearly applies to both sides: "a mixture of A and B"."""
     token = analysis.tokens[max(left[0] - 2, 0)]
     if token.lemma in _VESSELS:
         return _is_plural(analysis, left) == _is_plural(analysis, right)

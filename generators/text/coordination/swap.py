@@ -1,7 +1,7 @@
 """Swaps the two sides of an "and".
 
 Source: Kamath et al. 2024, section 3.4 (SWAP) and appendix C.1, whose five worked examples are
-  tests; Yuksekgonul et al. 2023 (ARO) for the captions of Visual Genome Attribution.
+  used as tests; Yuksekgonul et al. 2023 (ARO) for the captions of Visual Genome Attribution.
 """
 
 import re
@@ -36,8 +36,8 @@ class Swap:
     """A caption whose sides around an "and" are exchanged.
 
     Attributes:
-      edited: the caption after the swap, and the spans of both sides before and after; a third
-        span is an article before the left side that had to agree.
+      edited: the caption after the swap, and the spans of both sides before and after; the span of
+        an article before the left side comes first if it had to change.
       level: what the sides are.
     """
 
@@ -62,7 +62,7 @@ def swap_phrases(caption: str) -> Swap | SwapRefusal:
     """Swaps the two phrases of an ARO caption: "the crouched cat and the open door".
 
     Args:
-      caption: "the ATTRIBUTE OBJECT and the ATTRIBUTE OBJECT", as Visual Genome Attribution has it.
+      caption: "the ATTRIBUTE OBJECT and the ATTRIBUTE OBJECT", as in Visual Genome Attribution.
     """
     found = _ARO.fullmatch(caption)
     if found is None or " and the " in found[3]:
@@ -77,10 +77,11 @@ def swap_phrases(caption: str) -> Swap | SwapRefusal:
 
 
 def swap_coordination(analysis: Analysis) -> Swap | SwapRefusal:
-    """Swaps what stands on the two sides of an "and" where that keeps the caption's meaning.
+    """Swaps the two sides of an "and" where that keeps the caption's meaning.
 
-    Noun phrases, adjectives, verb phrases and whole clauses are swapped with their own modifiers;
-    the first "and" whose sides can be told is taken, and where none can, the first reason is given.
+    Noun phrases, adjectives, verb phrases and whole clauses are swapped with their own modifiers,
+    around the first "and" whose sides are unambiguous; if there is none, the first "and" gives the
+    reason.
 
     Args:
       analysis: the caption's analysis.
@@ -126,12 +127,12 @@ def _join(analysis: Analysis, conjunction: int) -> Conjuncts:
 
 
 def _edits(analysis: Analysis, conjuncts: Conjuncts) -> tuple[Edit, ...]:
-    """Returns the edits that exchange the sides, and that of an article before both."""
+    """Returns the edits that exchange the sides, after that of an article before both, if any."""
     left, right = exchange_phrases(analysis, conjuncts.left, conjuncts.right)
     return (*_shared_article(analysis.text, left.start, left.replacement), left, right)
 
 
 def _shared_article(text: str, left_start: int, right: str) -> tuple[Edit, ...]:
-    """Returns the edit of an article before the left side that the right side wants otherwise."""
+    """Returns the edit of an article before the left side that must agree with the right side."""
     swapped = text[:left_start] + right
     return tuple(edit for edit in agree_articles(swapped) if text[edit.end : left_start].isspace())

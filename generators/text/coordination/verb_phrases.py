@@ -21,7 +21,7 @@ _ENDS = (".", ",", ":", "CC", "WDT", "WP", "WRB")
 _SUBORDINATING = frozenset(("as", "because", "that", "then", "until", "when", "while"))
 _SHADES = frozenset(("bright", "dark", "deep", "light", "pale", "very"))
 _COMPLEMENTS = frozenset(("about", "at", "for", "from", "of", "than", "to", "with"))
-# Verbs that say how somebody is, and take no object.
+# Verbs of posture or activity that take no object.
 _POSTURES = frozenset(
     (
         *("bend", "crouch", "jump", "kneel", "laugh", "lay", "lean", "lie", "lounge", "pose"),
@@ -34,16 +34,16 @@ _OBJECTS = (*OPENERS, *ADJECTIVES, "NN", "NNS", "NNP", "NNPS")
 def join_verb_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
     """Returns the verb phrases around an "and" that begin with verbs of the same form.
 
-    Of "standing and lying on a beach" the verbs alone are joined: the place is that of both. What
+    In "standing and lying on a beach" only the verbs are joined: the place applies to both. What
     follows other verbs may be the object or the place of both ("riding and washing elephants").
 
     Args:
       analysis: the caption's analysis.
-      conjunction: index of the "and"; a verb stands behind it.
+      conjunction: index of the "and"; a verb follows it.
 
     Raises:
       CannotTell: no verb of that form stands before it, or more than one, a pronoun of one side
-        points to the other, or an object may be that of both.
+        refers to the other, or both verbs may share an object.
     """
     start, end = conjunction, conjunction - (tag_at(analysis, conjunction - 1) == ",")
     while start > 0 and not _is_border(analysis, start - 1):
@@ -71,7 +71,7 @@ def join_verb_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
 
 
 def _right_of_one_verb(analysis: Analysis, verb: int, right: Range) -> Range:
-    """Returns the right side where a verb alone is the left one: with its object, without a place.
+    """Returns the right side where the left is a lone verb: with its object, without a place.
 
     Raises:
       CannotTell: what follows may belong to both verbs.
@@ -86,7 +86,7 @@ def _right_of_one_verb(analysis: Analysis, verb: int, right: Range) -> Range:
 
 
 def join_adjectives(analysis: Analysis, conjunction: int) -> Conjuncts:
-    """Returns the adjectives around an "and", with the words that shade them ("light blue").
+    """Returns the adjectives around an "and", with words that modify them ("light blue").
 
     Args:
       analysis: the caption's analysis.
@@ -116,10 +116,10 @@ def join_adjectives(analysis: Analysis, conjunction: int) -> Conjuncts:
 
 
 def join_clauses(analysis: Analysis, conjunction: int) -> Conjuncts | None:
-    """Returns the two halves of a caption of two like clauses: "a man sits and a dog runs".
+    """Returns the two halves of a caption of two parallel clauses: "a man sits and a dog runs".
 
-    Each half is a noun phrase that names a living being, a verb of the same form right behind it,
-    and no other verb. Returns None where the caption is no such pair.
+    Each half is a noun phrase that names a living being, a verb of the same form right after it,
+    and no other verb. Returns None for any other caption.
 
     Args:
       analysis: the caption's analysis.

@@ -1,4 +1,4 @@
-"""The adjectives and numbers of a caption that another of their kind can replace."""
+"""The adjectives and numbers of a caption that can be replaced by others of their kind."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.places import Place, Source
 from eqforge.generators.text.inflection import inflect_word
 
-# Adjectives that describe nothing that could be otherwise.
+# Adjectives that have no alternative a picture could show.
 _NOT_DESCRIPTIVE = frozenset(
     (
         *(
@@ -50,14 +50,14 @@ _NOT_DESCRIPTIVE = frozenset(
 
 
 def attribute_places(analysis: Analysis, use_wordnet: bool) -> Iterator[Place]:
-    """Yields the adjectives, and the numbers of things, with what may stand in their place.
+    """Yields the adjectives, and the numbers of things, with their replacements.
 
     Args:
       analysis: the caption's analysis.
-      use_wordnet: whether adjectives that the closed classes lack take antonyms of WordNet.
+      use_wordnet: whether adjectives in no closed class are replaced by WordNet antonyms.
 
     Raises:
-      InputError: WordNet is wanted and not on this machine.
+      InputError: WordNet is needed and not on this machine.
       MissingExtra: a package of the extra "text" is not installed.
     """
     classes = closed_classes("attribute").alternatives

@@ -1,9 +1,8 @@
-"""Words of WordNet that exclude a word without being far from it.
+"""Words of WordNet that exclude a word but are close to it in meaning.
 
-Only the first (most frequent) sense of a word counts, and a candidate has to be used at least
-`MIN_COUNT` times in that sense in the texts that WordNet's senses are counted in (verbs
-`MIN_VERB_COUNT` times), to be the first sense of its own word, and to be neither above nor below
-the word, nor a synonym of it.
+Only the first (most frequent) sense of a word counts. A candidate must be in its own first sense,
+occur in it at least `MIN_COUNT` times (verbs: `MIN_VERB_COUNT`) in the texts in which WordNet's
+senses are counted, and be neither hypernym, hyponym nor synonym of the word.
 """
 
 import functools
@@ -24,7 +23,7 @@ _VISIBLE = frozenset(
 
 @functools.lru_cache(maxsize=16_384)
 def noun_co_hyponyms(lemma: str) -> tuple[str, ...]:
-    """Returns the nouns directly below what a noun is directly below, sorted.
+    """Returns the co-hyponyms of a noun, those that share a direct hypernym with it, sorted.
 
     Args:
       lemma: dictionary form, in lower case.
@@ -43,7 +42,7 @@ def noun_co_hyponyms(lemma: str) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=16_384)
 def verb_co_hyponyms(lemma: str) -> tuple[str, ...]:
-    """Returns the verbs directly below what a verb is directly below, sorted.
+    """Returns the co-hyponyms of a verb, those that share a direct hypernym with it, sorted.
 
     A candidate takes the same kinds of object, and neither verb entails the other.
 
@@ -93,7 +92,7 @@ def _first_sense(wordnet: Any, lemma: str, pos: str) -> Any | None:
 
 
 def _line(sense: Any) -> set[Any]:
-    """Returns a sense with everything above and below it."""
+    """Returns a sense with all its hypernyms and hyponyms."""
     above = set(sense.closure(lambda s: s.hypernyms()))
     return {sense, *above, *sense.closure(lambda s: s.hyponyms())}
 

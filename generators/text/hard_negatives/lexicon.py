@@ -1,8 +1,8 @@
-"""Closed classes of words of which an image shows one at most: "red", "blue"; "on", "under".
+"""Closed classes of words of which at most one is true of a thing: "red", "blue"; "on", "under".
 
 The file has the columns kind, group, sense, word and role. Words of one group exclude each other,
-but for words of the same sense: "car" and "automobile". A word whose role is "target" may only be
-put in: a cake can be sold where it was eaten, but what is sold cannot always be eaten.
+except those of the same sense: "car" and "automobile". A word whose role is "target" is only put
+in, never replaced: "eating" may become "selling", but not everything sold can be eaten.
 """
 
 import csv
@@ -21,7 +21,7 @@ class ClosedClasses:
     """The words of one kind.
 
     Attributes:
-      alternatives: for each word the words that may stand in its place, sorted.
+      alternatives: for each word the words that may replace it, sorted.
       groups: for each word the names of its groups, sorted.
     """
 
@@ -33,8 +33,8 @@ class ClosedClasses:
 def closed_classes(kind: ClassKind) -> ClosedClasses:
     """Returns the closed classes of a kind.
 
-    An alternative is the first word of another sense of one of the word's groups; no word that
-    shares a sense with the word in any group is one.
+    The alternatives of a word are the words that name the other senses of its groups, except any
+    that shares a sense with it in some group.
     """
     text = (files("eqforge.generators.text") / "data" / "hard_negative_lexicon.tsv").read_text(
         encoding="utf-8"

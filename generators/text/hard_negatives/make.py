@@ -31,13 +31,13 @@ def make_hard_negative(
     Args:
       analysis: the caption's analysis.
       kind: what to edit, and how.
-      rng: draws among what is possible.
-      known: words of other captions of the image, from `known_words`: none of them replaces a word,
-        since what another caption names is likely to be in the image.
-      use_wordnet: whether REPLACE falls back on WordNet where the closed classes lack a word.
+      rng: draws among the possible edits.
+      known: words of other captions of the image, from `known_words`; they are never put in, since
+        what another caption names is likely to be in the image.
+      use_wordnet: whether REPLACE falls back on WordNet for words in no closed class.
 
     Raises:
-      InputError: WordNet is wanted and not on this machine.
+      InputError: WordNet is needed and not on this machine.
       MissingExtra: a package of the extra "text" is not installed.
     """
 

@@ -1,6 +1,6 @@
 """Negation: a caption that denies what the image shows.
 
-A negated caption can be told from others by its "not" alone, without the image: use it together
+A negated caption can be recognised by its "not" alone, without the image: use negation together
 with other kinds, and run `eqforge audit`.
 """
 

@@ -1,4 +1,4 @@
-"""The nouns of a caption that another noun of their kind can replace, in the same number."""
+"""The nouns of a caption that can be replaced by others of their kind, in the same number."""
 
 from collections.abc import Iterator
 
@@ -15,23 +15,23 @@ from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.places import Place, Source
 from eqforge.generators.text.inflection import inflect_word
 
-# Words whose usual reading in a caption is none of their class's.
+# Words whose usual sense in captions is not that of their class.
 _NEVER = frozenset(("back", "glasses"))
 _NOUN_TAGS = ("NN", "NNS")
 _PLURAL_ONLY = frozenset(("jeans", "pants", "shorts", "trousers"))
 
 
 def object_places(analysis: Analysis, use_wordnet: bool) -> Iterator[Place]:
-    """Yields the heads of noun phrases with what may stand in their place.
+    """Yields the heads of noun phrases with their replacements.
 
-    A compound ("fire hydrant") is replaced as a whole, or not.
+    A compound ("fire hydrant") is replaced as a whole or not at all.
 
     Args:
       analysis: the caption's analysis.
-      use_wordnet: whether nouns that the closed classes lack take co-hyponyms of WordNet.
+      use_wordnet: whether nouns in no closed class are replaced by WordNet co-hyponyms.
 
     Raises:
-      InputError: WordNet is wanted and not on this machine.
+      InputError: WordNet is needed and not on this machine.
       MissingExtra: a package of the extra "text" is not installed.
     """
     classes = closed_classes("object").alternatives
@@ -68,14 +68,14 @@ def _heads(analysis: Analysis) -> Iterator[tuple[int, int, bool]]:
 
 
 def _in_number(word: str, head: Token, is_counted: bool, is_opened: bool) -> str | None:
-    """Returns a noun in the number that the place of another wants, None where it has none.
+    """Returns a noun in the number needed to replace another, None if it has no such form.
 
     Args:
       word: the noun to put in, in the singular.
-      head: the noun in the place.
-      is_counted: whether "a" stands before it, which "rice" cannot follow.
+      head: the noun to replace.
+      is_counted: whether "a", "an" or "one" stands before it, which "rice" cannot follow.
       is_opened: whether any determiner opens its phrase; without one, "rice" can only become
-        "potatoes".
+        "potatoes", not "potato".
     """
     *rest, last = word.split()
     if is_mass_noun(last):

@@ -1,4 +1,4 @@
-"""A place in a caption where other words may stand, and the edit that puts them there."""
+"""A place in a caption whose words can be replaced, and the edit that replaces them."""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -19,11 +19,11 @@ Source = Literal["lexicon", "wordnet"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
-    """Tokens of a caption and what may stand in their place.
+    """Tokens of a caption and their possible replacements.
 
     Attributes:
       first, last: the tokens, `last` exclusive.
-      words: what may stand there, inflected, in lower case; at least one.
+      words: words or phrases, inflected, in lower case; at least one.
       source: where the words come from.
     """
 
@@ -41,15 +41,15 @@ def replace_at(
     known: frozenset[str],
     none: str,
 ) -> HardNegative | NegativeRefusal:
-    """Draws a place and a word for it, and replaces what stands there.
+    """Draws a place and a word, and makes the replacement.
 
     Args:
       analysis: the caption's analysis.
       kind: the kind of the negative.
       places: where words may be replaced.
       rng: draws the place, then the word.
-      known: words that are not put in, in lower case; nor are those of the caption.
-      none: the reason where there is no place.
+      known: words not to put in, in lower case; the caption's own words are not put in either.
+      none: the reason to give if there is no place.
     """
     options = sorted(places, key=lambda place: place.first)
     if not options:
@@ -68,7 +68,7 @@ def replace_at(
 
 
 def _edits(tokens: Sequence[Token], place: Place, word: str) -> Sequence[Edit]:
-    """Returns the edits of a place of one token or more, and of an article before it."""
+    """Returns the edit of a place of one or more tokens, after that of an article before it."""
     first, last = tokens[place.first], tokens[place.last - 1]
     *article, _ = replacement_edits(tokens, place.first, word.split()[0])
     edit = Edit(start=first.start, end=last.end, replacement=match_case(word, first.text))

@@ -26,7 +26,7 @@ NEGATIVE_REFUSALS: dict[str, str] = {
     "already_negated": "The caption holds a negation, and a second one would undo it.",
     "nothing_to_negate": "The caption has no verb and no noun phrase that can be negated.",
 }
-"""Why a caption has no hard negative of a kind: the closed list, each in one sentence."""
+"""The closed list of reasons why a caption has no hard negative, each in one sentence."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,7 +49,7 @@ class NegativeRefusal:
     """Why a caption has no hard negative of a kind.
 
     Attributes:
-      kind: the kind that was asked for.
+      kind: the requested kind.
       reason: a key of NEGATIVE_REFUSALS.
     """
 

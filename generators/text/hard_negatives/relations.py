@@ -1,4 +1,4 @@
-"""The prepositions and verbs of a caption that another of their kind can replace."""
+"""The prepositions and verbs of a caption that can be replaced by others of their kind."""
 
 from collections.abc import Iterable, Iterator
 
@@ -18,7 +18,7 @@ _MOTION = frozenset(
     )
 )
 _RIDDEN = frozenset(("board or ski", "craft", "land vehicle", "two-wheeler"))
-# What a thing can be in, and what nothing can be under, by the closed classes of objects.
+# Closed classes of objects that things can be in, and of those that things cannot stand on.
 _ENCLOSURES = frozenset(
     (
         *("appliance", "bathroom fixture", "building", "container", "craft", "dish or vessel"),
@@ -34,7 +34,9 @@ _NO_SURFACES = frozenset(
 
 
 def preposition_places(analysis: Analysis) -> Iterator[Place]:
-    """Yields the prepositions before something that can be seen: not "on a sunny day".
+    """Yields the prepositions before visible objects, with their replacements.
+
+    Those before other nouns are left out: "on a sunny day".
 
     Args:
       analysis: the caption's analysis.
@@ -57,7 +59,7 @@ def preposition_places(analysis: Analysis) -> Iterator[Place]:
 
 
 def _fits(relations: Iterable[str], things: frozenset[str]) -> bool:
-    """Tells whether a thing can stand in all relations of a preposition's groups."""
+    """Tells whether a thing fits all relations of a preposition's groups."""
     if "containment" in relations:
         return bool(things & _ENCLOSURES)
     if "support" in relations:
@@ -66,12 +68,12 @@ def _fits(relations: Iterable[str], things: frozenset[str]) -> bool:
 
 
 def _is_motion(analysis: Analysis, index: int) -> bool:
-    """Tells whether a verb leads somewhere, so that "up" behind it is a direction."""
+    """Tells whether a token is a verb of motion, so that "up" after it is a direction."""
     return index >= 0 and analysis.tokens[index].lemma in _MOTION
 
 
 def _groups_at(analysis: Analysis, index: int) -> frozenset[str]:
-    """Returns the closed classes of the head of the noun phrase that begins at a token."""
+    """Returns the closed classes of the head of the noun phrase that starts at a token."""
     groups = closed_classes("object").groups
     for first, last in analysis.noun_phrases:
         if first == index:
@@ -81,14 +83,14 @@ def _groups_at(analysis: Analysis, index: int) -> frozenset[str]:
 
 
 def verb_places(analysis: Analysis, use_wordnet: bool) -> Iterator[Place]:
-    """Yields the verbs with what may stand in their place, in the same form.
+    """Yields the verbs with their replacements, in the same form.
 
     Args:
       analysis: the caption's analysis.
-      use_wordnet: whether verbs that the closed classes lack take co-hyponyms of WordNet.
+      use_wordnet: whether verbs in no closed class are replaced by WordNet co-hyponyms.
 
     Raises:
-      InputError: WordNet is wanted and not on this machine.
+      InputError: WordNet is needed and not on this machine.
       MissingExtra: a package of the extra "text" is not installed.
     """
     classes = closed_classes("verb").alternatives

@@ -1,4 +1,4 @@
-"""SWAP negatives: two noun phrases, or two adjectives, exchanged to make a caption false."""
+"""SWAP negatives: exchanges two noun phrases or two adjectives so that a caption becomes false."""
 
 import itertools
 import random
@@ -20,7 +20,7 @@ from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.records import HardNegative, NegativeRefusal
 from eqforge.generators.text.perturbations.synonyms import match_case, replacement_edits
 
-# With one of these between them, two noun phrases can be exchanged in truth.
+# With one of these between them, exchanging two noun phrases may leave the caption true.
 _SYMMETRIC = frozenset(
     (
         *("across", "against", "alongside", "and", "apart", "beside", "between", "by", "each"),
@@ -49,11 +49,11 @@ def swap_objects(analysis: Analysis, rng: random.Random) -> HardNegative | Negat
 
     "a dog chasing two cats" becomes "two cats chasing a dog", and "a cup on a book" "a book on a
     cup"; "a cat next to a dog" is refused. Living beings are exchanged around a verb, things around
-    a preposition: "the air jumping in a man" fools nobody.
+    a preposition: "the air jumping in a man" would be no hard negative.
 
     Args:
       analysis: the caption's analysis.
-      rng: draws one pair of those that can be exchanged.
+      rng: draws one of the pairs that can be exchanged.
     """
     pairs = list(_object_pairs(analysis))
     if not pairs:
@@ -83,7 +83,7 @@ def _is_thing(analysis: Analysis, phrase: Range) -> bool:
 
 
 def _changes_meaning(analysis: Analysis, left: Range, right: Range) -> bool:
-    """Tells whether the exchange of two noun phrases is grammatical and says something else."""
+    """Tells whether exchanging two noun phrases is grammatical and changes the meaning."""
     between = analysis.tokens[left[1] : right[0]]
     words = {token.text.lower() for token in between}
     heads = head_of(analysis, left), head_of(analysis, right)
@@ -99,11 +99,11 @@ def swap_attributes(analysis: Analysis, rng: random.Random) -> HardNegative | Ne
     """Exchanges two adjectives of one kind that stand before different nouns.
 
     "a black cat and a white dog" becomes "a white cat and a black dog". Colours are exchanged with
-    colours, sizes with sizes; two adjectives of no closed class with each other, as ARO does.
+    colours, sizes with sizes, and adjectives in no closed class with each other, as in ARO.
 
     Args:
       analysis: the caption's analysis.
-      rng: draws one pair of those that can be exchanged.
+      rng: draws one of the pairs that can be exchanged.
     """
     pairs = list(_attribute_pairs(analysis))
     if not pairs:
@@ -158,7 +158,7 @@ def _are_exchangeable(analysis: Analysis, left: int, right: int) -> bool:
 
 
 def _are_synonyms(left: str, right: str) -> bool:
-    """Tells whether two words of a group are of the same sense: "grey", "silver"."""
+    """Tells whether two words of a group have the same sense: "grey", "silver"."""
     return set(closed_classes("attribute").alternatives[left]) == set(
         closed_classes("attribute").alternatives[right]
     )

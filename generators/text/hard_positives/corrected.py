@@ -1,9 +1,9 @@
-"""REPLACE as it should be: the foiled word, on word boundaries, in grammatical captions.
+"""Corrected REPLACE: replaces the foiled words, on word boundaries, in grammatical captions.
 
-Where the published rule (`published`) replaces the first word of its lexicon wherever its letters
-occur, this one looks for the words that the negative changed, and replaces those alone. Captions
-are mended first, alike in the caption and in the negative, so that neither can be told by its
-spelling; see REPAIRS in `records`.
+The published rule (`published`) replaces the first word of its lexicon wherever its letters occur;
+this one replaces only the words that the negative changed. The caption and the negative are first
+repaired in the same way, so that neither can be recognised by its spelling; see REPAIRS in
+`records`.
 """
 
 import dataclasses
@@ -37,14 +37,14 @@ class _Mended:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class _Target:
-    """The words of a caption that an entry of the lexicon replaces."""
+    """The words of a caption that a lexicon entry replaces."""
 
     entry: LexiconEntry
     span: Span
 
 
 def record_id(record: VlChecklistRecord, kind: Kind, group: str) -> str:
-    """Returns the id of a record of VL-CheckList, the same wherever in its file it stands."""
+    """Returns the id of a VL-CheckList record, whatever its position in its file."""
     return f"vl-checklist/{kind}/{group}/{record.name}"
 
 
@@ -56,13 +56,13 @@ def reword_foil(
     *,
     allow_weak: bool = True,
 ) -> HardPositive | Refusal:
-    """Returns the caption of a record with its foiled words replaced, or why it cannot be.
+    """Returns a record's caption with its foiled words replaced, or why that is not possible.
 
     Args:
       record: a record of the Visual Genome part: one positive, one negative.
       kind: whether its file is of relations or attributes.
       group: the name of its file, such as `color`.
-      lexicon: the whole lexicon, with inflections where they are wanted.
+      lexicon: the whole lexicon, with inflections if wanted.
       allow_weak: whether entries marked as weak synonyms are used.
 
     Raises:
@@ -109,7 +109,7 @@ def _hard_positive(
 
 
 def mend_caption(text: str) -> tuple[str, tuple[str, ...]]:
-    """Returns a caption of Visual Genome mended in case, spacing and articles, and which of these.
+    """Returns a Visual Genome caption with case, spacing and articles repaired, and the repairs.
 
     Raises:
       MissingExtra: inflect is not installed.
@@ -122,7 +122,7 @@ def mend_caption(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _mend(caption: str, negative: str) -> _Mended:
-    """Mends both captions alike, and puts back an article that the negative lost with its foil."""
+    """Repairs both captions, and restores a determiner that the negative lost with its foil."""
     caption, repairs = mend_caption(caption)
     negative, more = mend_caption(negative)
     foil = find_foil(caption, negative)
@@ -141,9 +141,9 @@ def _restore_determiner(negative: str, foil: Foil) -> str:
 
 
 def _find_target(caption: str, foil: Foil, entries: Sequence[LexiconEntry]) -> _Target | None:
-    """Returns the longest entry that the foiled words are or begin with, and where it stands.
+    """Returns the longest entry that the foiled words are or start with, and its span.
 
-    Words behind it have to begin with a preposition ("sitting on"), and then the replacement must
+    Any words after it must start with a preposition ("sitting on"), and then the replacement must
     not end in one: "wearing on" does not become "in on".
     """
     for entry in sorted(entries, key=lambda entry: -len(entry.word.split())):
@@ -173,14 +173,14 @@ def _refuse(
 
 
 def _synonyms(entry: LexiconEntry, entries: Sequence[LexiconEntry]) -> set[str]:
-    """Returns the entry's two sides and what other entries replace by them, or them by."""
+    """Returns an entry's word and replacement, and all words that another entry links to either."""
     words = {entry.word, entry.replacement}
     links = [{other.word, other.replacement} for other in entries]
     return words.union(*(link for link in links if link & words))
 
 
 def _edits(caption: str, target: _Target) -> tuple[Edit, ...]:
-    """Returns the edit of the foiled words, and of the article before them where it must agree."""
+    """Returns the edit of the foiled words, after that of an article that must agree with them."""
     start, replacement = target.span.start, target.entry.replacement
     edit = Edit(start=start, end=target.span.end, replacement=replacement)
     before = [token for token in find_tokens(caption) if token.end() <= start]

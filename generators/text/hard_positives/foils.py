@@ -1,4 +1,4 @@
-"""Finds what a foil changed: the words of a caption that its negative has other words for."""
+"""Finds the words of a caption that its negative replaced: the foil."""
 
 import re
 from collections.abc import Sequence
@@ -12,15 +12,15 @@ DETERMINERS = frozenset(("a", "an", "the", "his", "her", "their", "its"))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Foil:
-    """The one stretch in which a caption and its negative differ, without determiners around it.
+    """The one span in which a caption and its negative differ, without determiners at its ends.
 
     Attributes:
       words: the foiled words of the caption, in lower case.
-      span: their characters in the caption; empty, behind a word, where the negative only adds.
-      negative_words: the words in their place, in lower case.
-      negative_span: their characters in the negative.
-      lost_determiner: a determiner behind the foiled words that the negative lacks: "a" in "on a
-        bench", where the negative has "beside bench"; empty otherwise.
+      span: of these words, in the caption; empty, after a word, if the negative only adds words.
+      negative_words: the words that replace them, in lower case.
+      negative_span: of those words, in the negative.
+      lost_determiner: a determiner after the foiled words that the negative lacks: "a" in "on a
+        bench", where the negative has "beside bench"; otherwise empty.
     """
 
     words: tuple[str, ...]
@@ -31,10 +31,10 @@ class Foil:
 
 
 def find_foil(caption: str, negative: str) -> Foil | None:
-    """Returns the foil between a caption and its negative, None where they have the same words.
+    """Returns the foil between a caption and its negative, None if they have the same words.
 
-    Letter case does not count, nor whether an article is "a" or "an". The stretch is the least one
-    outside of which the two captions have the same words at both ends.
+    Letter case is ignored, and so is the difference between "a" and "an". The span is the shortest
+    one outside which the two captions have the same words.
     """
     tokens, negative_tokens = list(find_tokens(caption)), list(find_tokens(negative))
     words, negative_words = (
@@ -70,7 +70,7 @@ def _common_prefix(left: list[str], right: list[str]) -> int:
 def _loses_determiner(
     words: list[str], negative_words: list[str], ends: tuple[int, int], negative: tuple[int, int]
 ) -> bool:
-    """Tells whether the foil ends in a determiner on the caption's side alone."""
+    """Tells whether the foil ends in a determiner in the caption but not in the negative."""
     ends_in_determiner = ends[1] - ends[0] > 1 and words[ends[1] - 1] in DETERMINERS
     has_own = negative[1] > negative[0] and negative_words[negative[1] - 1] in DETERMINERS
     return ends_in_determiner and negative[1] > negative[0] and not has_own

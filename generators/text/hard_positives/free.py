@@ -1,7 +1,7 @@
-"""REPLACE of free captions: a word of the lexicon exchanged, with no foil to say which.
+"""REPLACE for free captions: replaces a word of the lexicon, with no foil to say which.
 
-In VL-CheckList the negative tells which word matters and in which sense. A free caption has no
-negative, so only entries are used that keep their sense wherever the tag fits; `in`, `by` and
+In VL-CheckList the negative shows which word matters and in which sense. A free caption has no
+negative, so only entries that keep their sense wherever the tag fits are used; `in`, `by` and
 `above` are left out ("a man in a hat" is not "a man within a hat"), and so are weak synonyms.
 """
 
@@ -25,11 +25,11 @@ _DIRECTIONS = ("IN", "RB", "RP", ".", ",", "CC")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rewording:
-    """A caption with one word exchanged.
+    """A caption with one word replaced.
 
     Attributes:
       edited: the caption after the edit, with the spans of the edit before and after.
-      entry: the entry of the lexicon that was used.
+      entry: the lexicon entry used.
     """
 
     edited: EditedText
@@ -37,13 +37,13 @@ class Rewording:
 
 
 def reword_caption(analysis: Analysis, lexicon: Lexicon, rng: random.Random) -> Rewording | None:
-    """Returns a free caption with one word of the lexicon exchanged; None where it has none.
+    """Returns a free caption with one word of the lexicon replaced; None if it has none.
 
     Args:
-      analysis: the caption's.
+      analysis: the caption's analysis.
       lexicon: words and replacements; entries of the groups color, size, state, action and
         spatial are used where the word's tag fits.
-      rng: draws the place among those that are possible.
+      rng: draws one of the possible places.
 
     Raises:
       MissingExtra: a package of the extra "text" is not installed.
@@ -81,7 +81,7 @@ def _places(analysis: Analysis, lexicon: Lexicon) -> list[tuple[int, int, Lexico
 
 
 def _has_other_sense(analysis: Analysis, index: int) -> bool:
-    """Tells whether a verb says no action: "a nice looking tray", "a man looking old"."""
+    """Tells whether a verb names no action: "a nice looking tray", "a man looking old"."""
     token = analysis.tokens[index]
     before, behind = analysis.tokens[:index][-1:], analysis.tokens[index + 1 :][:1]
     if token.lemma == "look" and behind:
@@ -91,7 +91,7 @@ def _has_other_sense(analysis: Analysis, index: int) -> bool:
 
 
 def _edits(analysis: Analysis, start: int, end: int, entry: LexiconEntry) -> tuple[Edit, ...]:
-    """Returns the edit, and that of the article before it where it has to agree."""
+    """Returns the edit, after that of an article before it if it has to agree."""
     text = entry.replacement
     if analysis.text[start].isupper():
         text = text[0].upper() + text[1:]

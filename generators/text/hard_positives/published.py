@@ -1,19 +1,19 @@
-"""REPLACE as published: the selection and the replacement of the authors' files, defects included.
+"""REPLACE as published: how the authors' files were selected and reworded, defects included.
 
-The authors published two sets of files and no code. The rule below rebuilds all four files byte by
+The authors published two sets of files and no code. The rule below rebuilds all four files byte for
 byte from VL-CheckList; the tests compare their SHA-256:
 
-  attributes  (action, color, size, state): a record is kept where exactly one word of its positive
-              is missing from its negative and is in the group's lexicon. In the whole caption, as
-              a string, the first word of the lexicon that occurs is replaced, everywhere, inside
-              longer words too: "covered red barn" became "covecrimson crimson barn".
-  relations   (spatial, action): every caption is put in lower case. First every spatial record
-              whose only missing word is "IN": the first "in" between spaces is replaced. Then every
-              record that holds a word of the lexicon between spaces before its case is changed, so
-              that "IN" is none: all of the first such word is replaced. In action records "WEARING"
-              goes before any word of the lexicon, and becomes "in". The negative is not looked at,
-              so 15 records are kept whose negative equals their positive, and "in front of" became
-              "within front of". A record of the first kind may come again in the second.
+  attributes  (action, color, size, state): a record is kept if exactly one word of its positive is
+              missing from its negative and is in the group's lexicon. The first word of the lexicon
+              that is a substring of the caption is replaced everywhere, inside longer words too:
+              "covered red barn" became "covecrimson crimson barn".
+  relations   (spatial, action): every caption is lower-cased. The first pass takes every spatial
+              record whose only missing word is "IN", and replaces the first "in" between spaces.
+              The second takes every record with a word of the lexicon between spaces before lower-
+              casing, so "IN" does not count, and replaces all occurrences of the first such word.
+              In action records "WEARING" takes precedence over the lexicon, and becomes "in". The
+              negative is ignored, so 15 records are kept whose negative equals their positive, and
+              "in front of" became "within front of". Both passes may take the same record.
 
 Source: Kamath et al. 2024, section 3.4 and appendix A; github.com/amitakamath/hard_positives,
 data/ and swapped_data/vl_checklist_{attributes,relations}.json.
@@ -41,10 +41,10 @@ class PublishedTriple:
       kind, group: the VL-CheckList file it comes from: Attribute or Relation, and its name.
       pass_number: 0, or 1 for the relations of the second pass.
       index: position of the record in its file.
-      image: the image's path as VL-CheckList has it.
+      image: the image's path in VL-CheckList.
       caption, hard_negative: the positive and the negative.
       hard_positive: the positive after the replacement.
-      entry: the entry of the lexicon that was replaced.
+      entry: the lexicon entry used.
     """
 
     kind: Kind
@@ -66,7 +66,7 @@ class PublishedTriple:
 def published_place(
     kind: Kind, group: str, index: int, pass_number: int = 0
 ) -> tuple[int, int, int]:
-    """Returns where a record's row stands: the published files are sorted by this.
+    """Returns the sort key of a record's row in the published files.
 
     Returns:
       The number of the VL-CheckList file, of the pass over it, and of the record in it.
@@ -77,7 +77,7 @@ def published_place(
 def replace_as_published(
     record: VlChecklistRecord, kind: Kind, group: str, lexicon: Lexicon
 ) -> list[PublishedTriple]:
-    """Returns the rows that the published rule makes of a record: none, one, or two.
+    """Returns the rows that the published rule makes from a record: none, one, or two.
 
     Args:
       record: a record of the Visual Genome part: one positive, one negative.

@@ -1,4 +1,4 @@
-"""Drops hard positives that contradict themselves, or what else is said of the same image."""
+"""Drops hard positives that contradict themselves or other captions of the same image."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
@@ -9,7 +9,7 @@ from eqforge.generators.text.words import word_spans
 
 
 class Texts(Protocol):
-    """A true caption, a rewording that stays true, and a caption that is false."""
+    """A true caption, a rewording that stays true, and a false caption."""
 
     @property
     def caption(self) -> str:
@@ -29,21 +29,21 @@ def reconcile_image(
     true_captions: Iterable[str] = (),
     false_captions: Iterable[str] = (),
 ) -> dict[str, Refusal]:
-    """Returns why some of the hard positives of one image go; the others stay.
+    """Returns which hard positives of one image to drop, and why; the others are kept.
 
-    A candidate goes where two of its own texts say the same. Of those that are left, one goes where
-    an earlier one has the same caption and negative, where its negative is a true caption of the
-    image (of a candidate, or of `true_captions`), and where its hard positive is a negative of the
-    image (of a candidate, or of `false_captions`). Texts are compared by `what_is_said`. The result
-    does not depend on the order of the arguments.
+    A candidate is dropped if two of its own texts say the same. Of the rest, a candidate is dropped
+    if an earlier one has the same caption and negative, if its negative is a true caption of the
+    image (a candidate's, or one of `true_captions`), or if its hard positive is a negative of the
+    image (a candidate's, or one of `false_captions`). Texts are compared by `what_is_said`. The
+    result does not depend on the order of the arguments.
 
     Args:
-      candidates: all hard positives of one image, by their ids.
-      true_captions: what else is known to be true of the image.
-      false_captions: what else is known to be false of it.
+      candidates: all hard positives of one image, by id.
+      true_captions: other captions known to be true of the image.
+      false_captions: other captions known to be false of it.
 
     Returns:
-      Refusals by the candidates' ids, in the order of these.
+      Refusals by candidate id, in order of id.
     """
     said = {name: _said(texts) for name, texts in sorted(candidates.items())}
     reasons = {name: _own_contradiction(*texts) for name, texts in said.items()}
@@ -71,10 +71,10 @@ def _refusal(name: str, reason: str, texts: Texts) -> Refusal:
 
 
 def what_is_said(text: str) -> str:
-    """Returns what two captions that say the same have in common: their words, in order.
+    """Returns the words of a text in a form that is equal for texts that say the same.
 
-    Letter case, spacing, punctuation between words, and whether an article is "a" or "an" do not
-    count. A text without words is taken as `normalize_caption` gives it.
+    Letter case, spacing, punctuation between words, and the difference between "a" and "an" are
+    ignored. For a text without words it is that of `normalize_caption`.
     """
     words = (normalize_caption(text[start:end]) for start, end in word_spans(text))
     return " ".join("a" if word == "an" else word for word in words) or normalize_caption(text)

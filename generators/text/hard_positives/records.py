@@ -1,4 +1,4 @@
-"""A hard positive with its caption and its negative, and what is said of a caption without one."""
+"""A hard positive with its caption and its negative, and the reasons why there may be none."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ REFUSALS: dict[str, str] = {
     "negative_true_elsewhere": "The negative is a true caption of the same image elsewhere.",
     "hard_positive_false_elsewhere": "The hard positive is a negative of the same image elsewhere.",
 }
-"""Why a record gives no hard positive: the closed list of reasons, each in one sentence."""
+"""The closed list of reasons why a record has no hard positive, each in one sentence."""
 
 REPAIRS: dict[str, str] = {
     "case": "A word in capitals, as Visual Genome writes its commonest predicates, in lower case.",
@@ -26,7 +26,7 @@ REPAIRS: dict[str, str] = {
     "article": "'a' or 'an' made to agree with the word behind it.",
     "restored_article": "An article that the negative lost with the foiled words put back.",
 }
-"""What corrected mode mends in the source's captions: the closed list."""
+"""The closed list of repairs that corrected mode makes to the source's captions."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,19 +34,19 @@ class HardPositive:
     """A caption, a rewording that stays true, and a negative; all of one image.
 
     Attributes:
-      record_id: names the source's record, such as `vl-checklist/attribute/color/3f0c9a1be27d`.
-      image: the image as the source names it.
+      record_id: id of the source's record, such as `vl-checklist/attribute/color/3f0c9a1be27d`.
+      image: the image's name in the source.
       kind: whether the foiled word is a relation or an attribute.
       group: the source's list, such as `color`.
       caption: the true caption, after the repairs.
       hard_positive: the caption with the foiled words replaced.
       hard_negative: the source's negative, after the repairs.
-      entry: the entry of the lexicon that was used.
+      entry: the lexicon entry used.
       caption_spans: what the hard positive changes, in the caption.
       hard_positive_spans: the same edits in the hard positive.
       foil_span: what the negative changes, in the caption.
       hard_negative_span: the foil in the negative.
-      repairs: what was mended in the source's captions, of REPAIRS.
+      repairs: the repairs made to the source's captions; keys of REPAIRS.
     """
 
     record_id: str
@@ -69,9 +69,9 @@ class Refusal:
     """A record that gives no hard positive.
 
     Attributes:
-      record_id: names the source's record.
+      record_id: id of the source's record.
       reason: a key of REFUSALS.
-      detail: what was found.
+      detail: the words or caption at fault.
     """
 
     record_id: str

@@ -86,7 +86,7 @@ class CaptionWriter:
     def complete(
         self, prompts: Sequence[str], seeds: Sequence[int | None], max_new_tokens: int
     ) -> list[str]:
-        """Returns what the model writes behind each prompt, up to the end of its first line.
+        """Returns what the model writes after each prompt, up to the end of its first line.
 
         Args:
           prompts: texts to complete.

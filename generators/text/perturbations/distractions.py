@@ -12,7 +12,7 @@ _ENDS_SENTENCE = re.compile(r"[.!?\u2026][^\w\s]*\s*\Z")
 def add_statement(analysis: Analysis, statement: str) -> list[Edit] | Reason:
     """Adds a statement: ", and true is true" before a final full stop or at the end.
 
-    Behind any other mark that ends a sentence it is a sentence of its own. It is an insertion:
+    After any other mark that ends a sentence it is a sentence of its own. It is an insertion:
     nothing of the caption changes, the white space at its end included.
 
     Args:

@@ -4,7 +4,7 @@ Known defects kept: one place for every typing error of captions of a length (`p
 punctuation re-spaced and quotation marks turned into `` and '' by joining tokens; the first noun
 or adjective replaced by the first other lemma of any sense of any part of speech; "and true it
 true"; orders that may be the caption's own; text cut to 300 characters after the perturbation, so
-that a statement behind a long caption is lost; exceptions that leave the caption as it was.
+that a statement after a long caption is lost; exceptions that leave the caption as it was.
 
 Deviations, because the models and data of the authors' run cannot come along:
 

@@ -23,7 +23,7 @@ _WORD = re.compile(rf"\w(?:\S*[\w{MARKS}])?")
 _ATTEMPTS = 64
 
 Place = tuple[int, int]
-"""First character of a word, and the first behind it."""
+"""First character of a word, and the first after it."""
 
 
 def shuffle_nouns_and_adjectives(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
