@@ -1,9 +1,9 @@
-"""Tells captions that are not English, the language that the rules for editing captions are for.
+"""Detects captions that are not in English, for which the editing rules are written.
 
-Five words are little to go by, so both a dictionary and letters have to speak against English: a
-word is in no English dictionary, and py3langid, which knows 139 languages by their letters, finds
-another one 19 times as likely; 999 times where the dictionary has four words in five. A caption
-that the dictionary has whole is English and looked at no further: most cost a few microseconds.
+Captions are too short for one test, so a dictionary and a classifier have to agree: some word is in
+no English dictionary, and py3langid, which identifies 139 languages from character n-grams, finds
+another one 19 times as likely (999 times if the dictionary has at least four words in five). A
+caption whose words are all in the dictionary is English: most take only a few microseconds.
 """
 
 import functools
@@ -18,15 +18,15 @@ from eqforge.schemas.records.scores import Rejection
 
 Language = Literal["en", "any"]
 KNOWN_WORDS = 0.8
-"""From this share of words in an English dictionary on, a language has to be much likelier."""
+"""From this share of dictionary words on, another language has to be much likelier."""
 MIN_ENGLISH = 0.05
 MIN_ENGLISH_KNOWN = 0.001
-"""The least probabilities of English against another language, with fewer known words and more."""
+"""Minimum probabilities of English against another language, below and from KNOWN_WORDS."""
 _CLITIC = re.compile("n['\u2019]t|['\u2019]")
 
 
 def refuse_language(text: str) -> Rejection | None:
-    """Returns why a text is no English caption; None where it is, or where nothing tells.
+    """Returns why a text is not an English caption; None if it is, or if that is unclear.
 
     The rejection's value is the probability of English against the likeliest other language.
 
@@ -48,9 +48,9 @@ def refuse_language(text: str) -> Rejection | None:
 
 
 def known_words(text: str) -> float:
-    """Returns the share of a text's words that an English dictionary has, in [0, 1].
+    """Returns the share of a text's words that are in an English dictionary, in [0, 1].
 
-    Of "man's" the longest part counts. A text without a letter has no word that speaks against it.
+    Of a word such as "man's" only the longest part is looked up. A text without letters gives 1.
     """
     words = [text[start:end].lower() for start, end in word_spans(text)]
     parts = [max(_CLITIC.split(word), key=len) for word in words]
@@ -72,7 +72,7 @@ def _against_english(text: str) -> tuple[str, float]:
 
 @functools.cache
 def _identifier() -> Any:
-    """Returns py3langid's model of 139 languages, which lies in its wheel."""
+    """Returns py3langid's model of 139 languages, which is part of its wheel."""
     try:
         from py3langid import langid
     except ImportError as error:

@@ -1,14 +1,14 @@
-"""The lexicon of hard positives: words and what may stand in their place without a change of sense.
+"""The lexicon of hard positives: words and replacements that keep the meaning.
 
-The lexicon of the paper comes with the package; users name their own file of the same columns,
-separated by tabs, with this header:
+The paper's lexicon comes with the package; users may name their own file of tab-separated values
+with this header:
 
     kind    group    word    replacement    synonymy    source
 
 `kind` is `relation` or `attribute`; `group` is the name of the VL-CheckList file the entry is for
-(`spatial`, `action`, `color`, `size`, `state`), or any name of the user's; `synonymy` is `full`, or
-`weak` where the replacement says less or more than the word ("silver", "metallic"); `source` says
-where the entry comes from. Within a group the order counts: the published rule takes the first.
+(`spatial`, `action`, `color`, `size`, `state`), or any other name; `synonymy` is `full`, or `weak`
+if the replacement says less or more than the word ("silver", "metallic"); `source` says where the
+entry comes from. Order matters within a group: the published rule takes the first match.
 """
 
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ class LexiconEntry:
       kind: whether the word is a relation or an attribute.
       group: the list the entry belongs to, such as `color`.
       word: what is replaced.
-      replacement: what stands in its place.
-      synonymy: "weak" where a reader could tell an image apart by the two.
+      replacement: what replaces it.
+      synonymy: "weak" if there are images of which only one of the two is true, else "full".
       source: where the entry comes from.
     """
 
@@ -51,15 +51,15 @@ Lexicon = tuple[LexiconEntry, ...]
 
 
 def load_lexicon(path: str | Path | None = None) -> Lexicon:
-    """Returns the entries of a lexicon file in its order.
+    """Returns the entries of a lexicon file, in file order.
 
     Args:
       path: a user's lexicon; None takes the words of the paper's tables, 15 relations and 23
-        attributes (its text counts 14 and 24), and "riding", which the authors replaced too and
-        count under "riding on".
+        attributes (its text says 14 and 24), and "riding", which the authors also replaced, and
+        counted under "riding on".
 
     Raises:
-      InputError: the file is not such a lexicon; the message names line and column.
+      InputError: the file is not a valid lexicon; the message names line and column.
 
     Source: Kamath et al. 2024, "The Hard Positive Truth about Vision-Language Compositionality",
       appendix A, tables 4 to 6.
@@ -75,12 +75,12 @@ def load_lexicon(path: str | Path | None = None) -> Lexicon:
 
 
 def select(lexicon: Lexicon, kind: Kind, group: str | None = None) -> Lexicon:
-    """Returns the entries of a kind, and of a group where one is named, in order."""
+    """Returns the entries of a kind, and of a group if one is given, in order."""
     return tuple(entry for entry in lexicon if entry.kind == kind and group in (None, entry.group))
 
 
 def _parse(text: str, file: str) -> Lexicon:
-    # Fields of such a file are never quoted, so that nothing of CSV is left to read.
+    # Fields are never quoted, so there is no need for the csv module.
     rows = [line.split("\t") for line in text.splitlines()]
     if not rows or tuple(rows[0]) != COLUMNS:
         found = "an empty file" if not rows else shown(" ".join(rows[0]))

@@ -1,1 +1,1 @@
-"""Finds what makes a text pair unusable, in the published sets as in eqforge's own."""
+"""Finds defects that make text pairs unusable, in published sets and in eqforge's own."""

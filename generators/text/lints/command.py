@@ -43,7 +43,7 @@ class LintSettings:
 
 
 def lint_command(settings: LintSettings) -> int:
-    """Lints the paths and prints the findings; returns 0, or 1 if one is severe enough.
+    """Lints the paths and prints the findings; returns 1 if one is severe enough, else 0.
 
     Raises:
       EqforgeError: no path is named, a path cannot be read, or a package is missing.
@@ -79,7 +79,7 @@ def lint_file(path: Path, settings: LintSettings) -> Iterator[Finding]:
 
 
 class _Counter:
-    """Counts what passes through it."""
+    """Counts the records that pass through it."""
 
     def __init__(self, records: Iterator[LabelledCaptions]) -> None:
         self._source = records
@@ -116,7 +116,7 @@ def _summary(
 
 
 main = shell("eqforge lint", LintSettings, lint_command, description=__doc__)
-"""Lints what a command line names; 1 with findings of the severity to fail on."""
+"""Runs the command line; returns 1 if there are findings of at least the severity to fail on."""
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""What a lint says: the closed list of kinds, and one finding."""
+"""The findings of a lint and the closed list of their kinds."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -49,7 +49,7 @@ class Finding:
       record_id: the id of the record.
       kind: a key of KINDS.
       field: the caption at fault: "positive", "negative", "hard_positive" or "perturbed".
-      detail: what was found.
+      detail: the text at fault, or how it differs.
     """
 
     record_id: str
@@ -59,5 +59,5 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """How bad the kind is."""
+        """The severity of the finding's kind."""
         return KINDS[self.kind][0]

@@ -12,14 +12,13 @@ from eqforge.schemas.sources.text_pairs import TextPair
 def lint_records(records: Iterable[TextPair | LabelledCaptions]) -> Iterator[Finding]:
     """Yields the findings of the records of one file or dataset.
 
-    Findings of a record come as it is read; contradictions between records come at the end. The
+    A record's findings are yielded as it is read, contradictions between records at the end. The
     same records in the same order give the same findings.
 
     Raises:
       MissingExtra: a package of the extra "text" is not installed.
 
-    Source: the defects of VL-CheckList, ARO and the published hard-positive sets, each of which
-      has some of these.
+    Source: defects found in VL-CheckList, ARO and the published hard-positive sets.
     """
     others = SetChecks()
     for given in records:

@@ -1,4 +1,4 @@
-"""The checks that need one record alone."""
+"""The checks that need only one record."""
 
 from collections.abc import Iterator
 
@@ -20,17 +20,17 @@ _EQUAL_KINDS = {
 
 
 def captions_of(record: LabelledCaptions) -> dict[str, str]:
-    """Returns the captions that a record has, by field."""
+    """Returns a record's captions by field, without those it lacks."""
     fields = ("positive", "negative", "hard_positive", "perturbed")
     texts = ((field, getattr(record, field)) for field in fields)
     return {field: text for field, text in texts if text is not None}
 
 
 def check_record(record: LabelledCaptions) -> Iterator[Finding]:
-    """Yields the findings that one record shows by itself.
+    """Yields the findings that a single record gives.
 
-    Words edited inside that only other records can prove are left to `set_checks`. A perturbed
-    caption may have any word and grammar.
+    Edits inside words that only other records can prove are left to `set_checks`. A perturbed
+    caption may have any words and grammar.
 
     Raises:
       MissingExtra: a package of the extra "text" is not installed.
@@ -84,7 +84,7 @@ def _invented(exchanges: tuple[WordExchange, ...]) -> list[str]:
 
 
 def _first_difference_is_cut_off(left: str, right: str) -> bool:
-    """Tells whether CLIP reads the same tokens of both, though the texts differ."""
+    """Tells whether CLIP reads the same tokens of two texts, since they differ only beyond them."""
     shared = next(
         (i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b),
         min(len(left), len(right)),

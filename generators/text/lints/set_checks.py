@@ -1,6 +1,6 @@
 """The checks that need the other records of a file: repetition and contradiction.
 
-They keep digests and ids, not captions: some 600 bytes a record.
+They store digests and ids, not captions: some 600 bytes per record.
 """
 
 import hashlib
@@ -17,13 +17,13 @@ from eqforge.generators.text.lints.word_edits import (
 )
 from eqforge.schemas.sources.labelled_captions import LabelledCaptions
 
-# What a record repeats where it repeats a positive: the first of these that it has.
+# Records with equal positives are duplicates if the first of these that they have is equal too.
 _MADE = ("negative", "perturbed", "hard_positive")
 
 
 @dataclass(slots=True)
 class SetChecks:
-    """Collects what records say of their images, and judges at the end."""
+    """Collects what records say of their images, and checks it at the end."""
 
     _pairs: set[bytes] = field(default_factory=set)
     _normal_pairs: set[bytes] = field(default_factory=set)
@@ -35,7 +35,7 @@ class SetChecks:
     _partial_edits: list[tuple[str, str, PartialEdit]] = field(default_factory=list)
 
     def add(self, record: LabelledCaptions) -> Iterator[Finding]:
-        """Takes a record; yields what the records before it show already."""
+        """Adds a record; yields the findings that it gives with the records before it."""
         captions = captions_of(record)
         normal = {name: normalize_caption(text) for name, text in captions.items()}
         made = next((name for name in _MADE if name in captions), "positive")
@@ -74,7 +74,7 @@ class SetChecks:
                         self._partial_edits.append((record.record_id, name, edit))
 
     def finish(self) -> Iterator[Finding]:
-        """Yields what only all records together show, in the order of the records."""
+        """Yields the findings that need all records: each kind in the order of the records."""
         for kind, name, mine, others in (
             ("negative_true_elsewhere", "negative", self._negatives, self._true),
             ("hard_positive_false_elsewhere", "hard_positive", self._hard_positives, self._false),
@@ -92,7 +92,7 @@ class SetChecks:
 
 
 def _picture(record: LabelledCaptions) -> str:
-    """Returns what tells a picture from others: an image, or a part of it."""
+    """Returns a key of the picture: the image, with the box if it is a part of it."""
     box = record.box
     return record.image if box is None else f"{record.image}\0{box.x0},{box.y0},{box.x1},{box.y1}"
 

@@ -1,4 +1,4 @@
-"""Tells words from letters that no dictionary has."""
+"""Tells words from strings that no dictionary has."""
 
 import functools
 import warnings
@@ -15,11 +15,10 @@ _SHORT_FREQUENCY = 3e-7  # Zipf 2.5
 def is_known_word(word: str) -> bool:
     """Tells whether a word is one that captions use.
 
-    It is if a dictionary has it, if it is one token of CLIP's vocabulary, whose single tokens are
-    the frequent words of web captions, if it names who does a thing ("skateboarder"), or if it is
-    among the 320,000 words and names of wordfreq, which each of several large corpora has. Of a
-    hyphenated word every part has to be known. What holds no letter, or a digit, is no word, and
-    known.
+    It is if a dictionary has it, if it is a single token of CLIP's vocabulary, as the frequent
+    words of web captions are, if it is an agent noun ("skateboarder"), or if it is among the
+    320,000 words and names of wordfreq, each found in several large corpora. Every part of a
+    hyphenated word has to be known. A string without a letter, or with a digit, counts as known.
 
     Raises:
       MissingExtra: a package of the extra "text" is not installed.
@@ -29,10 +28,10 @@ def is_known_word(word: str) -> bool:
 
 @functools.lru_cache(maxsize=262_144)
 def is_sure_word(word: str) -> bool:
-    """Tells whether a word is known, and is no mere fragment that corpora have too.
+    """Tells whether a word is known, and not just a fragment that occurs in corpora.
 
-    Up to five letters wordfreq has many typing errors and syllables ("ofe", "plon"): such a word
-    has to stand three times in ten million words there, or in one of the other sources.
+    Among words of up to five letters wordfreq has many typing errors and syllables ("ofe", "plon"):
+    these have to occur there three times in ten million words, or in one of the other sources.
 
     Raises:
       MissingExtra: a package of the extra "text" is not installed.
@@ -52,7 +51,7 @@ def _is_known(word: str, short_frequency: float) -> bool:
 
 @functools.cache
 def _frequencies() -> dict[str, float]:
-    """Returns the share of every word in running text, from 1e-8 on."""
+    """Returns the relative frequency of every word in running text, 1e-8 or more."""
     try:
         from wordfreq import get_frequency_dict
     except ImportError as error:
@@ -79,7 +78,7 @@ def _newspaper_words() -> frozenset[str]:
     except ImportError as error:
         raise MissingExtra("textblob", "text") from error
     with warnings.catch_warnings():
-        # Its reader leaves the file to the garbage collector.
+        # Its reader leaves the file open until it is garbage-collected.
         warnings.simplefilter("ignore", ResourceWarning)
         lexicon.load()
     return frozenset(word.lower() for word in lexicon)

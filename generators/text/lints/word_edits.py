@@ -1,4 +1,4 @@
-"""Tells edits of whole words from edits of letters inside words."""
+"""Distinguishes edits of whole words from edits of letters inside words."""
 
 import itertools
 import re
@@ -18,7 +18,7 @@ _MIN_MEMBER = 3  # letters of a member of a compound
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WordExchange:
-    """A run of words that another run takes the place of, in lower case; either may be empty."""
+    """A run of words and the run that replaces it, in lower case; either may be empty."""
 
     before: tuple[str, ...]
     after: tuple[str, ...]
@@ -31,10 +31,10 @@ class PartialEdit:
     Attributes:
       before, after: the two words: "covered", "covecrimson".
       part_before, part_after: what was exchanged in them: "red", "crimson".
-      damaged: which of the words is none: "after", so that no other reading is left; "before", if
-        the edit was made there ("baseball" from "basebat"); "neither", if both are words. Of the
-        last two the same file has to exchange the parts as whole words elsewhere ("old" for "aged"
-        makes "cold" "caged").
+      damaged: which of the two is not a word: "after", which leaves no other reading; "before", if
+        the edit was made there ("baseball" from "basebat"); "neither", if both are words. The last
+        two need proof: the same file exchanges the parts as whole words elsewhere ("old" for "aged"
+        makes "caged" "cold").
     """
 
     before: str
@@ -45,7 +45,7 @@ class PartialEdit:
 
 
 def exchanged_words(before: str, after: str) -> tuple[WordExchange, ...]:
-    """Returns the least exchange of words between two texts; case and spacing do not count."""
+    """Returns the smallest exchange of words between two texts, ignoring case and spacing."""
     words, other = _words(before), _words(after)
     numbers: dict[str, int] = {}
     left, right = ([numbers.setdefault(w, len(numbers)) for w in side] for side in (words, other))
@@ -68,11 +68,11 @@ def exchanged_words(before: str, after: str) -> tuple[WordExchange, ...]:
 def find_partial_edits(exchange: WordExchange) -> Iterator[PartialEdit]:
     """Yields the readings of an exchange as one of letters inside words.
 
-    A word has been edited inside if it is what another was, but for a part of it that is a word by
-    itself and has become another word. Of an edit that left no word one reading is given, with the
-    shortest parts. Two words that both exist are read so only where the rest of them says nothing:
-    an ending ("walking", "talking"), a form of the same word ("phone", "phones") and a word
-    ("himself", "herself", "onstage", "offstage") are no such rest.
+    A word has been edited inside if it equals another except for a part that is itself a word and
+    was replaced with another word. If the result is not a word, only the reading with the shortest
+    parts is given. If both are words, there is none where they differ as words do: by an ending
+    ("walking", "talking"), as forms of one word ("phone", "phones"), or in a member of a compound
+    ("himself", "herself", "onstage", "offstage").
     """
     for new in exchange.after:
         for old in exchange.before if new not in exchange.before else ():
@@ -106,11 +106,10 @@ def _is_whole_exchange(head: str, tail: str, before: str, after: str) -> bool:
 
 
 def _readings(old: str, new: str) -> Iterator[tuple[str, str, str, str]]:
-    """Yields the ways in which a part of `old` can have become a part of `new`, longest rest first.
+    """Yields the ways in which part of `old` may have become part of `new`, longest rest first.
 
     Yields:
-      What both begin with, what both end with, and the parts between; one of the first two is
-      never empty.
+      The common prefix, the common suffix, not both of them empty, and the two parts between.
     """
     shortest = min(len(old), len(new))
     heads = next((i for i in range(shortest) if old[i] != new[i]), shortest)

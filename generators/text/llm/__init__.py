@@ -1,1 +1,1 @@
-"""Captions rewritten by a language model, each checked before it is taken."""
+"""Captions rewritten by a language model, each checked before it is accepted."""

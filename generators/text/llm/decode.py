@@ -1,10 +1,10 @@
 """Batched decoding in which no record depends on its neighbours.
 
-A sampled record draws from a generator of its own, on the CPU. What remains is rounding: a matrix
-product may add up in another order in another shape. So a batch always has the full number of rows,
-prompts are padded to a length that depends on their own alone, and logits are rounded before a
-token is chosen. The result is the same in any order and with any neighbours, on one device and
-library; between batch sizes it is too, but for logits that lie within rounding of each other.
+A sampled record draws from its own generator, on the CPU. What remains is rounding: a matrix
+product of another shape may sum in another order. So every batch has the full number of rows,
+prompts are padded to a length that depends only on their own, and logits are rounded before a token
+is chosen. On one device and library version, results do not depend on order or neighbours, nor on
+the batch size, except for logits that lie within rounding of each other.
 """
 
 from collections import defaultdict
@@ -25,7 +25,7 @@ class Request:
 
     Attributes:
       prompt_ids: the tokens of the prompt, at least one.
-      seed: of the record's own random numbers, in [0, 2**63); None takes the likeliest token.
+      seed: of the record's generator, in [0, 2**63); None always takes the likeliest token.
     """
 
     prompt_ids: tuple[int, ...]
@@ -37,12 +37,13 @@ class DecodingSettings:
     """How tokens are chosen, and when a completion ends.
 
     Attributes:
-      max_new_tokens: the most tokens of a completion.
+      max_new_tokens: maximum number of tokens of a completion.
       batch_size: rows of every batch.
       temperature: divides the logits of sampled records; above 0.
-      top_p: samples from the likeliest tokens that together have this probability, in (0, 1].
+      top_p: samples from the fewest likeliest tokens with at least this total probability, in
+        (0, 1].
       end_ids: tokens that end a completion.
-      pad_id: a token to fill up rows with; it is never attended to.
+      pad_id: the token that pads prompts; it is never attended to.
     """
 
     max_new_tokens: int
@@ -65,7 +66,7 @@ def complete(
       model: a causal language model of transformers, in evaluation mode.
       requests: the prompts.
       settings: how to decode.
-      is_done: tells of the tokens so far whether the completion ends there.
+      is_done: tells from a completion's tokens so far whether it ends there.
     """
     results: list[list[int]] = [[] for _ in requests]
     for length, indices in _batches(requests, settings.batch_size):
@@ -78,7 +79,7 @@ def complete(
 
 
 def _batches(requests: Sequence[Request], size: int) -> Iterator[tuple[int, list[int]]]:
-    """Yields padded length and indices of the requests of each batch."""
+    """Yields the padded length and the request indices of each batch."""
     by_length: dict[int, list[int]] = defaultdict(list)
     for index, request in enumerate(requests):
         buckets = -(-len(request.prompt_ids) // _BUCKET_TOKENS)
@@ -151,7 +152,7 @@ def _step(
 def _choose(
     logits: "torch.Tensor", generator: "torch.Generator | None", settings: DecodingSettings
 ) -> int:
-    """Chooses a token by logits [vocabulary]; among equals the one with the lowest number."""
+    """Chooses a token from logits [vocabulary]; ties go to the lowest id."""
     import torch
 
     if generator is None:

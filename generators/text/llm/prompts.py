@@ -1,7 +1,7 @@
-"""The four prompts of the paper.
+"""The authors' four prompts for SWAP and REPLACE.
 
-The texts are those that the authors ran. The REPLACE prompt of the paper's appendix has no "Input:"
-and "Output:", and says "this sentence"; REPLACE_VERB and REPLACE_SPATIAL are only in the code.
+The texts are those of their code. The paper's REPLACE prompt has no "Input:" and "Output:", and
+says "this sentence"; REPLACE_VERB and REPLACE_SPATIAL are only in the code.
 
 Source: Kamath et al. 2024, appendix C.1; github.com/amitakamath/hard_positives,
 generate_hard_positives.py.
@@ -20,9 +20,9 @@ class Prompt:
     """A prompt with one gap for the caption.
 
     Attributes:
-      name: how users call it.
+      name: the name users give.
       template: the text; `{example}` stands for the caption.
-      max_new_tokens: the most tokens of an answer, as in the paper.
+      max_new_tokens: maximum number of tokens of an answer, as in the paper.
     """
 
     name: PromptName
@@ -30,13 +30,13 @@ class Prompt:
     max_new_tokens: int
 
     def render(self, caption: str) -> str:
-        """Returns the prompt for a caption, without spaces at its end, as the authors sent it."""
+        """Returns the prompt for a caption, stripped of white space, as the authors sent it."""
         return self.template.replace("{example}", caption).strip()
 
     def applies_to(self, caption: str) -> bool:
-        """Tells whether the authors used the prompt on such a caption.
+        """Tells whether the authors used the prompt on captions like this.
 
-        SWAP was used on captions with the word "and" and fewer than 15 words, the others on all.
+        They used SWAP on captions with the word "and" and fewer than 15 words, the others on all.
         """
         words = caption.lower().split()
         return self.name != "swap" or ("and" in words and len(words) < _MAX_SWAP_WORDS)

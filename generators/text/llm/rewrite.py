@@ -14,12 +14,12 @@ STEP_VERSION = 2
 
 
 class Writer(Protocol):
-    """Completes prompts; `CaptionWriter` does it with a model of transformers."""
+    """Completes prompts, as `CaptionWriter` does with a transformers model."""
 
     def complete(
         self, prompts: Sequence[str], seeds: Sequence[int | None], max_new_tokens: int
     ) -> list[str]:
-        """Returns the completion of each prompt; a seed of None asks for the likeliest."""
+        """Returns each prompt's completion; for a seed of None, that of the likeliest tokens."""
         ...
 
 
@@ -29,9 +29,9 @@ class Rewrite:
 
     Attributes:
       record_id: the caption's id.
-      prompt: the prompt that was used.
+      prompt: the prompt used.
       edited: the caption with the model's one edit, and the spans of the edit before and after.
-      attempt: how many answers were not taken before this one.
+      attempt: number of answers rejected before this one.
       seed: of this answer; None if the likeliest tokens were taken.
       answer: what the model wrote.
     """
@@ -50,9 +50,9 @@ class RewriteRefusal:
 
     Attributes:
       record_id: the caption's id.
-      prompt: the prompt that was used.
+      prompt: the prompt used.
       reason: a key of REWRITE_REFUSALS, for the last answer.
-      attempts: how many answers were not taken.
+      attempts: number of answers rejected.
       answer: the last answer.
     """
 
@@ -74,17 +74,17 @@ def rewrite_captions(
 ) -> list[Rewrite | RewriteRefusal]:
     """Returns one result per caption, in order.
 
-    The first answer takes the likeliest tokens, unless `sample` is set; each further one is drawn
-    with a seed made of the run's seed, the caption's id and the number of the attempt. The result
-    of a caption does not depend on the others.
+    The first answer takes the likeliest tokens, unless `sample` is set; each further one is sampled
+    with a seed derived from the run's seed, the caption's id, the prompt and the number of the
+    attempt. A caption's result does not depend on the other captions.
 
     Args:
       captions: ids and analyses.
       writer: the language model.
       prompt: what to ask for.
       run_seed: the seed of the run.
-      sample: whether the first answer is drawn too.
-      retries: how often an answer that is not taken is asked for again.
+      sample: whether the first answer is sampled too.
+      retries: how many more answers to ask for if one is rejected.
     """
     items = list(captions)
     results: list[Rewrite | RewriteRefusal] = [

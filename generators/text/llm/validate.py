@@ -1,8 +1,8 @@
-"""Checks what a language model made of a caption, and takes over its one edit alone.
+"""Checks how a language model rewrote a caption, and applies only the one allowed edit.
 
-Models also mend grammar, drop full stops and change capitals. An answer is compared with the
-caption by words; if it differs in the one allowed edit, that edit is made in the caption as it
-stands, so that nothing else can have changed.
+Models also fix grammar, drop full stops and change capitals. An answer is compared with the caption
+word by word; if it differs only in the one allowed edit, that edit is applied to the original
+caption, so that nothing else can have changed.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ REWRITE_REFUSALS: dict[str, str] = {
     "not_a_permutation": "A swapped caption does not have the words of the caption.",
     "not_a_swap": "The words are not exchanged around one 'and'.",
 }
-"""Why an answer is not taken: the closed list of reasons, each in one sentence."""
+"""The closed list of reasons why an answer is rejected, each in one sentence."""
 
 _SPATIAL = frozenset(
     (
@@ -44,7 +44,7 @@ _SPATIAL = frozenset(
 
 
 class InvalidRewrite(Exception):
-    """An answer is not taken; its first argument is a key of REWRITE_REFUSALS."""
+    """An answer is rejected; the first argument is a key of REWRITE_REFUSALS."""
 
     @property
     def reason(self) -> str:
@@ -53,7 +53,7 @@ class InvalidRewrite(Exception):
 
 
 def first_line(answer: str) -> str:
-    """Returns the first line of an answer that is not empty, without quotation marks around it."""
+    """Returns the first line of an answer that is not blank, without enclosing quotation marks."""
     line = next((line.strip() for line in answer.splitlines() if line.strip()), "")
     return line[1:-1] if len(line) > 1 and line[0] == line[-1] == '"' else line
 
@@ -64,7 +64,7 @@ def check_rewrite(analysis: Analysis, answer: str, prompt: PromptName) -> Edited
     Args:
       analysis: the caption's analysis.
       answer: what the model wrote; its first line counts.
-      prompt: the prompt it was asked with.
+      prompt: the prompt that was used.
 
     Raises:
       InvalidRewrite: the answer is not the caption with one edit of the prompt's kind.
@@ -123,7 +123,7 @@ def _is_target(old: list[Token], prompt: PromptName) -> bool:
 
 
 def _cased(text: str, letter: str) -> str:
-    """Returns a text with a small or capital letter first, as the text it replaces has."""
+    """Returns a text with its first letter in the case of another letter."""
     first = text[0].upper() if letter.isupper() else text[0].lower()
     return first + text[1:]
 
@@ -131,7 +131,7 @@ def _cased(text: str, letter: str) -> str:
 def _swap_edits(
     analysis: Analysis, tokens: list[Token], words: list[str], new_words: list[str]
 ) -> tuple[Edit, Edit]:
-    """Returns the edits that exchange the two stretches around the "and" that was swapped."""
+    """Returns the edits that exchange the two phrases around the "and" that was swapped."""
     if Counter(words) != Counter(new_words):
         raise InvalidRewrite("not_a_permutation")
     first = _common(words, new_words)
@@ -151,7 +151,7 @@ def _swap_edits(
 def _exchange(
     analysis: Analysis, tokens: list[Token], left: tuple[int, int], right: tuple[int, int]
 ) -> tuple[Edit, Edit]:
-    """Exchanges two ranges of words, given among the words alone, in the caption."""
+    """Returns the edits that exchange two ranges of `tokens`, the caption's words."""
     positions = [analysis.tokens.index(token) for token in tokens]
     spans = [(positions[start], positions[end - 1] + 1) for start, end in (left, right)]
     return exchange_phrases(analysis, spans[0], spans[1])

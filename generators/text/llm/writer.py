@@ -44,7 +44,7 @@ class WriterSettings:
 
 
 class CaptionWriter:
-    """Completes prompts with a causal language model of transformers.
+    """Completes prompts with a causal language model from transformers.
 
     Args:
       settings: the model, and how it decodes.
@@ -62,14 +62,14 @@ class CaptionWriter:
 
     @property
     def name(self) -> str:
-        """Model and revision, for the row."""
+        """Model and revision, as stored in the row."""
         model = Path(self.settings.model)
-        # A folder's place on this machine says nothing of the model; its revision is a digest.
+        # A local path does not identify the model; the revision is a digest of its files.
         return f"{model.name if model.is_dir() else self.settings.model}@{self.revision}"
 
     @property
     def fingerprint(self) -> str:
-        """Digest of everything that decides a completion, but for prompt and seed."""
+        """Digest of everything that determines a completion, except prompt and seed."""
         settings = self.settings
         return fingerprint(
             {
@@ -86,12 +86,12 @@ class CaptionWriter:
     def complete(
         self, prompts: Sequence[str], seeds: Sequence[int | None], max_new_tokens: int
     ) -> list[str]:
-        """Returns what the model writes after each prompt, up to the end of its first line.
+        """Returns what the model writes after each prompt, up to the end of the first line.
 
         Args:
           prompts: texts to complete.
           seeds: one per prompt; None takes the likeliest token at every step.
-          max_new_tokens: the most tokens of a completion.
+          max_new_tokens: maximum number of tokens of a completion.
         """
         requests = [
             Request(prompt_ids=self._prompt_ids(prompt), seed=seed)
@@ -157,7 +157,7 @@ def _load(settings: WriterSettings) -> tuple[Any, Any]:
 
 
 def _revision(settings: WriterSettings, model: Any) -> str:
-    """Returns the commit on the hub, or a digest of the files of a local folder."""
+    """Returns the commit on the hub, or a digest of a local folder's files."""
     folder = Path(settings.model)
     if not folder.is_dir():
         return str(getattr(model.config, "_commit_hash", None) or settings.revision or "unknown")
