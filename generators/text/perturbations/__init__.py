@@ -1,4 +1,4 @@
 """The 13 caption perturbations of Hendriksen et al., as published and corrected.
 
-Start at `catalogue`, which lists them; `record` has the modes and the reasons of a refusal.
+Start at `catalogue`, which lists them; `record` has the modes and the reasons for not applying one.
 """

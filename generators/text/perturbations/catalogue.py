@@ -1,4 +1,4 @@
-"""All perturbations, an entry each: the corrected one, and what the published code does."""
+"""All perturbations by name, each in a corrected version and as the published code does it."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -19,9 +19,10 @@ class Rules:
     """How a caption is perturbed in one way.
 
     Attributes:
-      edit: finds the edits of a caption, or why there are none; it draws from the generator alone.
+      edit: returns the edits of a caption, or why there are none; all randomness comes from the
+        generator.
       published: returns the text that the published code makes; None for a perturbation that it
-        has not, which paper mode leaves out.
+        lacks and paper mode leaves out.
     """
 
     edit: Callable[[Analysis, random.Random, PerturbationSettings], list[Edit] | Reason]
@@ -76,10 +77,10 @@ PERTURBATIONS: Final[Mapping[str, Rules]] = {
         lambda a, rng: published.shuffle_trigrams(a, rng, within=False),
     ),
 }
-"""By name; the 13 of the published code have its names and its order."""
+"""By name; the 13 of the published code keep its names and order."""
 
 
 def names_of(mode: Mode) -> tuple[str, ...]:
-    """Returns the names of the perturbations of a mode."""
+    """Returns the names of a mode's perturbations."""
     every = mode == "corrected"
     return tuple(n for n, rules in PERTURBATIONS.items() if every or rules.published is not None)

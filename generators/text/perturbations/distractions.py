@@ -1,4 +1,4 @@
-"""Statements that are always true and say nothing of the picture: "true is true"."""
+"""Adds statements that are always true and say nothing about the image: "true is true"."""
 
 import re
 
@@ -12,11 +12,11 @@ _ENDS_SENTENCE = re.compile(r"[.!?\u2026][^\w\s]*\s*\Z")
 def add_statement(analysis: Analysis, statement: str) -> list[Edit] | Reason:
     """Adds a statement: ", and true is true" before a final full stop or at the end.
 
-    After any other mark that ends a sentence it is a sentence of its own. It is an insertion:
-    nothing of the caption changes, the white space at its end included.
+    After any other mark that ends a sentence it becomes its own sentence. The edit is an insertion:
+    nothing in the caption changes, not even white space at its end.
 
     Args:
-      analysis: the caption's.
+      analysis: the caption's analysis.
       statement: in lower case, without punctuation.
     """
     if not any(is_word(token) for token in analysis.tokens):

@@ -1,6 +1,6 @@
-"""Which keys lie next to which on the English keyboard."""
+"""Neighbouring keys on the English keyboard and numeric pad."""
 
-# As in the package `typo` 0.1.7 (MIT), whose order decides what a seeded choice returns.
+# As in the package `typo` 0.1.7 (MIT); the order determines what a seeded choice returns.
 NEIGHBOURING_LETTERS = {
     "a": "qwsz",
     "b": "vghn",

@@ -1,4 +1,4 @@
-"""Perturbs a caption: one perturbation by name, or all with a seed each."""
+"""Applies to a caption one perturbation by name, or all of them, each with its own seed."""
 
 import random
 
@@ -27,13 +27,13 @@ def perturb(
 
     Args:
       name: one of `PERTURBATIONS`.
-      analysis: the caption's.
-      seed: of this caption and perturbation; `perturb_all` derives it.
+      analysis: the caption's analysis.
+      seed: for this caption and perturbation; `perturb_all` derives it.
       settings: mode and strength.
 
     Raises:
       KeyError: the mode has no perturbation of that name.
-      InputError: synonyms are asked for and WordNet is not on this machine.
+      InputError: the perturbation needs WordNet, which is not on this machine.
     """
     rules, rng = PERTURBATIONS[name], random.Random(seed)
     if settings.mode == "paper":
@@ -64,9 +64,9 @@ def perturb_all(
     """Returns all perturbations of a caption, in the order of `PERTURBATIONS`.
 
     Args:
-      analysis: the caption's.
-      record_id: the caption's id; each of its perturbations has a stream of random numbers of its
-        own, made from run seed, id, name and version.
+      analysis: the caption's analysis.
+      record_id: the caption's id; each of its perturbations has its own random numbers, seeded from
+        run seed, id, name and version.
       run_seed: of the run.
       settings: mode and strength.
 

@@ -1,22 +1,23 @@
 """The 13 perturbations as the published code makes them, its defects included.
 
-Known defects kept: one place for every typing error of captions of a length (`published_typos`);
+Known defects kept: typos at the same place in all captions with as many places (`published_typos`);
 punctuation re-spaced and quotation marks turned into `` and '' by joining tokens; the first noun
 or adjective replaced by the first other lemma of any sense of any part of speech; "and true it
-true"; orders that may be the caption's own; text cut to 300 characters after the perturbation, so
-that a statement after a long caption is lost; exceptions that leave the caption as it was.
+true"; shuffles that may give back the caption itself; text cut to 300 characters after the
+perturbation, so that a statement after a long caption is lost; exceptions that leave the caption
+unchanged.
 
-Deviations, because the models and data of the authors' run cannot come along:
+Deviations, because the models and data of the authors' run are not part of this package:
 
-* shuffles are drawn from this caption's seed; theirs are not seeded at all;
+* shuffles use the caption's seed; theirs are not seeded at all;
 * part-of-speech tags, and the tokens of the noun and adjective shuffles, come from the tagger in
-  use; theirs from NLTK's perceptron and spaCy's en_core_web_sm;
-* NLTK's word tokenizer is the same, but sentences are split at every ".", "!" and "?" before white
+  use; theirs come from NLTK's perceptron and spaCy's en_core_web_sm;
+* the word tokenizer is NLTK's too, but sentences are split at every ".", "!" and "?" before white
   space, where NLTK uses a trained model (punkt).
 
 Two of the three published copies of the code misspell `np.random.permutation` in the shuffle of
 nouns and adjectives, which then always fails and leaves the caption unperturbed; the copy followed
-here spells it right.
+here has it right.
 
 Source: mariyahendriksen/model-robustness-for-itr, src/perturbations/ and
   src/retrieval/retriever.py; the copies are mariyahendriksen/evaluating-cmr-in-vl and
@@ -48,12 +49,12 @@ def perturb_as_published(
     analysis: Analysis,
     rng: random.Random,
 ) -> Perturbation:
-    """Returns what the published code would have sent to the model in place of a caption.
+    """Returns what the published code would have sent to the model instead of a caption.
 
     Args:
       name: of the perturbation.
-      published: what the published code does.
-      analysis: the caption's.
+      published: returns the published code's text for a caption.
+      analysis: the caption's analysis.
       rng: draws the orders of the shuffles; nothing else is random.
 
     Raises:
@@ -82,7 +83,7 @@ def perturb_as_published(
 
 
 def replace_first_by_synonym(analysis: Analysis, tags: Sequence[str]) -> str:
-    """Replaces the first word with one of the tags that has a synonym, and re-spaces the text."""
+    """Replaces the first word that has one of the tags and a synonym, and re-spaces the text."""
     words = _tagged_words(analysis)
     for i, (word, tag) in enumerate(words):
         if tag in tags and (synonym := first_synonym(word)) is not None:
@@ -93,7 +94,7 @@ def replace_first_by_synonym(analysis: Analysis, tags: Sequence[str]) -> str:
 
 @functools.lru_cache(maxsize=65_536)
 def first_synonym(word: str) -> str | None:
-    """Returns the first lemma that is not the word, over its senses of any part of speech.
+    """Returns the first lemma other than the word, over its senses of any part of speech.
 
     Raises:
       InputError: WordNet is not on this machine.
@@ -108,17 +109,17 @@ def first_synonym(word: str) -> str | None:
 
 
 def shuffle_nouns_and_adjectives(analysis: Analysis, rng: random.Random) -> str:
-    """Shuffles the nouns among their places, then the adjectives."""
+    """Shuffles the nouns among their places, then the adjectives among theirs."""
     return _shuffle_tagged(analysis, rng, (_is_noun, _is_adjective))
 
 
 def shuffle_other_words(analysis: Analysis, rng: random.Random) -> str:
-    """Shuffles what is neither noun nor adjective among its places."""
+    """Shuffles all tokens but nouns and adjectives among their places."""
     return _shuffle_tagged(analysis, rng, (_is_other,))
 
 
 def shuffle_all_words(analysis: Analysis, rng: random.Random) -> str:
-    """Shuffles what stands between blanks."""
+    """Shuffles the parts of the text between spaces."""
     words = analysis.text.split(" ")
     return " ".join(rng.sample(words, len(words)))
 
@@ -126,7 +127,7 @@ def shuffle_all_words(analysis: Analysis, rng: random.Random) -> str:
 def _shuffle_tagged(
     analysis: Analysis, rng: random.Random, groups: Sequence[Callable[[str], bool]]
 ) -> str:
-    """Permutes the tokens of each group of tags among their places; joins tokens by spaces."""
+    """Shuffles the tokens of each group of tags among their places; joins tokens with spaces."""
     words, tags = zip(*tokens_as_in_spacy(analysis), strict=True) if analysis.text else ((), ())
     shuffled = list(words)
     for is_in_group in groups:
@@ -149,7 +150,7 @@ def _is_other(tag: str) -> bool:
 
 
 def shuffle_trigrams(analysis: Analysis, rng: random.Random, *, within: bool) -> str:
-    """Shuffles tokens within groups of three, or the groups; joins by spaces."""
+    """Shuffles tokens within groups of three, or the groups; joins tokens with spaces."""
     words = tokenize_words(analysis.text)
     trigrams = [words[i : i + 3] for i in range(0, len(words), 3)]
     for trigram in trigrams if within else [trigrams]:
@@ -178,7 +179,7 @@ def _word_tokenizer() -> Callable[[str], list[str]]:
 
 
 def _tagged_words(analysis: Analysis) -> list[tuple[str, str]]:
-    """Returns NLTK's tokens, each with the tag of the last of our tokens that begins in it."""
+    """Returns NLTK's tokens, each with the tag of the analysis's last token that starts in it."""
     starts = {token.start: token.tag for token in analysis.tokens}
     tagged, done = [], 0
     for word in tokenize_words(analysis.text):
@@ -190,14 +191,14 @@ def _tagged_words(analysis: Analysis) -> list[tuple[str, str]]:
 
 
 def _locate(word: str, text: str, done: int) -> tuple[int, int]:
-    """Returns where a token stands in the text; the tokenizer rewrites quotation marks."""
+    """Returns a token's span in the text; the tokenizer rewrites quotation marks."""
     forms = (word, '"') if word in ("``", "''") else (word,)
     found = [(at, at + len(form)) for form in forms if (at := text.find(form, done)) >= 0]
     return min(found, default=(done, done))
 
 
 def tokens_as_in_spacy(analysis: Analysis) -> list[tuple[str, str]]:
-    """Returns tokens with tags; white space beyond one blank is a token too, as in spaCy."""
+    """Returns tokens with tags; white space beyond one space is a token too, as in spaCy."""
     tokens, done = [], 0
     for token in analysis.tokens:
         tokens += _space_tokens(analysis.text[done : token.start], is_first=done == 0)
@@ -212,7 +213,7 @@ def _space_tokens(gap: str, *, is_first: bool) -> list[tuple[str, str]]:
 
 
 def _changed_spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-    """Returns the one stretch that differs, as a span of either text; none where they are equal."""
+    """Returns the span that differs in each of two texts; none if they are equal."""
     if before == after:
         return (), ()
     prefix = Prefix.similarity(before, after)

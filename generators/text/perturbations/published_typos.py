@@ -1,8 +1,8 @@
-"""The four typing errors of the published code: the law of the package `typo` 0.1.7.
+"""The four typos of the published code, which uses the package `typo` 0.1.7.
 
-The code resets the generator to seed 42 for each caption, so that all captions with as many places
-for an error have it at the same place. `typo` seeds the global generator; here the same draws come
-from one of our own.
+The code resets the seed to 42 for each caption, so all captions with the same number of places for
+a typo have it at the same one. `typo` seeds the global generator; here the same draws come from a
+local one.
 
 Source: mariyahendriksen/model-robustness-for-itr, src/perturbations/perturbation_types/typos.py;
   typo (ranvijaykumar/typo, MIT), class StrErrer.
@@ -22,7 +22,7 @@ _CHARACTER = re.compile(r"\w")
 
 
 def swap_characters(text: str) -> str:
-    """Swaps two neighbouring word characters; the letter case stays in its place."""
+    """Swaps two neighbouring word characters; upper and lower case keep their places."""
     rng = random.Random(_SEED)
     places = [match.start() for match in _PAIR.finditer(text)]
     if not places:
@@ -35,7 +35,7 @@ def swap_characters(text: str) -> str:
 
 
 def drop_character(text: str) -> str:
-    """Leaves out a word character, where there are two at least."""
+    """Leaves out a word character if there are at least two."""
     rng = random.Random(_SEED)
     places = _places(text)
     if len(places) < 2:
@@ -45,7 +45,7 @@ def drop_character(text: str) -> str:
 
 
 def add_character(text: str) -> str:
-    """Puts a neighbour on the keyboard before a word character.
+    """Inserts a neighbouring key's character before a word character.
 
     Raises:
       KeyError: a digit outside 0 to 9 was drawn and the numeric pad with it.
@@ -59,7 +59,7 @@ def add_character(text: str) -> str:
 
 
 def hit_nearby_key(text: str) -> str:
-    """Replaces a word character by a neighbour on the keyboard, in its case.
+    """Replaces a word character with a neighbouring key's, in the same case.
 
     Raises:
       KeyError: a digit outside 0 to 9 was drawn and the numeric pad with it.
@@ -79,7 +79,7 @@ def _places(text: str) -> list[int]:
 
 
 def _neighbour(character: str, rng: random.Random) -> str:
-    """Returns a neighbouring key: itself for a character without one, "10" at times for "9"."""
+    """Returns a neighbouring key; a character that has none itself, for "9" sometimes "10"."""
     if character.isdecimal():
         if rng.choice([True, False]):
             return rng.choice(NEIGHBOURING_NUMPAD_DIGITS[character])

@@ -1,4 +1,4 @@
-"""What a perturbation is called, what may keep it from being applied, and what it returns."""
+"""The modes and settings of perturbations, why one is not applied, and the result."""
 
 import dataclasses
 import enum
@@ -9,14 +9,14 @@ from eqforge.generators.text.edits import Span
 Mode = Literal["corrected", "paper"]
 
 VERSIONS: dict[Mode, int] = {"corrected": 1, "paper": 1}
-"""Raised whenever the same caption and seed would be perturbed otherwise."""
+"""Increased whenever the same caption and seed would be perturbed differently."""
 
 
 class Reason(enum.StrEnum):
     """Why a perturbation was not applied; the list is closed."""
 
     NO_WORD_TO_EDIT = "no_word_to_edit"
-    """Typos: no word of two or more characters could be damaged."""
+    """Typos: no word of two or more characters can be changed."""
 
     NO_SYNONYM = "no_synonym"
     """Synonyms: no word of the part of speech has one that fits."""
@@ -25,13 +25,13 @@ class Reason(enum.StrEnum):
     """Distractions: the caption has no word to add a statement to."""
 
     ONE_ORDER_ONLY = "one_order_only"
-    """Shuffles: the words concerned are fewer than two, or read the same in every order."""
+    """Shuffles: there are fewer than two words to shuffle, or every order reads the same."""
 
     UNCHANGED = "unchanged"
     """Paper mode: the published code returned the caption itself."""
 
     CODE_FAILED = "code_failed"
-    """Paper mode: the published code raised an exception and evaluated the caption itself."""
+    """Paper mode: the published code fails on the caption and evaluates it unperturbed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,12 +56,12 @@ class Perturbation:
       name: see `catalogue`.
       mode: "corrected" or "paper".
       version: version of the rules of that mode.
-      text: the perturbed caption; the caption itself where nothing was applied.
+      text: the perturbed caption; the caption itself if nothing was applied.
       applied: whether `text` differs from the caption, in more than letter case (corrected mode)
-        or at all (paper mode). Rows that do not are left out of every contrast, and counted.
-      reason: why not, where `applied` is false.
+        or at all (paper mode). Rows where it does not are left out of every contrast, and counted.
+      reason: why not, if `applied` is false.
       spans_before: the parts of the caption that were edited.
-      spans_after: the same parts in `text`; outside of them the two are equal.
+      spans_after: the same parts in `text`; outside them the two are equal.
     """
 
     name: str

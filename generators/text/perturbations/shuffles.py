@@ -1,13 +1,13 @@
-"""Words in another order: nouns and adjectives, all words, all others, and by threes.
+"""Shuffles nouns and adjectives, all words, all other words, within trigrams, and trigrams.
 
-The words move, the punctuation and the white space between them stay. A word is what stands
-between white space, without the punctuation at its ends, so that "man's" and "t-shirt" move whole;
-only the shuffle of nouns and adjectives moves single tokens ("man" of "man's"), and of them none
-that is glued to another by a hyphen or a letter. An order is drawn until the caption reads
-differently, letter case apart: of the orders that there are, at most about half read the same.
+Words move; the punctuation and white space between them stay. Words are separated by white space,
+without the punctuation at their ends, so that "man's" and "t-shirt" move whole; only the shuffle of
+nouns and adjectives moves single tokens ("man" of "man's"), except those that a letter, digit,
+hyphen or underscore touches. Orders are drawn until the caption reads differently, ignoring letter
+case: at most about half of all orders read the same.
 
 Source: `TextShuffler` in ARO's dataset_zoo/perturbations.py, which the published code copies. It
-splits otherwise (see `paper`), joins by spaces and may return the caption itself.
+splits differently (see `published`), joins with spaces and may return the caption itself.
 """
 
 import random
@@ -27,7 +27,7 @@ Place = tuple[int, int]
 
 
 def shuffle_nouns_and_adjectives(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Puts the nouns in another order among their places, and the adjectives among theirs."""
+    """Shuffles the nouns among their places, and the adjectives among theirs."""
     free = [token for token in analysis.tokens if _stands_alone(analysis.text, token)]
     nouns = [_place(token) for token in free if is_noun(token)]
     adjectives = [_place(token) for token in free if is_adjective(token)]
@@ -39,12 +39,12 @@ def shuffle_nouns_and_adjectives(analysis: Analysis, rng: random.Random) -> list
 
 
 def shuffle_all_words(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Puts all words in another order."""
+    """Shuffles all words."""
     return _rearrange(analysis.text, find_words(analysis.text), lambda words: _shuffled(words, rng))
 
 
 def shuffle_other_words(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Puts all words but those that hold a noun or an adjective in another order."""
+    """Shuffles all words except those that contain a noun or an adjective."""
     fixed = [token for token in analysis.tokens if is_noun(token) or is_adjective(token)]
     starts = [token.start for token in fixed]
     others = [
@@ -56,7 +56,7 @@ def shuffle_other_words(analysis: Analysis, rng: random.Random) -> list[Edit] | 
 
 
 def shuffle_within_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Puts the words of each group of three, counted from the start, in another order."""
+    """Shuffles the words within each group of three, counted from the start."""
 
     def draw(words: list[str]) -> list[str]:
         return [word for group in _trigrams(words) for word in _shuffled(group, rng)]
@@ -65,7 +65,7 @@ def shuffle_within_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit
 
 
 def shuffle_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Puts the groups of three words, counted from the start, in another order."""
+    """Shuffles the groups of three words, counted from the start."""
 
     def draw(words: list[str]) -> list[str]:
         groups = _trigrams(words)
@@ -76,19 +76,20 @@ def shuffle_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit] | Rea
 
 
 def find_words(text: str) -> list[Place]:
-    """Returns where the words between white space are, without the punctuation at their ends."""
+    """Returns the words separated by white space, without the punctuation at their ends."""
     return [match.span() for match in _WORD.finditer(text)]
 
 
 def _rearrange(
     text: str, places: Sequence[Place], draw: Callable[[list[str]], list[str]]
 ) -> list[Edit] | Reason:
-    """Returns the edits that put the words of these places in a drawn order.
+    """Returns the edits that put the words at some places in a random order.
 
     Args:
       text: the caption.
-      places: of words, none overlapping another.
-      draw: returns the same words in a random order; called until the order reads differently.
+      places: of words, not overlapping.
+      draw: returns the same words in a random order; called until the order reads differently, at
+        most `_ATTEMPTS` times.
     """
     words = [text[start:end] for start, end in places]
     folded = [word.casefold() for word in words]

@@ -1,12 +1,12 @@
-"""Nouns and adjectives replaced by words that mean the same in a caption.
+"""Replaces nouns and adjectives with words that mean the same in a caption.
 
-A list for captions comes first; for other words, WordNet's: of the part of speech, in the word's
-first (most frequent) sense, which has to be the synonym's first sense too, and with the synonym
-counted at least `MIN_COUNT` times in that sense in the texts that WordNet's senses are counted in.
-So "couch" becomes "sofa", and neither "put" nor "redact", as in the published code.
+Synonyms come from a list made for captions or, for words not in it, from WordNet: those of the same
+part of speech, in the first (most frequent) sense of both words, with at least `MIN_COUNT`
+occurrences in that sense in the texts in which WordNet's senses are counted. So "couch" becomes
+"sofa", and neither "put" nor "redact", as in the published code.
 
-Parts of compounds ("fire hydrant") and of fixed expressions ("red wine") keep their word. Number,
-degree and letter case follow the word replaced, and so does the article before it.
+Parts of compounds ("fire hydrant") and of fixed expressions ("red wine") are kept. The replacement
+takes the number, degree and letter case of the word, and an article before it is made to agree.
 """
 
 import csv
@@ -37,13 +37,13 @@ def replace_by_synonyms(
     """Replaces up to `max_words` words of a part of speech, drawn from those with a synonym.
 
     Args:
-      analysis: the caption's.
-      rng: draws the words and, where there are several, the synonyms.
+      analysis: the caption's analysis.
+      rng: draws the words and their synonyms.
       pos: "n" for common nouns, "a" for adjectives.
-      max_words: 1 or more; fewer are replaced where fewer can be.
+      max_words: 1 or more; fewer are replaced if fewer have a synonym.
 
     Raises:
-      InputError: WordNet is not on this machine; says how to get it.
+      InputError: WordNet is not on this machine; the message says how to get it.
     """
     options = {
         index: forms
@@ -65,25 +65,25 @@ def replace_by_synonyms(
 
 @functools.lru_cache(maxsize=65_536)
 def find_synonyms(lemma: str, pos: PartOfSpeech) -> tuple[str, ...]:
-    """Returns the words that may stand for a word in a caption; none where none is sure.
+    """Returns the words that can safely replace a word in a caption; may be empty.
 
     Args:
       lemma: dictionary form, in lower case.
       pos: "n" or "a".
 
     Raises:
-      InputError: WordNet is not on this machine; says how to get it.
+      InputError: WordNet is not on this machine; the message says how to get it.
     """
     listed = _caption_synonyms().get((pos, lemma))
     return _wordnet_synonyms(lemma, pos) if listed is None else listed
 
 
 def replacement_edits(tokens: Sequence[Token], index: int, replacement: str) -> list[Edit]:
-    """Returns the edits that put a word in a token's place, with the article before it agreeing.
+    """Returns the edits that replace a token and make an article before it agree.
 
     Args:
-      tokens: the caption's.
-      index: the token that is replaced.
+      tokens: the caption's tokens.
+      index: of the token to replace.
       replacement: inflected, in lower case; it takes the letter case of the token.
     """
     token = tokens[index]
@@ -109,16 +109,16 @@ def match_case(replacement: str, replaced: str) -> str:
 
 @functools.lru_cache(maxsize=65_536)
 def _inflected_synonyms(word: str, lemma: str, tag: str, pos: PartOfSpeech) -> tuple[str, ...]:
-    """Returns the synonyms in the word's form, but for the word itself: "axes" of "axis"."""
+    """Returns the synonyms in the word's form, except any that equals it, as "axes" may."""
     synonyms = find_synonyms(lemma, pos)
     forms = synonyms if tag in _PLAIN_TAGS else [inflect_word(name, tag) for name in synonyms]
     return tuple(form for form in forms if form is not None and form.lower() != word)
 
 
 def _is_in_compound(tokens: Sequence[Token], index: int) -> bool:
-    """Tells whether a noun or a hyphen stands next to the word: it is part of another word.
+    """Tells whether a word is part of a compound: a noun or a hyphen stands next to it.
 
-    An adjective may stand before a noun, of course.
+    For an adjective only hyphens count.
     """
     before = tokens[index - 1] if index > 0 else None
     after = tokens[index + 1] if index + 1 < len(tokens) else None
@@ -148,7 +148,7 @@ def _wordnet_synonyms(lemma: str, pos: PartOfSpeech) -> tuple[str, ...]:
 
 @functools.cache
 def _caption_synonyms() -> dict[tuple[str, str], tuple[str, ...]]:
-    """Returns the list for captions; no synonyms where WordNet's first sense is seldom meant."""
+    """Returns the list for captions; empty where WordNet's first sense is rarely the one meant."""
     resource = files("eqforge.generators.text") / "data" / "caption_synonyms.tsv"
     rows = csv.DictReader(resource.read_text(encoding="utf-8").splitlines(), delimiter="\t")
     return {

@@ -1,7 +1,7 @@
-"""Typing errors: two characters swapped, one missing, one too many, one from the next key.
+"""Typos: two characters swapped, one missing, one too many, or one from a neighbouring key.
 
-Each damages one word of two or more letters and digits, at a place drawn uniformly from all where
-the damage shows. One-letter words stay whole: "a" without its letter is no typing error.
+Each changes one word of two or more letters and digits, at a place drawn uniformly from all where
+the change shows. One-letter words are kept: dropping "a" altogether is not a typo.
 """
 
 import random
@@ -43,14 +43,14 @@ def drop_character(analysis: Analysis, rng: random.Random) -> list[Edit] | Reaso
 
 
 def add_character(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Puts a letter from a neighbouring key before a letter of a word, in the same case."""
+    """Inserts a letter from a neighbouring key before a letter of a word, in the same case."""
     return _hit_neighbour(analysis, rng, replaced=0)
 
 
 def hit_nearby_key(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Replaces a letter of a word by one from a neighbouring key, in the same case.
+    """Replaces a letter of a word with one from a neighbouring key, in the same case.
 
-    Digits are left alone: another number is another statement.
+    Digits are left alone: another number would change the meaning.
     """
     return _hit_neighbour(analysis, rng, replaced=1)
 
@@ -77,11 +77,11 @@ def _words(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _swap(first: str, second: str) -> str:
-    """Returns the two characters in the other order, each in the case of the place it takes."""
+    """Returns two characters in reverse order, each in the case of the place it takes."""
     return _cased_as(second, first) + _cased_as(first, second)
 
 
 def _cased_as(character: str, place: str) -> str:
-    """Returns the character in the case of another, where that is a single character too."""
+    """Returns a character in the case of another, if that is still a single character."""
     cased = character.upper() if place.isupper() else character.lower()
     return cased if len(cased) == 1 and place.lower() != place.upper() else character
