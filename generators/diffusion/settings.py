@@ -1,4 +1,4 @@
-"""How pictures are drawn."""
+"""Settings of the diffusion model and its sampling."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ DEFAULT_MODEL: Final = "CompVis/stable-diffusion-v1-4"
 """The model of the published dataset (EqBen, section 4.2)."""
 
 DEFAULT_REVISION: Final = "133a221b8aa7292a167afc5127cb63fb5005638b"
-"""The commit of `DEFAULT_MODEL` that its hub page has had since its weights became safetensors."""
+"""The commit of `DEFAULT_MODEL` since its weights are stored as safetensors."""
 
 Scheduler = Literal["ddim", "pndm", "euler", "euler-ancestral", "ddpm", "dpm-solver", "model"]
 
@@ -60,7 +60,7 @@ class DiffusionSettings:
         """Checks the numbers.
 
         Raises:
-          InputError: one cannot be.
+          InputError: one is out of its range.
         """
         if not 1 <= self.steps <= _MAX_STEPS:
             raise InputError(f"--steps {self.steps}: expected 1 to {_MAX_STEPS}")

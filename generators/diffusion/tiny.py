@@ -1,8 +1,8 @@
 """Makes tiny Stable Diffusion models with random weights, for the demo and the tests.
 
-They are real in every part and run in a moment; what they draw is coloured noise that depends on
-the prompt. At their own size, 64x64 pixels, they have attention maps of 32x32 and 16x16, so
-everything that prompt-to-prompt does takes place.
+They have all parts of real ones and run in a moment; they draw coloured noise that depends on the
+prompt. At their native size, 64x64 pixels, they have attention maps of 32x32 and 16x16, so every
+part of prompt-to-prompt is used.
 """
 
 from pathlib import Path
@@ -24,11 +24,11 @@ def make_tiny_pipeline(
     """Saves a tiny pipeline and returns its folder; the same arguments give the same bytes.
 
     Args:
-      folder: where to save it; made where it is missing.
+      folder: where to save it; created if missing.
       family: the architecture.
       seed: of the weights.
-      flag_above: gives an `sd` pipeline a safety checker that flags pictures whose similarity to
-        one of its 17 concepts is above this number in [-1, 1]; None gives it none.
+      flag_above: if given, an `sd` pipeline has a safety checker that flags pictures whose cosine
+        similarity to one of its 17 concepts is above this number in [-1, 1].
     """
     import torch
 
@@ -82,9 +82,9 @@ def _sdxl(tokenizer: Any) -> Any:
 
 
 def _unet(**config: Any) -> Any:
-    """Makes a network whose attention tells words and places apart, and that changes little a step.
+    """Makes a U-Net whose attention distinguishes words and places, and whose steps change little.
 
-    Weights drawn as usual attend to all words alike, and two prompts would share no pixel.
+    Weights initialised as usual attend to all words alike, and two prompts would share no pixel.
     """
     from diffusers import UNet2DConditionModel
 

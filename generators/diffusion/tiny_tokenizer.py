@@ -1,6 +1,6 @@
-"""A small CLIP tokenizer, made by the rules of byte-pair encoding from a few words.
+"""A small CLIP tokenizer, trained by byte-pair encoding on a few words.
 
-It has all 256 bytes, so it reads any text; ordinary English takes about a token for three letters.
+It has all 256 bytes, so it encodes any text; English takes about a token per three letters.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ def make_tokenizer(max_tokens: int) -> Any:
     """Returns a CLIP tokenizer of transformers.
 
     Args:
-      max_tokens: the most tokens of a text, with those at its ends.
+      max_tokens: maximum number of tokens of a text, start and end token included.
     """
     from transformers import CLIPTokenizer
 
@@ -35,7 +35,7 @@ def make_tokenizer(max_tokens: int) -> Any:
 
 
 def _learn_merges() -> list[Pair]:
-    """Merges the most frequent neighbours of the words again and again; the first of equals."""
+    """Repeatedly merges the most frequent pair of neighbours; ties go to the first in order."""
     words = [[*word[:-1], f"{word[-1]}</w>"] for word in _WORDS.split()]
     merges: list[Pair] = []
     while len(merges) < _MERGES:
@@ -59,6 +59,6 @@ def _merge(word: list[str], pair: Pair) -> list[str]:
 
 
 def _byte_letters() -> list[str]:
-    """Returns the letters that stand for the 256 bytes in CLIP's vocabulary."""
+    """Returns the characters that stand for the 256 bytes in CLIP's vocabulary."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     return [*map(chr, printable), *(chr(0x100 + n) for n in range(256 - len(printable)))]

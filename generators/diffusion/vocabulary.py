@@ -1,14 +1,14 @@
 """The words of Eq-SD: objects in groups, and the scenes and attributes that fit each group.
 
-A vocabulary is a JSON file. `families` are lists of phrases of which no two can be true of one
-picture: "at sunset", "at night". A phrase stands before the noun ("a red") or after it ("wearing a
-cap"). A group has objects that may take each other's place, and names the families that make sense
-with all of them: `places`, `conditions` (time, season, weather, light) and `attributes`. All
-phrases are written in plain English with their articles; `published` says which ones the published
-captions write otherwise.
+A vocabulary is a JSON file. `families` are lists of mutually exclusive phrases: no two can be true
+of one picture ("at sunset", "at night"). A phrase stands before the noun ("a red") or after it
+("wearing a cap"). A group has interchangeable objects, and names the families that make sense with
+all of them: `places`, `conditions` (time, season, weather, light) and `attributes`. All phrases are
+written in plain English with their articles; `published` lists those that the published captions
+write differently.
 
-Source: EqBen, appendix B.5: an object is changed for one of the same subset (horse, cattle,
-  elephant, goat, deer, camel, zebra), with a scene of a subset that fits them. The paper prints
+Source: EqBen, appendix B.5: an object is replaced with one of the same subset (horse, cattle,
+  elephant, goat, deer, camel, zebra), with a scene of a subset that fits them. The paper gives
   these seven objects and their four scenes, "in the winter", "at sunset", "with a sunglasses" and
   "wearing a cap" and "a crown"; the other words are ours.
 """
@@ -29,11 +29,11 @@ _ARTICLES = ("a", "an")
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Words with their article apart.
+    """A phrase, with its article separate.
 
     Attributes:
-      article: `a`, `an`, or nothing.
-      words: what follows it.
+      article: `a`, `an`, or empty.
+      words: the words after it; at least one.
     """
 
     article: str
@@ -52,8 +52,8 @@ class Family:
     Attributes:
       name: unique in the vocabulary.
       position: whether they stand before the noun or after it.
-      values: at least two. Those before the noun have an article, which takes the place of the
-        noun's, or none.
+      values: at least two. The article of a phrase before the noun, if it has one, replaces the
+        noun's.
     """
 
     name: str
@@ -63,12 +63,12 @@ class Family:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Group:
-    """Objects that may take each other's place, and what fits them.
+    """Interchangeable objects, and the families that fit them; no phrase is in two of these.
 
     Attributes:
       name: unique in the vocabulary.
       objects: at least two, none in another group.
-      places, conditions: families of phrases after the noun; no phrase is in two of them.
+      places, conditions: families of phrases after the noun.
       attributes: families of either position.
     """
 
@@ -81,11 +81,11 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Vocabulary:
-    """All words of Eq-SD; equal only to itself, so that it is quickly found in a cache.
+    """All words of Eq-SD; compared and hashed by identity, so that it is a cheap cache key.
 
     Attributes:
-      styles: what a picture can be, such as `a photo`.
-      groups: the groups, in the order of the file.
+      styles: kinds of picture, such as `a photo`.
+      groups: the groups, in file order.
       published: phrases, and how the published captions write them.
     """
 
@@ -99,7 +99,7 @@ def load_vocabulary(path: Path = BUILT_IN) -> Vocabulary:
     """Reads a vocabulary file.
 
     Raises:
-      InputError: it is not such a file; the message names the place and what was expected there.
+      InputError: the file is not valid; the message says where, and what was expected.
     """
     root = load_json(path)
     _check_keys(root, ("styles", "published", "families", "groups"))

@@ -1,7 +1,7 @@
-"""Measures what a rendered picture shows of each object: its box, its pixels, the part hidden.
+"""Measures each object in a rendered picture: its box, its pixels, and how much of it is hidden.
 
-Pixels are square and counted from the top left; (0, 0) is that pixel's upper left corner. Points of
-the camera have x to the right, y up and z towards the viewer.
+Pixels are square and counted from the top left; (0, 0) is the upper left corner of the first. In
+camera coordinates x is to the right, y up and z towards the viewer.
 """
 
 import math
@@ -13,15 +13,15 @@ from eqforge.schemas.records.boxes import PixelBox
 from eqforge.schemas.records.scenes import SceneCamera, Vector
 
 NEAREST_M = 0.1
-"""What is nearer to the camera is not in the picture; the default of kubric's camera."""
+"""Near clipping distance: anything nearer is not in the picture; kubric's default."""
 
 BORDER = 1.0
-"""How far beyond the picture an object's pixels are counted, in widths of the picture: what goes
-on behind the camera has no end."""
+"""How far beyond the picture's edges an object's pixels are counted, in picture widths: the
+projection of an object that extends behind the camera is unbounded."""
 
 
 def box_of(mask: NDArray[np.bool_]) -> PixelBox | None:
-    """Returns the box around the pixels of a mask, [height, width]; None where there are none."""
+    """Returns the box around the pixels of a mask, bool [height, width]; None if there are none."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     if not len(rows):
         return None
@@ -30,7 +30,7 @@ def box_of(mask: NDArray[np.bool_]) -> PixelBox | None:
 
 
 def to_camera(points: NDArray[np.float64], camera: SceneCamera) -> NDArray[np.float64]:
-    """Returns points of the scene, [..., 3], as the camera sees them."""
+    """Returns points of the scene, [..., 3] in metres, in camera coordinates."""
     back = np.subtract(camera.position, camera.look_at)
     back = back / np.linalg.norm(back)
     right = np.cross((0.0, 0.0, 1.0), back)
@@ -44,20 +44,20 @@ def to_camera(points: NDArray[np.float64], camera: SceneCamera) -> NDArray[np.fl
 
 
 def depth_of(point: Vector, camera: SceneCamera) -> float:
-    """Returns the distance of a point from the camera along the view, in metres."""
+    """Returns the depth of a point, its distance from the camera along the view, in metres."""
     return -float(to_camera(np.array(point), camera)[2])
 
 
 def full_px(triangles: NDArray[np.float64], camera: SceneCamera, resolution: int) -> int:
-    """Counts the pixels that a surface covers if nothing is before it and the picture goes on.
+    """Counts the pixels that a surface covers if nothing hides it, up to `BORDER` beyond the edges.
 
-    A pixel is covered if its middle is. Drawing the triangles takes some milliseconds; rendering
-    the object alone would take Cycles at least 50, and see no further than the picture's edge.
+    A pixel is covered if its centre is. Rasterising the triangles takes a few milliseconds;
+    rendering the object alone would take Cycles at least 50, and end at the picture's edges.
 
     Args:
-      triangles: float64 [triangles, 3 corners, 3], in the scene's metres.
-      camera: who sees it.
-      resolution: width and height of the picture.
+      triangles: float64 [triangles, 3 corners, 3], scene coordinates in metres.
+      camera: the camera.
+      resolution: width and height of the picture in pixels.
     """
     seen = _before_the_camera(to_camera(triangles, camera))
     focal_px = camera.focal_length_mm / camera.sensor_width_mm * resolution
@@ -72,11 +72,11 @@ def full_px(triangles: NDArray[np.float64], camera: SceneCamera, resolution: int
 
 
 def _before_the_camera(triangles: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Cuts off what is behind the plane z = -NEAREST_M."""
+    """Clips triangles, [n, 3 corners, 3], to what lies beyond the plane z = -NEAREST_M."""
     inside = triangles[..., 2] <= -NEAREST_M
     count = inside.sum(axis=1)
     pieces = [triangles[count == 3]]
-    for wanted in (1, 2):  # corners inside: a triangle stays, or a quadrilateral
+    for wanted in (1, 2):  # corners inside: a triangle or a quadrilateral is left
         which = count == wanted
         lone = np.argmax(inside[which] == (wanted == 1), axis=1)
         order = (lone[:, None] + np.arange(3)) % 3
@@ -93,21 +93,21 @@ def _before_the_camera(triangles: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _cut(start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns where lines, [n, 3], pass through the plane z = -NEAREST_M."""
+    """Returns where lines between points, each [n, 3], cross the plane z = -NEAREST_M."""
     share = (-NEAREST_M - start[:, 2]) / (end[:, 2] - start[:, 2])
     return start + share[:, None] * (end - start)
 
 
 def covered_px(triangles: NDArray[np.float64], width: int, height: int) -> int:
-    """Counts the pixels of a picture whose middles lie in at least one triangle.
+    """Counts the pixels of a picture whose centres lie in at least one triangle.
 
-    Every triangle covers one run of pixels in a row; +1 where a run begins and -1 after its end
-    add up to the number of triangles over a pixel.
+    Every triangle covers one run of pixels in a row; the cumulative sum of +1 where a run begins
+    and -1 after its end is the number of triangles over a pixel.
 
     Args:
       triangles: float64 [triangles, 3 corners, 2], x and y in pixels.
-      width: of the picture.
-      height: of the picture.
+      width: of the picture, in pixels.
+      height: of the picture, in pixels.
     """
     y = triangles[..., 1]
     first = np.clip(np.ceil(y.min(axis=1) - 0.5), 0, height).astype(np.intp)
@@ -127,8 +127,8 @@ def _runs(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Returns the first pixel of each triangle in its row, and the one after the last.
 
-    An edge is followed from its lower end whichever way its triangle goes round, so that two
-    triangles that share it leave no gap.
+    Edges are evaluated from the end with the smaller y, whatever the triangle's winding, so that
+    two triangles that share an edge leave no gap.
     """
     ends = np.stack((triangles, np.roll(triangles, -1, axis=1)))
     low = np.where(ends[0, ..., 1:] <= ends[1, ..., 1:], ends[0], ends[1])

@@ -1,7 +1,7 @@
-"""Imports kubric and Blender as they are published, on what this machine has.
+"""Imports the published packages of kubric and Blender.
 
-Blender must be imported and used in the main thread of a process of its own: elsewhere it ends the
-process with a segmentation fault.
+Blender must be imported and used in the main thread of its own process: elsewhere it crashes with a
+segmentation fault.
 """
 
 import importlib
@@ -19,11 +19,11 @@ SYSTEM_PACKAGES = (
     *("libx11-6", "libxrender1", "libxxf86vm1", "libxfixes3", "libxi6"),
     *("libxkbcommon0", "libsm6", "libgl1", "libgomp1"),
 )
-"""Debian's packages of the shared libraries that Blender is linked with."""
+"""Debian packages of the shared libraries that Blender is linked with."""
 
 
 def check_installed() -> None:
-    """Checks that the packages are there, without importing them.
+    """Checks that the packages are installed, without importing them.
 
     Raises:
       MissingExtra: one is not.
@@ -37,7 +37,7 @@ def import_kubric(scratch: str) -> None:
     """Imports Blender and kubric; afterwards any module may import them by name.
 
     Args:
-      scratch: where Blender keeps a folder of its own, from now on or until the next call.
+      scratch: folder for Blender's temporary files, until the next call.
 
     Raises:
       MissingExtra: a package is not installed.
@@ -54,7 +54,7 @@ def import_kubric(scratch: str) -> None:
 
 
 def _import_blender(scratch: str) -> None:
-    os.environ["TMPDIR"] = scratch  # the folder is made when it is imported
+    os.environ["TMPDIR"] = scratch  # Blender makes its folder on import
     try:
         bpy: Any = importlib.import_module("bpy")
     except ImportError as error:
@@ -62,4 +62,4 @@ def _import_blender(scratch: str) -> None:
             f"Blender cannot be loaded: {error}; it needs shared libraries of the system: "
             f"apt-get install {' '.join(SYSTEM_PACKAGES)}"
         ) from error
-    bpy.ops.wm.read_factory_settings(use_empty=True)  # the user may have others
+    bpy.ops.wm.read_factory_settings(use_empty=True)  # ignores the user's settings

@@ -1,7 +1,7 @@
-"""Manifests of assets: kubric's form, with a digest and words for each asset.
+"""Manifests of assets: kubric's format, with a digest and words for each asset.
 
-Source: kubric's `AssetSource.from_manifest`. What eqforge adds to an asset's entry is `sha256` and
-`num_bytes` of its archive, and `words`, how captions speak of it; kubric ignores the three.
+Source: kubric's `AssetSource.from_manifest`. To an asset's entry eqforge adds `sha256` and
+`num_bytes` of its archive, and `words`, how captions name it; kubric ignores the three.
 """
 
 import json
@@ -18,31 +18,30 @@ from eqforge.schemas.records.scenes import Vector
 
 AssetKind = Literal["object", "hdri"]
 AS_STORED: Mapping[str, str] = {"axis_forward": "Y", "axis_up": "Z"}
-"""Import the mesh as it is in its file; kubric's own renderer ends with that, too."""
+"""Axes that import a mesh as stored in its file, as kubric's own renderer does."""
 
 ROLES = ("object", "support")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AssetWords:
-    """How captions speak of an asset.
+    """How captions name an asset, and how scenes use it.
 
     Attributes:
-      noun: what it is called, in the singular, such as `gift box`.
-      plural: several of it, such as `gift boxes`.
-      is_plural: one of it is spoken of in the plural, as gloves and stairs are; noun and plural
-        are the same then.
-      detail: what follows the noun, such as `with a red ribbon`; empty for most.
-      plural_detail: what follows the plural, such as `with red ribbons`; None for the same.
-      colour: the colour it has when it is not recoloured, a name of the palette; None where none
-        fits.
-      parts: names of the materials in its file that take another colour; empty where it must not
-        be recoloured, None where all of them do.
-      clashes: colours of its other parts: in these it is not recoloured.
-      roles: an `object` may be spoken of; a `support` has a flat top that others may stand on.
+      noun: its name in the singular, such as `gift box`.
+      plural: its name in the plural, such as `gift boxes`.
+      is_plural: whether even one of it takes the plural, as gloves and stairs do; then noun and
+        plural are the same.
+      detail: what follows the noun, such as `with a red ribbon`; usually empty.
+      plural_detail: what follows the plural, such as `with red ribbons`; None for `detail`.
+      colour: its own colour, a name of the palette; None if none fits.
+      parts: names of the materials in its file that can be recoloured; empty if it must not be
+        recoloured, None for all of them.
+      clashes: colours of its other parts, which it is not recoloured to.
+      roles: an `object` may be named in captions; a `support` has a flat top to stand others on.
       size: its largest extent in a scene, in metres; real sizes differ too much for one picture.
-      front_deg: direction of the side it is best known by, in degrees from its x axis to its y
-        axis; scenes turn that side more or less to the camera. None turns it any way.
+      front_deg: direction of its most recognisable side, in degrees from its x axis towards its y
+        axis; scenes turn that side roughly to the camera. None allows any turn.
     """
 
     noun: str
@@ -71,14 +70,14 @@ class Asset:
       asset_id: its name in the manifest.
       kind: `object` stands in a scene, `hdri` is an environment picture around one.
       archive: path or URL of its archive (`.tar.gz`), or of the picture itself.
-      sha256, num_bytes: of that file; None where the manifest does not pin them.
+      sha256, num_bytes: of that file; None if the manifest does not pin them.
       bounds: the corners of its box with the smallest and the largest coordinates, in metres, z up;
-        of a picture all 0.
-      render, simulation: the file in the archive to draw, and the URDF file or None.
-      import_kwargs: arguments of kubric's importer.
-      category, licence: as the manifest says; empty where it does not.
-      words: how captions speak of it; None where the manifest does not say.
-      entry: its whole entry, for writing it again.
+        all 0 for a picture.
+      render, simulation: the file in the archive to render, and the URDF file or None.
+      import_kwargs: arguments for kubric's importer.
+      category, licence: as in the manifest; empty if missing there.
+      words: how captions name it; None if missing in the manifest.
+      entry: its whole entry, for writing it back.
     """
 
     asset_id: str
@@ -97,14 +96,14 @@ class Asset:
 
     @property
     def extent(self) -> Vector:
-        """Width, depth and height of its box."""
+        """Width, depth and height of its box, in metres."""
         (x0, y0, z0), (x1, y1, z1) = self.bounds
         return (x1 - x0, y1 - y0, z1 - z0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Manifest:
-    """A named set of assets, by id in the order of the file."""
+    """A named set of assets, by id, in file order."""
 
     name: str
     version: str
@@ -123,7 +122,7 @@ def read_manifest(url: str) -> Manifest:
     except InputError:
         raise
     except Exception as error:
-        # Every file system of fsspec has errors of its own.
+        # Every file system of fsspec has its own errors.
         raise InputError(
             f"{url}: no readable manifest of assets: {type(error).__name__}: {error}"
         ) from error
@@ -138,7 +137,7 @@ def read_manifest(url: str) -> Manifest:
 
 
 def write_manifest(url: str, name: str, version: str, assets: Mapping[str, Asset]) -> None:
-    """Writes a manifest beside its archives, whole or not at all."""
+    """Writes a manifest, to be kept beside its archives; it is written whole or not at all."""
     entries = {asset_id: dict(assets[asset_id].entry) for asset_id in sorted(assets)}
     document = {"name": name, "version": version, "assets": entries}
     storage.write_bytes(url, (json.dumps(document, indent=2, sort_keys=True) + "\n").encode())
@@ -173,10 +172,10 @@ def _read_asset(asset_id: str, node: Node, data_dir: str) -> Asset:
 
 
 def read_words(node: Node) -> AssetWords:
-    """Reads how captions speak of an asset; a missing plural is the noun with an s.
+    """Reads how captions name an asset; a missing plural is the noun with an s.
 
     Raises:
-      InputError: a field is unknown or missing, or its value is not one of those it may have.
+      InputError: a field is unknown, missing or has an invalid value.
     """
     known = [field_.name for field_ in fields(AssetWords)]
     for key, member in node.items():
@@ -204,13 +203,13 @@ def read_words(node: Node) -> AssetWords:
 
 
 def text_or(node: Node, key: str, default: str) -> str:
-    """Returns a member of an object that is a text, or the default where it is absent."""
+    """Returns a text member of a JSON object, or the default if it is absent."""
     member = node.get(key)
     return default if member is None else member.text()
 
 
 def _archive(asset_id: str, node: Node, data_dir: str, draws: Node) -> str:
-    """Returns where the asset's bytes are; a null path means that its file stands for itself."""
+    """Returns the asset's path or URL; a null path means that its file is not in an archive."""
     has_path = "path" in node.mapping()
     if has_path and node.mapping()["path"] is None:
         name = draws.name()

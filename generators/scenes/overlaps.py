@@ -1,4 +1,4 @@
-"""Measures with PyBullet how deep objects of a scene reach into one another."""
+"""Measures with PyBullet how deeply the objects of a scene penetrate one another."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -9,16 +9,16 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.scenes import Overlap
 
 MESH_MARGIN_M = 0.001
-"""PyBullet makes convex meshes fatter by this, whatever their scale."""
+"""PyBullet enlarges convex meshes by this margin, whatever their scale."""
 
 TOUCH_M = 1e-4
-"""What is less deep only touches: PyBullet computes no more exactly."""
+"""Objects that overlap by no more only touch: this is PyBullet's accuracy."""
 
 
 def overlaps(placed: Sequence[Placed]) -> tuple[Overlap, ...]:
     """Returns the pairs of objects that overlap, in the order of the scene.
 
-    PyBullet takes every part of a collision mesh for convex. An asset without a collision mesh
+    PyBullet treats every part of a collision mesh as convex. An asset without a collision mesh
     overlaps nothing, and one that stands on another only touches it.
 
     Raises:

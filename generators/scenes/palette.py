@@ -1,9 +1,9 @@
-"""Named colours that look different, and those pairs of them that light and shade may blur.
+"""Named colours that look different, and the pairs that light and shade may make look alike.
 
 The names are the eleven basic colour terms of English (Berlin and Kay, Basic Color Terms, 1969).
-A name stands for one value, so borders between names are never tested; what the palette leaves
-open is how a picture's light changes it: a white object in deep shade is as dark as a grey one in
-the sun. Pairs of scenes therefore never exchange two colours of TOO_CLOSE.
+Each name has one value, so no colour is near the border between two names, but lighting changes how
+it looks: a white object in deep shade is as dark as a grey one in the sun. Pairs of scenes
+therefore never exchange two colours of TOO_CLOSE.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ PALETTE: Mapping[str, Vector] = {
 """Linear red, green and blue in [0, 1]."""
 
 LEAST_DIFFERENCE = 24.5
-"""CIEDE2000 below which two colours are too close, each lit by 0.5 to 1.3 of full light."""
+"""CIEDE2000 difference below which two colours, each at 0.5 to 1.3 of full light, are too close."""
 
 TOO_CLOSE = frozenset(
     {
@@ -39,11 +39,11 @@ TOO_CLOSE = frozenset(
         *(("white", "grey"), ("grey", "black")),
     }
 )
-"""Pairs of names, in the palette's order, below LEAST_DIFFERENCE; a test computes them anew."""
+"""Pairs of names, in palette order, below LEAST_DIFFERENCE; a test recomputes them."""
 
 
 def are_distinct(first: str, second: str) -> bool:
-    """Tells whether two colours of the palette stay apart in any light of the scenes."""
+    """Tells whether two palette colours look different in any lighting of the scenes."""
     return first != second and not {(first, second), (second, first)} & TOO_CLOSE
 
 

@@ -1,4 +1,4 @@
-"""Places objects in both scenes of a pair at once: in view, apart, and plain to see."""
+"""Places objects in both scenes of a pair at once: in view, apart, and clearly visible."""
 
 import math
 from collections.abc import Collection
@@ -12,13 +12,13 @@ from eqforge.schemas.records.scenes import SceneCamera, SceneObject, Vector
 
 BOTH = (0, 1)
 DECIMALS = 4
-"""Of all numbers in a spec: the last bits of a sine differ between machines."""
+"""Number of decimals in a spec: the last bits of a sine differ between machines."""
 
 MAX_HIDDEN_OF_OTHERS = 0.7
-"""Greatest share of the box of an object that no caption speaks of that others hide."""
+"""Maximum share of an object's box that others may hide, if no caption names the object."""
 
 MAX_ASKEW_DEG = 55.0
-"""How far an object that has a front may be turned away from the camera."""
+"""Maximum angle between an object's front and the direction to the camera."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,12 +26,12 @@ class Placed:
     """An object in its place, in one or both scenes of a pair.
 
     Attributes:
-      item: as the scenes have it.
-      scenes: in which of them it is.
+      item: the object as in the scenes.
+      scenes: the scenes it is in: 0, 1 or both.
       footprint: the floor below it, in metres.
-      silhouette: the part of the picture that its box hides.
-      distance_m: of its box's middle to the camera.
-      is_support: others stand on it.
+      silhouette: the part of the picture that its box covers, in picture widths.
+      distance_m: from the centre of its box to the camera.
+      is_support: whether others stand on it.
     """
 
     item: SceneObject
@@ -58,8 +58,8 @@ class Layout:
         Args:
           item: the object.
           asset: its asset.
-          scenes: in which of the two scenes it is.
-          gap: least distance to the others in the picture, in picture widths; negative for none.
+          scenes: the scenes it is in: 0, 1 or both.
+          gap: minimum distance to the others in the picture, in picture widths; negative for none.
         """
         box = corners(item, asset.bounds)
         if not self._is_in_view(box, self.settings.image_margin):
@@ -83,10 +83,10 @@ class Layout:
         return tuple(placed.item for placed in self.placed if scene in placed.scenes)
 
     def is_plain(self, names: Collection[str]) -> bool:
-        """Tells whether in neither scene too much of an object's box is hidden.
+        """Tells whether no object's box is hidden too much in either scene.
 
         Args:
-          names: of the objects that are spoken of; of the others something has to be seen.
+          names: of the objects that captions name; of the others less has to be visible.
         """
         return all(
             self._hidden(placed, scene)
@@ -132,13 +132,13 @@ class Layout:
 def draw_camera(
     settings: SceneSettings, rng: Random, height_m: float, farther: float
 ) -> SceneCamera:
-    """Draws a camera that looks at the scene's middle from any side.
+    """Draws a camera that looks at the scene's centre from any side.
 
     Args:
       settings: the ranges.
-      rng: what to draw with.
-      height_m: height of the point in the middle of the picture.
-      farther: factor on its distance.
+      rng: the random generator.
+      height_m: height of the point in the centre of the picture.
+      farther: factor on the camera's distance.
     """
     elevation = math.radians(rng.uniform(*settings.elevation_deg))
     azimuth = rng.uniform(0.0, 2 * math.pi)
@@ -153,12 +153,12 @@ def draw_camera(
 
 
 def beside(camera: SceneCamera, place: Vector, heading_deg: float, distance_m: float) -> Vector:
-    """Returns the point at a distance from a place, on its level.
+    """Returns the point at a distance from a place, at the same height.
 
     Args:
-      camera: who looks.
+      camera: the camera.
       place: the place.
-      heading_deg: the direction: 0 away from the camera, 90 to its right.
+      heading_deg: the direction: 0 is away from the camera, 90 to its right.
       distance_m: the distance.
     """
     away = math.atan2(place[1] - camera.position[1], place[0] - camera.position[0])
@@ -169,7 +169,7 @@ def beside(camera: SceneCamera, place: Vector, heading_deg: float, distance_m: f
 
 
 def turn_deg(camera: SceneCamera, place: Vector, front_deg: float | None, rng: Random) -> float:
-    """Returns an object's turn: its front, if it has one, more or less towards the camera."""
+    """Draws an object's yaw in degrees; a front, if it has one, is roughly towards the camera."""
     if front_deg is None:
         return round(rng.uniform(0.0, 360.0), 2)
     towards = math.atan2(camera.position[1] - place[1], camera.position[0] - place[0])

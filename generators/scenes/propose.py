@@ -23,24 +23,24 @@ SCENES_STAGE = Stage(
     {NO_ARRANGEMENT: "No arrangement of the objects was found that is in view, apart and plain."},
 )
 MAX_STEP_BACK = 0.5
-"""How much farther than usual the camera is in the last try; large objects need the room."""
+"""How much farther away the camera is in the last try, as a share; large objects need room."""
 
 VERSION = 1
-"""Of the proposals; part of every seed."""
+"""Version of the proposals; part of every seed."""
 
 
 class SceneProposer:
-    """Proposes pairs of scenes, each by its kind and number alone.
+    """Proposes pairs of scenes, each determined by its kind and number alone.
 
     Args:
-      settings: what is proposed.
+      settings: what to propose.
       library: the assets; they are looked up, not unpacked.
       mode: how captions are worded.
       seed: of the run.
 
     Raises:
-      InputError: the manifest does not have an asset that the settings name, or too few for the
-        pairs that are asked for.
+      InputError: an asset that the settings name is missing in the manifest or not an environment
+        picture, or there are too few assets for the requested pairs.
     """
 
     def __init__(
@@ -58,24 +58,24 @@ class SceneProposer:
         self._check_supply()
 
     def __iter__(self) -> Iterator[ScenePair | Reject]:
-        """Yields all pairs that are asked for, kind after kind; a reject stands for its pair."""
+        """Yields all requested pairs, kind by kind; a reject replaces a pair that was not found."""
         for kind, number in self.numbers():
             yield self.pair(kind, number)
 
     def numbers(self) -> Iterator[tuple[Kind, int]]:
-        """Yields kind and number of all pairs that are asked for, in their order."""
+        """Yields the kind and number of all requested pairs, in order."""
         for kind in self._settings.kinds:
             yield from ((kind, number) for number in range(self._settings.pairs_of(kind)))
 
     def pair(self, kind: Kind, number: int) -> ScenePair | Reject:
-        """Returns one pair: the same whatever else is proposed.
+        """Returns one pair, which does not depend on what else is proposed.
 
         Args:
           kind: what the scenes differ in.
           number: from 0.
 
         Returns:
-          The pair, or a reject where no arrangement was found.
+          The pair, or a reject if no arrangement was found.
         """
         sample_id = sample_id_of(kind, number)
         rng = Random(derive_seed(self._seed, sample_id, "scene", VERSION))
@@ -130,7 +130,11 @@ class SceneProposer:
         return permuted(number, size, key)
 
     def _check_supply(self) -> None:
-        """Refuses to ask for more pairs than there are contents."""
+        """Checks that there are enough contents for the requested pairs.
+
+        Raises:
+          InputError: there are not.
+        """
         vocabulary, changes = self._vocabulary, self._settings.attributes
         supply: dict[Kind, int] = {
             "counting": vocabulary.countings,
@@ -146,5 +150,5 @@ class SceneProposer:
 
 
 def sample_id_of(kind: Kind, number: int) -> str:
-    """Returns the id of the sample that a pair will be."""
+    """Returns the id of a pair's sample."""
     return f"{DATASET}/{kind}/{number:06d}"

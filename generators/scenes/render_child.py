@@ -1,8 +1,8 @@
 """Renders scenes in a process that does nothing else; the other side is `scene_renderer`.
 
-Blender must live in the main thread of its own process. Many requests with many scenes each may
-follow one another: each scene is built in an emptied Blender, so that what came before leaves no
-trace in the bytes.
+Blender must run in the main thread of its own process. The process may serve many requests with
+many scenes each: every scene is built in an emptied Blender, so that earlier ones do not affect the
+bytes.
 """
 
 import contextlib
@@ -28,13 +28,13 @@ from eqforge.schemas.records.scenes import RenderedObject, RenderSettings, Scene
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Scenes to render.
+    """A request to render scenes.
 
     Attributes:
-      scenes: what is rendered, in this order.
-      settings: how.
+      scenes: the scenes, rendered in this order.
+      settings: how to render them.
       assets, cache: arguments of `AssetLibrary`.
-      output: an empty folder for the pictures and whatever else is written; the parent deletes it.
+      output: an empty folder for the pictures and all other files; the parent deletes it.
     """
 
     scenes: tuple[SceneSpec, ...]
@@ -45,14 +45,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def render(request: Any, alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
-    """Yields one answer for each scene of a request.
+    """Yields one answer per scene of a request.
 
     An answer is {"image": path, "mask": path, "objects": [...], "overlaps": [...]}, or
-    {"input_error": message} where the user's input or machine is at fault; that is the last one.
+    {"input_error": message} if the user's input or machine is at fault; that one is the last.
 
     Args:
-      request: what `Request` says, as JSON values.
-      alive: told of every step that Cycles reports, at least one in 30 s.
+      request: a `Request` as JSON values.
+      alive: called for every step that Cycles reports, at least every 30 s.
     """
     wanted = msgspec.convert(request, Request)
     output = Path(wanted.output)
@@ -73,11 +73,11 @@ def _library(manifest: str, cache: str) -> AssetLibrary:
 
 @contextlib.contextmanager
 def _telling(alive: Callable[[], None]) -> Iterator[None]:
-    """Calls `alive` whenever Cycles reports what it does; a Cycles that hangs reports nothing."""
+    """Calls `alive` whenever Cycles reports progress; if it hangs, it reports none."""
     import bpy
 
     handlers = bpy.app.handlers
-    # Blender forgets others when it is emptied for a scene.
+    # Blender drops handlers that are not persistent when it is emptied for a scene.
     tell = handlers.persistent(lambda *_: alive())
     handlers.render_stats.append(tell)
     try:
@@ -114,7 +114,7 @@ def _measured(
     spec: SceneSpec, placed: Placed, triangles: NDArray[np.float64], mask: NDArray[np.bool_]
 ) -> RenderedObject:
     visible = int(np.count_nonzero(mask))
-    # A pixel at an edge may belong to the object by a hair more than half of its samples.
+    # A pixel at an edge may count as visible although its centre is just outside the object.
     full = max(visible, full_px(triangles, spec.camera, mask.shape[0]))
     corners = triangles.reshape(-1, 3)
     x, y, z = ((corners.min(axis=0) + corners.max(axis=0)) / 2).tolist()

@@ -87,7 +87,7 @@ class SceneSettings:
                 raise InputError(f"--{flag} {getattr(self, name)}: expected {rule}")
 
     def pairs_of(self, kind: Kind) -> int:
-        """Returns how many pairs of a kind are asked for; the first kinds take what is left."""
+        """Returns the number of requested pairs of a kind; the first kinds get the remainder."""
         if kind not in self.kinds:
             return 0
         each, left = divmod(self.pairs, len(self.kinds))
@@ -97,7 +97,7 @@ class SceneSettings:
 def scene_settings(mode: Mode) -> SceneSettings:
     """Returns the defaults of a mode.
 
-    The published figures show two things in a scene, or copies of one, and no attribute but colour.
+    The published figures show two objects in a scene, or copies of one, and vary only colour.
     """
     if mode == "paper":
         return SceneSettings(attributes=("colour",), max_distractors=0)

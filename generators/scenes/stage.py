@@ -17,7 +17,7 @@ PRIMITIVES: dict[str, tuple[Vector, Vector]] = {
     "kubric:cube": ((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0)),
     "kubric:sphere": ((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0)),
 }
-"""Bounds of the shapes that kubric makes itself: assets that are in no manifest."""
+"""Bounds of kubric's own shapes: assets that are in no manifest."""
 
 FLOOR_THICKNESS = 0.2
 
@@ -27,8 +27,8 @@ class Placed:
     """An object in its place.
 
     Attributes:
-      spec: where it stands, as the scene says.
-      files: its asset's files; None of a primitive.
+      spec: the object as the scene describes it.
+      files: its asset's files; None for a primitive.
       bounds: of its asset, in the asset's own units.
     """
 
@@ -38,9 +38,9 @@ class Placed:
 
     @property
     def origin(self) -> Vector:
-        """Where the origin of the asset's coordinates is in the scene.
+        """The position of the asset's origin in the scene, in metres.
 
-        The scene says where the middle of the footprint is, which need not be there.
+        The spec has that of the middle of the footprint, which may be another point.
         """
         (x0, y0, z0), (x1, y1, _) = self.bounds
         x, y = self._turned((x0 + x1) / 2, (y0 + y1) / 2)
@@ -49,14 +49,14 @@ class Placed:
 
     @property
     def middle(self) -> Vector:
-        """The middle of its box in the scene."""
+        """The centre of its box in the scene, in metres."""
         (_, _, z0), (_, _, z1) = self.bounds
         x, y, z = self.spec.position
         return (x, y, z + self.spec.scale * (z1 - z0) / 2)
 
     @property
     def quaternion(self) -> tuple[float, float, float, float]:
-        """Its rotation, real part first."""
+        """Its rotation as a unit quaternion, real part first."""
         half = math.radians(self.spec.yaw_deg) / 2
         return (math.cos(half), 0.0, 0.0, math.sin(half))
 
@@ -69,10 +69,10 @@ class Placed:
 
 
 def place(spec: SceneObject, library: AssetLibrary) -> Placed:
-    """Looks an object's asset up and unpacks it.
+    """Looks up an object's asset and unpacks it.
 
     Raises:
-      InputError: there is no such asset, or it cannot be had.
+      InputError: there is no such asset, or it cannot be fetched or unpacked.
     """
     if spec.asset in PRIMITIVES:
         return Placed(spec=spec, files=None, bounds=PRIMITIVES[spec.asset])
@@ -83,17 +83,17 @@ def place(spec: SceneObject, library: AssetLibrary) -> Placed:
 class Stage:
     """A scene in kubric and in Blender, ready to be rendered.
 
-    Making one ends any other: there is one scene in Blender at a time.
+    Creating one invalidates any other: Blender has one scene at a time.
 
     Args:
       spec: the scene.
       placed: its objects.
-      hdri: file of the environment picture; None is none.
+      hdri: file of the environment picture, if any.
       settings: how it is rendered.
-      scratch: an empty folder for what is rendered; the caller deletes it.
+      scratch: an empty folder for the renderer's files; the caller deletes it.
 
     Raises:
-      InputError: the device is not there, or a mesh cannot be imported.
+      InputError: the device is not available, or a mesh cannot be imported.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Stage:
         """Builds the scene."""
         import kubric
 
-        # Names count up from here: the same scene has the same names whatever was before it.
+        # Resets the counter in names, so that a scene's names do not depend on earlier scenes.
         kubric.utils.next_global_count("", reset=True)
         self.scene = _empty_scene(spec, settings.resolution)
         self._renderer = renderer_class()(self.scene, scratch, settings, spec.seed)
@@ -121,8 +121,8 @@ class Stage:
         """Renders the picture.
 
         Returns:
-          uint8 [size, size, 3], and the number of the object in each pixel, [size, size]: from 1 in
-          the order of the scene, and 0 for none.
+          The picture, uint8 [size, size, 3], and the number of the object in each pixel, intp
+          [size, size]: from 1 in the order of the scene, 0 for none.
         """
         import kubric
 
@@ -133,7 +133,7 @@ class Stage:
         return layers["rgb"], numbers[..., 0].astype(np.intp)
 
     def triangles(self, index: int) -> NDArray[np.float64]:
-        """Returns the surface of an object, [triangles, 3 corners, 3], in the scene's metres."""
+        """Returns an object's surface, float64 [triangles, 3 corners, 3], in scene metres."""
         import bpy
 
         made = self._made(index).evaluated_get(bpy.context.evaluated_depsgraph_get())
@@ -197,7 +197,7 @@ def _kubric_object(name: str, placed: Placed) -> Any:
 
 
 def _surroundings(spec: SceneSpec) -> list[Any]:
-    """Returns the floor, the sun if there is one and the camera."""
+    """Returns the floor, the sun, if there is one, and the camera."""
     import kubric
 
     side = spec.backdrop.floor_size / 2

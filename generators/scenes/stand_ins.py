@@ -1,8 +1,8 @@
-"""Gives kubric the three functions that it calls of TensorFlow and scikit-learn, without the rest.
+"""Replaces TensorFlow and scikit-learn with the three functions of theirs that kubric calls.
 
-Importing both as a whole takes most of the time and the memory of kubric's start. The modules are
-put in their place before kubric is imported, in a process that does nothing else. They are what
-kubric-nightly 2023.12.27 asks for, and where scikit-learn 1.9 has it.
+Importing both packages takes most of the time and memory of kubric's start. The stand-ins are
+installed before kubric is imported, in a process that does nothing else. They fit the imports of
+kubric-nightly 2023.12.27 and the layout of scikit-learn 1.9.
 """
 
 import importlib
@@ -16,7 +16,7 @@ from typing import Any
 
 
 def stand_in_for_tensorflow() -> None:
-    """Gives `tf.io.gfile.GFile` and `copy`, for local files; TensorFlow need not be installed."""
+    """Provides `tf.io.gfile.GFile` and `copy` for local files; TensorFlow need not be installed."""
     tensorflow, files, gfile = (
         _put_module(name) for name in ("tensorflow", "tensorflow.io", "tensorflow.io.gfile")
     )
@@ -25,7 +25,7 @@ def stand_in_for_tensorflow() -> None:
 
 
 def stand_in_for_sklearn() -> None:
-    """Gives scikit-learn's own `murmurhash3_32`, with which Blender's cryptomatte is read."""
+    """Provides scikit-learn's `murmurhash3_32`, which kubric needs to read cryptomattes."""
     spec = importlib.util.find_spec("sklearn")
     assert spec is not None
     assert spec.submodule_search_locations is not None
@@ -37,7 +37,7 @@ def stand_in_for_sklearn() -> None:
 
 
 def _put_module(name: str, *path: str) -> Any:
-    """Puts an empty module in its place, or a package that finds its modules in a folder."""
+    """Registers and returns an empty package; it finds submodules in a folder, if one is given."""
     spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
     module: ModuleType = importlib.util.module_from_spec(spec)
     module.__path__ = list(path)

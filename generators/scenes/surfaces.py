@@ -1,4 +1,4 @@
-"""Gives objects in Blender another colour or material."""
+"""Changes the colour or material of objects in Blender."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -32,7 +32,7 @@ _SURFACES: dict[SurfaceMaterial, dict[str, float]] = {
         "Transmission Weight": 1.0,
     },
 }
-"""Rubber and metal as in kubric's workers of the MOVi datasets; they have no glass."""
+"""Rubber and metal are as in kubric's MOVi workers, which have no glass."""
 
 
 def override_surface(
@@ -41,13 +41,13 @@ def override_surface(
     material: SurfaceMaterial | None,
     parts: Collection[str] | None = None,
 ) -> None:
-    """Replaces the colour, the material or both of an object; None keeps the asset's own.
+    """Replaces an object's colour, material or both; None keeps the asset's own.
 
     Args:
       made: the object in Blender.
-      colour: linear red, green and blue; replaces a texture.
-      material: what the surface is like apart from its colour.
-      parts: names of the materials that are replaced; None is all of them.
+      colour: linear red, green and blue in [0, 1]; replaces a texture.
+      material: the properties of the surface apart from its colour.
+      parts: names of the materials to change; None for all of them.
     """
     if not made.material_slots:
         made.data.materials.append(_principled("surface", NEUTRAL))
@@ -61,7 +61,7 @@ def override_surface(
 
 
 def _inputs(made: Any, parts: Collection[str] | None) -> Iterator[Any]:
-    """Yields the inputs of the shader of each part."""
+    """Yields the shader inputs of each part."""
     for slot in made.material_slots:
         name = "" if slot.material is None else _name_in_file(slot.material.name)
         if parts is not None and name not in parts:
@@ -74,7 +74,7 @@ def _inputs(made: Any, parts: Collection[str] | None) -> Iterator[Any]:
 
 
 def _name_in_file(name: str) -> str:
-    """Blender appends a number where a material of that name is there already."""
+    """Removes the number that Blender appends to a material's name if it is taken."""
     return re.sub(r"\.\d{3,}$", "", name)
 
 
@@ -93,7 +93,7 @@ def _principled(name: str, colour: Vector) -> Any:
 
 
 def _set(socket: Any, value: Any) -> None:
-    """Sets an input of a shader, and takes away the texture that sets it now."""
+    """Sets a shader input, and removes any texture linked to it."""
     for link in list(socket.links):
         socket.id_data.links.remove(link)
     socket.default_value = value

@@ -1,4 +1,4 @@
-"""What is around the objects of a scene: the light and the floor."""
+"""The surroundings of a scene's objects: light and floor."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -16,11 +16,11 @@ MUTED: Mapping[str, tuple[Vector, frozenset[str]]] = {
     "mauve": ((0.36, 0.28, 0.36), frozenset({"purple", "pink", "grey"})),
     "sky": ((0.34, 0.46, 0.56), frozenset({"blue", "grey", "white"})),
 }
-"""Pale colours of floors and supports, linear, with the objects' colours too close to each."""
+"""Muted colours of floors and supports, linear RGB, and the palette colours too close to each."""
 
 
 FLOOR_SIZE_M = 400.0
-"""Its edges are so far away that they look like a horizon."""
+"""So large that the floor's edges look like a horizon."""
 
 
 def draw_muted(rng: Random, colours: Collection[str], avoid: str = "") -> str:
@@ -31,15 +31,15 @@ def draw_muted(rng: Random, colours: Collection[str], avoid: str = "") -> str:
 
 
 def draw_backdrop(settings: SceneSettings, rng: Random, floor: str) -> Backdrop:
-    """Draws the environment picture, if there are any, above a floor of a muted colour."""
+    """Returns a floor of a muted colour with one of the environment pictures, if there are any."""
     hdri = rng.choice(settings.hdri) if settings.hdri else None
     return Backdrop(floor_colour=MUTED[floor][0], floor_size=FLOOR_SIZE_M, hdri=hdri)
 
 
 def draw_light(rng: Random, camera: SceneCamera, backdrop: Backdrop) -> SceneLight:
-    """Draws a sun high in the sky, on the camera's side, so that what is seen is lit.
+    """Draws a sun high in the sky, on the camera's side, so that visible sides are lit.
 
-    An environment picture has its own.
+    There is no sun with an environment picture, which has its own light.
     """
     elevation = math.radians(rng.uniform(45.0, 70.0))
     azimuth = math.atan2(camera.position[1], camera.position[0]) + rng.uniform(-1.6, 1.6)

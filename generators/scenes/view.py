@@ -1,6 +1,6 @@
-"""Where things are seen: camera axes, projection, silhouettes. Pure geometry, no renderer.
+"""Where objects appear in a picture: camera axes, projection, silhouettes, without a renderer.
 
-A camera's axes are right, up and forward. A picture is square; a place in it is given in picture
+A camera's axes are right, up and forward. A picture is square; positions in it are in picture
 widths from its top left corner: x to the right, y down, both in [0, 1] inside the picture.
 """
 
@@ -16,11 +16,11 @@ from eqforge.schemas.records.scenes import SceneCamera, SceneObject, Vector
 Points = NDArray[np.float64]
 Bounds = tuple[Vector, Vector]
 MIN_DEPTH_M = 0.05
-"""What is nearer to the camera's plane, or behind it, is nowhere in the picture."""
+"""Anything nearer to the camera's plane, or behind it, is not in the picture."""
 
 _ANGLES = np.arange(32) * math.pi / 32
 DIRECTIONS: Points = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)])
-"""Directions in which flat shapes are told apart; [2, 32]."""
+"""Unit vectors along which the extents of flat shapes are compared; [2, 32]."""
 
 
 @functools.lru_cache(maxsize=16)
@@ -28,7 +28,7 @@ def camera_axes(camera: SceneCamera) -> Points:
     """Returns the unit vectors right, up and forward as the rows of a matrix, [3, 3].
 
     Raises:
-      ValueError: the camera looks straight up or down, or at its own place.
+      ValueError: the camera looks straight up or down, or at its own position.
     """
     x, y, z = np.subtract(camera.look_at, camera.position).tolist()
     flat, length = math.hypot(x, y), math.hypot(x, y, z)
@@ -42,18 +42,18 @@ def camera_axes(camera: SceneCamera) -> Points:
 
 
 def to_camera(camera: SceneCamera, points: ArrayLike) -> Points:
-    """Returns points as the camera has them: metres to its right, above it and before it.
+    """Returns points, [n, 3], in metres to the camera's right, above it and in front of it.
 
     Args:
       camera: the camera.
-      points: [n, 3] in the scene.
+      points: [n, 3] in the scene, in metres.
     """
     found: Points = np.subtract(points, camera.position) @ camera_axes(camera).T
     return found
 
 
 def project(camera: SceneCamera, points: ArrayLike) -> Points:
-    """Returns where points are seen, [n, 2] in picture widths; NaN for those behind the camera."""
+    """Projects points, [n, 3], to [n, 2] in picture widths; NaN if nearer than `MIN_DEPTH_M`."""
     right, up, forward = to_camera(camera, points).T
     depth = np.where(forward > MIN_DEPTH_M, forward, np.nan)
     zoom = camera.focal_length_mm / camera.sensor_width_mm
@@ -61,7 +61,7 @@ def project(camera: SceneCamera, points: ArrayLike) -> Points:
 
 
 def corners(item: SceneObject, bounds: Bounds) -> Points:
-    """Returns the corners of an object's box in the scene, [8, 3]: the lower four come first."""
+    """Returns the corners of an object's box in the scene, [8, 3], the lower four first."""
     (x0, y0, z0), (x1, y1, z1) = bounds
     x, y = (x1 - x0) / 2, (y1 - y0) / 2
     lower = np.array([(-x, -y, 0.0), (x, -y, 0.0), (x, y, 0.0), (-x, y, 0.0)])
@@ -73,29 +73,29 @@ def corners(item: SceneObject, bounds: Bounds) -> Points:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Shape:
-    """A convex flat shape: its extent in every one of DIRECTIONS.
+    """A convex flat shape, given by its extent along each of DIRECTIONS.
 
     Attributes:
-      low, high: [32] each.
+      low, high: ends of the extents, [32] each.
     """
 
     low: Points
     high: Points
 
     def gap(self, other: "Shape") -> float:
-        """Returns by how much two shapes are apart; negative where they may overlap.
+        """Returns the distance between two shapes; negative if they may overlap.
 
-        It is never more than their true distance.
+        It never exceeds the true distance.
         """
         return float(np.maximum(other.low - self.high, self.low - other.high).max())
 
     def contains(self, points: Points) -> NDArray[np.bool_]:
-        """Tells which points, [n, 2], are in the shape."""
+        """Tells which points, [n, 2], are in the shape; bool [n]."""
         along = points @ DIRECTIONS
         return np.all((along >= self.low) & (along <= self.high), axis=1)
 
     def covered_by(self, others: "list[Shape]", steps: int = 24) -> float:
-        """Returns the share of the shape that others cover, in [0, 1], on a grid of points."""
+        """Returns the share of the shape that others cover, in [0, 1], estimated on a grid."""
         x, y = (np.linspace(self.low[k], self.high[k], steps + 2)[1:-1] for k in (0, _UP))
         grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
         own = grid[self.contains(grid)]
@@ -106,20 +106,20 @@ class Shape:
 
 
 _UP = 16
-"""The place of the second axis in DIRECTIONS."""
+"""Index of the second axis in DIRECTIONS."""
 
 
 def shape_of(points: Points) -> Shape:
-    """Returns the smallest such shape around points, [n, 2]."""
+    """Returns the smallest `Shape` around points, [n, 2]."""
     along = points @ DIRECTIONS
     return Shape(low=along.min(axis=0), high=along.max(axis=0))
 
 
 def footprint(box: Points) -> Shape:
-    """Returns the floor below an object, in metres, from the corners of its box."""
+    """Returns the floor area below an object, in metres, from its box's corners, [8, 3]."""
     return shape_of(box[:4, :2])
 
 
 def silhouette(camera: SceneCamera, box: Points) -> Shape:
-    """Returns what a box hides in the picture, in picture widths; it is before the camera."""
+    """Returns the outline, in picture widths, of a box, [8, 3], in front of the camera."""
     return shape_of(project(camera, box))

@@ -1,1 +1,1 @@
-"""SIMAT: triplets and the regions that show them, their captions and crops, and queries."""
+"""SIMAT: triplets, the regions that show them, their captions and crops, and queries."""

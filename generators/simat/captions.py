@@ -1,7 +1,7 @@
 """Writes a triplet as a sentence, such as "A man sitting on a chair".
 
-The published captions were written by hand. Where a template reads badly, a user's file of
-captions says what stands instead.
+The published captions were written by hand. Where a template reads badly, the user can replace the
+caption in a file.
 
 Source: SIMAT, section 3.2, "Writing captions for OSCAR".
 """
@@ -9,7 +9,7 @@ Source: SIMAT, section 3.2, "Writing captions for OSCAR".
 from eqforge.generators.text.articles import article_for
 from eqforge.schemas.sources.simat import Triplet
 
-# Objects that English names without an article or with the definite one.
+# Objects that take no article, or the definite one.
 _BARE = frozenset(
     {
         "people", "food", "water", "snow", "mud", "hay", "straw", "wood", "dirt", "sand", "tennis",
@@ -19,7 +19,7 @@ _BARE = frozenset(
 _DEFINITE = frozenset(
     {"ground", "floor", "grass", "beach", "street", "sidewalk", "ocean", "sea", "air", "shade"}
 )
-# What one lies on, and what one plays in or on, where the annotated relation says in and with.
+# What one lies on (annotated as "laying in"), and plays on or in (annotated as "playing with").
 _SURFACES = frozenset(
     {
         "beach", "bench", "board", "car", "carpet", "chair", "computer", "couch", "counter",
@@ -33,7 +33,7 @@ _IN = frozenset({"dirt", "field", "grass", "mud", "park", "snow", "water", "yard
 
 
 def write_caption(triplet: Triplet) -> str:
-    """Returns a sentence that says what a triplet says.
+    """Returns a triplet as a sentence.
 
     Raises:
       MissingExtra: inflect, which tells "a" from "an", is not installed.

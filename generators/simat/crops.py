@@ -1,4 +1,4 @@
-"""Which part of an image is cut out for a region.
+"""Determines the crop of an image for a region.
 
 Source: SIMAT, section 3.2: "crop square regions of images that minimally contain the subject and
 object"; its code cuts out the box of retrieval_db.tsv, which is not square.
@@ -34,7 +34,7 @@ class CropSettings:
         """Checks the range.
 
         Raises:
-          InputError: it is below 1.
+          InputError: `min_crop_px` is below 1.
         """
         if self.min_crop_px < 1:
             raise InputError(f"--min-crop-px {self.min_crop_px}: expected 1 or more")
@@ -43,12 +43,12 @@ class CropSettings:
 def crop_box(
     region: Region, size: tuple[int, int] | None, settings: CropSettings
 ) -> CornerBox | Rejection:
-    """Returns what is cut out for a region, or why nothing can be.
+    """Returns the crop for a region, or why there is none.
 
     Args:
       region: with the boxes of subject and object.
-      size: width and height of the image; None where they are not known, which clips nothing.
-      settings: the shape and the minimum.
+      size: width and height of the image in pixels; None if unknown, so nothing is clipped to them.
+      settings: the crop's shape and minimum size.
     """
     for box in (region.subject_box, region.object_box):
         if box.clip(size).is_empty:

@@ -1,4 +1,4 @@
-"""Queries: every change of one word of a triplet that gives another triplet, and their weights.
+"""Queries: all one-word changes that turn a triplet into another one, and their weights.
 
 Source: SIMAT, section 3.2, "Building transformation queries", and section 3.3.
 """
@@ -13,10 +13,10 @@ from eqforge.schemas.sources.simat import PARTS, Part, Triplet
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Change:
-    """One word of a triplet exchanged.
+    """A change of one word of a triplet.
 
     Attributes:
-      part: which word.
+      part: the word that changes.
       source, target: the triplet before and after.
     """
 
@@ -31,7 +31,7 @@ class Change:
 
 
 def changes_of(triplets: Iterable[Triplet]) -> dict[Triplet, tuple[Change, ...]]:
-    """Returns the changes of each triplet to another one, by part and then by the alphabet."""
+    """Returns each triplet's changes to another one, by part and then alphabetically."""
     known = tuple(triplets)
     groups: defaultdict[tuple[Part, Triplet], list[Triplet]] = defaultdict(list)
     for triplet in known:
@@ -49,5 +49,5 @@ def changes_of(triplets: Iterable[Triplet]) -> dict[Triplet, tuple[Change, ...]]
 
 
 def weight_of(frequency: int) -> float:
-    """Returns 1 / sqrt(frequency); a score divides by the sum of its queries' weights."""
+    """Returns 1 / sqrt(frequency); a score is divided by the sum of its queries' weights."""
     return 1 / math.sqrt(frequency)

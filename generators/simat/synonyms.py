@@ -1,7 +1,7 @@
-"""Tells whether a query asks for nothing: its two words name the same thing.
+"""Detects queries that change nothing, because their two words mean the same.
 
-SIMAT's authors left it to OSCAR to find such queries, since a crop that matches the source caption
-matches that of a synonym too. Here they are told by the words, whatever the oracle says.
+SIMAT's authors relied on OSCAR to find them, since a crop that matches the source caption also
+matches that of a synonym. Here the words alone decide, whatever the oracle says.
 """
 
 from collections.abc import Iterable
@@ -42,11 +42,11 @@ def load_synonyms(path: str | Path | None = None) -> Synonyms:
     """Returns the pairs of words that mean the same.
 
     Args:
-      path: a user's file, words of one meaning on a line with commas between; None takes the
+      path: a user's file, with words of one meaning on a line, separated by commas; None takes the
         built-in pairs of nouns and relations.
 
     Raises:
-      InputError: the file cannot be read, or a line has one word alone.
+      InputError: the file cannot be read, or a line has fewer than two different words.
     """
     groups = _GROUPS if path is None else tuple(_read(path))
     return frozenset(frozenset(pair) for group in groups for pair in combinations(group, 2))
@@ -65,7 +65,7 @@ def _read(path: str | Path) -> Iterable[tuple[str, ...]]:
 
 
 def are_synonyms(part: Part, one: str, other: str, synonyms: Synonyms) -> bool:
-    """Tells whether two words mean the same: by the list, or as one and many of a thing."""
+    """Tells whether two words mean the same: by the list, or as singular and plural objects."""
     if frozenset((one, other)) in synonyms:
         return True
     return part == "object" and (_is_plural(one, other) or _is_plural(other, one))

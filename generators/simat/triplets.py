@@ -1,9 +1,9 @@
-"""Chooses triplets: enough regions, objects that are met in more than one way, frequent objects.
+"""Chooses triplets with enough regions and with frequent objects that occur in several relations.
 
-The published files follow from the published regions by these rules exactly: triplets with two
-regions; of their objects those with two relations; of these the 20 most frequent of each subject
-and relation, where SIMAT's text says 10, the one that comes first in the file winning a tie; and
-no triplet that differs from every other in more than one word.
+The published files follow exactly from the published regions by these rules: triplets with at least
+two regions; of their objects, those with at least two relations; of these, the 20 most frequent for
+each subject and relation (SIMAT's text says 10), with ties going to the first in the file; and no
+triplet that differs from every other in more than one word.
 
 Source: SIMAT, section 3.2, "Subject/Relation filtering" and "Object filtering".
 """
@@ -53,13 +53,13 @@ class TripletSettings:
 def select_triplets(
     regions: Sequence[Region], settings: TripletSettings, *, published: bool
 ) -> tuple[dict[Triplet, int], dict[Triplet, Rejection]]:
-    """Returns the kept triplets with their numbers of regions, and why each other is refused.
+    """Returns the kept triplets with their numbers of regions, and why the others are refused.
 
     Args:
       regions: in the order of the source.
       settings: the limits.
       published: whether ties go to the triplet that comes first, and every region counts, as
-        published; else a tie goes by the alphabet, and the regions of one image count once.
+        published; else ties are broken alphabetically, and the regions of an image count once.
     """
     counts = _count(regions, published)
     refused: dict[Triplet, Rejection] = {}
@@ -72,7 +72,7 @@ def select_triplets(
 
 
 def _count(regions: Iterable[Region], published: bool) -> dict[Triplet, int]:
-    """Returns how often each triplet is shown, in the order in which ties are decided."""
+    """Returns how often each triplet is shown, in the order that breaks ties."""
     seen = (
         (region.triplet, region.region_id if published else region.image_id) for region in regions
     )
@@ -109,7 +109,7 @@ def _rare(counts: Mapping[Triplet, int], settings: TripletSettings) -> dict[Trip
         groups[triplet.subject, triplet.relation].append(triplet)
     refused = {}
     for triplets in groups.values():
-        # Sorting is stable: a tie stays as `counts` has it.
+        # Sorting is stable: ties keep the order of `counts`.
         ranked = sorted(triplets, key=lambda triplet: -counts[triplet])
         for rank, triplet in enumerate(ranked[settings.top_objects :], settings.top_objects + 1):
             refused[triplet] = Rejection(

@@ -1,8 +1,8 @@
-"""Which subjects and relations SIMAT is about, and the names under which annotations have them.
+"""The subjects and relations of SIMAT, and their names in annotations.
 
-The names that stand are those of the published files: 15 subjects, people and animals, and 20
-relations, none of place alone (SIMAT, figure 2). Visual Genome's annotators wrote the same relation
-in many ways; a user's file names others:
+The canonical names are those of the published files: 15 subjects, people and animals, and 20
+relations, none purely spatial (SIMAT, figure 2). Visual Genome's annotators wrote the same relation
+in many ways; a user's file may replace the vocabulary:
 
     {"subjects": {"man": ["man", "guy"]}, "relations": {"sitting on a": ["sitting on", "sits on"]}}
 """
@@ -21,7 +21,7 @@ SUBJECTS = (
     "people", "sheep", "woman", "zebra",
 )  # fmt: skip
 
-# Each relation with its verb's other forms and the prepositions that say the same of a picture.
+# Each relation with the forms of its verb, and the prepositions that mean the same with it.
 _VERBS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "balancing on": (("balancing", "balances", "balanced"), ("on",)),
     "biting": (("biting", "bites", "bite"), ("",)),
@@ -52,12 +52,12 @@ _HELPER = re.compile(r"^(?:is|are|was|were|that is|who is)\s+")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Vocabulary:
-    """The names that are looked for, and what stands for each.
+    """Maps the names in annotations to canonical names.
 
     Attributes:
-      subjects, relations: the name that stands, by cleaned name.
-      objects: the name that stands for an object; others stand for themselves.
-      predicates: the name that stands for a relation before `relations` is asked; for aliases.
+      subjects, relations: the canonical name, by cleaned name.
+      objects: aliases of objects, and of subjects not in `subjects`; other objects keep their name.
+      predicates: aliases of relations not in `relations`, mapped to names that are looked up there.
     """
 
     subjects: Mapping[str, str]
@@ -66,19 +66,19 @@ class Vocabulary:
     predicates: Mapping[str, str] = field(default_factory=dict)
 
     def with_objects(self, aliases: Mapping[str, str]) -> "Vocabulary":
-        """Returns a vocabulary that knows aliases of objects."""
+        """Returns a copy with aliases of objects."""
         return replace(self, objects=aliases)
 
     def with_predicates(self, aliases: Mapping[str, str]) -> "Vocabulary":
-        """Returns a vocabulary that knows aliases of relations."""
+        """Returns a copy with aliases of relations."""
         return replace(self, predicates=aliases)
 
     def triplet(self, subject: str, predicate: str, target: str) -> Triplet | None:
-        """Returns the triplet of three names; None where subject or relation is not looked for."""
+        """Returns the triplet of three names; None if the first or second is unknown."""
         who = clean_name(subject)
         found = self.subjects.get(who) or self.subjects.get(self.objects.get(who, who))
         what = clean_predicate(predicate)
-        # What the list has counts before an alias: Visual Genome's aliases join unlike relations.
+        # The list takes precedence over aliases: Visual Genome's aliases join unlike relations.
         relation = self.relations.get(what) or self.relations.get(self.predicates.get(what, what))
         other = clean_name(target)
         if found is None or relation is None or not other:
@@ -86,7 +86,7 @@ class Vocabulary:
         return Triplet(subject=found, relation=relation, object=self.objects.get(other, other))
 
     def regions(self, relations: Iterator[Relation]) -> Iterator[Region]:
-        """Yields the relations whose subject and relation are looked for."""
+        """Yields the regions of the relations whose triplets are in the vocabulary."""
         for relation in relations:
             triplet = self.triplet(relation.subject, relation.predicate, relation.object)
             if triplet is not None:
@@ -100,13 +100,13 @@ class Vocabulary:
 
 
 def clean_name(text: str) -> str:
-    """Returns a name in lower case with single spaces, no article before it and no slash."""
+    """Returns a name in lower case, without slashes and without an article at one end."""
     words = " ".join("".join(c if c.isprintable() else " " for c in text.casefold()).split())
     return _ARTICLE.sub("", words.replace("/", " ").strip(" ."), count=1)
 
 
 def clean_predicate(text: str) -> str:
-    """Returns a relation as a name is cleaned, without an auxiliary verb before it."""
+    """Returns a relation's cleaned name, without articles at the ends or a leading auxiliary."""
     return _HELPER.sub("", _ARTICLE.sub("", clean_name(text)))
 
 
@@ -114,7 +114,7 @@ def load_vocabulary(path: str | Path | None = None) -> Vocabulary:
     """Returns SIMAT's vocabulary, or that of a user's file.
 
     Raises:
-      InputError: the file has not the form that the module shows, or is empty of names.
+      InputError: the file does not have the form in the module's docstring, or has no names.
     """
     if path is None:
         relations = {clean_predicate(name): name for name in RELATIONS}

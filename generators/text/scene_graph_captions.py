@@ -2,7 +2,7 @@
 
 import re
 
-# Published class and relation names, and the spelling of the class lists without / and _.
+# The published class names, and the noun that captions use for each.
 OBJECT_NAMES = {
     "bag": "bag",
     "bed": "bed",
@@ -62,7 +62,7 @@ FIRST_SLOT = {
     "wiping": "wiping the {}",
     "writing_on": "writing on the {}",
 }
-# The second slot: where the object is, seen from the person.
+# The second slot: where the object is relative to the person.
 SECOND_SLOT = {
     "above": "above",
     "beneath": "beneath",
@@ -71,7 +71,7 @@ SECOND_SLOT = {
     "on_the_side_of": "on the side of",
     "in": "around",
 }
-# Relations that say nothing about the picture: no English caption is made of them.
+# Relations that say nothing about the picture: they give no English caption.
 UNTOLD = ("unsure", "other_relationship")
 
 
@@ -84,12 +84,12 @@ _RELATIONS_BY_BARE = {_bare(name): name for name in (*FIRST_SLOT, *SECOND_SLOT, 
 
 
 def canonical_object(name: str) -> str | None:
-    """Returns the published class name of any of its spellings; None for an unknown class."""
+    """Returns the published class name for any spelling of it; None for an unknown class."""
     return _OBJECTS_BY_BARE.get(_bare(name))
 
 
 def canonical_relation(name: str) -> str | None:
-    """Returns the published relation name of any of its spellings; None for an unknown one."""
+    """Returns the published relation name for any spelling of it; None for an unknown one."""
     return _RELATIONS_BY_BARE.get(_bare(name))
 
 
@@ -119,9 +119,9 @@ def english_captions(
 def template_captions(
     name: str, attention: tuple[str, ...], spatial: tuple[str, ...], contacting: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Returns the same captions with the relation names put into the template as they are.
+    """Returns the captions with the relation names put into the template unchanged.
 
-    The paper's own wording; it writes "The person is unsure the book" where the scene graph does.
+    This is the paper's wording, with "The person is unsure the book" if the scene graph says so.
     """
     noun = OBJECT_NAMES[name]
     return tuple(

@@ -1,13 +1,13 @@
-"""Repairs the tags of a word lexicon where the words around show another part of speech.
+"""Repairs the tags of a word lexicon where the neighbouring words show another part of speech.
 
-A lexicon gives each word its most frequent tag in newspapers: "sink" is a verb there, "bear" too.
+A lexicon gives each word its most frequent tag in newspapers: there "sink" and "bear" are verbs.
 Captions are in the present tense and mostly noun phrases, so a few rules on the neighbouring tags
-set most of these right. They run once, from left to right, each on tags already repaired.
+correct most of these. They run once, from left to right, so the tags before are repaired already.
 """
 
 from collections.abc import Sequence
 
-# Words that captions use otherwise than newspapers do.
+# Words that captions use differently from newspapers.
 CAPTION_TAGS = {
     "bear": "NN",
     "bears": "NNS",
@@ -92,7 +92,7 @@ def repair_tags(words: Sequence[str], tags: Sequence[str]) -> list[str]:
 
     Args:
       words: the tokens of a caption.
-      tags: their Penn Treebank tags by lexicon and suffix; as many.
+      tags: their Penn Treebank tags by lexicon and suffix; one per word.
     """
     repaired = ["", "", *tags, ""]
     for i, word in enumerate(words, start=2):
@@ -102,7 +102,7 @@ def repair_tags(words: Sequence[str], tags: Sequence[str]) -> list[str]:
 
 
 def _repair(word: str, tag: str, two_before: str, before: str, after: str) -> str:
-    """Returns the tag of one word between its neighbours' tags; "" is the end of the caption."""
+    """Returns the tag of one word, given its neighbours' tags; "" is an end of the caption."""
     if word in _AUXILIARIES:
         return tag
     if word in ("'s", "\u2019s"):
@@ -126,11 +126,11 @@ def _repair(word: str, tag: str, two_before: str, before: str, after: str) -> st
 
 
 def _is_noun_place(word: str, two_before: str, before: str) -> bool:
-    """Tells whether a finite verb form here is a noun: "a white sink", "stove and stick"."""
+    """Tells whether a finite verb form is a noun in its place: "a white sink"."""
     if before in _DETERMINERS or before in _ADJECTIVES or before == "IN":
         return True
     if word in _VERBS_BEHIND_NOUNS or word.endswith("s"):
-        return False  # "a man rides": the third person stands after a noun as a verb
+        return False  # "a man rides": after a noun, the third person is a verb
     return before in ("", "NN") or (before == "CC" and two_before in _NOUNS)
 
 

@@ -1,4 +1,4 @@
-"""The two taggers: a spaCy pipeline where the user has one, else a lexicon inside a wheel."""
+"""The two taggers: a spaCy pipeline if the user has one, else a lexicon that textblob ships."""
 
 import functools
 import warnings
@@ -25,14 +25,14 @@ _UNIVERSAL = {
     **dict.fromkeys(("RBR", "RBS"), "ADV"),
 }
 _CLITIC_LEMMAS = {"n't": "not", "'re": "be", "'m": "be", "'ve": "have", "'ll": "will"}
-_NOUN_LEMMAS = {"leaves": "leaf"}  # not "leave", which lemminflect names first
+_NOUN_LEMMAS = {"leaves": "leaf"}  # not "leave", which lemminflect returns first
 
 
 def load_tagger(spacy_model: str | None = None) -> Tagger:
-    """Returns the spaCy tagger where a model is named, else the lexicon tagger.
+    """Returns the spaCy tagger if a model is given, else the lexicon tagger.
 
     Args:
-      spacy_model: name of an installed spaCy package or a folder of a saved pipeline.
+      spacy_model: name of an installed spaCy package, or the folder of a saved pipeline.
 
     Raises:
       InputError: the pipeline cannot be loaded, or gives no part-of-speech tags.
@@ -42,10 +42,10 @@ def load_tagger(spacy_model: str | None = None) -> Tagger:
 
 
 class LexiconTagger:
-    """Tags by the word lexicon of textblob (pattern.en), repaired by rules for captions.
+    """Tags with textblob's word lexicon (pattern.en), repaired by rules for captions.
 
-    Tokens by `tokenizer`, tags by lexicon, suffix and `tag_rules`, lemmas by lemminflect, noun
-    phrases by `chunks`. Needs no data beyond the wheels.
+    Tokens come from `tokenizer`, tags from lexicon, suffix and `tag_rules`, lemmas from
+    lemminflect, noun phrases from `chunks`. Needs no data beyond the wheels.
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class LexiconTagger:
         return repair_tags(words, tags)
 
     def _lower_start(self, words: list[str]) -> list[str]:
-        """Undoes the capital letter of a sentence, which the lexicon takes for a name's."""
+        """Undoes a sentence's initial capital, which the lexicon would take for a name's."""
         if not words:
             return words
         if all(word.isupper() for word in words if word.isalpha()):
@@ -89,7 +89,7 @@ class LexiconTagger:
 
 
 def _plain_tag(word: str, tag: str) -> str:
-    """Returns a Penn tag: numbers and punctuation by form, names without their entity kind."""
+    """Returns a Penn tag: of numbers and punctuation by form, of names without the entity type."""
     if word[0].isdigit():
         return "CD" if word[-1].isdigit() else tag
     if not any(character.isalnum() for character in word):
@@ -105,7 +105,7 @@ def _load_lexicon() -> tuple[Any, Any]:
     except ImportError as error:
         raise MissingExtra("textblob", "text") from error
     with warnings.catch_warnings():
-        # Its reader leaves the file to the garbage collector.
+        # Its reader leaves the file open until it is garbage-collected.
         warnings.simplefilter("ignore", ResourceWarning)
         lexicon.load()
     return lexicon, parser.find_tags
@@ -131,13 +131,13 @@ def lemmatise(word: str, tag: str) -> str:
 
 
 class SpacyTagger:
-    """Tags by a spaCy pipeline of the user's.
+    """Tags with the user's spaCy pipeline.
 
-    Noun phrases by the pipeline's parser, or by `chunks` where it has none; lemmas by its
-    lemmatiser, or by lemminflect.
+    Noun phrases come from the pipeline's parser, or from `chunks` if it has none; lemmas from its
+    lemmatiser, or from lemminflect.
 
     Args:
-      model: name of an installed spaCy package or a folder of a saved pipeline.
+      model: name of an installed spaCy package, or the folder of a saved pipeline.
     """
 
     def __init__(self, model: str) -> None:
@@ -149,7 +149,7 @@ class SpacyTagger:
         )
 
     def analyse(self, texts: Sequence[str]) -> list[Analysis]:
-        """Returns one analysis per text, in order; the pipeline works in batches."""
+        """Returns one analysis per text, in order; the pipeline runs in batches."""
         return [self._from_doc(doc) for doc in self._nlp.pipe(texts)]
 
     def _from_doc(self, doc: "Doc") -> Analysis:
@@ -174,9 +174,9 @@ class SpacyTagger:
 
 
 def _parsed_noun_phrases(doc: "Doc") -> tuple[tuple[int, int], ...] | None:
-    """Returns the parser's noun chunks, None where the pipeline has no parser.
+    """Returns the parser's noun chunks, None if the pipeline has no parser.
 
-    The indices count the tokens that are not white space.
+    White-space tokens do not count in the indices.
     """
     if not (doc.has_annotation("DEP") and doc.has_annotation("POS")):
         return None
@@ -188,7 +188,7 @@ def _parsed_noun_phrases(doc: "Doc") -> tuple[tuple[int, int], ...] | None:
 
 
 def _load_pipeline(model: str) -> "Language":
-    """Loads a pipeline and makes sure that it tags."""
+    """Loads a pipeline and checks that it assigns tags."""
     try:
         import spacy
     except ImportError as error:

@@ -1,13 +1,13 @@
-"""Cuts a caption into words, numbers and punctuation marks, and remembers where each one was.
+"""Splits a caption into words, numbers and punctuation marks, with their positions.
 
 Contractions are split as in the Penn Treebank, whose tags the lexicon uses ("don't" is "do" and
-"n't", "man's" is "man" and "'s"); hyphenated words, clock times and abbreviations stay whole.
+"n't", "man's" is "man" and "'s"); hyphenated words, clock times and abbreviations are kept whole.
 """
 
 import re
 from collections.abc import Iterator
 
-# Combining marks, which belong to the letter before them; for use inside [...].
+# Combining marks, which belong to the letter before them; for use inside a character class.
 MARKS = r"\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _LETTER = rf"[^\W_][{MARKS}]*"
 _TOKEN = re.compile(
@@ -27,5 +27,5 @@ _TOKEN = re.compile(
 
 
 def find_tokens(text: str) -> Iterator[re.Match[str]]:
-    """Yields a match per token, in order; white space alone lies outside them."""
+    """Yields a match per token, in order; only white space lies outside them."""
     return _TOKEN.finditer(text)

@@ -1,7 +1,7 @@
-"""Finds WordNet on this machine, opens it through NLTK, and fetches it when the user asks.
+"""Finds WordNet on this machine, opens it with NLTK, and fetches it when the user asks.
 
-It is looked for in eqforge's cache, where NLTK looks, and where Debian's package wordnet-base puts
-it. Only `eqforge setup wordnet` downloads anything.
+It is searched for in eqforge's cache, in NLTK's folders, and where Debian's package wordnet-base
+puts it. Only `eqforge setup wordnet` downloads anything.
 """
 
 import functools
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
 DEBIAN_PACKAGE = "wordnet-base"
-# NLTK's reader seeks in files that all its calls share: hold this lock around them.
+# All calls to NLTK's reader seek in the same open files: hold this lock around them.
 WORDNET_LOCK = threading.RLock()
 _DATA_FILES = ("cntlist.rev", "data.adj", "data.adv", "data.noun", "data.verb")
-# The lexicographer files of WordNet 3.0 in the order of their numbers, from lexnames(5WN); Debian
-# ships that table as a manual page only, and NLTK cannot do without the file.
+# The lexicographer files of WordNet 3.0 in order of their numbers, from lexnames(5WN); Debian ships
+# that table only as a manual page, and NLTK needs the file.
 _LEXNAMES = (
     "adj.all adj.pert adv.all noun.Tops noun.act noun.animal noun.artifact noun.attribute "
     "noun.body noun.cognition noun.communication noun.event noun.feeling noun.food noun.group "
@@ -48,7 +48,7 @@ def lexnames() -> str:
 
 
 def open_wordnet() -> "WordNetCorpusReader":
-    """Returns NLTK's reader of WordNet, opened once per process and place.
+    """Returns NLTK's WordNet reader, opened once per process and location.
 
     Raises:
       InputError: WordNet is not on this machine, or cannot be read.
@@ -60,10 +60,10 @@ def open_wordnet() -> "WordNetCorpusReader":
 
 @functools.lru_cache(maxsize=2)
 def wordnet_version() -> str:
-    """Returns the version and digest of the WordNet in use, for the row.
+    """Returns the version and digest of the WordNet in use, as stored in the row.
 
     Raises:
-      InputError: as `open_wordnet`.
+      InputError, MissingExtra: as `open_wordnet`.
     """
     reader = open_wordnet()
     digest = hashlib.sha256()
@@ -75,16 +75,16 @@ def wordnet_version() -> str:
 
 
 def setup_wordnet(report: Callable[[str], None] = print) -> str:
-    """Makes WordNet available to this user and returns where it lies.
+    """Makes WordNet available to this user and returns its location.
 
-    Does nothing where it is found already; else downloads it by NLTK, else fetches Debian's
-    package and unpacks it, without root, into eqforge's cache.
+    Does nothing if it is there already; otherwise downloads it with NLTK or, if that fails, fetches
+    Debian's package and unpacks it, without root, into eqforge's cache.
 
     Args:
-      report: is told what is being done, a line at a time.
+      report: called with a line for each step.
 
     Raises:
-      InputError: neither way worked; says why and what to do by hand.
+      InputError: both ways failed; the message says why and what to do by hand.
       MissingExtra: NLTK is not installed.
     """
     try:
@@ -109,7 +109,7 @@ def setup_wordnet(report: Callable[[str], None] = print) -> str:
 
 
 def _find() -> Any:
-    """Returns NLTK's pointer to the folder or archive WordNet lies in."""
+    """Returns NLTK's pointer to the folder or archive that contains WordNet."""
     try:
         import nltk
     except ImportError as error:
@@ -127,7 +127,7 @@ def _find() -> Any:
 
 
 def _allow(folder: Path) -> None:
-    """Lets NLTK read below a folder: it refuses everything outside its own list."""
+    """Adds a folder to NLTK's search path; NLTK refuses to read files outside it."""
     import nltk
 
     if str(folder) not in nltk.data.path:
@@ -139,17 +139,17 @@ def _open(pointer: Any) -> "WordNetCorpusReader":
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
     class Reader(WordNetCorpusReader):  # type: ignore[misc]
-        """Reads English alone, and needs neither of the two files that Debian leaves out."""
+        """Reads only English, and needs neither of the two files that Debian leaves out."""
 
         def open(self, file: str) -> Any:
             return io.StringIO(lexnames()) if file == "lexnames" else super().open(file)
 
         def map_wn(self, version: str = "wordnet") -> None:
-            """Skips the map between versions: other languages alone need it, and index.sense."""
+            """Skips the map between versions, for other languages only; it needs index.sense."""
 
     try:
         with warnings.catch_warnings():
-            # It misses the multilingual files, which nothing here needs.
+            # It warns of missing multilingual files, which are not needed here.
             warnings.simplefilter("ignore", UserWarning)
             return Reader(pointer, omw_reader=None)
     except (OSError, LookupError, ValueError) as error:

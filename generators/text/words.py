@@ -1,10 +1,10 @@
-"""Whole words of a text: finding those of a list, and the edit from one text to another.
+"""Whole words of a text: finds those of a list, and the word edit between two texts.
 
 A word is a run of letters, digits, marks and underscores of any script, with apostrophes inside
 it: "don't" and "façade" are one word each, however their accents are encoded; "pick-up" is two.
-Where a script has no spaces between words, as in Chinese, Japanese, Thai, Lao, Khmer and Burmese,
-ICU tells them by its dictionaries: "红色的狗" is three. Two words are the same if they agree after
-Unicode normalisation and case folding.
+In scripts without spaces between words, such as Chinese, Japanese, Thai, Lao, Khmer and Burmese,
+ICU segments them with its dictionaries: "红色的狗" is three. Two words are the same if they are
+equal after Unicode normalisation and case folding.
 """
 
 import dataclasses
@@ -22,13 +22,13 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.source_file import read_input
 
 VERSION = "2"
-"""Raised whenever the edit between the same texts would be told otherwise."""
+"""Increased whenever the edit between the same texts would come out differently."""
 
 ACTION_WORDS = Path(__file__).with_name("data") / "action_words.txt"
-"""The list of words one picture cannot show that EqBen's appendix B.2 names."""
+"""The list, from EqBen's appendix B.2, of words for changes that one picture cannot show."""
 
 _ASCII_WORD = re.compile(r"\w+(?:'\w+)*", re.ASCII)
-"""The same as `_word_pattern` where there are no marks, and nine times as fast."""
+"""Equivalent to `_word_pattern` for ASCII text, and nine times as fast."""
 
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff"  # Thai, Lao
@@ -36,23 +36,23 @@ _UNSPACED = re.compile(
     "\u1780-\u17ff"  # Khmer
     "\u1950-\u19df\u1a20-\u1aaf\uaa80-\uaadf"  # Tai Le, New Tai Lue, Tai Tham, Tai Viet
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # kana
-    "\U0001b000-\U0001b16f"  # kana of old
+    "\U0001b000-\U0001b16f"  # historic kana
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"  # Han
 )
-"""A letter of a script whose words follow each other without a space."""
+"""A letter of a script that does not separate words with spaces."""
 
 Span = tuple[int, int]
-"""Start and end of a piece of text, in characters; the end is the first character after it."""
+"""Start and end of a part of a text, in characters; the end is exclusive."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class WordEdit:
-    """The least word-by-word edit that turns text 0 into text 1.
+    """The smallest word-by-word edit that turns text 0 into text 1.
 
     Attributes:
       distance: words inserted, deleted or replaced; 0 or more.
       spans_0: the words of text 0 that are deleted or replaced; neighbours share one span.
-      spans_1: the words of text 1 that are inserted or put in their place.
+      spans_1: the words of text 1 that are inserted or replace them, likewise.
     """
 
     distance: int
@@ -61,9 +61,9 @@ class WordEdit:
 
 
 def read_word_list(path: Path) -> tuple[str, ...]:
-    """Reads a word list: UTF-8, one word or phrase a line; `#` starts a comment.
+    """Reads a word list: UTF-8, one word or phrase per line; `#` starts a comment.
 
-    Blank lines are skipped, a word that comes again is kept once. Order is kept.
+    Blank lines and repeated words are skipped. Order is kept.
 
     Raises:
       InputError: the file cannot be read, is not UTF-8, has a line without a word, or no word.
@@ -90,12 +90,11 @@ def find_words(text: str, words: tuple[str, ...]) -> list[tuple[int, int, str]]:
 
     Args:
       text: any text.
-      words: words, or phrases of several words; what stands between the words of a phrase in the
-        text does not matter.
+      words: words or phrases; what separates a phrase's words in the text does not matter.
 
     Returns:
-      Start, end and the word as the list writes it, in the order of the text. At each place the
-      longest phrase counts, and matches do not overlap.
+      Start, end and the word as written in the list, in text order. At each position the longest
+      phrase wins, and matches do not overlap.
     """
     index, longest = _index(words)
     spans = word_spans(text)
@@ -114,9 +113,9 @@ def find_words(text: str, words: tuple[str, ...]) -> list[tuple[int, int, str]]:
 def word_edit(text_0: str, text_1: str) -> WordEdit:
     """Returns the Levenshtein edit between the words of two texts.
 
-    Letter case, spacing and punctuation between words do not count; of several least edits the
-    same one is always taken. Memory grows with the product of the numbers of words: texts from
-    outside are linted for their length first.
+    Letter case, spacing and punctuation between words are ignored; of several smallest edits the
+    same one is always returned. Memory grows with the product of the numbers of words: check the
+    length of untrusted texts first.
     """
     spans_0, spans_1 = word_spans(text_0), word_spans(text_1)
     numbers: dict[str, int] = {}
@@ -133,7 +132,7 @@ def word_edit(text_0: str, text_1: str) -> WordEdit:
 
 
 def word_spans(text: str) -> list[Span]:
-    """Returns where the words of a text are, in order."""
+    """Returns the spans of a text's words, in order."""
     pattern = _ASCII_WORD if text.isascii() else _word_pattern()
     runs = [match.span() for match in pattern.finditer(text)]
     if text.isascii() or not _UNSPACED.search(text):
@@ -142,25 +141,25 @@ def word_spans(text: str) -> list[Span]:
 
 
 def count_words(text: str) -> int:
-    """Counts what stands between spaces, and there the words of scripts that write none."""
+    """Returns the number of parts between white space, or of words in scripts without spaces."""
     parts = text.split()
     return sum(max(1, len(word_spans(part))) if _UNSPACED.search(part) else 1 for part in parts)
 
 
 def _words_of(text: str, run: Span) -> Iterator[Span]:
-    """Yields the words of a run of letters: itself, unless its script has no spaces."""
+    """Yields the words of a run of letters: the run itself, unless its script has no spaces."""
     start, end = run
     if not _UNSPACED.search(text, start, end):
         yield run
         return
-    for piece in WordBreaker(text[start:end], "root"):  # its offsets count UTF-16
+    for piece in WordBreaker(text[start:end], "root"):  # its offsets count UTF-16 code units
         if _word_pattern().match(piece):
             yield start, start + len(piece)
         start += len(piece)
 
 
 def _joined(spans: list[Span], ranges: list[tuple[int, int]]) -> tuple[Span, ...]:
-    """Returns the stretch of text of each range of words; adjoining ranges become one."""
+    """Returns the span of text of each range of words; adjoining ranges are merged."""
     merged: list[tuple[int, int]] = []
     for first, last in ranges:
         if first == last:
@@ -173,7 +172,7 @@ def _joined(spans: list[Span], ranges: list[tuple[int, int]]) -> tuple[Span, ...
 
 @functools.lru_cache(maxsize=16)
 def _index(words: tuple[str, ...]) -> tuple[Mapping[tuple[str, ...], str], int]:
-    """Returns the phrases of a list by their folded words, and how many words the longest has."""
+    """Returns the phrases of a list by their folded words, and the longest's number of words."""
     index: dict[tuple[str, ...], str] = {}
     for word in words:
         index.setdefault(_fold_all(word), word)
@@ -187,16 +186,16 @@ def _fold_all(phrase: str) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=65_536)
 def _fold(word: str) -> str:
-    """Returns a word without letter case and with one encoding of its accents."""
+    """Returns a word case-folded and in a single encoding of its accents."""
     decomposed = unicodedata.normalize("NFD", word).casefold()
     return unicodedata.normalize("NFC", decomposed).replace("\u2019", "'")
 
 
 @functools.cache
 def _word_pattern() -> re.Pattern[str]:
-    r"""Returns the pattern of one word; `\w` alone would end a word at an accent of its own.
+    r"""Returns the pattern of one word; `\w` alone would end a word at a combining accent.
 
-    Built on first use, because asking for the category of every character takes 0.1 s.
+    Built on first use, because looking up the category of every character takes 0.1 s.
     """
     points = map(chr, range(sys.maxunicode + 1))
     marks = "".join(point for point in points if unicodedata.category(point)[0] == "M")
@@ -205,7 +204,7 @@ def _word_pattern() -> re.Pattern[str]:
 
 
 def _decode(line: bytes, path: Path, number: int) -> str:
-    """Decodes one line, without the byte order mark some editors begin a file with."""
+    """Decodes one line, without the byte order mark that some editors put at a file's start."""
     try:
         return line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:

@@ -109,7 +109,7 @@ def match_case(replacement: str, replaced: str) -> str:
 
 @functools.lru_cache(maxsize=65_536)
 def _inflected_synonyms(word: str, lemma: str, tag: str, pos: PartOfSpeech) -> tuple[str, ...]:
-    """Returns the synonyms in the word's form, except any that equals it, as "axes" may."""
+    """Returns the synonyms in the word's form, except any equal to it ("axes" of "ax", "axis")."""
     synonyms = find_synonyms(lemma, pos)
     forms = synonyms if tag in _PLAIN_TAGS else [inflect_word(name, tag) for name in synonyms]
     return tuple(form for form in forms if form is not None and form.lower() != word)
