@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from eqforge.schemas.errors import BuildError
+from eqforge.schemas.io import storage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,25 +29,31 @@ def find_file(
     """Returns the path of a file, or why there is none.
 
     Args:
-      root: the folder.
+      root: the folder, or its URL in a store.
       name: an id or file name, possibly with folders before it, relative to `root`.
       suffixes: endings that the name may lack. The name as it is comes first, then with each of
         them as given and in upper case, so that the choice is the same on every machine.
-      follow_links: whether a symbolic link may lead out of the folder.
+      follow_links: whether a symbolic link may lead out of the folder; stores have none.
 
     Returns:
-      A path below `root`, or a MissingFile. A name that leads out of it or into a cycle of links is
-      refused, and so is a link that leads out of it, unless `follow_links` is set. Links that stay
-      inside the folder are always followed.
+      A path or URL below `root`, or a MissingFile. A name that leads out of it or into a cycle of
+      links is refused, and so is a link that leads out of it, unless `follow_links` is set. Links
+      that stay inside the folder are always followed.
 
     Raises:
       BuildError: there is no such folder; on one of several hosts it may not be mounted.
+      InputError: no package for URLs of that kind is installed.
     """
-    if os.path.isabs(name) or "\0" in name or ".." in name.split("/"):
+    store = "://" in root
+    climbs = os.path.isabs(name) or "\0" in name or ".." in name.split("/")
+    if climbs or (store and "::" in name):  # which leads to another store
         return MissingFile(reason="outside_root", detail=f"{name!r} leads out of the folder")
     missing = MissingFile(reason="file_missing", detail="no file of that name")
     if not os.path.basename(name):
         return missing
+    if store:
+        urls = (storage.join(root, candidate) for candidate in _candidates(name, suffixes))
+        return next(filter(storage.is_file, urls), missing)
     for candidate in _candidates(name, suffixes):
         found = _check(root, candidate, follow_links)
         if found is not None:

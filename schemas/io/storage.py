@@ -125,6 +125,12 @@ def exists(url: str) -> bool:
     return system.exists(path)
 
 
+def is_file(url: str) -> bool:
+    """Tells whether a file is there; a folder is none."""
+    system, path = locate(url)
+    return system.isfile(path)
+
+
 def info(url: str) -> dict[str, Any] | None:
     """Returns a store's metadata of a file, different for each version; None if it is missing."""
     system, path = locate(url)
