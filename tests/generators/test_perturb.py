@@ -181,10 +181,9 @@ def test_coco_captions_are_perturbed_and_measured(data_folder: Path) -> None:
     """The books balance over every fourth caption, and none raises; paper mode on every 20th."""
     path = data_folder / "coco" / "captions_val2017.json"
     records: list[dict[str, Any]] = json.loads(path.read_text())["annotations"][::4]
-    tagger = load_tagger()
+    analyses = load_tagger().analyse([record["caption"] for record in records])
     books = Counter[tuple[str, str | None]]()
-    for position, record in enumerate(records):
-        (analysis,) = tagger.analyse([record["caption"]])
+    for position, (record, analysis) in enumerate(zip(records, analyses, strict=True)):
         for result in perturb_all(analysis, f"coco/{record['id']}", 0):
             check_corrected(record["caption"], result)
             books[result.name, result.reason] += 1
