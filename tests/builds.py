@@ -79,11 +79,10 @@ def start(*arguments: object, **changes: str) -> "subprocess.Popen[str]":
 
 @dataclass(frozen=True)
 class Measured:
-    """A finished run: what it said, its exit status, its CPU seconds and its peak megabytes."""
+    """A finished run: what it said, its exit status and its peak megabytes."""
 
     out: str
     status: int
-    cpu_s: float
     peak_mb: float
 
 
@@ -96,20 +95,15 @@ def measured(*arguments: object) -> Measured:
 
 
 _MEASURED = """
-import json, resource, sys
+import json, sys
 from eqforge.cli import main
 try:
     status = main(sys.argv[1:])
 except SystemExit as left:
     status = left.code
-used = resource.getrusage(resource.RUSAGE_SELF)
 # ru_maxrss would begin with the size of the process that started this one.
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
-found = {
-    "status": status,
-    "cpu_s": used.ru_utime + used.ru_stime,
-    "peak_mb": int(peak.split()[1]) / 1024,
-}
+found = {"status": status, "peak_mb": int(peak.split()[1]) / 1024}
 print(chr(0) + json.dumps(found))
 """
 

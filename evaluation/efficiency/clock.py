@@ -39,13 +39,15 @@ def synchroniser(device: str) -> Action:
     return lambda: kind.synchronize() if device == "mps" else kind.synchronize(device)
 
 
-def seconds_of(action: Action, wait: Action) -> float:
-    """Returns how long an action takes, until the device has finished it."""
+def seconds_of(
+    action: Action, wait: Action, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """Returns how long an action takes by a clock, until the device has finished it."""
     wait()
-    start = time.perf_counter()
+    start = clock()
     action()
     wait()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def draw_medians(seconds: Sequence[float] | Numbers, resamples: int, seed: int) -> Numbers:

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -119,18 +118,17 @@ def a_folder(dataset: Path) -> None:
     (dataset / SAMPLES).mkdir()
 
 
+@pytest.mark.timeout(120)  # for what would wait for a pipe, or read forever
 @pytest.mark.parametrize("kind", [linked, folder_linked, piped, endless, a_folder])
 def test_what_is_no_plain_file_below_the_folder_is_not_read(
     dataset: Path, capsys: pytest.CaptureFixture[str], kind: Callable[[Path], None]
 ) -> None:
     kind(dataset)
-    started = time.monotonic()
 
     for reader in READERS[1:]:
         assert outcome_of_reader(reader, dataset.parent) == "refused"
     assert verify.main([str(dataset)]) == 1
     assert "no plain file" in capsys.readouterr().out
-    assert time.monotonic() - started < 60
 
 
 @pytest.mark.parametrize("place", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])

@@ -1,8 +1,8 @@
 """Captions, and pairs of captions, that are refused."""
 
 import json
-import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -74,12 +74,10 @@ def test_characters_are_counted_before_tokens() -> None:
     assert reason("0123456789", CaptionSettings(max_chars=10, max_tokens=None)) is None
 
 
-@pytest.mark.parametrize("unit", ["a dog ", " ", "\x00", "\U0001f431"])
-def test_a_caption_of_ten_megabytes_is_refused_at_once(unit: str) -> None:
-    caption = unit * (10_000_000 // len(unit))
-    start = time.perf_counter()
-    assert reason(caption) == "caption_too_long_chars"
-    assert time.perf_counter() - start < 0.1
+def test_of_a_caption_that_is_too_long_only_the_length_is_looked_at() -> None:
+    """So that it costs no more than a short one."""
+    nothing_but_a_length: Any = range(10_000_000)
+    assert reason(nothing_but_a_length) == "caption_too_long_chars"
 
 
 def test_each_limit_can_be_switched_off_and_zero_is_a_limit() -> None:

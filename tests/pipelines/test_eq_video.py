@@ -5,7 +5,6 @@ import json
 import os
 import random
 import shutil
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -251,10 +250,8 @@ def test_captions_no_model_can_be_tested_with_are_rejects(videos: Path, tmp_path
         ),
     )
 
-    started = time.process_time()
     output = build(captions, videos, tmp_path / "out", "--face-policy", "off")
 
-    assert time.process_time() - started < 20
     assert rejected(output, "control_characters") == [f"eq-video/{CLIP}/bell"]
     assert rejected(output, "caption_too_long_chars") == [f"eq-video/{CLIP}/huge"]
     assert rejected(output, "caption_too_long_tokens") == [f"eq-video/{CLIP}/long"]

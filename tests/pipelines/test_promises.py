@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -228,9 +227,7 @@ def test_a_killed_worker_ends_the_run_and_the_next_run_finishes(
             if "sdk_worker_main" in command and not command.startswith("/bin/sh")
         )
         os.kill(worker, signal.SIGKILL)
-        killed_at = time.monotonic()
         _, err = run.communicate(timeout=60)
-    assert time.monotonic() - killed_at < 30
     assert run.returncode == 1
     assert "eqforge: the run failed: a worker process died" in err
     assert "Traceback" not in err

@@ -69,7 +69,7 @@ def served(options: PipelineOptions, log: str) -> Iterator[None]:
         yield
 
 
-def check_endpoint(options: PipelineOptions) -> None:
+def check_endpoint(options: PipelineOptions, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
     """Checks that a job server named in the options answers; Beam would wait for it forever.
 
     Raises:
@@ -82,7 +82,7 @@ def check_endpoint(options: PipelineOptions) -> None:
         service = beam_job_api_pb2_grpc.JobServiceStub(channel)
         request = beam_job_api_pb2.DescribePipelineOptionsRequest()
         try:
-            service.DescribePipelineOptions(request, timeout=ANSWER_TIMEOUT_S)
+            service.DescribePipelineOptions(request, timeout=timeout_s)
         except Exception as error:
             why = error.details() if hasattr(error, "details") else error
             raise InputError(

@@ -48,6 +48,10 @@ def answer(request, alive):
                 time.sleep(0.1)
                 alive()
             yield "done"
+        elif step == "wait":
+            while not os.path.exists(os.path.join(os.path.dirname(__file__), "go on")):
+                time.sleep(0.02)
+            yield "went on"
         elif step == "print":
             print("on standard output")
             os.write(1, b"straight to the descriptor\\n")
@@ -109,13 +113,11 @@ def test_answers_come_in_order_and_the_process_is_kept(child: Child) -> None:
     assert list(child.ask([])) == []
 
 
-def test_an_answer_comes_before_the_next_is_ready(child: Child) -> None:
-    list(child.ask([]))
-    started = time.monotonic()
-    answers = child.ask(["soon", "work"])
+def test_an_answer_comes_before_the_next_is_ready(child: Child, tmp_path: Path) -> None:
+    answers = child.ask(["soon", "wait"])
     assert next(answers) == "soon"
-    assert time.monotonic() - started < 2
-    assert list(answers) == ["done"]
+    (tmp_path / "go on").touch()
+    assert list(answers) == ["went on"]
 
 
 def test_long_requests_and_answers_pass(child: Child) -> None:
@@ -156,10 +158,8 @@ def test_a_hang_ends_after_the_time_allowed(step: str) -> None:
     answers = child.ask(["pid", "first", step])
     pid = next(answers)
     assert next(answers) == "first"
-    started = time.monotonic()
     with pytest.raises(ChildTimeout, match=r"0\.5 s"):
         next(answers)
-    assert 0.4 < time.monotonic() - started < 10
     assert not is_running(pid)
     assert list(child.ask(["again"])) == ["again"]
     child.close()

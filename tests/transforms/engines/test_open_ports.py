@@ -1,13 +1,11 @@
 """What may open ports to other hosts is refused; what does not answer is not waited for."""
 
 import socket
-import time
 
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from eqforge.schemas.errors import InputError
-from eqforge.transforms.engines import job_server
 from eqforge.transforms.engines.flink_parts import _MAIN_JAR, job_server_folder
 from eqforge.transforms.engines.job_server import check_endpoint
 from eqforge.transforms.engines.open_ports import check_ports
@@ -55,15 +53,14 @@ def test_what_may_listen_to_other_hosts_needs_the_user_s_word(
 
 
 def test_a_job_server_that_is_not_there_is_one_sentence_at_once() -> None:
-    started = time.monotonic()
-    with pytest.raises(InputError, match=r"--job_endpoint localhost:1: no job server answers ther"):
+    """That of the refused connection, not that of the end of the wait."""
+    sentence = "--job_endpoint localhost:1: no job server answers there: .*Connection refused"
+    with pytest.raises(InputError, match=sentence):
         check_endpoint(PipelineOptions(["--job_endpoint=localhost:1"]))
-    assert time.monotonic() - started < 10
 
 
-def test_a_job_server_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_server, "ANSWER_TIMEOUT_S", 0.5)
+def test_a_job_server_that_says_nothing_is_not_waited_for() -> None:
     with socket.create_server(("localhost", 0)) as silent:
         endpoint = f"localhost:{silent.getsockname()[1]}"
         with pytest.raises(InputError, match=f"--job_endpoint {endpoint}: no job server answers"):
-            check_endpoint(PipelineOptions([f"--job_endpoint={endpoint}"]))
+            check_endpoint(PipelineOptions([f"--job_endpoint={endpoint}"]), timeout_s=0.5)

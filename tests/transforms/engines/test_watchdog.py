@@ -1,4 +1,4 @@
-"""A local worker that dies ends the run within seconds, busy or idle."""
+"""A local worker that dies ends the run, which would wait for it forever, busy or idle."""
 
 import os
 import signal
@@ -10,6 +10,8 @@ import pytest
 
 from eqforge.schemas.errors import BuildError
 from eqforge.transforms.engines.run import pipeline_options, run
+
+pytestmark = pytest.mark.timeout(120)  # for a run that hangs
 
 
 def die(number: int) -> int:
@@ -46,9 +48,8 @@ def keyed(number: int) -> tuple[int, int]:
     return number % 50, number
 
 
-def run_with_two_workers(step: beam.PTransform, numbers: list[int], log: Path) -> float:
-    """Returns the seconds after which a run has failed because a worker died."""
-    started = time.monotonic()
+def run_with_two_workers(step: beam.PTransform, numbers: list[int], log: Path) -> None:
+    """Runs a step that kills a worker; the run has to fail, and to say so."""
     with pytest.raises(BuildError, match=r"a worker process died \(SIGKILL\); its last words"):
         run(
             lambda root: (
@@ -63,13 +64,12 @@ def run_with_two_workers(step: beam.PTransform, numbers: list[int], log: Path) -
             pipeline_options([], workers=2),
             str(log),
         )
-    return time.monotonic() - started
 
 
 def test_a_worker_that_dies_at_work_ends_the_run(tmp_path: Path) -> None:
-    assert run_with_two_workers(beam.Map(die), list(range(100)), tmp_path / "log") < 40
+    run_with_two_workers(beam.Map(die), list(range(100)), tmp_path / "log")
 
 
 def test_a_worker_that_dies_idle_ends_the_run(tmp_path: Path) -> None:
     """Its death breaks no request; the next one it gets has to be answered by the watchdog."""
-    assert run_with_two_workers(beam.Map(kill_the_others), [0], tmp_path / "log") < 40
+    run_with_two_workers(beam.Map(kill_the_others), [0], tmp_path / "log")
