@@ -13,7 +13,6 @@ import eqforge
 from eqforge.cli import COMMANDS, main
 from eqforge.commands import demo, inspection
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.generators.scenes import kubric_import
 from eqforge.pipelines.shared.registry import pipeline_of
 from eqforge.schemas.tables.datasets import DATASETS
 from tests.builds import ENTRY, dataset_bytes, environment, rows
@@ -117,7 +116,7 @@ def test_the_demo_says_what_to_install_for_what_it_leaves_out(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(kubric_import, "PACKAGES", ("no_such_package",))
+    monkeypatch.setitem(sys.modules, "bpy", None)  # as if it were not installed
     monkeypatch.setattr(demo, "make_workspace", lambda _: demo_workspace)
     some = demo.builds(demo_workspace)
     monkeypatch.setattr(demo, "builds", lambda _: {n: some[n] for n in ("eq-gebc", "eq-kubric")})
@@ -125,7 +124,7 @@ def test_the_demo_says_what_to_install_for_what_it_leaves_out(
     assert demo.main(["--output", str(tmp_path)]) == 0
 
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last.startswith("eq-kubric was left out: no_such_package is not installed")
+    assert last.startswith("eq-kubric was left out: bpy is not installed")
     assert last.endswith("pip install 'eqforge[render]'")
 
 

@@ -20,7 +20,8 @@ Recall: TypeAlias = Literal["any", "share"]
 """What R@k counts: whether a true candidate is in the top k, or the share of them that is."""
 SHARE_TOTALS = {"i2t": 5, "t2i": 1}
 """True candidates per query assumed by the published code of the share."""
-_BLOCK_SCORES = 8_000_000
+BLOCK_SCORES = 8_000_000
+"""Numbers held at a time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -47,23 +48,26 @@ class Ranking:
     hits: NDArray[np.bool_]
 
 
-def rank(scores: ScoreRows, truths: Truths, depth: int = DEPTH) -> Ranking:
+def rank(
+    scores: ScoreRows, truths: Truths, depth: int = DEPTH, block_scores: int = BLOCK_SCORES
+) -> Ranking:
     """Ranks all candidates of all queries.
 
     Args:
       scores: of queries with candidates.
       truths: the true candidates of each query.
       depth: how many top candidates to keep; R@k needs none, and 0 saves half the time.
+      block_scores: how many scores are held at a time.
     """
-    parts = list(_ranked_blocks(scores, truths, min(depth, scores.candidates)))
+    parts = list(_ranked_blocks(scores, truths, min(depth, scores.candidates), block_scores))
     scored, above, level, best, top, hits = map(np.concatenate, zip(*parts, strict=True))
     return Ranking(scored=scored, above=above, level=level, best=best, top=top, hits=hits)
 
 
 def _ranked_blocks(
-    scores: ScoreRows, truths: Truths, depth: int
+    scores: ScoreRows, truths: Truths, depth: int, block_scores: int
 ) -> Iterator[tuple[NDArray[Any], ...]]:
-    step = max(1, _BLOCK_SCORES // max(1, scores.candidates))
+    step = max(1, block_scores // max(1, scores.candidates))
     for start in range(0, scores.queries, step):
         stop = min(start + step, scores.queries)
         block = scores.rows(start, stop)
@@ -169,7 +173,7 @@ def relevance_of(
       candidates: unit vectors of the relevance model [candidates, d].
     """
     found = np.empty(ranking.top.shape)
-    step = max(1, _BLOCK_SCORES // (ranking.top.shape[1] * queries.shape[1]))
+    step = max(1, BLOCK_SCORES // (ranking.top.shape[1] * queries.shape[1]))
     for start in range(0, len(found), step):
         part = slice(start, start + step)
         found[part] = np.einsum("qd,qkd->qk", queries[part], candidates[ranking.top[part]])

@@ -38,9 +38,9 @@ class _Unzipped:
       in_content: whether a file's content is being read, not a header.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, max_bytes: int) -> None:
         self._stream = gzip.GzipFile(fileobj=io.BytesIO(data))
-        self._room, self._header_room = MAX_UNPACKED_BYTES, MAX_HEADER_BYTES
+        self._room, self._header_room = max_bytes, MAX_HEADER_BYTES
         self.in_content = False
 
     def tell(self) -> int:
@@ -67,7 +67,9 @@ class _Unzipped:
             raise BadArchive("the archive is too large")
 
 
-def archive_files(data: bytes, folder_name: str) -> Iterator[tuple[str, IO[bytes]]]:
+def archive_files(
+    data: bytes, folder_name: str, max_bytes: int = MAX_UNPACKED_BYTES
+) -> Iterator[tuple[str, IO[bytes]]]:
     """Yields the files of a gzipped tar archive: names without folders, and their contents.
 
     Reading a content raises various errors if the archive is damaged; see one_error.
@@ -75,13 +77,14 @@ def archive_files(data: bytes, folder_name: str) -> Iterator[tuple[str, IO[bytes
     Args:
       data: the archive.
       folder_name: a folder in which all files may lie; kubric allows the asset's id.
+      max_bytes: the most that the archive may unpack to.
 
     Raises:
       BadArchive: it cannot be read, or has a link, a device, a name that leads elsewhere, a folder
         below the allowed one, the same name twice, or more than the limits allow. Damage may show
         only after the last file: gzip's sum is over all of them.
     """
-    unzipped: Any = _Unzipped(data)  # tarfile needs only this much of the file interface
+    unzipped: Any = _Unzipped(data, max_bytes)  # tarfile needs only this much of the file interface
     names: set[str] = set()
     with one_error(), tarfile.open(fileobj=unzipped, mode="r:") as archive:
         for number, member in enumerate(archive):

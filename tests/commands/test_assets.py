@@ -95,14 +95,13 @@ def test_what_was_fetched_is_not_fetched_again_and_what_was_damaged_is(
 def test_an_interrupted_fetch_goes_on_where_it_stopped(
     google: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "AT_ONCE", 1)
     source = list(read_manifest(f"{google}/GSO.json").assets.values())
 
     def stop(line: str) -> None:
         raise KeyboardInterrupt(line)
 
     with pytest.raises(KeyboardInterrupt):
-        fetch_assets(source, str(tmp_path), {}, stop)
+        fetch_assets(source, str(tmp_path), {}, stop, at_once=1)
     assert list(read_manifest(str(tmp_path / "manifest.json")).assets) == [source[0].asset_id]
     fetched = []
 

@@ -2,6 +2,7 @@ import contextlib
 import gzip
 import io
 import json
+import os
 import random
 import subprocess
 import sys
@@ -16,9 +17,13 @@ from typing import Any
 import pytest
 
 from eqforge.generators.scenes import archives
-from eqforge.generators.scenes import assets as assets_module
 from eqforge.generators.scenes.archives import BadArchive, archive_files
-from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
+from eqforge.generators.scenes.assets import (
+    BUILTIN,
+    BUILTIN_MANIFEST,
+    MAX_ARCHIVE_BYTES,
+    AssetLibrary,
+)
 from eqforge.generators.scenes.copies import problems_of
 from eqforge.generators.scenes.manifest import read_manifest
 from eqforge.schemas.errors import InputError
@@ -31,9 +36,9 @@ def tar(files: dict[str, bytes]) -> bytes:
     return tar_of([(tarfile.TarInfo(name), content) for name, content in files.items()])
 
 
-def contents(data: bytes) -> list[tuple[str, bytes]]:
+def contents(data: bytes, max_bytes: int = archives.MAX_UNPACKED_BYTES) -> list[tuple[str, bytes]]:
     with archives.one_error():
-        return [(name, stream.read()) for name, stream in archive_files(data, "thing")]
+        return [(name, stream.read()) for name, stream in archive_files(data, "thing", max_bytes)]
 
 
 def tar_of(members: list[tuple[tarfile.TarInfo, bytes]]) -> bytes:
@@ -224,13 +229,10 @@ def test_no_flipped_bit_and_no_cut_changes_what_is_read() -> None:
             contents(whole[:length])
 
 
-def test_what_follows_the_end_of_the_tar_counts_for_the_limit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 10**6)
+def test_what_follows_the_end_of_the_tar_counts_for_the_limit() -> None:
     bomb = tar({"a.obj": CUBE}) + gzip.compress(bytes(10**6))
     with pytest.raises(BadArchive, match="too large"):
-        contents(bomb)
+        contents(bomb, 10**6)
 
 
 def headers(kind: bytes, size: int, count: int) -> bytes:
@@ -268,24 +270,18 @@ def test_a_damaged_block_is_a_problem_of_its_asset_alone(tmp_path: Path) -> None
     assert "invalid block type" in found[0][0]
 
 
-def test_what_unpacks_to_more_than_the_limits_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_unpacks_to_more_than_the_limits_is_refused() -> None:
     bomb = tar({"a.obj": bytes(10**6)})
-    monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 10**6 - 1)
     with pytest.raises(BadArchive, match="too large"):
-        contents(bomb)
-    monkeypatch.setattr(archives, "MAX_FILES", 3)
+        contents(bomb, 10**6 - 1)
     with pytest.raises(BadArchive, match="too large"):
-        contents(tar({f"{n}.obj": b"" for n in range(4)}))
+        contents(tar({f"{n}.obj": b"" for n in range(archives.MAX_FILES + 1)}))
 
 
-def test_an_archive_over_the_limit_is_not_read(
-    library: Callable[[bytes], AssetLibrary], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_over_the_limit_is_not_read(library: Callable[[bytes], AssetLibrary]) -> None:
     made = library(tar({"a.obj": CUBE}))
-    monkeypatch.setattr(assets_module, "MAX_ARCHIVE_BYTES", 10)
-    with pytest.raises(InputError, match="bytes, more than 10"):
+    os.truncate(made.asset("thing").archive, MAX_ARCHIVE_BYTES + 1)  # a hole takes no space
+    with pytest.raises(InputError, match="536,870,913 bytes, more than 536,870,912"):
         made.unpack("thing")
 
 
@@ -355,7 +351,7 @@ print("made", open(mug.simulation_filename).readline().strip())
 
 @pytest.mark.skipif(find_spec("kubric") is None, reason="needs the extra render")
 def test_kubric_itself_reads_our_manifest(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", KUBRIC, assets_module.BUILTIN_MANIFEST, str(tmp_path)]
+    command = [sys.executable, "-c", KUBRIC, BUILTIN_MANIFEST, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith("made ")]
     bounds = AssetLibrary(BUILTIN, str(tmp_path)).asset("mug").bounds

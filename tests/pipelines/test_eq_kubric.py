@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -241,7 +242,7 @@ def test_paper_mode_has_no_gates() -> None:
 def test_without_the_extra_the_error_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(kubric_import, "PACKAGES", ("no_such_package",))
+    monkeypatch.setitem(sys.modules, "bpy", None)  # as if it were not installed
     with pytest.raises(SystemExit) as left:
         eq_kubric.main([*SETTINGS, "--output", str(tmp_path / "out")])
 

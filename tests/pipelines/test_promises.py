@@ -4,8 +4,10 @@ The dataset is Eq-Video's of two clips with eight moments, the smallest that has
 written as many small files, so that a run can be killed while it writes.
 """
 
+import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,7 +21,6 @@ import pytest
 
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_video
-from eqforge.transforms.engines import progress
 from eqforge.transforms.filters import faces, quality
 from eqforge.transforms.video.frames.extract import FrameExtractor
 from tests.builds import (
@@ -423,21 +424,24 @@ def test_the_direct_runner_is_the_local_engine_and_downloads_nothing(
     assert len(ids(output)) == 1
 
 
-def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(
-    demo_workspace: Workspace,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+class Terminal(io.StringIO):
+    """A standard error that keeps what it shows."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_how_much_of_each_step_is_done(
+    demo_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "LINE_EVERY_S", 0.05)
+    terminal = Terminal()
+    with monkeypatch.context() as watched:
+        watched.setattr(sys, "stderr", terminal)
+        build(demo_workspace, tmp_path)
 
-    build(demo_workspace, tmp_path)
-
-    lines = [line.split(maxsplit=2) for line in capsys.readouterr().err.splitlines()]
-    shown = [rest for _, unit, rest in (line for line in lines if len(line) == 3) if unit == "s"]
-    assert shown
-    assert all(text.split()[1::2] == ["extracted,", "judged,", "paired"] for text in shown)
-    assert any(text.startswith(("1/2 extracted", "2/2 extracted")) for text in shown)
+    last = re.findall(r"(extracted|judged|paired)\W.*?(\d+/\d+)", terminal.getvalue())[-3:]
+    assert [step for step, _ in last] == ["extracted", "judged", "paired"]
+    assert last[0][1] == "2/2"
 
 
 def test_the_build_leaves_no_thread_and_no_scratch_folder(

@@ -27,7 +27,6 @@ from eqforge.cli import main as command
 from eqforge.commands import checks, inspection, verify
 from eqforge.pipelines import simat
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.transforms.simat import crops as simat_crops
 from tests.builds import (
     books,
     dataset_bytes,
@@ -326,18 +325,13 @@ def test_one_query_alone_is_the_same_as_in_the_whole(
     assert verify.main([str(output)]) == 0
 
 
-def test_finished_crops_are_not_cut_again(
-    made: Made, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_finished_crops_are_not_cut_again(made: Made, whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole, tmp_path / "out")
     shutil.rmtree(tmp_path / "out" / "data")
     (tmp_path / "out" / "dataset.json").unlink()
 
-    def refuse(*_: Any) -> Any:
-        raise AssertionError("finished work is repeated")
-
-    monkeypatch.setattr(simat_crops, "_cut", refuse)
     assert dataset_bytes(made.build(tmp_path / "out")) == dataset_bytes(whole)
+    assert finished_work(tmp_path / "out", "crop") == finished_work(whole, "crop")
 
 
 def test_killed_while_it_cuts_and_gone_on_with_two_workers_it_ends_with_the_same_bytes(

@@ -31,7 +31,7 @@ from eqforge.transforms.dataset.replace import (
     publish,
     remove_strays,
 )
-from eqforge.transforms.dataset.sorted_runs import Run, RunSorter
+from eqforge.transforms.dataset.sorted_runs import PART_BYTES, Run, RunSorter
 from eqforge.transforms.dataset.write import SPLIT, Table, WrittenShard, write_runs
 
 
@@ -64,11 +64,13 @@ class DatasetTarget:
 class _SortRuns(beam.DoFn):
     """Turns records into sorted runs; memory per bundle is bounded in bytes, not in records."""
 
-    def __init__(self, table: Table, output: str) -> None:
-        self.table, self.part = table, storage.join(_parts(output), f"{table.name}-")
+    def __init__(self, table: Table, output: str, part_bytes: int) -> None:
+        self.table, self.part_bytes = table, part_bytes
+        self.part = storage.join(_parts(output), f"{table.name}-")
 
     def start_bundle(self) -> None:
-        self.sorter = RunSorter(self.table.key, self.table.shards, self.part)
+        key, shards = self.table.key, self.table.shards
+        self.sorter = RunSorter(key, shards, self.part, part_bytes=self.part_bytes)
 
     def process(self, record: Any) -> Iterator[tuple[int, tuple[Run, ...]]]:
         for shard, run in self.sorter.add(record):
@@ -85,11 +87,13 @@ class WriteTable(beam.PTransform):
 
     table: Table
     target: DatasetTarget
+    part_bytes: int = PART_BYTES
 
     def expand(self, records: beam.PCollection[Any]) -> beam.PCollection[WrittenShard]:
         shards = range(self.table.shards)
         every_shard = records.pipeline | "EveryShard" >> beam.Create(shards) | beam.Map(_no_runs)
-        runs = records | "SortRuns" >> beam.ParDo(_SortRuns(self.table, self.target.output))
+        sort = _SortRuns(self.table, self.target.output, self.part_bytes)
+        runs = records | "SortRuns" >> beam.ParDo(sort)
         return (
             (runs, every_shard)
             | "Flatten" >> beam.Flatten()
@@ -111,15 +115,16 @@ class WriteDataset(beam.PTransform):
     """Writes every table, and finally the manifest if the books balance.
 
     Its input is a tuple of collections: the records of each table, in the order of the target's
-    tables, then the books as (stage, (candidates, kept)).
+    tables, then the books as (stage, (candidates, kept)). `part_bytes` is as for `RunSorter`.
     """
 
     target: DatasetTarget
+    part_bytes: int = PART_BYTES
 
     def expand(self, inputs: Any) -> beam.PCollection[str]:
         *records, tallies = inputs
         written = [
-            rows | f"Write{table.name.title()}" >> WriteTable(table, self.target)
+            rows | f"Write{table.name.title()}" >> WriteTable(table, self.target, self.part_bytes)
             for rows, table in zip(records, self.target.tables, strict=True)
         ]
         books = tallies | "AddUpBooks" >> beam.CombinePerKey(_add)

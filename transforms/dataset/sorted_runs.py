@@ -16,9 +16,8 @@ import msgspec
 from eqforge.schemas.identity import bucket
 from eqforge.schemas.io import storage
 
-CARRIED_BYTES = 1 << 20
 PART_BYTES = 16 << 20
-# All runs of a shard are read at once, each in pieces.
+_PARTS_CARRIED = 16
 MERGE_BYTES = 32 << 20
 LEAST_PIECE_BYTES = 16 << 10
 
@@ -49,11 +48,21 @@ class RunSorter:
       shards: number of shards to distribute the records over.
       part: the start of the URL of part files, followed by the SHA-256 of the content, so that a
         part written again has the same name and bytes.
+      part_bytes: how much is collected before it becomes runs. These carry their lines if they
+        have no more than a sixteenth of it.
     """
 
-    def __init__(self, key: Callable[[Any], str], shards: int, part: str) -> None:
+    def __init__(
+        self,
+        key: Callable[[Any], str],
+        shards: int,
+        part: str,
+        *,
+        part_bytes: int = PART_BYTES,
+    ) -> None:
         """Starts with no records."""
         self._key, self._shards, self._part = key, shards, part
+        self._part_bytes = part_bytes
         self._kind: type = object
         self._lines: dict[int, list[tuple[str, bytes]]] = {}
         self._size = 0
@@ -65,14 +74,14 @@ class RunSorter:
         self._kind = type(record)
         self._lines.setdefault(bucket(key, self._shards), []).append((key, line))
         self._size += len(line)
-        if self._size >= PART_BYTES:
+        if self._size >= self._part_bytes:
             yield from self.flush()
 
     def flush(self) -> Iterator[tuple[int, Run]]:
         """Yields the runs of the remaining records, by shard."""
         shards = sorted(self._lines)
         runs = [b"".join(line for _, line in sorted(self._lines.pop(shard))) for shard in shards]
-        is_small, self._size = self._size <= CARRIED_BYTES, 0
+        is_small, self._size = self._size <= self._part_bytes // _PARTS_CARRIED, 0
         if is_small:
             for shard, lines in zip(shards, runs, strict=True):
                 yield shard, Run(kind=self._kind, carried=lines)
@@ -105,9 +114,17 @@ def _write_part(start: str, runs: list[bytes]) -> str:
     return url
 
 
-def merge_runs(runs: list[Run]) -> Iterator[tuple[str, bytes]]:
-    """Yields the key and the JSON of every record of some runs, ordered by both."""
-    piece = max(LEAST_PIECE_BYTES, MERGE_BYTES // max(1, len(runs)))
+def merge_runs(
+    runs: list[Run], merge_bytes: int = MERGE_BYTES, least_piece_bytes: int = LEAST_PIECE_BYTES
+) -> Iterator[tuple[str, bytes]]:
+    """Yields the key and the JSON of every record of some runs, ordered by both.
+
+    Args:
+      runs: each ordered by key.
+      merge_bytes: how much is held at a time; all runs are read at once, each in pieces.
+      least_piece_bytes: the smallest piece, however many runs there are.
+    """
+    piece = max(least_piece_bytes, merge_bytes // max(1, len(runs)))
     return heapq.merge(*(_read_run(run, piece) for run in runs))
 
 

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from eqforge.schemas.dataset.manifest import WORK
@@ -17,24 +17,31 @@ from eqforge.schemas.errors import BuildError, InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.visible import shortened
 
-# A lease that has not been renewed for this long belongs to a dead run.
 LEASE_S = 60.0
-RENEW_S = 10.0
-_LOOK_S = 1.0
+_RENEWALS = 6
+_LOOKS = 60
 
 
 @contextlib.contextmanager
-def locked(output: str) -> Iterator[None]:
+def locked(
+    output: str, *, lease_s: float = LEASE_S, sleep: Callable[[float], object] = time.sleep
+) -> Iterator[None]:
     """Locks an output folder for one run during the block; no crash leaves the lock behind.
 
     On a disk the system releases the lock when the process ends, however it ends. Elsewhere the
     run holds a lease: see `_Lease`.
 
+    Args:
+      output: path or URL of the folder.
+      lease_s: a lease that has not been renewed for this long belongs to a dead run.
+      sleep: waits for some seconds.
+
     Raises:
       InputError: another run is writing there, or the folder cannot be written.
       BuildError: the lease was lost during the run, as when the machine was suspended.
     """
-    with _flocked(output) if storage.is_local(output) else _leased(output):
+    is_local = storage.is_local(output)
+    with _flocked(output) if is_local else _leased(_Lease(output, lease_s, sleep)):
         yield
 
 
@@ -54,13 +61,12 @@ def _flocked(output: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _leased(output: str) -> Iterator[None]:
-    lease = _Lease(output)
+def _leased(lease: "_Lease") -> Iterator[None]:
     try:
         lease.take()
     except OSError as error:
         reason = error.strerror or error
-        raise InputError(f"--output {output}: cannot be written: {reason}") from error
+        raise InputError(f"--output {lease.output}: cannot be written: {reason}") from error
     try:
         yield
     except KeyboardInterrupt as error:
@@ -77,7 +83,7 @@ class _Lease:
     """The lease of a folder in a store: an object that its owner rewrites every few seconds.
 
     Its name is a number, and the highest is valid. A run that finds a lease watches it: if it
-    changes, its owner is alive and the new run is refused. If it does not for a minute, the new run
+    changes, its owner is alive and the new run is refused. If it does not for so long, the new run
     takes the next number by creating an object, which the store grants to one run only. A run that
     finds a higher number ends. Time is each run's own monotonic clock, so setting a clock does no
     harm.
@@ -86,9 +92,10 @@ class _Lease:
     begin; one of them ends at its next renewal.
     """
 
-    def __init__(self, output: str) -> None:
+    def __init__(self, output: str, lease_s: float, sleep: Callable[[float], object]) -> None:
         self.lost: BuildError | None = None
-        self._output = output
+        self.output = output
+        self._lease_s, self._sleep = lease_s, sleep
         self._folder = storage.join(output, WORK, "lease")
         self._number, self._content = 0, b""
         self._over = threading.Event()
@@ -139,19 +146,18 @@ class _Lease:
         """
         owner = content.decode(errors="replace").partition(";")[0]
         print(
-            f"{self._output}: {shortened(owner, 100)} was writing there; waiting up to "
-            f"{LEASE_S:.0f} s to see whether it still is",
+            f"{self.output}: {shortened(owner, 100)} was writing there; waiting up to "
+            f"{self._lease_s:.0f} s to see whether it still is",
             file=sys.stderr,
         )
-        deadline = time.monotonic() + LEASE_S
-        while time.monotonic() < deadline:
-            time.sleep(min(_LOOK_S, LEASE_S / 10))
+        for _ in range(_LOOKS):
+            self._sleep(self._lease_s / _LOOKS)
             if self._newest() != (number, content):
                 raise self._refusal()
 
     def _keep(self) -> None:
         renewed = time.monotonic()
-        while not self._over.wait(RENEW_S):
+        while not self._over.wait(self._lease_s / _RENEWALS):
             try:
                 if self._newest() != (self._number, self._content):
                     return self._lose("another run took it over")
@@ -160,11 +166,11 @@ class _Lease:
                 renewed = time.monotonic()
             except Exception as error:
                 # A store may be unreachable for a while, but not until others assume us dead.
-                if time.monotonic() - renewed > LEASE_S:
+                if time.monotonic() - renewed > self._lease_s:
                     return self._lose(f"it cannot be reached any more: {error}")
 
     def _lose(self, reason: str) -> None:
-        self.lost = BuildError(f"--output {self._output}: the run was stopped, as {reason}")
+        self.lost = BuildError(f"--output {self.output}: the run was stopped, as {reason}")
         # As Ctrl-C does: the main thread waits for the runner.
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -176,4 +182,4 @@ class _Lease:
         return storage.join(self._folder, f"{number:08d}")
 
     def _refusal(self) -> InputError:
-        return InputError(f"--output {self._output}: another run is writing there")
+        return InputError(f"--output {self.output}: another run is writing there")

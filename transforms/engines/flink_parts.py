@@ -10,7 +10,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,22 +81,24 @@ def job_server_jar() -> Path:
     return jar
 
 
-def setup_flink(report: Callable[[str], None]) -> str:
+def setup_flink(report: Callable[[str], None], jars: Sequence[Jar] | None = None) -> str:
     """Installs Flink for this user; returns the location of each part, one per line.
 
     Parts that are already complete are kept. Java itself has to be installed.
 
     Args:
       report: called with a line on each step.
+      jars: those of the job server; None for the ones in the lock file.
 
     Raises:
       InputError: Maven or pip is missing or failed, or a download is not what eqforge was tested
         with.
     """
-    if not _has_whole_jars():
+    jars = jars or locked_jars()
+    if not _has_whole_jars(jars):
         report(f"fetching Beam's job server {BEAM_JAVA} for Flink {FLINK_SERIES} by Maven, 160 MB")
-        _fetch_jars()
-    _write_main_jar(job_server_folder())
+        _fetch_jars(jars)
+    _write_main_jar(job_server_folder(), jars)
     if not (cluster_folder() / "bin" / "jobmanager.sh").is_file():
         report(f"fetching Flink {FLINK} by pip, 230 MB")
         _fetch_cluster()
@@ -114,16 +116,15 @@ def locked_jars() -> tuple[Jar, ...]:
     )
 
 
-def _has_whole_jars() -> bool:
+def _has_whole_jars(jars: Sequence[Jar]) -> bool:
     folder = job_server_folder() / "lib"
     return all(
         (path := folder / jar.file_name).is_file() and storage.digest(str(path))[1] == jar.sha256
-        for jar in locked_jars()
+        for jar in jars
     )
 
 
-def _fetch_jars() -> None:
-    jars = locked_jars()
+def _fetch_jars(jars: Sequence[Jar]) -> None:
     with installing(job_server_folder()) as new, tempfile.TemporaryDirectory() as repository:
         (new / "pom.xml").write_text(_pom(jars), encoding="utf-8")
         run_tool(
@@ -136,7 +137,7 @@ def _fetch_jars() -> None:
             check_digest(new / "lib" / jar.file_name, jar.sha256)
 
 
-def _pom(jars: tuple[Jar, ...]) -> str:
+def _pom(jars: Sequence[Jar]) -> str:
     """Returns a Maven project with exactly these jars, without transitive dependencies."""
     every = "<exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>"
     needs = "\n".join(
@@ -151,17 +152,17 @@ def _pom(jars: tuple[Jar, ...]) -> str:
     )
 
 
-def _write_main_jar(folder: Path) -> None:
+def _write_main_jar(folder: Path, jars: Sequence[Jar]) -> None:
     """Writes a jar for `java -jar`: it lists the jars in `lib`, and patches one of their classes.
 
     Java loads a class from the first jar that has it, and this one comes first; TaskManagers get
     the jars in the same order.
     """
-    (core,) = (jar for jar in locked_jars() if jar.name == _CORE)
+    (core,) = (jar for jar in jars if jar.name == _CORE)
     with zipfile.ZipFile(folder / "lib" / core.file_name) as archive:
         server_factory = at_the_named_address(archive.read(_SERVER_FACTORY))
     lines = ["Manifest-Version: 1.0", f"Main-Class: {_MAIN_CLASS}"]
-    lines += _folded(f"Class-Path: {' '.join(f'lib/{jar.file_name}' for jar in locked_jars())}")
+    lines += _folded(f"Class-Path: {' '.join(f'lib/{jar.file_name}' for jar in jars)}")
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         archive.writestr("META-INF/MANIFEST.MF", "\r\n".join([*lines, "", ""]))

@@ -5,6 +5,7 @@ counted: work that a runner repeats is counted again.
 """
 
 import contextlib
+import functools
 import json
 import os
 import sys
@@ -48,17 +49,21 @@ def totals(folder: str) -> Counter[str]:
 
 
 @contextlib.contextmanager
-def watch(folder: str, expected: Mapping[str, int]) -> Iterator[None]:
-    """Shows progress during the block: bars on a terminal, else a line every ten seconds.
+def watch(
+    folder: str, expected: Mapping[str, int], line_every_s: float = LINE_EVERY_S
+) -> Iterator[None]:
+    """Shows progress during the block: bars on a terminal, else a line now and then.
 
     Args:
       folder: where the processes note their counts; created, and removed at the end.
       expected: number of items of each stage, in the order they are shown.
+      line_every_s: seconds between two lines.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     _remove_notes(folder)  # left by a killed run
     over = threading.Event()
-    show = _show_bars if sys.stderr.isatty() else _show_lines
+    show_lines = functools.partial(_show_lines, every_s=line_every_s)
+    show = _show_bars if sys.stderr.isatty() else show_lines
     watcher = threading.Thread(target=show, args=(folder, dict(expected), over), daemon=True)
     watcher.start()
     try:
@@ -95,9 +100,11 @@ def _show_bars(folder: str, expected: Mapping[str, int], over: threading.Event) 
                 bars.update(task, completed=min(counts[stage], expected[stage]))
 
 
-def _show_lines(folder: str, expected: Mapping[str, int], over: threading.Event) -> None:
+def _show_lines(
+    folder: str, expected: Mapping[str, int], over: threading.Event, every_s: float
+) -> None:
     started = time.monotonic()
-    while not over.wait(LINE_EVERY_S):
+    while not over.wait(every_s):
         counts = totals(folder)
         done = ", ".join(
             f"{min(counts[stage], total)}/{total} {stage}" for stage, total in expected.items()

@@ -23,8 +23,6 @@ from eqforge.schemas.visible import in_lines, visible
 
 MANIFEST = "manifest.json"
 AT_ONCE = 4
-"""Archives fetched at the same time."""
-
 PINNED_EVERY = 20
 """How many archives are fetched between writes of the manifest, and at most lost in a power cut."""
 
@@ -103,6 +101,7 @@ def fetch_assets(
     folder: str,
     words: Mapping[str, Mapping[str, Any]],
     say: Callable[[str], object],
+    at_once: int = AT_ONCE,
 ) -> dict[str, str]:
     """Copies assets into a folder and pins them in its manifest.
 
@@ -111,6 +110,7 @@ def fetch_assets(
       folder: path or URL of the folder.
       words: for assets, by id.
       say: called with a line for each asset.
+      at_once: how many archives are fetched at the same time.
 
     Returns:
       Why assets could not be fetched, by id.
@@ -130,7 +130,7 @@ def fetch_assets(
             return error
 
     try:
-        with ThreadPoolExecutor(AT_ONCE) as threads:
+        with ThreadPoolExecutor(at_once) as threads:
             done = zip(assets, threads.map(copy, assets), strict=True)
             for number, (asset, result) in enumerate(done, start=1):
                 if isinstance(result, InputError):

@@ -8,8 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import foreign_tables
-from eqforge.schemas.io.foreign_tables import column_names, read_parquet
+from eqforge.schemas.io.foreign_tables import MIN_BYTES, column_names, read_parquet
 from tests.schemas.io.test_table_file import nested, number
 
 COLUMNS = {"sample_id": pa.string(), "score": pa.float64()}
@@ -46,11 +45,8 @@ def test_what_other_programs_write_is_read(tmp_path: Path, how: dict[str, Any]) 
     assert found["score"].to_pylist() == table["score"]
 
 
-def test_a_footer_that_lies_of_sizes_is_not_believed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(foreign_tables, "MIN_BYTES", 1 << 20)
-    path, size = tmp_path / "a.parquet", 2 << 20
+def test_a_footer_that_lies_of_sizes_is_not_believed(tmp_path: Path) -> None:
+    path, size = tmp_path / "a.parquet", MIN_BYTES + 1
     texts = pa.array(["x" * size, "b"])
     pq.write_table(
         pa.table({"sample_id": texts, "score": [0.5, 1.0]}),

@@ -16,7 +16,6 @@ from eqforge.schemas.identity import bucket
 from eqforge.schemas.io import storage
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.tables.pairs import PAIRS_TABLE, PairSample
-from eqforge.transforms.dataset import sorted_runs
 from eqforge.transforms.dataset.finish import DatasetTarget, WriteDataset, finish_dataset
 from eqforge.transforms.dataset.replace import is_complete
 from eqforge.transforms.dataset.sorted_runs import carry
@@ -183,15 +182,8 @@ def test_a_pipeline_writes_every_shard_even_the_empty_ones(tmp_path: Path) -> No
     assert sum(file["rows"] for file in listed) == 5
 
 
-@pytest.fixture
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A part file for every few records."""
-    monkeypatch.setattr(sorted_runs, "CARRIED_BYTES", 0)
-    monkeypatch.setattr(sorted_runs, "PART_BYTES", 5_000)
-
-
 def write(folder: str, samples: list[PairSample], shards: int = 3, *beam_args: str) -> None:
-    """Writes a dataset of some samples."""
+    """Writes a dataset of some samples, with a part file for every few."""
     number = len({sample.sample_id for sample in samples})
     with test_pipeline.TestPipeline(
         runner="FnApiRunner", options=PipelineOptions([*beam_args])
@@ -201,7 +193,8 @@ def write(folder: str, samples: list[PairSample], shards: int = 3, *beam_args: s
             root | "Rejects" >> beam.Create([], reshuffle=False),
             root | "Tallies" >> beam.Create([("frames", (0, 0)), ("pairs", (number, number))]),
         )
-        _ = inputs | WriteDataset(replace(target(Path(), shards), output=folder))
+        found = replace(target(Path(), shards), output=folder)
+        _ = inputs | WriteDataset(found, part_bytes=5_000)
 
 
 def files_of(folder: str) -> dict[str, bytes]:
@@ -211,7 +204,6 @@ def files_of(folder: str) -> dict[str, bytes]:
     return {name: storage.read_bytes(storage.join(folder, name)) for name in names}
 
 
-@pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize(
     "beam_args",
     [
@@ -259,7 +251,6 @@ def test_parts_that_a_killed_run_left_are_removed_by_the_next(tmp_path: Path) ->
     assert not left.parent.exists()
 
 
-@pytest.mark.usefixtures("small_parts")
 def test_two_different_records_of_one_id_in_two_parts_end_the_run(tmp_path: Path) -> None:
     samples = [replace(SAMPLE, sample_id=f"d/v/{number}") for number in range(50)]
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from eqforge.schemas.identity import bucket
 from eqforge.schemas.io import storage
 from eqforge.schemas.records.books import Reject
-from eqforge.transforms.dataset import sorted_runs
-from eqforge.transforms.dataset.sorted_runs import Run, RunSorter, carry, merge_runs
+from eqforge.transforms.dataset.sorted_runs import PART_BYTES, Run, RunSorter, carry, merge_runs
 
 
 @pytest.fixture(params=["disk", "memory"])
@@ -23,13 +22,7 @@ def parts(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return storage.join(root, "parts", "rejects-")
 
 
-@pytest.fixture
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A part file for every few records, read in pieces that are shorter than a line."""
-    monkeypatch.setattr(sorted_runs, "CARRIED_BYTES", 0)
-    monkeypatch.setattr(sorted_runs, "PART_BYTES", 1_000)
-    monkeypatch.setattr(sorted_runs, "MERGE_BYTES", 0)
-    monkeypatch.setattr(sorted_runs, "LEAST_PIECE_BYTES", 50)
+SMALL = 1_000  # a part file for every few records
 
 
 def reject(name: str) -> Reject:
@@ -46,9 +39,11 @@ def shuffled(number: int) -> list[Reject]:
     return records
 
 
-def sort(records: Iterable[Reject], shards: int, part: str) -> dict[int, list[Run]]:
+def sort(
+    records: Iterable[Reject], shards: int, part: str, part_bytes: int = PART_BYTES
+) -> dict[int, list[Run]]:
     """The runs of some records, by shard."""
-    sorter, runs = RunSorter(key, shards, part), dict[int, list[Run]]()
+    sorter, runs = RunSorter(key, shards, part, part_bytes=part_bytes), dict[int, list[Run]]()
     for record in records:
         for shard, run in sorter.add(record):
             runs.setdefault(shard, []).append(run)
@@ -58,7 +53,9 @@ def sort(records: Iterable[Reject], shards: int, part: str) -> dict[int, list[Ru
 
 
 def merged(runs: list[Run]) -> list[Reject]:
-    return [msgspec.json.decode(record, type=Reject) for _, record in merge_runs(runs)]
+    """The records of some runs, read in pieces that are shorter than a line."""
+    lines = merge_runs(runs, merge_bytes=0, least_piece_bytes=50)
+    return [msgspec.json.decode(record, type=Reject) for _, record in lines]
 
 
 def test_few_records_are_carried_and_leave_no_file(parts: str) -> None:
@@ -69,11 +66,10 @@ def test_few_records_are_carried_and_leave_no_file(parts: str) -> None:
     assert storage.list_files(parts.rpartition("/")[0]) == []
 
 
-@pytest.mark.usefixtures("small_parts")
 def test_many_records_lie_in_parts_and_come_back_in_order(parts: str) -> None:
     records = shuffled(200)
 
-    runs = sort(records, 3, parts)
+    runs = sort(records, 3, parts, SMALL)
 
     files = {run.part for found in runs.values() for run in found}
     assert len(files) > 10
@@ -86,14 +82,13 @@ def test_many_records_lie_in_parts_and_come_back_in_order(parts: str) -> None:
         assert merged(found) == sorted(mine, key=key)
 
 
-@pytest.mark.usefixtures("small_parts")
 def test_a_bundle_that_is_done_again_writes_the_same_parts(parts: str) -> None:
     folder = parts.rpartition("/")[0]
-    first = sort(shuffled(100), 2, parts)
+    first = sort(shuffled(100), 2, parts, SMALL)
     files = {name: storage.read_bytes(storage.join(folder, name)) for name in
              storage.list_files(folder)}  # fmt: skip
 
-    assert sort(shuffled(100), 2, parts) == first
+    assert sort(shuffled(100), 2, parts, SMALL) == first
     assert files == {name: storage.read_bytes(storage.join(folder, name)) for name in
                      storage.list_files(folder)}  # fmt: skip
 
@@ -116,14 +111,8 @@ def test_no_records_are_no_run(parts: str) -> None:
     assert list(merge_runs([])) == []
 
 
-def test_neither_sorting_nor_merging_holds_the_records(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_neither_sorting_nor_merging_holds_the_records(tmp_path: Path) -> None:
     """4 MB of lines pass at far less than their own size, and at less than a list of them has."""
-    monkeypatch.setattr(sorted_runs, "PART_BYTES", 100_000)
-    monkeypatch.setattr(sorted_runs, "CARRIED_BYTES", 10_000)
-    monkeypatch.setattr(sorted_runs, "MERGE_BYTES", 100_000)
-    monkeypatch.setattr(sorted_runs, "LEAST_PIECE_BYTES", 1_000)
     text = "x" * 1_000
     records = (
         Reject(candidate_id=f"{i * 7919 % 4_000}", stage="s", reason="r", detail=text)
@@ -131,8 +120,8 @@ def test_neither_sorting_nor_merging_holds_the_records(
     )
 
     tracemalloc.start()
-    runs = sort(records, 1, str(tmp_path / "parts" / "rejects-"))[0]
-    number = sum(1 for _ in merge_runs(runs))
+    runs = sort(records, 1, str(tmp_path / "parts" / "rejects-"), 100_000)[0]
+    number = sum(1 for _ in merge_runs(runs, merge_bytes=100_000, least_piece_bytes=1_000))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 

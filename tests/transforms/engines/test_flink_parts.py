@@ -6,11 +6,13 @@ import re
 import struct
 import subprocess
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import sha256_hex
 from eqforge.transforms.engines import flink_parts
 from eqforge.transforms.engines.flink_parts import (
     cluster_folder,
@@ -134,7 +136,7 @@ def test_java_s_servers_are_given_the_whole_address_and_not_its_port_alone() -> 
 
 def test_the_main_jar_names_all_the_others_in_lines_that_java_can_read(tmp_path: Path) -> None:
     names = [f"lib/{jar.file_name}" for jar in locked_jars()]
-    flink_parts._write_main_jar(core_alone(tmp_path))
+    flink_parts._write_main_jar(core_alone(tmp_path), locked_jars())
 
     with zipfile.ZipFile(tmp_path / "job-server-loopback.jar") as archive:
         manifest = archive.read("META-INF/MANIFEST.MF")
@@ -148,11 +150,12 @@ def test_a_cluster_that_is_there_is_not_fetched_again(
 ) -> None:
     (cluster_folder() / "bin").mkdir(parents=True)
     (cluster_folder() / "bin" / "jobmanager.sh").touch()
-    core_alone(job_server_folder())
-    monkeypatch.setattr(flink_parts, "_has_whole_jars", lambda: True)
+    (jar,) = (core_alone(job_server_folder()) / "lib").iterdir()
+    (core,) = (jar for jar in locked_jars() if jar.name == flink_parts._CORE)
+    there = [replace(core, sha256=sha256_hex(jar.read_bytes()))]
     monkeypatch.setattr(subprocess, "run", None)
 
-    found = setup_flink(lambda line: pytest.fail(line))
+    found = setup_flink(lambda line: pytest.fail(line), there)
 
     assert found.split() == [
         *("job", "server", str(job_server_jar())),

@@ -1,16 +1,15 @@
+import io
 import os
 import pty
 import re
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from eqforge.transforms.engines import progress
-from tests.builds import environment
+from tests.builds import environment, wait_for
 
 COUNT = """
 import sys
@@ -63,24 +62,18 @@ def test_the_folder_is_removed_after_an_error_too(tmp_path: Path) -> None:
     assert not (tmp_path / "notes").exists()
 
 
-def test_without_a_terminal_there_are_lines_ten_seconds_apart(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_without_a_terminal_there_are_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert progress.LINE_EVERY_S == 10.0
-    waits: Iterator[bool] = iter([False, False, True])
-    asked = []
+    folder, said = str(tmp_path / "notes"), io.StringIO()
 
-    def wait(_: object, timeout: float | None = None) -> bool:
-        asked.append(timeout)
-        return next(waits)
+    def two_lines() -> bool:
+        said.write(capsys.readouterr().err)
+        return len(re.findall(r"(?m)^ +\d+ s  2/3 made, 0/3 judged$", said.getvalue())) >= 2
 
-    progress.count(str(tmp_path), "made", 2)
-    monkeypatch.setattr("threading.Event.wait", wait)
-    progress._show_lines(str(tmp_path), {"made": 3, "judged": 3}, threading.Event())
-
-    assert asked == [10.0] * 3
-    lines = capsys.readouterr().err.splitlines()
-    assert [re.sub(r"^ +\d+ s  ", "", line) for line in lines] == ["2/3 made, 0/3 judged"] * 2
+    with progress.watch(folder, {"made": 3, "judged": 3}, line_every_s=0.02):
+        progress.count(folder, "made", 2)
+        wait_for(two_lines)
 
 
 def test_a_terminal_shows_bars(tmp_path: Path) -> None:

@@ -398,18 +398,23 @@ def test_a_pair_on_which_the_generator_fails_is_a_reject_and_tried_again(
     assert diffuse_pair(asked, some).made is not None
 
 
+def fill_device(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    """Lets the network take so many rows at a time and no more, as on a full device."""
+    unet = shared_generator(QUICK).generator.pipeline.unet
+    plain = unet.forward
+
+    def forward(rows: Any, *args: Any, **kwargs: Any) -> Any:
+        if len(rows) > room:
+            raise torch.OutOfMemoryError("full")
+        return plain(rows, *args, **kwargs)
+
+    monkeypatch.setattr(unet, "forward", forward)
+
+
 def test_the_row_says_where_the_memory_did_not_suffice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stand-in for a full device: it takes two rows at a time, and not four."""
-    draw = PairGenerator._draw
-
-    def small(self: PairGenerator, request: PairRequest, rows: int) -> PairImages:
-        if rows > 2:
-            raise torch.OutOfMemoryError("full")
-        return draw(self, request, rows)
-
-    monkeypatch.setattr(PairGenerator, "_draw", small)
+    fill_device(monkeypatch, 2)
     work = diffuse_pair(pair(), rules(tmp_path))
     assert json.loads(made(work).generation.parameters)["batch_rows"] == 2
 
@@ -417,10 +422,7 @@ def test_the_row_says_where_the_memory_did_not_suffice(
 def test_a_device_too_small_for_one_row_ends_the_run_with_advice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: Any) -> Any:
-        raise torch.OutOfMemoryError("full")
-
-    monkeypatch.setattr(PairGenerator, "_draw", full)
+    fill_device(monkeypatch, 0)
     with pytest.raises(BuildError, match=r"cpu has too little memory .* --precision fp16"):
         diffuse_pair(pair(), rules(tmp_path))
 

@@ -128,7 +128,7 @@ def _packets_of(
 ) -> Iterator[tuple[int, "Packet | None"]]:
     """Yields a run's packets, then None, which flushes the decoder."""
     key = index.entries[run.first]
-    _seek(video, key)
+    video.seek(_pts(key))
     position = -1
     for packet in video.packets():
         position = position + 1 if position >= 0 else _landing(index, run, packet)
@@ -142,11 +142,6 @@ def _packets_of(
         if position == run.last:
             break
     yield run.last, None
-
-
-def _seek(video: Video, key: PacketEntry) -> None:
-    """Moves to a keyframe or before it."""
-    video.container.seek(_pts(key), stream=video.stream)
 
 
 def _landing(index: PacketIndex, run: Run, packet: "Packet") -> int:

@@ -83,6 +83,10 @@ class Video:
         """Returns the time of a tick, in seconds after the container's start."""
         return float(pts * self.time_base - self.zero_s)
 
+    def seek(self, pts: int) -> None:
+        """Moves to the keyframe of a timestamp, or before it."""
+        self.container.seek(pts, stream=self.stream)
+
     def packets(self) -> Iterator["Packet"]:
         """Yields the stream's packets that hold data, from where the container stands."""
         for packet in self.container.demux(self.stream):
