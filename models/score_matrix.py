@@ -21,7 +21,7 @@ from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import storage
-from eqforge.schemas.io.checked import shown
+from eqforge.schemas.io.checked import read_text_lines, shown
 from eqforge.schemas.io.foreign_tables import read_parquet
 
 
@@ -179,10 +179,7 @@ def _read_array(path: Path) -> NDArray[np.floating[Any]]:
 
 
 def _read_keys(path: Path) -> dict[str, int]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
+    lines = read_text_lines(path)
     places = {line.strip(): place for place, line in enumerate(lines)}
     if len(places) < len(lines):
         twice = next(line for place, line in enumerate(lines) if places[line.strip()] != place)

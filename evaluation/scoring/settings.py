@@ -9,6 +9,7 @@ import tyro
 from eqforge.evaluation.scoring.work import BatchSizes
 from eqforge.models.own import device_of
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.checked import read_text_lines
 from eqforge.schemas.io.pictures import MAX_PIXELS
 from eqforge.schemas.machine import check_workers
 
@@ -114,8 +115,5 @@ class ScoreSettings:
         """
         if self.captions is None:
             return ()
-        try:
-            lines = self.captions.read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"--captions {self.captions}: cannot be read: {error}") from error
-        return tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
+        lines = map(str.strip, read_text_lines(self.captions))
+        return tuple(dict.fromkeys(filter(None, lines)))

@@ -32,6 +32,7 @@ from eqforge.evaluation.tables.samples import text_array
 from eqforge.evaluation.tables.several import compare_judged
 from eqforge.evaluation.tables.vectors import read_vector, unshuffle
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.checked import read_text_lines
 
 Order: TypeAlias = Literal["official", "by-subset"]
 _OTHER: Mapping[Order, Order] = {"official": "by-subset", "by-subset": "official"}
@@ -128,10 +129,7 @@ def _names(vectors: Sequence[EqbenVector]) -> list[str]:
 
 
 def _read_clusters(path: Path, samples: int) -> NDArray[Any]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
+    lines = read_text_lines(path)
     if len(lines) != samples:
         raise InputError(f"{path}: expected {samples:,} lines, one a sample; found {len(lines):,}")
     return text_array(lines)

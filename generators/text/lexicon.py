@@ -11,14 +11,14 @@ if the replacement says less or more than the word ("silver", "metallic"); `sour
 entry comes from. Order matters within a group: the published rule takes the first match.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal, cast, get_args
 
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import shown
-from eqforge.schemas.io.source_file import open_text
+from eqforge.schemas.io.checked import read_text_lines, shown
 
 Kind = Literal["relation", "attribute"]
 Synonymy = Literal["full", "weak"]
@@ -66,12 +66,8 @@ def load_lexicon(path: str | Path | None = None) -> Lexicon:
     """
     if path is None:
         resource = files("eqforge.generators.text") / "data" / "hard_positive_lexicon.tsv"
-        return _parse(resource.read_text(encoding="utf-8"), "hard_positive_lexicon.tsv")
-    try:
-        with open_text(path, encoding="utf-8-sig") as stream:
-            return _parse(stream.read(), Path(path).name)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as UTF-8 text: {error}") from error
+        return _parse(resource.read_text(encoding="utf-8").splitlines(), resource.name)
+    return _parse(read_text_lines(path), Path(path).name)
 
 
 def select(lexicon: Lexicon, kind: Kind, group: str | None = None) -> Lexicon:
@@ -79,9 +75,9 @@ def select(lexicon: Lexicon, kind: Kind, group: str | None = None) -> Lexicon:
     return tuple(entry for entry in lexicon if entry.kind == kind and group in (None, entry.group))
 
 
-def _parse(text: str, file: str) -> Lexicon:
+def _parse(lines: Sequence[str], file: str) -> Lexicon:
     # Fields are never quoted, so there is no need for the csv module.
-    rows = [line.split("\t") for line in text.splitlines()]
+    rows = [line.split("\t") for line in lines]
     if not rows or tuple(rows[0]) != COLUMNS:
         found = "an empty file" if not rows else shown(" ".join(rows[0]))
         raise InputError(f"{file}: line 1: expected the columns {' '.join(COLUMNS)}, found {found}")

@@ -225,12 +225,23 @@ def read_text(path: str | Path) -> str:
       InputError: it is missing, not a file, not readable or not UTF-8.
     """
     try:
-        with open_text(path, encoding="utf-8-sig") as stream:
+        with open_text(path, encoding="utf-8-sig", newline="") as stream:
             return stream.read()
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text: {error}") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def read_text_lines(path: str | Path) -> list[str]:
+    """Returns the lines of a UTF-8 text file, without their ends; see read_text for errors.
+
+    A line ends at a line feed, with or without a carriage return before it. `str.splitlines` also
+    splits at U+2028, U+0085 and others, which a caption may contain.
+    """
+    text = read_text(path)
+    lines = text.removesuffix("\n").split("\n") if text else []
+    return [line.removesuffix("\r") for line in lines]
 
 
 def load_json(path: str | Path) -> Node:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import Node, read_text
+from eqforge.schemas.io.checked import Node, read_text_lines
 from eqforge.schemas.io.pickle_stream import convert_members
 
 RELATION_KINDS = ("attention", "spatial", "contacting")
@@ -187,7 +187,7 @@ def _xyxy(record: Node, allowance: _Allowance) -> tuple[FourNumbers, ...]:
 
 
 def _listed_frames(path: str | Path) -> Iterator[str]:
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text_lines(path), start=1):
         if line.strip():
             if _FRAME_KEY.fullmatch(line.strip()) is None:
                 raise InputError(

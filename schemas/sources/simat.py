@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import Node, parse_json, read_text
+from eqforge.schemas.io.checked import Node, parse_json, read_text_lines
 from eqforge.schemas.records.boxes import CornerBox
 
 Part = Literal["subject", "relation", "object"]
@@ -171,9 +171,9 @@ def read_simat_captions(path: str | Path, order: Sequence[Triplet]) -> dict[Trip
       InputError: the file has neither of the forms, or does not fit the triplets.
     """
     file = Path(path).name
-    lines = [line for line in read_text(path).splitlines() if line.strip()]
-    if lines and lines[0].lstrip().startswith("{"):
-        return _named_captions([parse_json(t, file, f"line {n}") for n, t in enumerate(lines, 1)])
+    lines = [(n, line.strip()) for n, line in enumerate(read_text_lines(path), 1) if line.strip()]
+    if lines and lines[0][1].startswith("{"):
+        return _named_captions([parse_json(line, file, f"line {n}") for n, line in lines])
     if not order:
         raise InputError(
             f"{file}: plain captions are those of the triplets of a file; name it by --triplets or "
@@ -184,13 +184,13 @@ def read_simat_captions(path: str | Path, order: Sequence[Triplet]) -> dict[Trip
             f"{file}: has {len(lines)} captions without names; expected one for each of the "
             f"{len(order)} triplets of --triplets, or JSON lines with subject, relation, object"
         )
-    for number, (line, triplet) in enumerate(zip(lines, order, strict=True), start=1):
+    for (number, line), triplet in zip(lines, order, strict=True):
         if triplet.subject.casefold() not in line.casefold():
             raise InputError(
                 f"{file}: line {number}: expected a caption of {triplet.triplet_id!r}, "
-                f"found {line.strip()!r}"
+                f"found {line!r}"
             )
-    return {triplet: line.strip() for triplet, line in zip(order, lines, strict=True)}
+    return {triplet: line for triplet, (_, line) in zip(order, lines, strict=True)}
 
 
 def _named_captions(records: Sequence[Node]) -> dict[Triplet, str]:
@@ -207,11 +207,9 @@ def _named_captions(records: Sequence[Node]) -> dict[Triplet, str]:
 def _rows(path: str | Path, names: Sequence[str], separator: str) -> Iterator[Node]:
     """Yields the rows of a table with a header as objects with string values."""
     file = Path(path).name
-    lines = read_text(path).splitlines()
-
     dialect = csv.excel_tab if separator == _TAB else csv.excel
     try:
-        reader = csv.DictReader(lines, dialect=dialect, strict=True)
+        reader = csv.DictReader(read_text_lines(path), dialect=dialect, strict=True)
         header = reader.fieldnames or []
         if missing := [name for name in names if name not in header]:
             found = ", ".join(map(repr, header[:12])) or "nothing"

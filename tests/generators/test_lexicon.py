@@ -30,7 +30,7 @@ def test_select_keeps_the_order_of_the_file() -> None:
 
 def test_a_user_brings_another_lexicon(tmp_path: Path) -> None:
     path = tmp_path / "mine.tsv"
-    path.write_text(HEADER + "attribute\tcolor\tgrey\tgray\tfull\tours\n")
+    path.write_text(HEADER + "attribute\tcolor\tgrey\tgray\tfull\tours\x85\n")
     assert load_lexicon(path) == (
         LexiconEntry(
             kind="attribute",
@@ -38,7 +38,7 @@ def test_a_user_brings_another_lexicon(tmp_path: Path) -> None:
             word="grey",
             replacement="gray",
             synonymy="full",
-            source="ours",
+            source="ours\x85",
         ),
     )
 

@@ -12,7 +12,7 @@ from eqforge.schemas.errors import InputError
 from tests.scored import score_pictures
 
 IMAGES = ["19583", "119071", "7"]
-CAPTIONS = ["A bear laying against a wall.", "A bear laying in a bed."]
+CAPTIONS = ["A bear\u2028laying against a wall.", "A bear laying in a bed."]
 SCORES = np.array([[0.9, 0.0], [0.25, 1.0], [0.5, 0.125]], np.float32)
 PAIRS = np.array([(image, caption) for image in range(3) for caption in range(2)])
 

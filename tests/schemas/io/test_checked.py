@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.schemas.errors import EqforgeError, InputError
-from eqforge.schemas.io.checked import Node, load_json, parse_json, read_all
+from eqforge.schemas.io.checked import Node, load_json, parse_json, read_all, read_text_lines
 
 
 def test_a_defect_is_named_with_file_record_and_field() -> None:
@@ -55,6 +55,24 @@ def test_a_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="not UTF-8"):
         load_json(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        ("", []),
+        ("\n", [""]),
+        ("a\nb", ["a", "b"]),
+        ("\ufeffa\r\n\r\nb\r\n", ["a", "", "b"]),
+        (
+            "one \u2028 line\x85 of\x0b a\x1c file\r here\n",
+            ["one \u2028 line\x85 of\x0b a\x1c file\r here"],
+        ),
+    ],
+)
+def test_only_line_feeds_end_lines(tmp_path: Path, content: str, lines: list[str]) -> None:
+    (tmp_path / "a.txt").write_bytes(content.encode())
+    assert read_text_lines(tmp_path / "a.txt") == lines
 
 
 def test_a_missing_file_is_one_clear_error(tmp_path: Path) -> None:

@@ -93,8 +93,8 @@ def test_other_files_are_one_error_that_says_where(
     ("content", "message"),
     [
         ("A dog.\nA cat.\n", "has 2 captions without names; expected one for each of the 1"),
-        ("A zebra licking a leaf.\n", "line 1: expected a caption of 'giraffe/licking/leaf'"),
-        ('{"subject": "a"}', "the field 'relation' is missing"),
+        ("\n\nA zebra licking a leaf.\n", "line 3: expected a caption of 'giraffe/licking/leaf'"),
+        ('\n{"subject": "a"}', "line 2: the field 'relation' is missing"),
         ('{"subject": "a", "relation": "b", "object": "c", "caption": " "}', "a caption"),
         ('{"subject": "a", "relation": "b", "object": "c", "caption": "d"}\n' * 2, "triplet once"),
     ],
@@ -115,8 +115,8 @@ def test_plain_captions_need_the_triplets_they_are_of(tmp_path: Path) -> None:
 
 def test_captions_are_read_by_name_and_by_the_order_of_the_triplets(tmp_path: Path) -> None:
     path = tmp_path / "captions.txt"
-    path.write_text("A giraffe licking a leaf.\n")
-    assert read_simat_captions(path, [LEAF]) == {LEAF: "A giraffe licking a leaf."}
+    path.write_bytes("A giraffe\u2028licking a leaf.\r\n".encode())
+    assert read_simat_captions(path, [LEAF]) == {LEAF: "A giraffe\u2028licking a leaf."}
     path.write_text(
         '{"subject": "giraffe", "relation": "licking", "object": "leaf", "caption": "It licks."}'
     )
