@@ -187,7 +187,9 @@ def tokenizer_digest(tokenizer: Any) -> str:
 
 def _tokenizer_parts(tokenizer: Any) -> list[Any]:
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    vocabulary = backend.to_str() if backend is not None else repr(sorted(tokenizer.get_vocab()))
+    vocabulary = (
+        backend.to_str() if backend is not None else repr(sorted(tokenizer.get_vocab().items()))
+    )
     return [vocabulary, tokenizer.model_max_length]
 
 

@@ -101,8 +101,8 @@ class Vocabulary:
 
 def clean_name(text: str) -> str:
     """Returns a name in lower case, without slashes and without an article at one end."""
-    words = " ".join("".join(c if c.isprintable() else " " for c in text.casefold()).split())
-    return _ARTICLE.sub("", words.replace("/", " ").strip(" ."), count=1)
+    apart = "".join(c if c.isprintable() and c != "/" else " " for c in text.casefold())
+    return _ARTICLE.sub("", " ".join(apart.split()).strip(" ."), count=1)
 
 
 def clean_predicate(text: str) -> str:

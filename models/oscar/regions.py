@@ -15,12 +15,15 @@ import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.schemas.errors import InputError
+
+_Place = Annotated[int, msgspec.Meta(ge=0)]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -81,11 +84,14 @@ class _Lines:
             stream.seek(self._starts[key])
             found, *fields = stream.readline().decode().rstrip("\r\n").split("\t")
         if found != key:
-            raise InputError(
-                f"{self._path}: its .lineidx or imageid2idx.json leads from {key!r} to the line of "
-                f"{found!r}: delete them, or make them anew"
-            )
+            raise _bad_index(self._path, f"leads from {key!r} to the line of {found!r}")
         return fields
+
+
+def _bad_index(path: Path, what: str) -> InputError:
+    return InputError(
+        f"{path}: its .lineidx or imageid2idx.json {what}: delete them, or make them anew"
+    )
 
 
 @functools.lru_cache(maxsize=4)
@@ -96,24 +102,30 @@ def _index(path: Path, _changed_ns: int, _num_bytes: int) -> dict[str, int]:
     """
     places, numbers = path.with_suffix(".lineidx"), path.parent / "imageid2idx.json"
     if places.is_file() and numbers.is_file():
-        starts = [int(line) for line in places.read_text().split()]
-        by_key = json.loads(numbers.read_text())
-        if all(0 <= number < len(starts) for number in by_key.values()):
-            return {str(key): starts[number] for key, number in by_key.items()}
+        try:
+            starts = msgspec.convert(places.read_text("ascii").split(), list[_Place], strict=False)
+            by_key = msgspec.json.decode(numbers.read_bytes(), type=dict[str, _Place])
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise _bad_index(path, f"is damaged: {error}") from error
+        if all(number < len(starts) for number in by_key.values()):
+            return {key: starts[number] for key, number in by_key.items()}
     return dict(_scan(path))
 
 
 def _scan(path: Path) -> Iterator[tuple[str, int]]:
-    seen: set[bytes] = set()
+    seen: set[str] = set()
     place = 0
     with open(path, "rb") as stream:
         for line in stream:
-            key = line.partition(b"\t")[0].strip()
+            try:
+                key = line.partition(b"\t")[0].strip().decode()
+            except UnicodeDecodeError as error:
+                raise InputError(f"{path}: a line's key is not UTF-8: {error}") from error
             if key in seen:
-                raise InputError(f"{path}: two lines of the image {key.decode()!r}")
+                raise InputError(f"{path}: two lines of the image {key!r}")
             if key:
                 seen.add(key)
-                yield key.decode(), place
+                yield key, place
             place += len(line)
 
 

@@ -229,7 +229,7 @@ def test_a_users_vocabulary_and_aliases_are_used(tmp_path: Path) -> None:
     path.write_text('{"subjects": {}, "relations": {"riding": []}}')
     with pytest.raises(InputError, match=r"subjects: expected names, each with the ways"):
         load_vocabulary(path)
-    assert (clean_name(" The  Red/Bus. "), clean_predicate("is on a")) == ("red bus", "on")
+    assert (clean_name(" The  Red / Bus. "), clean_predicate("is on a")) == ("red bus", "on")
 
 
 @pytest.mark.parametrize(

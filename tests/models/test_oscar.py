@@ -410,6 +410,35 @@ def test_the_authors_index_is_used_and_checked(published: Published, tmp_path: P
 
 
 @pytest.mark.parametrize(
+    ("places", "numbers", "message"),
+    [
+        ("0\nhalf", '{"7": 0}', "Expected `int`, got `str`"),
+        ("0\n-9", '{"7": 0}', "Expected `int` >= 0"),
+        ("0", '{"7": 0', "Input data was truncated"),
+        ("0", "[0]", "Expected `object`, got `array`"),
+        ("0", '{"7": "0"}', "Expected `int`, got `str`"),
+        ("0", '{"7\udcff": 0}', "can't decode byte"),
+    ],
+)
+def test_a_damaged_index_is_one_error(
+    tmp_path: Path, places: str, numbers: str, message: str
+) -> None:
+    path = tmp_path / "features.tsv"
+    write_lines(path, {"7": "1\tAAAA"})
+    path.with_suffix(".lineidx").write_text(places)
+    (tmp_path / "imageid2idx.json").write_text(numbers, errors="surrogateescape")
+    with pytest.raises(InputError, match=f"features.tsv: .*damaged: .*{message}.*: delete them"):
+        RegionFiles(path, None)
+
+
+def test_a_key_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "features.tsv"
+    path.write_bytes(b"7\xff\t1\tAAAA\n")
+    with pytest.raises(InputError, match=r"features.tsv: a line's key is not UTF-8"):
+        RegionFiles(path, None)
+
+
+@pytest.mark.parametrize(
     ("line", "message"),
     [
         ("2\tQUJD", "3 bytes are no float32 features of 2 boxes"),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eqforge.models.pretrained import Weights
+from eqforge.models.pretrained import Weights, tokenizer_digest
 from eqforge.models.scorer import DualEncoder, Matches, Picture, Scorer, sigmoid
 from eqforge.models.spec import load_scorer, parse_specs
 from eqforge.schemas.errors import InputError
@@ -55,6 +55,17 @@ def inputs(folder: Path, pictures: list[Picture], padding: Any) -> dict[str, Any
     tokens = tokenizer(CAPTIONS, padding=padding, return_tensors="pt", **length)
     processor = AutoImageProcessor.from_pretrained(folder, backend="pil")
     return {**tokens, "pixel_values": processor(images=images, return_tensors="pt").pixel_values}
+
+
+def test_the_digest_of_a_slow_tokenizer_covers_the_numbers_of_its_tokens(tmp_path: Path) -> None:
+    from transformers import EsmTokenizer
+
+    digests = set()
+    for number, words in enumerate((["cat", "dog"], ["dog", "cat"])):
+        path = tmp_path / f"{number}.txt"
+        path.write_text("\n".join(["<cls>", "<pad>", "<eos>", "<unk>", "<mask>", *words]))
+        digests.add(tokenizer_digest(EsmTokenizer(str(path))))
+    assert len(digests) == 2
 
 
 def test_clip_scores_are_its_own_cosines(folders: dict[str, Path], pictures: list[Picture]) -> None:

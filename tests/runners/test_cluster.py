@@ -103,5 +103,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     done = Cluster(tmp_path).run()
     assert done.returncode == 2
     assert "deploy/flink/cluster up" in done.stdout
+    assert "FLINK_SETTINGS= " in done.stdout
+    assert "pipefail" not in done.stdout
     with running_cluster(tmp_path / "c", FLINK_TASK_MANAGERS="1", FLINK_SLOTS="3") as cluster:
         assert len(cluster.processes("taskmanager")) == 1

@@ -20,6 +20,9 @@ from eqforge.transforms.children import landlock, seccomp
 VARIABLE: Final = "EQFORGE_CAGE"
 """Environment variable: `off` for no cage, or its limits, such as `memory_gb=16,cpu_s=7200`."""
 
+_MOST: Final = 2.0**32
+"""Limits are below: the system counts bytes and seconds in 64 bits."""
+
 MOST_OPEN_FILES: Final = 1024
 MOST_STDERR_BYTES: Final = 2**24
 
@@ -72,7 +75,7 @@ def adjusted(cage: Cage | None) -> Cage | None:
     for part in filter(None, wanted.split(",")):
         name, _, number = part.partition("=")
         with contextlib.suppress(ValueError):
-            if name in ("memory_gb", "cpu_s") and float(number) > 0:
+            if name in ("memory_gb", "cpu_s") and 0 < float(number) < _MOST:
                 values[name] = float(number)
                 continue
         raise InputError(

@@ -172,7 +172,8 @@ def test_the_environment_takes_the_cage_away_or_changes_its_limits(
     assert adjusted(cage) == Cage(read=("/a",), memory_gb=16, cpu_s=7200)
     monkeypatch.setenv(VARIABLE, "off")
     assert adjusted(cage) is None
-    for wrong in ("on", "memory_gb=", "memory_gb=-1", "memory_gb=nan", "read=/"):
+    wrongs = ("on", "memory_gb=", "memory_gb=-1", "memory_gb=nan", "memory_gb=inf", "cpu_s=1e20")
+    for wrong in (*wrongs, "read=/"):
         monkeypatch.setenv(VARIABLE, wrong)
         with pytest.raises(InputError, match=VARIABLE):
             adjusted(cage)
