@@ -41,7 +41,7 @@ from eqforge.transforms.dataset.census import Medium
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
-from eqforge.transforms.dataset.tables import files_for, table_of
+from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
 from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.hard_positives import (
@@ -51,7 +51,6 @@ from eqforge.transforms.text.hard_positives import (
 )
 from eqforge.transforms.text.image_texts import FoilRecord, ImageTexts, Text, TextsBatch
 from eqforge.transforms.text.perturb import tagger_of
-from eqforge.transforms.text.tables import media_tables
 from eqforge.transforms.text.work import CAPTIONS_STAGE
 
 NAME = "hard-positives"

@@ -38,7 +38,7 @@ from eqforge.schemas.tables.texts import (
 )
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
-from eqforge.transforms.dataset.tables import files_for, table_of
+from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
 from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.text.perturb import (
     PERTURBATIONS_STAGE,
@@ -46,7 +46,6 @@ from eqforge.transforms.text.perturb import (
     PerturbCaptions,
     tagger_of,
 )
-from eqforge.transforms.text.tables import media_tables
 from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch
 
 NAME = "retrieval-perturbations"

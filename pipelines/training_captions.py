@@ -42,11 +42,10 @@ from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
-from eqforge.transforms.dataset.tables import files_for, table_of
+from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
 from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.text.caption_edits import EditRules, writer_of
 from eqforge.transforms.text.perturb import tagger_of
-from eqforge.transforms.text.tables import media_tables
 from eqforge.transforms.text.training import TRAINING_TEXTS_STAGE, MakeTrainingTexts, TrainingRules
 from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch
 

@@ -37,9 +37,8 @@ from eqforge.schemas.tables.vlue import (
 from eqforge.transforms.dataset.census import IMAGES, Medium, medium
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
-from eqforge.transforms.dataset.tables import files_for, table_of
+from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
 from eqforge.transforms.dataset.write import Table
-from eqforge.transforms.text.tables import media_tables
 from eqforge.transforms.vlue.images import match_name
 from eqforge.transforms.vlue.items import ANNOTATIONS_STAGE, ImportVlue, VlueBatch, VlueRules
 from eqforge.transforms.vlue.lints import MIN_WORDS

@@ -32,6 +32,7 @@ from eqforge.evaluation.conversations.settings import ConverseSettings
 from eqforge.evaluation.conversations.side_by_side import Pixels, side_by_side
 from eqforge.evaluation.scoring.header import device_name
 from eqforge.evaluation.scoring.progress import Progress
+from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.score_tables import Counts
 from eqforge.schemas.dataset.shelf import Shelf, make_shelf
@@ -95,7 +96,7 @@ def converse(settings: ConverseSettings) -> AnswersManifest:
         header, counts={"samples": counts}, forms=dict(sorted(forms.items())), tables=tables
     )
     storage.write_bytes(storage.join(folder, FILE_NAME), to_json(manifest))
-    shutil.rmtree(Path(folder) / "_work")
+    shutil.rmtree(Path(folder) / WORK)
     return manifest
 
 
@@ -224,7 +225,7 @@ def _device(settings: ConverseSettings) -> str:
 
 
 def _begin(folder: Path, header: AnswersManifest) -> None:
-    plan = folder / "_work" / "plan.json"
+    plan = folder / WORK / "plan.json"
     wanted = msgspec.json.encode(fingerprint(msgspec.to_builtins(header)))
     if plan.exists():
         if plan.read_bytes() != wanted:

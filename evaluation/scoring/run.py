@@ -31,6 +31,7 @@ from eqforge.evaluation.scoring.work import (
 from eqforge.models.own import load_model
 from eqforge.models.pretrained import import_torch
 from eqforge.models.scorer import DualEncoder, Scorer
+from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.score_tables import FILE_NAME, ScoresManifest, open_scores
 from eqforge.schemas.dataset.score_tables import to_json as scores_json
@@ -72,7 +73,7 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
     folder = settings.output
     if (folder / FILE_NAME).exists():
         return _finished(folder, header)
-    work = folder / "_work"
+    work = folder / WORK
     pairs = None
     if not isinstance(scorer, DualEncoder):
         pairs = _pairs(dataset, task, index, settings, header)

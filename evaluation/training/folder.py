@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import clipped, load_json, name_of, shown
 
 MANIFEST = "training.json"
 LOG = "log.jsonl"
-WORK = "_work"
 
 
 class RunFolder:

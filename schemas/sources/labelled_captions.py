@@ -12,6 +12,7 @@ from typing import Any
 from eqforge.schemas.dataset.reader import Dataset, open_samples
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
+from eqforge.schemas.tables.datasets import dataset_with
 
 _TRAINING = ("caption_id", "image", "role", "text")
 _PERTURBED = ("sample_id", "image", "caption", "perturbed_caption", "applied")
@@ -66,9 +67,10 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
     path = Path(path)
     if path.is_dir():
         names = set(open_samples(str(path)).columns("samples"))
-        for name, columns, read in _OF_ROWS:
+        for columns, read in ((_TRAINING, _training), (_PERTURBED, _perturbed)):
             if names.issuperset(columns):
-                return read(open_samples(str(path), name).rows("samples", columns))
+                dataset = open_samples(str(path), dataset_with("samples", columns))
+                return read(dataset.rows("samples", columns))
     return map(label_pair, read_text_pairs(path))
 
 
@@ -126,9 +128,3 @@ def _perturbed(rows: Iterable[dict[str, Any]]) -> Iterator[LabelledCaptions]:
                 positive=row["caption"],
                 perturbed=row["perturbed_caption"],
             )
-
-
-_OF_ROWS = (
-    ("training-captions", _TRAINING, _training),
-    ("retrieval-perturbations", _PERTURBED, _perturbed),
-)

@@ -1,7 +1,7 @@
 """The datasets: each has a kind, which describes its tables."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -101,6 +101,14 @@ def dataset_type(dataset: str) -> DatasetType:
 def table_type(dataset: str, table: str) -> TableType | None:
     """Returns the description of a dataset's table; None if it has no such table."""
     return next((each for each in dataset_type(dataset).tables if each.name == table), None)
+
+
+def dataset_with(table: str, columns: Iterable[str]) -> str:
+    """Returns the first dataset whose table has some columns; an empty name if there is none."""
+    for name in DATASETS:
+        if (kind := table_type(name, table)) and set(columns).issubset(kind.schema.names):
+            return name
+    return ""
 
 
 @functools.cache

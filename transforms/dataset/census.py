@@ -15,13 +15,14 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from eqforge.schemas.dataset.manifest import Manifest, settled, to_json
+from eqforge.schemas.dataset.manifest import WORK, Manifest, settled, to_json
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import shown
 from eqforge.schemas.io.find_file import MissingFile, find_file
 from eqforge.schemas.io.source_file import FileState
+from eqforge.schemas.tables.columns import holds_pictures
 
 SHOWN = 5
 VIDEOS, IMAGES, MODEL = "videos", "images", "files of the model"
@@ -36,7 +37,6 @@ _LINEAGE = (
     ("source_image", "image_id"),
     ("source_image_1", "image_1_id"),
 )
-_WITH_LINEAGE = ("samples", "rejects", "gallery")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,11 +130,11 @@ def _digest(manifest: Manifest) -> str:
 
 
 def _begun(output: str) -> str:
-    return storage.join(output, "_work", "media-begun.json")
+    return storage.join(output, WORK, "media-begun.json")
 
 
 def _kept(output: str) -> str:
-    return storage.join(output, "_work", "media.json")
+    return storage.join(output, WORK, "media.json")
 
 
 def compare_media(dataset: Dataset, media: Iterable[Medium]) -> Iterator[str]:
@@ -189,22 +189,28 @@ def read_lineage(dataset: Dataset) -> dict[str, set[str]]:
       InputError: the rows cannot be read.
     """
     found: dict[str, set[str]] = {}
-    for table in _WITH_LINEAGE:
-        for file in dataset.manifest.tables.get(table, ()):
-            for name, digest in _pairs(dataset, file.path):
-                found.setdefault(name, set()).update({digest} - {None})
+    for file in (file for files in dataset.manifest.tables.values() for file in files):
+        for name, digest in _pairs(dataset, file.path):
+            found.setdefault(name, set()).update({digest} - {None})
     return found
 
 
 def _pairs(dataset: Dataset, path: str) -> Iterator[tuple[str, Any]]:
     """Yields (name, digest) of the rows of a file, with few duplicates."""
     with dataset.open_file(path) as opened:
-        names = set(opened.schema.names)
-    columns = {column.partition(".")[0] for pair in _LINEAGE for column in pair} & names
+        schema = opened.schema
+    if holds_pictures(schema):
+        return
+    there = [pair for pair in _LINEAGE if _outer(pair).issubset(schema.names)]
+    columns = _outer(column for pair in there for column in pair)
     for batch in dataset.file_batches(path, sorted(columns)):
         flat = pa.Table.from_batches([batch]).flatten()
-        for name, digest in _LINEAGE:
-            if name in flat.column_names and digest in flat.column_names:
-                rows = flat.select([name, digest]).group_by([name, digest]).aggregate([])
-                both = zip(rows[name].to_pylist(), rows[digest].to_pylist(), strict=True)
-                yield from ((source, sha) for source, sha in both if source is not None)
+        for name, digest in there:
+            rows = flat.select([name, digest]).group_by([name, digest]).aggregate([])
+            both = zip(rows[name].to_pylist(), rows[digest].to_pylist(), strict=True)
+            yield from ((source, sha) for source, sha in both if source is not None)
+
+
+def _outer(columns: Iterable[str]) -> set[str]:
+    """Returns the columns of a file in which the named ones lie."""
+    return {column.partition(".")[0] for column in columns}

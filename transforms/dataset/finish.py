@@ -14,6 +14,7 @@ from eqforge.schemas.dataset.card import dataset_card
 from eqforge.schemas.dataset.manifest import (
     FILE_NAME,
     NEXT,
+    WORK,
     Manifest,
     StageBooks,
     close_books,
@@ -251,7 +252,7 @@ def delete_parts(output: str) -> None:
 
 
 def _parts(output: str) -> str:
-    return storage.join(output, "_work", "parts")
+    return storage.join(output, WORK, "parts")
 
 
 def _with_tables(

@@ -9,17 +9,12 @@ import msgspec
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.tables.description import TableType
-from eqforge.schemas.tables.pairs import (
-    IMAGES_TABLE,
-    REJECTS_TABLE,
-)
-from eqforge.schemas.tables.rendered import (
-    MASKS_TABLE,
-    RENDERED_TABLE,
-)
+from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
+from eqforge.schemas.tables.rendered import MASKS_TABLE, RENDERED_TABLE
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.write import Table
 
+IMAGES_PER_FILE = 4_000
 REJECTS_PER_FILE = 200_000
 
 
@@ -49,6 +44,15 @@ def table_of(kind: TableType, shards: int, media: MediaStore | None = None) -> T
 def rejects_table(rows: int) -> Table:
     """Returns the table of rejects, sized for at most `rows` of them."""
     return table_of(REJECTS_TABLE, files_for(rows, REJECTS_PER_FILE))
+
+
+def media_tables(records: int, media_root: str | None) -> tuple[Table, ...]:
+    """Returns the tables of images, where there are images, and of rejects."""
+    rejects = rejects_table(records)
+    if media_root is None:
+        return (rejects,)
+    files = files_for(records, IMAGES_PER_FILE)
+    return (table_of(IMAGES_TABLE, files, MediaStore(media_root)), rejects)
 
 
 def generated_tables(

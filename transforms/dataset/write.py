@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eqforge.schemas.dataset.manifest import DataFile
+from eqforge.schemas.dataset.manifest import WORK, DataFile
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.io import storage
 from eqforge.schemas.tables.columns import holds_pictures, with_metadata
@@ -96,7 +96,7 @@ def write_runs(
     """
     with _spooled(table, list(runs)) as records:
         url = storage.join(place or output, table.file_name(shard))
-        note = storage.join(output, "_work", "shards", f"{table.name}-{shard:05d}.json")
+        note = storage.join(output, WORK, "shards", f"{table.name}-{shard:05d}.json")
         basis = [table.file_name(shard), records.fingerprint, pa.__version__]
         digest = _kept(storage.join(output, table.file_name(shard)), url, basis, _noted(note))
         skipped = digest is not None
