@@ -149,7 +149,7 @@ def test_drawing_asks_for_a_gpu_and_the_launching_machine_needs_none(
 
     (job,) = jobs
     ((step, asked),) = hints(job).items()
-    assert step.startswith("DiffusePairs/DrawPair")
+    assert step.startswith("DiffusePairs/Make")
     assert asked == {
         "accelerator": "type:nvidia-l4;count:1;install-nvidia-driver",
         "min_ram_bytes": "20000000000",

@@ -13,7 +13,6 @@ import threading
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import apache_beam as beam
 import msgspec
 
 from eqforge.generators.diffusion.prompts import PromptPair
@@ -35,8 +34,7 @@ from eqforge.schemas.tables.rendered import Generation
 from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
-from eqforge.transforms.engines import progress
-from eqforge.transforms.engines.placement import on_gpu
+from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
 from eqforge.transforms.generated.work import MadePair, PairProposal, PairWork, StoredImage
 
@@ -300,20 +298,14 @@ def _scores(drawn: PairImages, control: EditControl) -> tuple[Score, ...]:
     )
 
 
-@dataclass
-class DiffusePairs(beam.PTransform):
+class DiffusePairs(CountedStep[DiffuseRules]):
     """Draws every pair of prompts."""
 
-    rules: DiffuseRules
-    progress_folder: str | None = None
+    counted = DRAWN
 
-    def expand(self, pairs: beam.PCollection[PromptPair]) -> beam.PCollection[PairWork]:
-        draw = beam.Map(self._draw).with_output_types(PairWork)
-        if self.rules.diffusion.device != "cpu":
-            draw = on_gpu(draw, pairs.pipeline)
-        return pairs | "DrawPair" >> draw
+    @property
+    def uses_gpu(self) -> bool:
+        return self.rules.diffusion.device != "cpu"
 
-    def _draw(self, pair: PromptPair) -> PairWork:
-        work = diffuse_pair(pair, self.rules)
-        progress.count(self.progress_folder, DRAWN)
-        return work
+    def make(self, pair: PromptPair) -> PairWork:
+        return diffuse_pair(pair, self.rules)

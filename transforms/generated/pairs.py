@@ -8,8 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import apache_beam as beam
-
 from eqforge.generators.text import words
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.pictures import read_pixels
@@ -21,8 +19,7 @@ from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.engines import progress
-from eqforge.transforms.engines.placement import on_gpu
+from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.filters.images import IMAGE_FILTER_REASONS, ImageFilters, ScoredImage
 from eqforge.transforms.filters.pairs import PAIRS_STAGE, refuse_unmeasured
@@ -229,20 +226,14 @@ def _refuse_measured(
     return minimality.gate_pair(measured.measures, gates)
 
 
-@dataclass
-class MeasureGenerated(beam.PTransform):
+class MeasureGenerated(CountedStep[GeneratedRules]):
     """Scores and measures made pairs, and queries the oracle if there is one."""
 
-    rules: GeneratedRules
-    progress_folder: str | None = None
+    counted = MEASURED
 
-    def expand(self, works: beam.PCollection[PairWork]) -> beam.PCollection[PairWork]:
-        measure = beam.Map(self._measure).with_output_types(PairWork)
-        if self.rules.oracle.uses_gpu:
-            measure = on_gpu(measure, works.pipeline)
-        return works | "MeasurePair" >> measure
+    @property
+    def uses_gpu(self) -> bool:
+        return self.rules.oracle.uses_gpu
 
-    def _measure(self, work: PairWork) -> PairWork:
-        measured = measure_generated(work, self.rules)
-        progress.count(self.progress_folder, MEASURED)
-        return measured
+    def make(self, work: PairWork) -> PairWork:
+        return measure_generated(work, self.rules)

@@ -16,8 +16,7 @@ from eqforge.generators.simat.queries import weight_of
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.simat import QueryRow
-from eqforge.transforms.engines import progress
-from eqforge.transforms.engines.placement import on_gpu
+from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.simat.images import AskedQuery, SimatRules, SimatWork, show_image
 from eqforge.transforms.simat.plan import QUERIES_STAGE, RELATIONS_STAGE, PlannedImage
 
@@ -47,23 +46,17 @@ def weigh_query(asked: AskedQuery, counts: Mapping[str, int], published: bool) -
     return replace(asked.row, frequency=frequency, weight=weight_of(frequency))
 
 
-@dataclass
-class ShowImages(beam.PTransform):
+class ShowImages(CountedStep[SimatRules]):
     """Crops the regions of planned images, and asks the oracle about each crop."""
 
-    rules: SimatRules
-    progress_folder: str | None = None
+    counted = CUT
 
-    def expand(self, planned: beam.PCollection[PlannedImage]) -> beam.PCollection[SimatWork]:
-        show = beam.Map(self._show).with_output_types(SimatWork)
-        if self.rules.oracle.uses_gpu:
-            show = on_gpu(show, planned.pipeline)
-        return planned | "ShowImage" >> show
+    @property
+    def uses_gpu(self) -> bool:
+        return self.rules.oracle.uses_gpu
 
-    def _show(self, image: PlannedImage) -> SimatWork:
-        work = show_image(image, self.rules)
-        progress.count(self.progress_folder, CUT)
-        return work
+    def make(self, image: PlannedImage) -> SimatWork:
+        return show_image(image, self.rules)
 
 
 class JudgeQueries(beam.PTransform):

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
-import apache_beam as beam
-
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.coordination.conjuncts import SWAP_REFUSALS
 from eqforge.generators.text.coordination.swap import SwapRefusal, swap_coordination, swap_phrases
@@ -31,7 +29,7 @@ from eqforge.schemas.tables.texts import HardPositiveSample
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.engines import progress
+from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.text.caption_edits import (
     EDIT_REASONS,
     CaptionEdit,
@@ -339,17 +337,10 @@ def _free(made: EditedCaption) -> Outcome:
     )
 
 
-@dataclass
-class MakeHardPositives(beam.PTransform):
+class MakeHardPositives(CountedStep[HardPositiveRules]):
     """Makes the hard positives of batches of images."""
 
-    rules: HardPositiveRules
-    progress_folder: str | None = None
+    counted = "reworded"
 
-    def expand(self, batches: beam.PCollection[TextsBatch]) -> beam.PCollection[TextWork]:
-        return batches | "MakeBatch" >> beam.Map(self._make)
-
-    def _make(self, batch: TextsBatch) -> TextWork:
-        work = make_hard_positives(batch, self.rules)
-        progress.count(self.progress_folder, "reworded")
-        return work
+    def make(self, batch: TextsBatch) -> TextWork:
+        return make_hard_positives(batch, self.rules)

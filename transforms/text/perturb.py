@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
-import apache_beam as beam
-
 from eqforge.generators.text.analysis import Analysis, Tagger
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.granularity import measure_granularity
@@ -21,7 +19,7 @@ from eqforge.schemas.tables.texts import MeasuredCaption, PerturbedCaption
 from eqforge.transforms.dataset.books import error_rejection, guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.engines import progress
+from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.text.work import CaptionBatch, TextWork, admit_texts, reject
 
 PERTURBATIONS_STAGE = Stage("perturbations")
@@ -157,17 +155,10 @@ def _measured(record: CaptionRecord, image_id: str | None, analysis: Analysis) -
     )
 
 
-@dataclass
-class PerturbCaptions(beam.PTransform):
+class PerturbCaptions(CountedStep[PerturbationRules]):
     """Perturbs and measures batches of captions."""
 
-    rules: PerturbationRules
-    progress_folder: str | None = None
+    counted = "perturbed"
 
-    def expand(self, batches: beam.PCollection[CaptionBatch]) -> beam.PCollection[TextWork]:
-        return batches | "PerturbBatch" >> beam.Map(self._perturb)
-
-    def _perturb(self, batch: CaptionBatch) -> TextWork:
-        work = perturb_batch(batch, self.rules)
-        progress.count(self.progress_folder, "perturbed")
-        return work
+    def make(self, batch: CaptionBatch) -> TextWork:
+        return perturb_batch(batch, self.rules)

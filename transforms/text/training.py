@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import apache_beam as beam
-
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.language import Language
 from eqforge.schemas.records.books import Reject, Stage
@@ -12,7 +10,7 @@ from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.texts import TrainingCaption
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.engines import progress
+from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.text.caption_edits import (
     EDIT_REASONS,
     CaptionEdit,
@@ -109,17 +107,10 @@ def _row(
     )
 
 
-@dataclass
-class MakeTrainingTexts(beam.PTransform):
+class MakeTrainingTexts(CountedStep[TrainingRules]):
     """Makes the training texts of batches of captions."""
 
-    rules: TrainingRules
-    progress_folder: str | None = None
+    counted = "edited"
 
-    def expand(self, batches: beam.PCollection[CaptionBatch]) -> beam.PCollection[TextWork]:
-        return batches | "EditBatch" >> beam.Map(self._make)
-
-    def _make(self, batch: CaptionBatch) -> TextWork:
-        work = make_training_texts(batch, self.rules)
-        progress.count(self.progress_folder, "edited")
-        return work
+    def make(self, batch: CaptionBatch) -> TextWork:
+        return make_training_texts(batch, self.rules)

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import apache_beam as beam
-
 from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
 from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.scores import Rejection
@@ -24,7 +22,7 @@ from eqforge.schemas.tables.vlue import (
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import FOLDER_REASONS, ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.engines import progress
+from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.vlue.images import match_name
 from eqforge.transforms.vlue.lints import MIN_WORDS, lint_item
 from eqforge.transforms.vlue.rows import sample_row, task_row
@@ -157,17 +155,10 @@ def _admit(item: VlueItem, folder: ImageFolder | None) -> tuple[ImageRow, ...] |
     return tuple(found)
 
 
-@dataclass
-class ImportVlue(beam.PTransform):
+class ImportVlue(CountedStep[VlueRules]):
     """Imports batches of items."""
 
-    rules: VlueRules
-    progress_folder: str | None = None
+    counted = "imported"
 
-    def expand(self, batches: beam.PCollection[VlueBatch]) -> beam.PCollection[VlueWork]:
-        return batches | "ImportBatch" >> beam.Map(self._import)
-
-    def _import(self, batch: VlueBatch) -> VlueWork:
-        work = import_batch(batch, self.rules)
-        progress.count(self.progress_folder, "imported")
-        return work
+    def make(self, batch: VlueBatch) -> VlueWork:
+        return import_batch(batch, self.rules)

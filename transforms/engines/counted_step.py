@@ -1,0 +1,45 @@
+"""A step of a pipeline whose elements are counted for the progress that a build shows."""
+
+import abc
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar, get_type_hints
+
+import apache_beam as beam
+
+from eqforge.transforms.engines import progress
+from eqforge.transforms.engines.placement import on_gpu
+
+Rules = TypeVar("Rules")
+
+
+@dataclass
+class CountedStep(beam.PTransform, abc.ABC, Generic[Rules]):
+    """Turns every element into another, independently, and counts it when that is done.
+
+    Attributes:
+      rules: how elements are made.
+      progress_folder: where the counts are noted; None for no progress.
+      counted: the name under which the progress shows the elements.
+    """
+
+    rules: Rules
+    progress_folder: str | None = None
+    counted: ClassVar[str]
+
+    @property
+    def uses_gpu(self) -> bool:
+        """Whether the step needs a machine with a GPU."""
+        return False
+
+    def expand(self, elements: beam.PCollection[Any]) -> beam.PCollection[Any]:
+        step = beam.Map(self._make).with_output_types(get_type_hints(self.make)["return"])
+        return elements | "Make" >> (on_gpu(step, elements.pipeline) if self.uses_gpu else step)
+
+    @abc.abstractmethod
+    def make(self, element: Any) -> Any:
+        """Returns what an element becomes; the annotation says of which type."""
+
+    def _make(self, element: Any) -> Any:
+        made = self.make(element)
+        progress.count(self.progress_folder, self.counted)
+        return made
