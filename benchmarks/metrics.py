@@ -36,8 +36,9 @@ from eqforge.evaluation.scoring.index import Index, Pairs
 from eqforge.evaluation.tables.command import main as metrics
 from eqforge.schemas.dataset import score_tables
 from eqforge.schemas.dataset.manifest import DataFile, Manifest, to_json
-from eqforge.schemas.dataset.score_tables import ScoresManifest, ScoringModel
+from eqforge.schemas.dataset.score_tables import ScoresManifest
 from eqforge.schemas.io import storage
+from eqforge.schemas.records.scores import Identity
 
 IMAGES, CAPTIONS_EACH, DIMENSIONS = 5_000, 5, 512
 CAPTION_WORDS = 10
@@ -107,7 +108,7 @@ def write_scores(folder: Path, dataset: Path, name: str, found: Gathered) -> Non
         quantity="cosine",
         images=[],
         captions=[],
-        model=ScoringModel(
+        model=Identity(
             kind="random",
             family="random",
             model=name,

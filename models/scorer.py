@@ -18,6 +18,8 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.schemas.records.scores import Identity as Identity
+
 IndexPairs: TypeAlias = NDArray[np.int64]
 """Pairs to score, int64 of shape (pairs, 2): the index of an image, the index of a caption."""
 
@@ -52,34 +54,6 @@ class Matches:
     logits: NDArray[np.float32]
     probabilities: NDArray[np.float64]
     cosines: NDArray[np.float32] | None = None
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class Identity:
-    """Which model scores: everything that decides a score besides image and caption.
-
-    Attributes:
-      kind: how the model is loaded and used, such as `blip-itm`.
-      family: models of one family share architecture and training, such as `blip`.
-      model: id on the Hugging Face hub, or the name of a local folder or file.
-      revision: commit on the hub, or `sha256:` and a digest of the local files.
-      precision: type of the weights, such as `float32`.
-      preprocessing: digest of how images and captions are prepared.
-      calibration: how a logit becomes P(match).
-    """
-
-    kind: str
-    family: str
-    model: str
-    revision: str
-    precision: str
-    preprocessing: str
-    calibration: str
-
-    @property
-    def name(self) -> str:
-        """Kind, model and revision, for a row."""
-        return f"{self.kind}:{self.model}@{self.revision}"
 
 
 class Scorer(Protocol):

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.models.pretrained import Weights, import_torch, load_model, tokenizer_digest
-from eqforge.schemas.dataset.score_tables import ScoringModel
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
+from eqforge.schemas.records.scores import Identity
 
 ARCHITECTURE = "AutoModelForImageTextToText"
 
@@ -32,7 +32,7 @@ class ChatModel:
 
     model: Any
     processor: Any
-    identity: ScoringModel
+    identity: Identity
 
     def prompt(self, question: str) -> str:
         """Returns the question after one image, in the model's chat template."""
@@ -125,7 +125,7 @@ def load_chat_model(weights: Weights, chat_template: Path | None = None) -> Chat
             "with --chat-template"
         )
     model = load_model(weights, ARCHITECTURE)
-    identity = ScoringModel(
+    identity = Identity(
         kind="chat",
         family=model.config.model_type,
         model=weights.name,

@@ -10,10 +10,11 @@ import pyarrow.parquet as pq
 
 from eqforge.schemas.dataset.manifest import DataFile
 from eqforge.schemas.dataset.reader import read_file_batches
-from eqforge.schemas.dataset.score_tables import FAILURE_REASONS, Counts, ScoringModel
+from eqforge.schemas.dataset.score_tables import FAILURE_REASONS, Counts
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.typed_json import decode
+from eqforge.schemas.records.scores import Identity
 from eqforge.schemas.tables.columns import required
 
 FILE_NAME = "answers.json"
@@ -74,7 +75,7 @@ class AnswersManifest:
     format_version: int = FORMAT_VERSION
     dataset: str
     dataset_sha256: str
-    model: ScoringModel
+    model: Identity
     settings: dict[str, Any]
     chosen: str
     counts: dict[str, Counts]

@@ -19,7 +19,6 @@ from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.models.own import device_of, load_model
 from eqforge.models.scorer import Scorer
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.dataset.score_tables import ScoringModel
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import pictures
 from eqforge.schemas.io.pictures import MAX_PIXELS
@@ -122,7 +121,7 @@ def measure_efficiency(settings: EfficiencySettings) -> Efficiency:
         seconds["detector"] = [settings.detector_s] * len(ready.inputs)
     total = [sum(parts) for parts in zip(*seconds.values(), strict=True)]
     found = Efficiency(
-        model=ScoringModel(**dataclasses.asdict(scorer.identity)),
+        model=scorer.identity,
         dataset=dataset.manifest.dataset,
         dataset_sha256=dataset.sha256,
         machine=described,

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from eqforge.evaluation.efficiency.clock import Spread
-from eqforge.schemas.dataset.score_tables import ScoringModel
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.typed_json import decode, read_bytes
+from eqforge.schemas.records.scores import Identity
 
 FORMAT = "eqforge efficiency"
 FORMAT_VERSION = 1
@@ -57,7 +57,7 @@ class Efficiency:
 
     format: str = FORMAT
     format_version: int = FORMAT_VERSION
-    model: ScoringModel
+    model: Identity
     dataset: str
     dataset_sha256: str
     machine: dict[str, Any]

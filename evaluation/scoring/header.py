@@ -14,7 +14,6 @@ from eqforge.schemas.dataset.score_tables import (
     FILE_NAME,
     Quantity,
     ScoresManifest,
-    ScoringModel,
     open_scores,
 )
 from eqforge.schemas.identity import fingerprint
@@ -40,7 +39,7 @@ def make_header(
         quantity=quantity_of(scorer),
         images=[] if task.crossed else [column.name for column in task.images],
         captions=[] if task.crossed else [column.name for column in task.captions],
-        model=ScoringModel(**dataclasses.asdict(identity)),
+        model=identity,
         settings={
             "autocast": settings.autocast,
             "candidates": _candidates_digest(settings),

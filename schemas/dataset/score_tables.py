@@ -25,6 +25,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import shown
 from eqforge.schemas.io.typed_json import decode
+from eqforge.schemas.records.scores import Identity
 from eqforge.schemas.tables.columns import list_of, required
 from eqforge.schemas.visible import escaped_json
 
@@ -115,24 +116,6 @@ def _vector(dimensions: int) -> pa.DataType:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ScoringModel:
-    """The model that scored; see `eqforge.models.scorer.Identity` for the fields."""
-
-    kind: str
-    family: str
-    model: str
-    revision: str
-    precision: str
-    preprocessing: str
-    calibration: str
-
-    @property
-    def name(self) -> str:
-        """Kind, model and revision."""
-        return f"{self.kind}:{self.model}@{self.revision}"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Counts:
     """How many samples, images or captions there are: expected = scored + failed."""
 
@@ -167,7 +150,7 @@ class ScoresManifest:
     quantity: Quantity
     images: list[str]
     captions: list[str]
-    model: ScoringModel
+    model: Identity
     settings: dict[str, Any]
     counts: dict[str, Counts]
     versions: dict[str, str]

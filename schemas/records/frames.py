@@ -118,16 +118,29 @@ class FrameNumber:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class StoredFrame:
+class StoredImage:
+    """An image in the media store.
+
+    Attributes:
+      image_id: SHA-256 of the encoded image, its name in the media store.
+      suffix: ".jpg" or ".png".
+      width_px, height_px: size of the stored image, upright.
+      num_bytes: size of the encoded image.
+    """
+
+    image_id: str
+    suffix: str
+    width_px: int
+    height_px: int
+    num_bytes: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class StoredFrame(StoredImage):
     """A frame that was decoded, encoded as an image and put into the media store.
 
     Attributes:
       frame_id: the request's name.
-      image_id: SHA-256 of the encoded image, its name in the media store.
-      suffix: ".jpg" or ".png".
-      width_px: width of the stored image, upright.
-      height_px: height of the stored image, upright.
-      num_bytes: size of the encoded image.
       requested_timestamp_s: the time that was asked for; where a number was, the frame's own.
       timestamp_s: the time at which the frame begins to show, after the container's start.
       pts: the frame's presentation timestamp in the stream, in units of `time_base`.
@@ -137,11 +150,6 @@ class StoredFrame:
     """
 
     frame_id: str
-    image_id: str
-    suffix: str
-    width_px: int
-    height_px: int
-    num_bytes: int
     requested_timestamp_s: float
     timestamp_s: float
     pts: int

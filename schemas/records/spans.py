@@ -1,5 +1,6 @@
 """A span of a text."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -9,3 +10,8 @@ class Span:
 
     start: int
     end: int
+
+
+def spans_of(pairs: Iterable[tuple[int, int]]) -> tuple[Span, ...]:
+    """Returns the spans of pairs of start and end."""
+    return tuple(Span(start=start, end=end) for start, end in pairs)

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.schemas.io import pictures
+from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scores import Rejection, Score
+from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.versions import versions_of
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.filters.faces import FACES, FaceSettings
@@ -79,3 +81,16 @@ class ScoredImage:
     phash: str = ""
     scores: tuple[Score, ...] = ()
     rejection: Rejection | None = None
+
+
+def image_row(stored: StoredImage, scored: ScoredImage) -> ImageRow:
+    """Returns the row of an image with its scores."""
+    return ImageRow(
+        image_id=stored.image_id,
+        suffix=stored.suffix,
+        width_px=stored.width_px,
+        height_px=stored.height_px,
+        num_bytes=stored.num_bytes,
+        phash=scored.phash,
+        scores=scored.scores,
+    )

@@ -28,7 +28,7 @@ from eqforge.generators.diffusion.records import (
 from eqforge.generators.diffusion.settings import DiffusionSettings
 from eqforge.schemas.errors import BuildError, InputError
 from eqforge.schemas.records.books import Stage
-from eqforge.schemas.records.frames import FrameSettings
+from eqforge.schemas.records.frames import FrameSettings, StoredImage
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.schemas.tables.rendered import Generation
 from eqforge.schemas.versions import versions_of
@@ -36,7 +36,7 @@ from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
-from eqforge.transforms.generated.work import MadePair, PairProposal, PairWork, StoredImage
+from eqforge.transforms.generated.work import MadePair, PairProposal, PairWork
 
 if TYPE_CHECKING:
     from eqforge.generators.diffusion.generate import PairGenerator

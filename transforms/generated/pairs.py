@@ -12,8 +12,8 @@ from eqforge.generators.text import words
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.pictures import read_pixels
 from eqforge.schemas.records.books import Stage
+from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.rendered import MaskRow
 from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.books import error_rejection
@@ -21,14 +21,13 @@ from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.filters import minimality
-from eqforge.transforms.filters.images import IMAGE_FILTER_REASONS, ImageFilters, ScoredImage
+from eqforge.transforms.filters.images import IMAGE_FILTER_REASONS, ImageFilters, image_row
 from eqforge.transforms.filters.pairs import PAIRS_STAGE, refuse_unmeasured
 from eqforge.transforms.generated.work import (
     MadePair,
     MeasuredMade,
     PairProposal,
     PairWork,
-    StoredImage,
 )
 from eqforge.transforms.oracle.answers import Question, ask
 from eqforge.transforms.oracle.judges import Oracle, refuse_pair
@@ -153,8 +152,8 @@ def _measure(made: MadePair, captions: tuple[str, str], rules: GeneratedRules) -
     )
     return MeasuredMade(
         images=(
-            _image_row(made.images[0], rules.images.score(pixels_0)),
-            _image_row(made.images[1], rules.images.score(pixels_1)),
+            image_row(made.images[0], rules.images.score(pixels_0)),
+            image_row(made.images[1], rules.images.score(pixels_1)),
         ),
         measures=minimality.measure_pair(minimality.view(pixels_0), minimality.view(pixels_1)),
         edit=words.word_edit(*captions),
@@ -185,18 +184,6 @@ def _with_matches(
     if isinstance(answer, Rejection):
         return work.refused(PAIRS_STAGE, answer)
     return replace(work, scores=(*work.scores, *answer))
-
-
-def _image_row(stored: StoredImage, scored: ScoredImage) -> ImageRow:
-    return ImageRow(
-        image_id=stored.image_id,
-        suffix=stored.suffix,
-        width_px=stored.width_px,
-        height_px=stored.height_px,
-        num_bytes=stored.num_bytes,
-        phash=scored.phash,
-        scores=scored.scores,
-    )
 
 
 def drop_generated(work: PairWork, rules: GeneratedRules) -> PairWork:

@@ -6,9 +6,10 @@ from typing import Any
 
 from eqforge.generators.text.words import WordEdit
 from eqforge.schemas.records.books import Reject, Stage, Tally
+from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Rejection, Score
-from eqforge.schemas.records.spans import Span
+from eqforge.schemas.records.spans import spans_of
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.rendered import Generation, MaskRow, RenderedSample
 from eqforge.transforms.dataset.media import MediaStore
@@ -35,17 +36,6 @@ class PairProposal:
     captions: tuple[str, str]
     specs: tuple[str, str]
     split: str = "test"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StoredImage:
-    """An image in the media store."""
-
-    image_id: str
-    suffix: str
-    width_px: int
-    height_px: int
-    num_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -196,14 +186,10 @@ def samples_of(work: PairWork, dataset: str) -> Iterator[RenderedSample]:
         luminance_shift=measured.measures.luminance_shift,
         phash_distance=measured.measures.phash_distance,
         word_edit_distance=measured.edit.distance,
-        edited_spans_0=_spans(measured.edit.spans_0),
-        edited_spans_1=_spans(measured.edit.spans_1),
+        edited_spans_0=spans_of(measured.edit.spans_0),
+        edited_spans_1=spans_of(measured.edit.spans_1),
         scores=(*made.scores, *work.scores),
     )
-
-
-def _spans(pairs: tuple[tuple[int, int], ...]) -> tuple[Span, ...]:
-    return tuple(Span(start=start, end=end) for start, end in pairs)
 
 
 def images_of(work: PairWork) -> Iterator[ImageRow]:

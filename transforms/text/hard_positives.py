@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from typing import Any
 
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.coordination.conjuncts import SWAP_REFUSALS
@@ -22,7 +23,7 @@ from eqforge.generators.text.words import word_edit
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.records.spans import Span
+from eqforge.schemas.records.spans import spans_of
 from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.schemas.sources.text_pairs import TextPair
 from eqforge.schemas.tables.texts import HardPositiveSample
@@ -207,31 +208,35 @@ def _published(foil: FoilRecord, lexicon: Lexicon) -> _Made:
 def _published_sample(foil: FoilRecord, row: PublishedTriple) -> HardPositiveSample:
     edit = word_edit(row.caption, row.hard_positive)
     foiled = word_edit(row.caption, row.hard_negative)
-    return HardPositiveSample(
+    return _replaced(
+        row,
         sample_id=f"{foil.text_id}/{row.pass_number}",
-        image=row.image,
-        image_id=None,
-        split="all",
-        caption=row.caption,
-        hard_positive=row.hard_positive,
-        hard_negative=row.hard_negative,
-        hard_positive_kind=f"replace/{row.kind}",
-        hard_negative_kind=f"vl-checklist/{row.kind}",
-        group=row.group,
-        original=row.entry.word,
-        replacement=row.entry.replacement,
-        caption_spans=_spans(edit.spans_0),
-        hard_positive_spans=_spans(edit.spans_1),
-        foil_spans=_spans(foiled.spans_0),
-        hard_negative_spans=_spans(foiled.spans_1),
+        caption_spans=spans_of(edit.spans_0),
+        hard_positive_spans=spans_of(edit.spans_1),
+        foil_spans=spans_of(foiled.spans_0),
+        hard_negative_spans=spans_of(foiled.spans_1),
         repairs=(),
         generator=f"{GENERATOR} paper",
         source_order=row.order,
     )
 
 
-def _spans(pairs: tuple[tuple[int, int], ...]) -> tuple[Span, ...]:
-    return tuple(Span(start=start, end=end) for start, end in pairs)
+def _replaced(made: PublishedTriple | HardPositive, **others: Any) -> HardPositiveSample:
+    """Returns the sample of a replaced word, with the fields that are each mode's own."""
+    return HardPositiveSample(
+        image=made.image,
+        image_id=None,
+        split="all",
+        caption=made.caption,
+        hard_positive=made.hard_positive,
+        hard_negative=made.hard_negative,
+        hard_positive_kind=f"replace/{made.kind}",
+        hard_negative_kind=f"vl-checklist/{made.kind}",
+        group=made.group,
+        original=made.entry.word,
+        replacement=made.entry.replacement,
+        **others,
+    )
 
 
 @lru_cache(maxsize=2)
@@ -250,19 +255,9 @@ def _rejection(refusal: Refusal) -> Rejection:
 
 
 def _corrected_sample(found: HardPositive, foil: FoilRecord) -> HardPositiveSample:
-    return HardPositiveSample(
+    return _replaced(
+        found,
         sample_id=found.record_id,
-        image=found.image,
-        image_id=None,
-        split="all",
-        caption=found.caption,
-        hard_positive=found.hard_positive,
-        hard_negative=found.hard_negative,
-        hard_positive_kind=f"replace/{found.kind}",
-        hard_negative_kind=f"vl-checklist/{found.kind}",
-        group=found.group,
-        original=found.entry.word,
-        replacement=found.entry.replacement,
         caption_spans=found.caption_spans,
         hard_positive_spans=found.hard_positive_spans,
         foil_spans=(found.foil_span,),
@@ -297,8 +292,8 @@ def _swapped(pair: TextPair, rules: HardPositiveRules) -> Outcome:
         replacement=None,
         caption_spans=swap.edited.spans_before,
         hard_positive_spans=swap.edited.spans_after,
-        foil_spans=_spans(foiled.spans_0),
-        hard_negative_spans=_spans(foiled.spans_1),
+        foil_spans=spans_of(foiled.spans_0),
+        hard_negative_spans=spans_of(foiled.spans_1),
         repairs=(),
         generator=f"{GENERATOR} swap",
         source_order=(pair.number,),

@@ -10,7 +10,7 @@ from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FRAME_REASONS, StoredFrame
 from eqforge.schemas.records.scores import Rejection, Score
-from eqforge.schemas.records.spans import Span
+from eqforge.schemas.records.spans import spans_of
 from eqforge.schemas.tables.pairs import ImageRow, Origin, PairSample
 from eqforge.transforms.filters.images import IMAGE_FILTER_REASONS
 from eqforge.transforms.filters.minimality import PairMeasures
@@ -122,14 +122,10 @@ def samples_of(work: ClipWork, dataset: str) -> Iterator[PairSample]:
             luminance_shift=pair.measures.luminance_shift,
             phash_distance=pair.measures.phash_distance,
             word_edit_distance=pair.edit.distance,
-            edited_spans_0=_spans(pair.edit.spans_0),
-            edited_spans_1=_spans(pair.edit.spans_1),
+            edited_spans_0=spans_of(pair.edit.spans_0),
+            edited_spans_1=spans_of(pair.edit.spans_1),
             scores=pair.scores,
         )
-
-
-def _spans(pairs: tuple[tuple[int, int], ...]) -> tuple[Span, ...]:
-    return tuple(Span(start=start, end=end) for start, end in pairs)
 
 
 def _origin(work: ClipWork, frame: StoredFrame) -> Origin:

@@ -4,13 +4,11 @@ from dataclasses import dataclass, replace
 
 from eqforge.schemas.io.pictures import read_pixels
 from eqforge.schemas.records.books import Reject
-from eqforge.schemas.records.frames import StoredFrame
-from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.engines import progress
-from eqforge.transforms.filters.images import ImageFilters, ScoredImage
+from eqforge.transforms.filters.images import ImageFilters, ScoredImage, image_row
 from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, KeptFrame
 from eqforge.transforms.video.rules import ClipStep
 
@@ -49,7 +47,7 @@ def score_images(
         if (rejection := rejections[frame.stored.image_id]) is not None
     ]
     frames = tuple(
-        replace(frame, image=_image_row(frame.stored, scored.by_id[frame.stored.image_id]))
+        replace(frame, image=image_row(frame.stored, scored.by_id[frame.stored.image_id]))
         for frame in work.frames
         if rejections[frame.stored.image_id] is None
     )
@@ -58,18 +56,6 @@ def score_images(
 
 def _has_no_error(images: ScoredImages) -> bool:
     return all(image.rejection is None for image in images.by_id.values())
-
-
-def _image_row(stored: StoredFrame, scored: ScoredImage) -> ImageRow:
-    return ImageRow(
-        image_id=stored.image_id,
-        suffix=stored.suffix,
-        width_px=stored.width_px,
-        height_px=stored.height_px,
-        num_bytes=stored.num_bytes,
-        phash=scored.phash,
-        scores=scored.scores,
-    )
 
 
 def _score_stored(data: bytes, filters: ImageFilters) -> ScoredImage:

@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 
 from eqforge.schemas.dataset import score_tables
 from eqforge.schemas.dataset.manifest import DataFile, Manifest, to_json
-from eqforge.schemas.dataset.score_tables import Counts, ScoresManifest, ScoringModel
+from eqforge.schemas.dataset.score_tables import Counts, ScoresManifest
 from eqforge.schemas.io import storage
+from eqforge.schemas.records.scores import Identity
 
 Tables = dict[str, pa.Table]
 
@@ -57,7 +58,7 @@ def write_scores(
         quantity="cosine",
         images=[],
         captions=[],
-        model=ScoringModel(
+        model=Identity(
             kind="clip",
             family="clip",
             model=model,
