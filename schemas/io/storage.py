@@ -1,20 +1,14 @@
 """Files of a dataset on a local disk or an object store, written whole or not at all."""
 
 import contextlib
-import errno
-import hashlib
-import io
 import logging
 import os
 import posixpath
 import queue
-import stat
 import tempfile
 import threading
 import uuid
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,6 +17,7 @@ from fsspec.implementations.local import LocalFileSystem
 from fsspec.registry import known_implementations
 
 from eqforge.schemas.errors import InputError, room_named
+from eqforge.schemas.io import digests, disk
 
 TEMPORARY_PREFIX = ".tmp-"
 REACH_S = 20.0
@@ -173,29 +168,8 @@ def open_below(folder: str, path: str) -> Iterator[IO[bytes]]:
         with system.open(join(root, path), "rb") as stream:
             yield stream
         return
-    with open(_plain_file(root, names, join(folder, path)), "rb") as stream:
+    with open(disk.open_plain(root, names, join(folder, path)), "rb") as stream:
         yield stream
-
-
-def _plain_file(root: str, names: list[str], url: str) -> int:
-    """Returns a file descriptor of a plain file below a folder; see open_below."""
-    place = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        for number, name in enumerate(names, start=1):
-            kind = os.O_NONBLOCK if number == len(names) else os.O_DIRECTORY
-            above, place = place, os.open(name, os.O_RDONLY | os.O_NOFOLLOW | kind, dir_fd=place)
-            os.close(above)
-        if not stat.S_ISREG(os.fstat(place).st_mode):
-            raise InputError(f"{url}: is no plain file")
-    except OSError as error:
-        os.close(place)
-        if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise InputError(f"{url}: is no plain file, or a link leads to it") from error
-        raise OSError(error.errno, error.strerror, url) from error
-    except InputError:
-        os.close(place)
-        raise
-    return place
 
 
 def read_range(url: str, start: int, stop: int) -> bytes:
@@ -212,14 +186,7 @@ def digest(url: str) -> tuple[int, str]:
     """Returns the length of a file and its SHA-256, read in small pieces."""
     system, path = locate(url)
     with system.open(path, "rb") as stream:
-        return digest_stream(stream)
-
-
-def digest_stream(stream: Any) -> tuple[int, str]:
-    """Returns the length of an open file and its SHA-256, read in small pieces."""
-    sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-    stream.seek(0, os.SEEK_END)  # files in memory are digested without being read through
-    return stream.tell(), sha256
+        return digests.digest_stream(stream)
 
 
 def write_bytes(url: str, data: bytes, synced: bool = True) -> None:
@@ -257,7 +224,7 @@ def open_atomic(url: str, synced: bool = True) -> Iterator[IO[bytes]]:
             system.put_file(stream.name, path)
         return
     folder = Path(path).parent
-    make_folder(folder, synced)
+    disk.make_folder(folder, synced)
     temporary = folder / f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
     try:
         with room_named(path), open(temporary, "wb") as stream:
@@ -267,78 +234,9 @@ def open_atomic(url: str, synced: bool = True) -> Iterator[IO[bytes]]:
                 os.fsync(stream.fileno())
         os.replace(temporary, path)
         if synced:
-            sync(folder)
+            disk.sync(folder)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def make_folder(folder: Path, synced: bool = True) -> None:
-    """Makes a folder on this machine and its parents; synced, they survive a power cut.
-
-    Raises:
-      NotADirectoryError: something else has that name.
-    """
-    if not folder.is_dir():
-        make_folder(folder.parent, synced)
-        try:
-            folder.mkdir(exist_ok=True)
-        except FileExistsError:
-            error = errno.ENOTDIR
-            raise NotADirectoryError(error, os.strerror(error), str(folder)) from None
-        if synced:
-            sync(folder.parent)
-
-
-def sync(path: str | Path) -> None:
-    """Flushes a file's bytes, or the entries of a folder, to the disk.
-
-    Raises:
-      OSError: it is missing, or the disk fails.
-    """
-    place = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(place)
-    finally:
-        os.close(place)
-
-
-class DigestingStream(io.RawIOBase):
-    """A stream for writing that computes the SHA-256 of its bytes in another thread.
-
-    Args:
-      stream: where the bytes go; it is left open.
-    """
-
-    PENDING = 8
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        """Starts with nothing written."""
-        self._stream, self._size, self._sha256 = stream, 0, hashlib.sha256()
-        self._thread = ThreadPoolExecutor(1)
-        self._pending: deque[Future[None]] = deque()
-
-    def writable(self) -> bool:
-        """Returns True."""
-        return True
-
-    def write(self, data: Any) -> int:
-        """Writes bytes; waits if the digest lags more than PENDING pieces behind."""
-        piece = bytes(data)
-        self._stream.write(piece)
-        self._size += len(piece)
-        self._pending.append(self._thread.submit(self._sha256.update, piece))
-        if len(self._pending) > self.PENDING:
-            self._pending.popleft().result()
-        return len(piece)
-
-    def tell(self) -> int:
-        """Returns how many bytes were written."""
-        return self._size
-
-    def digest(self) -> tuple[int, str]:
-        """Returns how many bytes were written, and their SHA-256."""
-        self._thread.shutdown()
-        return self._size, self._sha256.hexdigest()
 
 
 def list_files(url: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import storage
+from eqforge.schemas.io import disk, storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class MediaStore:
         paths = sorted({self.path(*image) for image in images})
         folders = sorted({os.path.dirname(path) for path in paths})
         for path in [*paths, *folders, *([root, os.path.dirname(root)] if paths else [])]:
-            storage.sync(path)
+            disk.sync(path)
 
     def get(self, image_id: str, suffix: str) -> bytes:
         """Returns the bytes of an image.

@@ -31,7 +31,7 @@ from eqforge.schemas.dataset.manifest import (
     to_json,
 )
 from eqforge.schemas.errors import BuildError
-from eqforge.schemas.io import storage
+from eqforge.schemas.io import disk, storage
 from eqforge.schemas.tables.datasets import TABLE_NAMES
 
 CARD = "README.md"
@@ -115,7 +115,7 @@ def remove_strays(output: str, files: Iterable[DataFile]) -> None:
         if name not in ours and (is_half or _SHARD.fullmatch(name)):
             storage.delete(storage.join(data, name))
     if storage.is_local(data) and storage.exists(data):
-        storage.sync(storage.locate(data)[1])
+        disk.sync(storage.locate(data)[1])
 
 
 def copy_file(source: str, target: str) -> None:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from eqforge.schemas.dataset.manifest import WORK, DataFile
 from eqforge.schemas.errors import BuildError
-from eqforge.schemas.io import storage
+from eqforge.schemas.io import digests, storage
 from eqforge.schemas.tables.columns import holds_pictures, with_metadata
 from eqforge.transforms.dataset.replace import copy_file
 from eqforge.transforms.dataset.sorted_runs import Run, merge_runs
@@ -188,7 +188,7 @@ def _each_once(table: Table, merged: Iterator[tuple[str, bytes]]) -> Iterator[by
 def _write_file(table: Table, records: _Spool, url: str) -> tuple[int, str]:
     metadata = {**dict(table.metadata), "fingerprint": records.fingerprint}
     with storage.open_atomic(url) as stream:
-        digesting = storage.DigestingStream(stream)
+        digesting = digests.DigestingStream(stream)
         _write_rows(digesting, with_metadata(table.schema, metadata), map(table.row, records))
         return digesting.digest()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import BuildError, InputError
-from eqforge.schemas.io import storage
+from eqforge.schemas.io import disk, storage
 from eqforge.schemas.visible import shortened
 
 LEASE_S = 60.0
@@ -50,7 +50,7 @@ def _flocked(output: str) -> Iterator[None]:
     path = Path(storage.locate(output)[1]) / WORK / "lock"
     with contextlib.ExitStack() as held:
         try:
-            storage.make_folder(path.parent)
+            disk.make_folder(path.parent)
             stream = held.enter_context(open(path, "w", encoding="utf-8"))
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

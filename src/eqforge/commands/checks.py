@@ -18,7 +18,7 @@ from eqforge.schemas.errors import (
     InputError,
 )
 from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import storage
+from eqforge.schemas.io import digests, storage
 from eqforge.schemas.io.pictures import BadImage, TooManyPixels, open_rgb
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.sources.labelled_captions import dataset_captions
@@ -56,7 +56,7 @@ def _fault_of_file(dataset: Dataset, file: DataFile) -> str | None:
         with storage.open_below(dataset.folder, file.path) as stream:
             is_as_long = stream.seek(0, os.SEEK_END) == file.num_bytes
             stream.seek(0)
-            if is_as_long and storage.digest_stream(stream)[1] == file.sha256:
+            if is_as_long and digests.digest_stream(stream)[1] == file.sha256:
                 return None
     except FileNotFoundError:
         return "missing"

@@ -1,0 +1,54 @@
+"""SHA-256 digests of files, read or written in pieces."""
+
+import hashlib
+import io
+import os
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import IO, Any
+
+
+def digest_stream(stream: Any) -> tuple[int, str]:
+    """Returns the length of an open file and its SHA-256, read in small pieces."""
+    sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+    stream.seek(0, os.SEEK_END)  # files in memory are digested without being read through
+    return stream.tell(), sha256
+
+
+class DigestingStream(io.RawIOBase):
+    """A stream for writing that computes the SHA-256 of its bytes in another thread.
+
+    Args:
+      stream: where the bytes go; it is left open.
+    """
+
+    PENDING = 8
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        """Starts with nothing written."""
+        self._stream, self._size, self._sha256 = stream, 0, hashlib.sha256()
+        self._thread = ThreadPoolExecutor(1)
+        self._pending: deque[Future[None]] = deque()
+
+    def writable(self) -> bool:
+        """Returns True."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Writes bytes; waits if the digest lags more than PENDING pieces behind."""
+        piece = bytes(data)
+        self._stream.write(piece)
+        self._size += len(piece)
+        self._pending.append(self._thread.submit(self._sha256.update, piece))
+        if len(self._pending) > self.PENDING:
+            self._pending.popleft().result()
+        return len(piece)
+
+    def tell(self) -> int:
+        """Returns how many bytes were written."""
+        return self._size
+
+    def digest(self) -> tuple[int, str]:
+        """Returns how many bytes were written, and their SHA-256."""
+        self._thread.shutdown()
+        return self._size, self._sha256.hexdigest()
