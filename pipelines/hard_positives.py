@@ -44,11 +44,8 @@ from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
 from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.text.caption_edits import EditRules
-from eqforge.transforms.text.hard_positives import (
-    HARD_POSITIVES_STAGE,
-    HardPositiveRules,
-    MakeHardPositives,
-)
+from eqforge.transforms.text.hard_positive_samples import HardPositiveRules
+from eqforge.transforms.text.hard_positives import HARD_POSITIVES_STAGE, MakeHardPositives
 from eqforge.transforms.text.image_texts import FoilRecord, ImageTexts, Text, TextsBatch
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.work import CAPTIONS_STAGE

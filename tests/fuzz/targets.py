@@ -43,7 +43,8 @@ from eqforge.schemas.visible import visible
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.text.caption_edits import EditRules
-from eqforge.transforms.text.hard_positives import HardPositiveRules, make_hard_positives
+from eqforge.transforms.text.hard_positive_samples import HardPositiveRules
+from eqforge.transforms.text.hard_positives import make_hard_positives
 from eqforge.transforms.text.image_texts import FoilRecord, ImageTexts, TextsBatch
 from eqforge.transforms.text.perturb import PerturbationRules, perturb_batch
 from eqforge.transforms.text.work import CaptionBatch, TextWork

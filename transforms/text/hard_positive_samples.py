@@ -1,0 +1,192 @@
+"""The hard positives of one record: of VL-CheckList, of text pairs and of free captions."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from eqforge.generators.text.coordination.swap import SwapRefusal, swap_coordination, swap_phrases
+from eqforge.generators.text.hard_positives.corrected import reword_foil
+from eqforge.generators.text.hard_positives.published import (
+    PublishedTriple,
+    published_place,
+    replace_as_published,
+)
+from eqforge.generators.text.hard_positives.records import HardPositive, Refusal
+from eqforge.generators.text.inflection import with_inflections
+from eqforge.generators.text.language import Language
+from eqforge.generators.text.lexicon import Lexicon
+from eqforge.generators.text.words import word_edit
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.spans import spans_of
+from eqforge.schemas.sources.text_pairs import TextPair
+from eqforge.schemas.tables.texts import HardPositiveSample
+from eqforge.transforms.dataset.image_folder import ImageFolder
+from eqforge.transforms.text.caption_edits import (
+    CaptionEdit,
+    EditedCaption,
+    EditRules,
+)
+from eqforge.transforms.text.image_texts import FoilRecord
+from eqforge.transforms.text.perturb import tagger_of
+
+GENERATOR = "eqforge.hard_positives 2"
+Outcome = HardPositiveSample | Rejection
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HardPositiveRules:
+    """How hard positives are made.
+
+    Attributes:
+      published: whether the published rule is followed, defects included.
+      lexicon: words and their replacements.
+      allow_weak: whether weak synonyms are used, in corrected mode.
+      edits: how free captions are edited, and with which tagger.
+      images: the folder of images, where the user names one.
+      only: ids of the samples to make; empty makes all.
+      language: what the captions have to be written in.
+    """
+
+    published: bool
+    lexicon: Lexicon
+    allow_weak: bool
+    edits: EditRules
+    images: ImageFolder | None
+    only: tuple[str, ...] = ()
+    language: Language = "en"
+
+
+def published_samples(
+    foil: FoilRecord, lexicon: Lexicon
+) -> tuple[HardPositiveSample, ...] | Rejection:
+    """Returns the samples that the published rule makes of a record, or why there are none."""
+    rows = replace_as_published(foil.record, foil.kind, foil.group, lexicon)
+    if not rows:
+        return Rejection(reason="not_selected", detail=foil.record.positives[0])
+    return tuple(_published_sample(foil, row) for row in rows)
+
+
+def _published_sample(foil: FoilRecord, row: PublishedTriple) -> HardPositiveSample:
+    edit = word_edit(row.caption, row.hard_positive)
+    foiled = word_edit(row.caption, row.hard_negative)
+    return _replaced(
+        row,
+        sample_id=f"{foil.text_id}/{row.pass_number}",
+        caption_spans=spans_of(edit.spans_0),
+        hard_positive_spans=spans_of(edit.spans_1),
+        foil_spans=spans_of(foiled.spans_0),
+        hard_negative_spans=spans_of(foiled.spans_1),
+        repairs=(),
+        generator=f"{GENERATOR} paper",
+        source_order=row.order,
+    )
+
+
+def _replaced(made: PublishedTriple | HardPositive, **others: Any) -> HardPositiveSample:
+    """Returns the sample of a replaced word, with the fields that are each mode's own."""
+    return HardPositiveSample(
+        image=made.image,
+        image_id=None,
+        split="all",
+        caption=made.caption,
+        hard_positive=made.hard_positive,
+        hard_negative=made.hard_negative,
+        hard_positive_kind=f"replace/{made.kind}",
+        hard_negative_kind=f"vl-checklist/{made.kind}",
+        group=made.group,
+        original=made.entry.word,
+        replacement=made.entry.replacement,
+        **others,
+    )
+
+
+@lru_cache(maxsize=2)
+def _inflected(lexicon: Lexicon) -> Lexicon:
+    return with_inflections(lexicon)
+
+
+def corrected_sample(foil: FoilRecord, rules: HardPositiveRules) -> Outcome:
+    """Returns a record of VL-CheckList reworded by the lexicon, or why it cannot be."""
+    lexicon = _inflected(rules.lexicon)
+    made = reword_foil(foil.record, foil.kind, foil.group, lexicon, allow_weak=rules.allow_weak)
+    if isinstance(made, Refusal):
+        return Rejection(reason=made.reason, detail=made.detail)
+    return _corrected_sample(made, foil)
+
+
+def _corrected_sample(found: HardPositive, foil: FoilRecord) -> HardPositiveSample:
+    return _replaced(
+        found,
+        sample_id=found.record_id,
+        caption_spans=found.caption_spans,
+        hard_positive_spans=found.hard_positive_spans,
+        foil_spans=(found.foil_span,),
+        hard_negative_spans=(found.hard_negative_span,),
+        repairs=found.repairs,
+        generator=f"{GENERATOR} corrected",
+        source_order=published_place(foil.kind, foil.group, foil.record.index),
+    )
+
+
+def swapped_sample(pair: TextPair, rules: HardPositiveRules) -> Outcome:
+    """Returns a text pair with its positive swapped around "and", as in SWAP."""
+    swap = swap_phrases(pair.positive)
+    if isinstance(swap, SwapRefusal) and not rules.published:
+        (analysis,) = tagger_of(rules.edits.spacy_model).analyse([pair.positive])
+        swap = swap_coordination(analysis)
+    if isinstance(swap, SwapRefusal):
+        return Rejection(reason=swap.reason, detail=swap.detail)
+    foiled = word_edit(pair.positive, pair.negative)
+    return HardPositiveSample(
+        sample_id=pair.pair_id,
+        image=pair.image,
+        image_id=None,
+        split="all",
+        caption=pair.positive,
+        hard_positive=swap.edited.text,
+        hard_negative=pair.negative,
+        hard_positive_kind=f"swap/{swap.level}",
+        hard_negative_kind="source" if pair.kind is None else f"source/{pair.kind}",
+        group=pair.kind,
+        original=None,
+        replacement=None,
+        caption_spans=swap.edited.spans_before,
+        hard_positive_spans=swap.edited.spans_after,
+        foil_spans=spans_of(foiled.spans_0),
+        hard_negative_spans=spans_of(foiled.spans_1),
+        repairs=(),
+        generator=f"{GENERATOR} swap",
+        source_order=(pair.number,),
+        box=pair.box,
+    )
+
+
+def free_sample(made: EditedCaption) -> Outcome:
+    """Returns a free caption with its hard positive and hard negative, or which is missing."""
+    record = made.record
+    for edit in (made.positive, made.negative):
+        if isinstance(edit, Rejection):
+            return edit
+    assert isinstance(made.positive, CaptionEdit)
+    assert isinstance(made.negative, CaptionEdit)
+    return HardPositiveSample(
+        sample_id=record.caption_id,
+        image=record.image,
+        image_id=None,
+        split=record.split,
+        caption=record.caption,
+        hard_positive=made.positive.edited.text,
+        hard_negative=made.negative.edited.text,
+        hard_positive_kind=made.positive.kind,
+        hard_negative_kind=made.negative.kind,
+        group=None,
+        original=made.positive.original,
+        replacement=made.positive.replacement,
+        caption_spans=made.positive.edited.spans_before,
+        hard_positive_spans=made.positive.edited.spans_after,
+        foil_spans=made.negative.edited.spans_before,
+        hard_negative_spans=made.negative.edited.spans_after,
+        repairs=(),
+        generator=f"{GENERATOR} rules",
+        source_order=(),
+    )
