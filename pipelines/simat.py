@@ -58,18 +58,13 @@ from eqforge.transforms.oracle.judges import (
     specs_of,
 )
 from eqforge.transforms.simat import pipeline as simat
-from eqforge.transforms.simat import plan as simat_plan
 from eqforge.transforms.simat.crops import Cutter
 from eqforge.transforms.simat.images import SimatRules
 from eqforge.transforms.simat.pipeline import JudgeQueries, ShowImages, WeighQueries, rows_of
-from eqforge.transforms.simat.plan import (
-    PlannedImage,
-    PlanRules,
-    plan_images,
-    select_planned,
-)
+from eqforge.transforms.simat.plan import NAME as NAME
+from eqforge.transforms.simat.plan import PlanRules, plan_images, select_planned
+from eqforge.transforms.simat.planned import QUERIES_STAGE, RELATIONS_STAGE, PlannedImage
 
-NAME = simat_plan.NAME
 PUBLISHED_TOP = 20
 """Objects per subject and relation in the published files; the paper says 10."""
 
@@ -319,7 +314,7 @@ PIPELINE = Pipeline(
     warnings=warnings,
     build=build,
     tables=tables,
-    stages=(simat_plan.RELATIONS_STAGE, simat_plan.QUERIES_STAGE),
+    stages=(RELATIONS_STAGE, QUERIES_STAGE),
     steps=(simat.CUT,),
 )
 

@@ -25,7 +25,7 @@ from eqforge.transforms.dataset.image_folder import UNREADABLE
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import minimality
-from eqforge.transforms.simat.plan import PlannedImage
+from eqforge.transforms.simat.planned import PlannedImage
 
 VERSION = "2"
 

@@ -20,12 +20,12 @@ from eqforge.transforms.oracle.answers import Answer, ask_captions
 from eqforge.transforms.oracle.judges import Oracle, refuse_query
 from eqforge.transforms.oracle.scores import name_cells
 from eqforge.transforms.simat.crops import Crop, Cutter, cut_regions
-from eqforge.transforms.simat.plan import (
+from eqforge.transforms.simat.plan import region_name
+from eqforge.transforms.simat.planned import (
     RELATIONS_STAGE,
     PlannedImage,
     PlannedQuery,
     PlannedRegion,
-    region_name,
 )
 
 

@@ -18,7 +18,7 @@ from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.simat import QueryRow
 from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.simat.images import AskedQuery, SimatRules, SimatWork, show_image
-from eqforge.transforms.simat.plan import QUERIES_STAGE, RELATIONS_STAGE, PlannedImage
+from eqforge.transforms.simat.planned import QUERIES_STAGE, RELATIONS_STAGE, PlannedImage
 
 CUT = "cut"
 

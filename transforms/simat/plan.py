@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from eqforge.generators.simat.captions import write_caption
-from eqforge.generators.simat.crops import CROP_REASONS
 from eqforge.generators.simat.queries import Change, changes_of
 from eqforge.generators.simat.synonyms import Synonyms, are_synonyms
-from eqforge.generators.simat.triplets import TRIPLET_REASONS, TripletSettings, select_triplets
+from eqforge.generators.simat.triplets import TripletSettings, select_triplets
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import Namer, derive_seed, is_sampled, short_digest
 from eqforge.schemas.records.books import Reject, Stage
@@ -16,92 +15,18 @@ from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.simat import PublishedQuery, Region, Triplet
 from eqforge.schemas.sources.visual_genome import ImageData
 from eqforge.schemas.tables.simat import CaptionRow
-from eqforge.transforms.dataset.image_folder import FOLDER_REASONS
 from eqforge.transforms.dataset.plan import Selection
+from eqforge.transforms.simat.planned import (
+    QUERIES_STAGE,
+    RELATIONS_STAGE,
+    PlannedImage,
+    PlannedQuery,
+    PlannedRegion,
+)
 
 NAME = "simat"
-RELATIONS_STAGE = Stage(
-    "relations",
-    {
-        "region_twice": "Another region has the same id.",
-        "not_chosen": "The file of triplets does not list the region.",
-        **TRIPLET_REASONS,
-        **FOLDER_REASONS,
-        "other_size": "The image is not of the size for which its boxes were annotated.",
-        **CROP_REASONS,
-    },
-    note="Regions: a subject, a relation and an object, found in an image.",
-)
-QUERIES_STAGE = Stage(
-    "queries",
-    {
-        "region_refused": "The crop that would be queried could not be had.",
-        "synonym": "The two words mean the same, or are one and many of a thing.",
-        "target_without_crop": "No crop of the gallery shows what the query asks for.",
-        "not_scored": "The oracle has no scores of the crop or of a caption.",
-        "own_caption_mismatch": "By the oracle the crop does not match its own caption well.",
-        "target_caption_match": "By the oracle the crop shows already what the query asks for.",
-        "oracle_disagreement": "Of two oracles one speaks against the query, the other does not.",
-    },
-    note="Queries: a region, and a word to change.",
-)
 FOLDERS = ("", "VG_100K/", "VG_100K_2/")
 """The folders of Visual Genome's two archives."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PlannedQuery:
-    """One change of a region's triplet.
-
-    Attributes:
-      sample_id: the id of the query.
-      change: the word that changes.
-      split: `dev` or `test`.
-      frequency: as published; None where it is to be counted.
-      rejection: why it is not asked, whatever the images show; None where it may be.
-    """
-
-    sample_id: str
-    change: Change
-    split: str
-    frequency: int | None = None
-    rejection: Rejection | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PlannedRegion:
-    """A region of the gallery and what is asked of it."""
-
-    region: Region
-    queries: tuple[PlannedQuery, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PlannedImage:
-    """A source image with its regions.
-
-    Attributes:
-      image_id: Visual Genome's id.
-      paths: where the file may lie below the images folder, the first that is there counts.
-      size: width and height by image_data.json; None where that was not given.
-      regions: those that are cut out.
-      captions: of the triplets of the regions and of what their queries ask for.
-      rejects: regions and queries that are refused without looking at any image.
-      new_triplets: how many triplets its regions show that no image before it in the plan shows.
-    """
-
-    image_id: str
-    paths: tuple[str, ...]
-    size: tuple[int, int] | None
-    regions: tuple[PlannedRegion, ...]
-    captions: tuple[CaptionRow, ...]
-    rejects: tuple[Reject, ...]
-    new_triplets: int = 0
-
-    @property
-    def refused_regions(self) -> int:
-        """How many of its regions are refused without looking at it."""
-        return sum(each.stage == RELATIONS_STAGE.name for each in self.rejects)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

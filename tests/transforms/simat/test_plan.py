@@ -12,7 +12,8 @@ from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.sources.simat import PublishedQuery, Region, Triplet
 from eqforge.schemas.sources.visual_genome import ImageData
 from eqforge.transforms.dataset.plan import Selection
-from eqforge.transforms.simat.plan import PlannedImage, PlanRules, plan_images, select_planned
+from eqforge.transforms.simat.plan import PlanRules, plan_images, select_planned
+from eqforge.transforms.simat.planned import PlannedImage
 
 WORDS = [("man", "touching", "sofa"), ("man", "touching", "couch"), ("man", "licking", "sofa"),
          ("man", "licking", "couch")]  # fmt: skip
