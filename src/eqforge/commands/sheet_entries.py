@@ -81,7 +81,8 @@ def read_entries(dataset: Dataset, rows: int, boxes: bool) -> list[Entry]:
     samples = list(_spread(dataset, rows, columns)) if columns else []
     entries = [make(sample) for sample in samples if _pictures(sample)]
     if not entries:
-        raise InputError(f"{dataset.folder}: {_why_nothing(dataset, columns)}")
+        found = "holds no pictures to draw; build it again with --images FOLDER"
+        raise InputError(f"{dataset.folder}: {found if samples else 'has no samples to draw'}")
     return entries
 
 
@@ -115,14 +116,6 @@ def _spread(dataset: Dataset, rows: int, columns: Sequence[str]) -> Iterator[Row
 def _pictures(row: Row) -> tuple[str, ...]:
     names = ("image_id", "image_0_id", "image_1_id")
     return tuple(row[name] for name in names if row.get(name) is not None)
-
-
-def _why_nothing(dataset: Dataset, columns: Sequence[str]) -> str:
-    if not dataset.manifest.num_rows("samples"):
-        return "has no samples to draw"
-    if any(name in columns for name in ("image_id", "image_0_id")):
-        return "holds no pictures to draw; build it again with --images FOLDER"
-    return "its rows have no pictures to draw"
 
 
 def _title(row: Row) -> str:
