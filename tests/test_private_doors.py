@@ -97,6 +97,20 @@ DOORS = (
         texts=("Channel closed prematurely",),
     ),
     Door(
+        user="transforms/engines/run.py",
+        package="apache-beam",
+        version="2.77",
+        file=f"{RUNNERS}/common.py",
+        texts=("\" [while running '%s']\"",),
+    ),
+    Door(
+        user="transforms/engines/run.py",
+        package="apache-beam",
+        version="2.77",
+        file=f"{RUNNERS}/portability/portable_runner.py",
+        texts=("'Pipeline %s failed in state %s: %s'",),
+    ),
+    Door(
         user="evaluation/scoring/pictures.py",
         package="torch",
         version="2.13",

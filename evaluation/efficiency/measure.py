@@ -117,11 +117,13 @@ def sweep(scorer: Scorer, ready: Ready, protocol: Protocol) -> tuple[list[BatchS
     Returns:
       The speed of every size, and why larger ones are missing, or None.
     """
+    import torch
+
     found: list[BatchSpeed] = []
     try:
         found.extend(_speeds(scorer, ready, protocol, found))
-    except RuntimeError as error:
-        if not is_out_of_memory(error) or not found:
+    except torch.OutOfMemoryError:
+        if not found:
             raise
         return found, f"out of memory at a batch of {_next(protocol, found)}"
     return found, None
@@ -151,11 +153,6 @@ def _speeds(
             per_second=batch / times.median,
             peak_memory_mib=_peak_mib(protocol.device),
         )
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Tells whether an error means that a device is out of memory."""
-    return type(error).__name__ == "OutOfMemoryError" or "out of memory" in str(error).lower()
 
 
 def _reset_peak(device: str) -> None:

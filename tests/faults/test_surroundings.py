@@ -3,12 +3,13 @@
 import errno
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from eqforge.schemas import errors
-from eqforge.schemas.errors import InputError, reported_errors
+from eqforge.schemas.errors import InputError, is_want_of_memory, reported_errors
 from eqforge.schemas.io import storage
 from tests.builds import ENTRY, dataset_bytes, environment
 from tests.faults.conftest import Whole
@@ -68,6 +69,16 @@ def test_want_of_memory_is_one_sentence(
     assert left.value.code == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("eqforge: there is too little memory, or too many processes")
+
+
+def test_python_s_want_of_threads_is_known_by_its_words() -> None:
+    before = threading.stack_size(1 << 50)  # more than there are addresses
+    try:
+        with pytest.raises(RuntimeError) as refused:
+            threading.Thread(target=print).start()
+    finally:
+        threading.stack_size(before)
+    assert is_want_of_memory(refused.value)
 
 
 def test_arrow_s_want_of_memory_is_python_s() -> None:

@@ -2,13 +2,15 @@
 
 import logging
 import os
+import zipfile
 from pathlib import Path
 
 import apache_beam as beam
 import pytest
 
 from eqforge.schemas.errors import BuildError, InputError
-from eqforge.transforms.engines.run import pipeline_options, run
+from eqforge.transforms.engines.flink_parts import BEAM_JAVA, job_server_folder
+from eqforge.transforms.engines.run import _LOST_PROCESS, pipeline_options, run
 from tests.runners.tiers import Cluster, check_flink, check_prism, need
 
 pytestmark = pytest.mark.timeout(900)
@@ -76,6 +78,18 @@ def test_workers_with_other_versions_than_the_driver_s_do_not_start(
 
     with pytest.raises(BuildError, match=r"eqforge-beam-boot on .+: pillow is .+ and 0\.0\.1 wher"):
         run_step("nothing", tmp_path / "log", *arguments)
+
+
+def test_the_job_server_says_of_a_worker_that_did_not_start_what_the_run_looks_for() -> None:
+    need("flink-embedded", check_flink)
+    jar = job_server_folder() / "lib" / f"beam-runners-java-fn-execution-{BEAM_JAVA}.jar"
+    name = "org/apache/beam/runners/fnexecution/environment/ProcessManager$RunningProcess.class"
+    with zipfile.ZipFile(jar) as archive:
+        said = archive.read(name)
+    assert _LOST_PROCESS.encode() in said, (
+        f"Beam {BEAM_JAVA} in Java has other words for it, and transforms/engines/run.py leans on "
+        f"{_LOST_PROCESS!r}"
+    )
 
 
 @pytest.mark.parametrize("wrong", ["--paralelism=3", "--paralelism"])

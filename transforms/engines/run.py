@@ -39,9 +39,10 @@ from eqforge.transforms.engines.placement import is_dry, is_waited_for, plain_na
 # to download another engine, so it is never started.
 _LOCAL_RUNNERS = ("direct", "fnapi", "switchingdirect", "bundlebaseddirect")
 _LOST_WORKER = "Channel closed prematurely"  # Beam 2.77, if a data stream breaks off
-_LOST_PROCESS = "Process died with exit code"  # of a Flink worker that did not start
-# Prefixes that runners put before a message: the job's name, a Java class.
+# Beam 2.62 in Java, of a Flink worker that did not start
+_LOST_PROCESS = "Process died with exit code"
 _FRAME = re.compile(r"\s*(at \S+\(.*|\.{3} \d+ more|\W*)$")  # an uninformative line of a Java trace
+# Prefixes that runners put before a message: the job's name, a Java class.
 _WRAPPERS = re.compile(
     r"^(Caused by: )?(Pipeline \S+ failed in state \w+: )?((\w+\.)+\w+(Exception|Error): )*"
 )

@@ -248,10 +248,12 @@ def test_the_interval_of_a_median_holds_it_and_narrows() -> None:
 
 
 def test_a_full_gpu_ends_the_sweep_and_keeps_what_was_measured() -> None:
+    torch = pytest.importorskip("torch")
+
     class Small:
         def encode_images(self, prepared: Any) -> Any:
             if len(prepared) > 4:
-                raise RuntimeError("CUDA error: out of memory")
+                raise torch.OutOfMemoryError("CUDA out of memory")
             return prepared
 
         def match(self, images: Any, captions: Any, pairs: Any) -> None:
