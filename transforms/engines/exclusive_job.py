@@ -83,10 +83,10 @@ class _Lease:
     """The lease of a folder in a store: an object that its owner rewrites every few seconds.
 
     Its name is a number, and the highest is valid. A run that finds a lease watches it: if it
-    changes, its owner is alive and the new run is refused. If it does not for so long, the new run
-    takes the next number by creating an object, which the store grants to one run only. A run that
-    finds a higher number ends. Time is each run's own monotonic clock, so setting a clock does no
-    harm.
+    changes, its owner is alive and the new run is refused. If it stays the same for `lease_s`, the
+    new run takes the next number by creating an object, which the store grants to one run only. A
+    run that finds a higher number ends. Time is each run's own monotonic clock, so setting a clock
+    does no harm.
 
     If a store has no exclusive creation, two runs that start within the same second may both
     begin; one of them ends at its next renewal.
