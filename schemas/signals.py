@@ -89,9 +89,9 @@ class Listener:
 
     def _see_to_the_end(self) -> None:
         main = threading.main_thread().ident
-        while not self._is_raised and self._has_time(GRACE_S):
+        while self._is_pending() and self._has_time(GRACE_S):
             time.sleep(_LOOK_S)
-            if not self._is_raised and main is not None:
+            if self._is_pending() and main is not None:
                 signal.pthread_kill(main, self.number or signal.SIGINT)
         while self.number is not None and not self.is_said and self._has_time(GRACE_S):
             time.sleep(_LOOK_S)
@@ -103,6 +103,9 @@ class Listener:
     def forget(self) -> None:
         """Forgets the signal."""
         self.number, self._is_raised = None, False
+
+    def _is_pending(self) -> bool:
+        return self.number is not None and not self._is_raised
 
     def _has_time(self, seconds: float) -> bool:
         return time.monotonic() - self._came_s < seconds

@@ -171,8 +171,10 @@ class _Lease:
 
     def _lose(self, reason: str) -> None:
         self.lost = BuildError(f"--output {self.output}: the run was stopped, as {reason}")
-        # As Ctrl-C does: the main thread waits for the runner.
-        os.kill(os.getpid(), signal.SIGINT)
+        # As Ctrl-C does: the main thread waits for the runner. Shells have what runs in the
+        # background ignore Ctrl-C.
+        is_ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+        os.kill(os.getpid(), signal.SIGTERM if is_ignored else signal.SIGINT)
 
     def _beat(self) -> bytes:
         owner = f"process {os.getpid()} on {socket.gethostname()}"

@@ -20,6 +20,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from eqforge.pipelines import training_captions
 from eqforge.schemas.errors import BuildError, InputError
 from eqforge.schemas.io import storage
+from eqforge.schemas.signals import heard
 from eqforge.transforms.engines import exclusive_job
 
 
@@ -184,6 +185,19 @@ def test_clocks_that_are_set_back_change_nothing(
         locked(output),
     ):
         pytest.fail("two runs hold one folder")
+
+
+def test_a_run_in_the_background_that_loses_its_lease_ends_too(output: str) -> None:
+    def work() -> None:
+        with locked(output):
+            storage.write_bytes(storage.join(output, "_work", "lease", "00000002"), b"another; 1")
+            time.sleep(30)
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell does for `command &`
+    with heard() as listener:
+        with pytest.raises(BuildError, match="another run took it over"):
+            work()
+        listener.forget()
 
 
 @pytest.mark.parametrize("name", ["00000001", "00000002"])
