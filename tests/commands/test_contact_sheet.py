@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -13,8 +14,8 @@ from eqforge.commands.contact_sheet import BOX, GAP_PX, LINE_PX, SIDE_PX, _wrapp
 from eqforge.commands.fonts import Lettering
 from eqforge.commands.sheet_entries import read_entries
 from eqforge.schemas.dataset.reader import open_dataset
-from tests.evaluation.scoring.made import image_rows, write_dataset
 from tests.handmade import SIDE, write
+from tests.made_datasets import describe, image_rows, write_dataset
 
 SCALE = SIDE_PX / SIDE
 
@@ -141,7 +142,9 @@ TABLES: dict[str, tuple[dict[str, list[dict[str, Any]]], tuple[str, ...]]] = {
 def test_one_picture_has_its_texts_beside_it(name: str, tmp_path: Path) -> None:
     tables, texts = TABLES[name]
     pictures = coloured("red", "blue")
-    folder = write_dataset(tmp_path / "d", {**tables, "images": image_rows(pictures)}, files=1)
+    folder = write_dataset(
+        tmp_path / "d", name, {**tables, "images": image_rows(pictures)}, files=1
+    )
 
     (entry,) = read_entries(open_dataset(str(folder)), 3, False)
     cell = drawn(folder, tmp_path / "a.png")
@@ -160,7 +163,7 @@ def test_two_pictures_of_a_task_are_both_drawn(tmp_path: Path) -> None:
     detail = {"sample_id": "n/1", "statement": "One is red.", "label": True}
     tables: dict[str, list[dict[str, Any]]] = {"samples": [sample], "nlvr2": [detail]}
     tables["images"] = image_rows(coloured("red", "blue"))
-    folder = write_dataset(tmp_path / "d", tables, files=1)
+    folder = write_dataset(tmp_path / "d", "vlue", tables, files=1)
 
     cell = drawn(folder, tmp_path / "a.png")
 
@@ -173,7 +176,7 @@ def test_two_pictures_of_a_task_are_both_drawn(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("samples", "said"),
     [
-        ([{"sample_id": "1", "image_id": None, "caption": "A cup."}], "again with --images FOLDER"),
+        ([{"image_id": None}], "again with --images FOLDER"),
         ([], "has no samples to draw"),
     ],
 )
@@ -183,7 +186,12 @@ def test_what_cannot_be_drawn_is_one_sentence(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    folder = write_dataset(tmp_path / "d", {"samples": samples, "images": []}, files=1)
+    tables = {"samples": samples, "images": []}
+    folder = write_dataset(tmp_path / "d", "training-captions", tables, files=1)
+    if {} in samples:  # no build writes rows without that column
+        path = folder / "data" / "samples-00000-of-00001.parquet"
+        pq.write_table(pq.read_table(path).drop_columns(["image_id"]), path)
+        describe(folder)
 
     with pytest.raises(SystemExit) as left:
         inspection.main([str(folder), "--sheet", str(tmp_path / "a.png")])
@@ -196,9 +204,9 @@ def test_what_cannot_be_drawn_is_one_sentence(
 def test_an_image_that_is_not_there_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    samples = [{"sample_id": "1", "image_id": "green", "caption": "A cup."}]
+    samples = [{"sample_id": "1", "image_id": "green", "text": "A cup."}]
     tables = {"samples": samples, "images": image_rows(coloured("red"))}
-    folder = write_dataset(tmp_path / "d", tables, files=1)
+    folder = write_dataset(tmp_path / "d", "training-captions", tables, files=1)
 
     with pytest.raises(SystemExit):
         inspection.main([str(folder), "--sheet", str(tmp_path / "a.png")])
@@ -210,11 +218,11 @@ def test_missing_fonts_are_said_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     samples = [
-        {"sample_id": str(number), "image_id": "red", "caption": "Eine Tür, 两只狗 und 🐶"}
+        {"sample_id": str(number), "image_id": "red", "text": "Eine Tür, 两只狗 und 🐶"}
         for number in range(3)
     ]
     tables = {"samples": samples, "images": image_rows(coloured("red"))}
-    folder = write_dataset(tmp_path / "d", tables, files=1)
+    folder = write_dataset(tmp_path / "d", "training-captions", tables, files=1)
     monkeypatch.setattr(
         "eqforge.commands.contact_sheet.Lettering", lambda size: Lettering(size, ())
     )

@@ -30,8 +30,8 @@ from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import MissingExtra
 from eqforge.schemas.sources.text_pairs import read_text_pairs
 from tests.builds import patch_manifest, rewrite
-from tests.evaluation.training.made import describe
 from tests.handmade import write
+from tests.made_datasets import describe
 
 SAMPLES = "data/samples-00000-of-00001.parquet"
 IMAGES = "data/images-00000-of-00002.parquet"

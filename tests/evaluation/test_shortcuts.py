@@ -20,7 +20,7 @@ from eqforge.evaluation.shortcuts.probes import PROBES, train_and_judge
 from eqforge.evaluation.shortcuts.report import as_json, as_text
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
-from tests.evaluation.training.made import COLOURS, PLACES, write_captions
+from tests.made_datasets import COLOURS, PLACES, write_captions
 from tests.statuses import status_of
 
 main = status_of(command)

@@ -22,8 +22,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from tests.builds import ENTRY, environment
 from tests.evaluation.conversations.made import save_llava
-from tests.evaluation.scoring.made import pair_tables, write_dataset
-from tests.evaluation.training.made import write_pairs
+from tests.made_datasets import pair_tables, write_pairs, write_squares
 from tests.tiny_models import save_clip
 
 LIMIT_BYTES = 2_000
@@ -34,8 +33,8 @@ needs_models = pytest.mark.skipif(find_spec("transformers") is None, reason="nee
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two datasets and two models; random weights."""
     folder = tmp_path_factory.mktemp("commands")
-    write_dataset(folder / "scored", pair_tables(4, 3))
-    write_pairs(folder / "pairs")
+    write_pairs(folder / "scored", pair_tables(4, 3))
+    write_squares(folder / "pairs")
     save_clip(folder / "clip")
     save_llava(folder / "llava", says="1;2")
     return folder

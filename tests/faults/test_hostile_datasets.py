@@ -15,8 +15,8 @@ import pytest
 from eqforge import cli
 from eqforge.commands import verify
 from eqforge.schemas.tables.pairs import IMAGES_TABLE
-from tests.evaluation.training import made
 from tests.fuzz.datasets import READERS, outcome_of_reader
+from tests.made_datasets import describe, write_squares
 
 SAMPLES = "data/samples-00000-of-00001.parquet"
 PICTURES = "data/images-00000-of-00001.parquet"
@@ -24,7 +24,7 @@ PICTURES = "data/images-00000-of-00001.parquet"
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made.write_pairs(tmp_path_factory.mktemp("datasets") / "d", seeds=1)
+    return write_squares(tmp_path_factory.mktemp("datasets") / "d", seeds=1)
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_a_manifest_that_is_no_plain_file_is_not_read(
 def changed(dataset: Path, path: str, change: Callable[[pa.Table], pa.Table]) -> None:
     """Writes a table anew, and the manifest so that it knows of it."""
     pq.write_table(change(pq.read_table(dataset / path)), dataset / path)
-    made.describe(dataset)
+    describe(dataset)
 
 
 def without(name: str) -> Callable[[pa.Table], pa.Table]:
@@ -231,7 +231,7 @@ def test_no_command_starts_a_program_on_the_bytes_of_a_dataset(
         for row in table.to_pylist()
     ]
     pq.write_table(pa.Table.from_pylist(rows, IMAGES_TABLE.schema), dataset / PICTURES)
-    made.describe(dataset)
+    describe(dataset)
     readers = [*READERS[:3], *READERS[4:]]  # lint, which loads much, looks at no picture
     for reader in readers:  # libraries look for others by a program, when they are loaded
         outcome_of_reader(reader, dataset.parent)

@@ -33,10 +33,9 @@ from eqforge.evaluation.training.pictures import copy_pictures
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.shelf import make_shelf
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.tables.pairs import REJECTS_TABLE
-from tests.evaluation.training import made
 from tests.fuzz import mutate
 from tests.fuzz.limits import refuse_without_memory
+from tests.made_datasets import write_captions, write_squares
 
 MANIFEST = "dataset.json"
 _SPOILT: tuple[Any, ...] = (*("", "../x", "\x1b[2J", "\u202e", "x" * 5_000, "a\nb"), None)
@@ -45,19 +44,13 @@ _SPOILT: tuple[Any, ...] = (*("", "../x", "\x1b[2J", "\u202e", "x" * 5_000, "a\n
 def seeds() -> tuple[bytes, ...]:
     """Pairs with images, and training captions with images."""
     with tempfile.TemporaryDirectory() as folder:
-        pairs = made.write_pairs(Path(folder, "pairs"), seeds=1)
-        captions = made.write_captions(Path(folder, "captions"))
-        return tuple(_packed(_with_rejects(made_one)) for made_one in (pairs, captions))
+        pairs = write_squares(Path(folder, "pairs"), seeds=1)
+        captions = write_captions(Path(folder, "captions"))
+        return tuple(_packed(_files(made)) for made in (pairs, captions))
 
 
-def _with_rejects(folder: Path) -> dict[str, bytes]:
-    files = {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-    stream = io.BytesIO()
-    pq.write_table(REJECTS_TABLE.schema.empty_table(), stream)
-    manifest = json.loads(files[MANIFEST])
-    path = "data/rejects-00000-of-00001.parquet"
-    manifest["tables"]["rejects"] = [{"path": path, "rows": 0, "num_bytes": 0, "sha256": ""}]
-    return _described(files | {path: stream.getvalue(), MANIFEST: json.dumps(manifest).encode()})
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 def _described(files: dict[str, bytes]) -> dict[str, bytes]:

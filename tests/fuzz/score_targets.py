@@ -39,8 +39,8 @@ from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.models.oscar.regions import RegionFiles
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.visible import visible
-from tests.evaluation.tables.made import score_rows, table, vectors, write_dataset, write_scores
 from tests.fuzz import mutate
+from tests.made_datasets import score_rows, vectors, write_dataset, write_scores
 
 Outcome = str
 RULES = Rules(resamples=20)
@@ -79,14 +79,12 @@ def _pairs(folder: Path) -> Path:
         {
             "sample_id": key,
             "source_id": key[:3],
-            "kind": "a",
             **{name: f"{name} {key}" for name in (*IMAGES, *CAPTIONS)},
         }
         for key in KEYS
     ]
-    dataset = write_dataset(folder / "pairs", "eq-kubric", {"samples": table(rows)})
-    tables = {"scores": score_rows(KEYS, VALUES, IMAGES, CAPTIONS)}
-    write_scores(folder / "scored", dataset, "pairs", tables, images=IMAGES, captions=CAPTIONS)
+    dataset = write_dataset(folder / "pairs", "eq-video", {"samples": rows})
+    write_scores(folder / "scored", dataset, "pairs", {"scores": score_rows(KEYS, VALUES)})
     return dataset
 
 
@@ -127,7 +125,7 @@ def _gallery(folder: Path) -> Path:
         }
         for n, text in enumerate(texts)
     ]
-    tables = {"captions": table(captions), "samples": table(samples)}
+    tables: dict[str, Any] = {"captions": captions, "samples": samples}
     dataset = write_dataset(folder / "gallery", "retrieval-perturbations", tables)
     names = sorted({*texts, *(f"{text}!" for text in texts)})
     rng = np.random.default_rng(0)
@@ -140,7 +138,7 @@ def _gallery(folder: Path) -> Path:
         {"image_id": f"i{n}", "captions": names, "values": rng.normal(size=len(names)).tolist()}
         for n in range(3)
     ]
-    write_scores(folder / "grid", dataset, "retrieval-perturbations", {"grid": table(rows)})
+    write_scores(folder / "grid", dataset, "retrieval-perturbations", {"grid": rows})
     return dataset
 
 
@@ -205,8 +203,7 @@ def _questions(folder: Path) -> Path:
         "grounding": [{"sample_id": "g", "image": "1", "box": box}],
     }
     tables = {"samples": [{"sample_id": key} for key in "nvg"], **tables}
-    made = {name: table(rows) for name, rows in tables.items()}
-    return write_dataset(folder / "vlue", "vlue", made)
+    return write_dataset(folder / "vlue", "vlue", tables)
 
 
 def _answered(data: bytes, folder: Path) -> Outcome:

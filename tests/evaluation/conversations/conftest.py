@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.evaluation.conversations.made import save_llava
-from tests.evaluation.scoring.made import pair_tables, write_dataset
+from tests.made_datasets import pair_tables, write_pairs
 
 
 @pytest.fixture(scope="session")
@@ -18,4 +18,4 @@ def biased_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def asked_dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """2 videos of 3 frames: 6 pairs."""
-    return write_dataset(tmp_path_factory.mktemp("chat") / "pairs", pair_tables(2, 3))
+    return write_pairs(tmp_path_factory.mktemp("chat") / "pairs", pair_tables(2, 3))

@@ -11,7 +11,7 @@ from eqforge.cli import main as command
 from eqforge.evaluation.conversations import run
 from eqforge.evaluation.conversations.questions import QUESTION
 from tests.evaluation.conversations.made import processor, save_idefics, save_llava
-from tests.evaluation.scoring.made import pair_tables, write_dataset
+from tests.made_datasets import pair_tables, write_pairs
 from tests.statuses import status_of
 
 main = status_of(command)
@@ -150,7 +150,7 @@ def test_what_cannot_be_asked_about_has_a_reason(
     tables = pair_tables(1, 4)
     tables["images"][0]["image"]["bytes"] = b"no image"
     tables["samples"][-1]["caption_0"] = "red cup " * 200
-    dataset = write_dataset(tmp_path / "damaged", tables)
+    dataset = write_pairs(tmp_path / "damaged", tables)
     assert converse(dataset, biased_folder, tmp_path / "a") == 2
     assert "4 of 6 pairs have no answer" in capsys.readouterr().err
     options = ("--allow-missing", "--show", "json")

@@ -13,7 +13,7 @@ from eqforge.evaluation.conversations.questions import ARRANGEMENTS, QUESTION, a
 from eqforge.evaluation.conversations.side_by_side import side_by_side
 from eqforge.evaluation.conversations.table import CHANCE, judge_answers
 from eqforge.schemas.errors import InputError
-from tests.evaluation.scoring.made import pair_tables, write_dataset
+from tests.made_datasets import pair_tables, write_pairs
 from tests.statuses import status_of
 
 main = status_of(command)
@@ -92,7 +92,7 @@ def test_answers_have_to_be_complete() -> None:
 def test_answers_of_another_program_are_measured_alike(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    dataset = write_dataset(tmp_path / "pairs", pair_tables(1, 2))
+    dataset = write_pairs(tmp_path / "pairs", pair_tables(1, 2))
     (key,) = [row["sample_id"] for row in pair_tables(1, 2)["samples"]]
     said = {"0101": "1;2", "0110": "The left image is caption 2.", "1001": "2; 1", "1010": "?"}
     lines = [
@@ -128,9 +128,7 @@ def test_an_answer_that_is_missing_is_an_error_unless_it_is_allowed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tables = pair_tables(2, 3)
-    for row in tables["samples"]:
-        row["origin_0"] = {"video": row["source_id"]}
-    dataset = write_dataset(tmp_path / "pairs", tables)
+    dataset = write_pairs(tmp_path / "pairs", tables)
     keys = sorted(row["sample_id"] for row in tables["samples"])
     lines = [
         {"sample_id": keys[0], "image_order": i, "caption_order": c, "answer": "1;2"}

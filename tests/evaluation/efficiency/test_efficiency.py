@@ -15,7 +15,7 @@ from eqforge.evaluation.efficiency.measure import Protocol, Ready, sweep
 from eqforge.evaluation.efficiency.result import read_efficiency
 from eqforge.evaluation.scoring.tasks import task_of
 from eqforge.schemas.dataset.reader import open_dataset
-from tests.evaluation.scoring.made import pair_tables, write_dataset
+from tests.made_datasets import pair_tables, write_dataset, write_pairs
 from tests.statuses import status_of
 from tests.tiny_models import save_clip
 
@@ -26,7 +26,7 @@ SMALL = ("--items", "6", "--warm-up", "1", "--repeats", "3", "--batches", "1", "
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_dataset(tmp_path_factory.mktemp("efficiency") / "pairs", pair_tables(3))
+    return write_pairs(tmp_path_factory.mktemp("efficiency") / "pairs", pair_tables(3))
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +192,7 @@ def test_a_model_of_precomputed_regions_needs_the_detectors_time(
 def test_images_that_cannot_be_used_are_counted_and_left_out(clip: Path, tmp_path: Path) -> None:
     tables = pair_tables(1)
     tables["images"][0]["image"]["bytes"] = b"no image"
-    damaged = write_dataset(tmp_path / "damaged", tables)
+    damaged = write_pairs(tmp_path / "damaged", tables)
     assert measure(damaged, f"clip:{clip}", tmp_path / "x.json", "--items", "99") == 0
     found = json.loads((tmp_path / "x.json").read_text())
     used, left_out = len(found["seconds"]), sum(found["failures"].values())
@@ -223,7 +223,7 @@ def test_where_everything_is_compared_with_everything_each_image_gets_some_capti
         "samples": [{"sample_id": "s", "source_word": "a", "target_word": "b"}],
         "images": images,
     }
-    opened = open_dataset(str(write_dataset(tmp_path / "simat", tables)))
+    opened = open_dataset(str(write_dataset(tmp_path / "simat", "simat", tables)))
     items = choose_items(opened, task_of(opened), 100, 0)
     assert sorted(item.image_id for item in items) == [f"i{n}" for n in range(5)]
     assert {item.caption for item in items} == {"caption 0", "caption 1"}

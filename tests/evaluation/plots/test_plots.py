@@ -17,7 +17,7 @@ from eqforge.evaluation.plots.tables import chosen, read_numbers, strengths
 from eqforge.evaluation.tables.report import Rules
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import InputError
-from tests.evaluation.tables.made import score_rows, table, write_dataset, write_scores
+from tests.made_datasets import score_rows, write_dataset, write_scores
 from tests.statuses import status_of
 
 main = status_of(command)
@@ -25,7 +25,6 @@ main = status_of(command)
 pytest.importorskip("matplotlib")
 
 N = 60
-NAMES = {"images": ["image_0_id", "image_1_id"], "captions": ["caption_0", "caption_1"]}
 
 
 def write_pairs(folder: Path, **measured: Any) -> Path:
@@ -41,7 +40,7 @@ def write_pairs(folder: Path, **measured: Any) -> Path:
         }
         for n in range(N)
     ]
-    return write_dataset(folder, "made", {"samples": table(rows)})
+    return write_dataset(folder, "eq-video", {"samples": rows})
 
 
 def pair_scores(seed: int, spread: float = 0.1) -> np.ndarray:
@@ -49,10 +48,10 @@ def pair_scores(seed: int, spread: float = 0.1) -> np.ndarray:
     return (np.eye(2) * 0.1 + spread * rng.standard_normal((N, 2, 2))).astype(np.float32)
 
 
-def score_files(folder: Path, dataset: Path, name: str, values: np.ndarray) -> Path:
+def score_files(folder: Path, dataset: Path, name: str, values: np.ndarray, **changes: Any) -> Path:
     keys = [f"s{n:03d}" for n in range(len(values))]
-    rows = score_rows(keys, values.reshape(-1, 4), **NAMES)
-    return write_scores(folder / name, dataset, "pairs", {"scores": rows}, model=name, **NAMES)
+    tables = {"scores": score_rows(keys, values.reshape(-1, 4))}
+    return write_scores(folder / name, dataset, "pairs", tables, model=name, **changes)
 
 
 @pytest.fixture
@@ -203,14 +202,7 @@ def test_a_front_is_drawn_with_probabilities(tmp_path: Path) -> None:
 
 def test_different_quantities_are_not_drawn_together(dataset: Path, tmp_path: Path) -> None:
     first = score_files(tmp_path, dataset, "a", pair_scores(0))
-    rows = {
-        "scores": score_rows(
-            [f"s{n:03d}" for n in range(N)], pair_scores(1).reshape(-1, 4), **NAMES
-        )
-    }
-    other = write_scores(
-        tmp_path / "b", dataset, "pairs", rows, model="b", quantity="logit", **NAMES
-    )
+    other = score_files(tmp_path, dataset, "b", pair_scores(1), quantity="logit")
     models = read_pair_scores(open_dataset(str(dataset)), [first, other], None, allow_missing=False)
     with pytest.raises(InputError, match="different quantities"):
         equivariance_curves(models)

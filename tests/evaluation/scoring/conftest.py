@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.evaluation.scoring.made import pair_tables, write_dataset
+from tests.made_datasets import pair_tables, write_pairs
 from tests.tiny_models import save_blip, save_clip
 
 
@@ -23,4 +23,4 @@ def blip_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def pairs_dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """9 videos of 4 frames: 54 samples, 36 images."""
-    return write_dataset(tmp_path_factory.mktemp("scoring") / "pairs", pair_tables(9))
+    return write_pairs(tmp_path_factory.mktemp("scoring") / "pairs", pair_tables(9))

@@ -16,8 +16,8 @@ from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.io import pictures
 from eqforge.schemas.io.pictures import read_pixels
 from tests.builds import rows
-from tests.evaluation.scoring.made import pair_tables, write_dataset
 from tests.evaluation.scoring.test_tasks import rows_of, score
+from tests.made_datasets import pair_tables, write_pairs
 from tests.schemas.io.test_pictures import CASES, encoded
 
 
@@ -74,7 +74,7 @@ def test_a_picture_of_another_kind_fails_alone(clip_folder: Path, tmp_path: Path
     tables = pair_tables(2)
     script = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n"
     tables["images"][0]["image"]["bytes"] = script
-    score(write_dataset(tmp_path / "d", tables), f"clip:{clip_folder}", tmp_path / "s")
+    score(write_pairs(tmp_path / "d", tables), f"clip:{clip_folder}", tmp_path / "s")
 
     failures = defaultdict(list)
     for row in rows_of(tmp_path / "s", "failures"):

@@ -11,7 +11,7 @@ import pytest
 from eqforge.evaluation.scoring.tasks import TASKS
 from eqforge.models.spec import SCORERS
 from eqforge.schemas.dataset.score_tables import FAILURE_REASONS, Quantity, open_scores
-from tests.evaluation.scoring.made import pair_tables, write_dataset
+from tests.made_datasets import pair_tables, write_pairs
 
 pytest.importorskip("transformers")
 
@@ -31,7 +31,7 @@ def test_the_model_of_the_page_scores(tmp_path: Path) -> None:
     """Its code and its command run as they stand."""
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     (tmp_path / "redness.py").write_text(code)
-    write_dataset(tmp_path / "out" / "demo" / "eq-youcook2", pair_tables(1))
+    write_pairs(tmp_path / "out" / "demo" / "eq-youcook2", pair_tables(1))
     (command,) = re.findall(r"\$ PYTHONPATH=\. (eqforge score .*)", PAGE.read_text())
     program = f"{Path(sys.executable).parent}/{command}"
     done = subprocess.run(

@@ -16,14 +16,8 @@ from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.models.own import load_model
 from eqforge.models.scorer import Picture
 from eqforge.schemas.dataset.score_tables import ScoresManifest, open_scores
-from tests.evaluation.scoring.made import (
-    Counting,
-    CountingDual,
-    CountingFusion,
-    pair_tables,
-    picture,
-    write_dataset,
-)
+from tests.evaluation.scoring.counting import Counting, CountingDual, CountingFusion
+from tests.made_datasets import pair_tables, picture, write_pairs
 
 pytest.importorskip("transformers")
 
@@ -191,7 +185,7 @@ def test_a_score_does_not_depend_on_the_other_samples(
 ) -> None:
     """To the last bit: batches have one size, and captions are padded to steps of 16 tokens."""
     model = f"{kind}:{clip_folder if kind == 'clip' else blip_folder}"
-    some = write_dataset(tmp_path / "some", pair_tables(3, first=4), files=1, group_rows=7)
+    some = write_pairs(tmp_path / "some", pair_tables(3, first=4), files=1, group_rows=7)
     score(pairs_dataset, model, tmp_path / "all")
     score(some, model, tmp_path / "few")
     everything, few = values_of(tmp_path / "all"), values_of(tmp_path / "few")

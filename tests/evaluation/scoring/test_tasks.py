@@ -1,6 +1,7 @@
 """Every task of `eqforge score`, what cannot be scored, and what is refused."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,15 @@ from eqforge.models.own import load_model
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.dataset.score_tables import ScoresManifest, open_scores
 from eqforge.schemas.errors import InputError
-from tests.evaluation.scoring.made import (
-    CountingFusion,
+from tests.builds import patch_manifest
+from tests.evaluation.scoring.counting import CountingFusion
+from tests.made_datasets import (
+    built,
     image_rows,
     pair_tables,
     picture,
     write_dataset,
+    write_pairs,
 )
 from tests.statuses import status_of
 from tests.tiny_families import save_vilt
@@ -81,8 +85,8 @@ def test_hard_positives_have_three_scores(clip_folder: Path, tmp_path: Path) -> 
         }
         for n in range(5)
     ]
-    pictures = {f"i{n}": picture(n) for n in range(3)}
-    dataset = write_dataset(tmp_path / "d", {"samples": samples, "images": image_rows(pictures)})
+    tables = {"samples": samples, "images": image_rows({f"i{n}": picture(n) for n in range(3)})}
+    dataset = write_dataset(tmp_path / "d", "hard-positives", tables)
     manifest = score(dataset, f"clip:{clip_folder}", tmp_path / "s")
     rows = rows_of(tmp_path / "s", "scores")
     assert manifest.task == "hard-positives"
@@ -111,7 +115,8 @@ def test_only_log_odds_are_held_against_a_threshold(
         {"sample_id": f"s{n}", "image_id": f"i{n}", "image": str(n), **texts} for n in range(4)
     ]
     pictures = image_rows({f"i{n}": picture(n) for n in range(4)})
-    dataset = write_dataset(tmp_path / "d", {"samples": samples, "images": pictures})
+    tables = {"samples": samples, "images": pictures}
+    dataset = write_dataset(tmp_path / "d", "hard-positives", tables)
     models = {"own": OWN, "sure": f"{OWN}_sure"}
     model = models.get(kind) or f"vilt:{save_vilt(tmp_path / 'vilt')}"
     assert score(dataset, model, tmp_path / "s").quantity == quantity
@@ -126,7 +131,7 @@ def test_only_log_odds_are_held_against_a_threshold(
 
 def test_retrieval_by_a_dual_encoder_is_vectors(clip_folder: Path, tmp_path: Path) -> None:
     """Of every image, every caption and every perturbed caption, and captions of one's own."""
-    dataset = write_dataset(tmp_path / "d", retrieval_tables())
+    dataset = write_dataset(tmp_path / "d", "retrieval-perturbations", retrieval_tables())
     (tmp_path / "more.txt").write_text("a photo of a dog\n\na photo of a dog\n")
     manifest = score(dataset, f"clip:{clip_folder}", tmp_path / "s", captions=tmp_path / "more.txt")
     images = {row["image_id"]: row["vector"] for row in rows_of(tmp_path / "s", "image_vectors")}
@@ -144,7 +149,7 @@ def test_retrieval_by_a_dual_encoder_is_vectors(clip_folder: Path, tmp_path: Pat
 
 
 def test_retrieval_by_a_fusion_encoder_is_a_grid(blip_folder: Path, tmp_path: Path) -> None:
-    dataset = write_dataset(tmp_path / "d", retrieval_tables())
+    dataset = write_dataset(tmp_path / "d", "retrieval-perturbations", retrieval_tables())
     scorer = CountingFusion(load_model(f"blip-itm:{blip_folder}", "cpu"))
     score(dataset, f"blip-itm:{blip_folder}", tmp_path / "s", scorer)
     rows = rows_of(tmp_path / "s", "grid")
@@ -158,7 +163,7 @@ def test_a_fusion_encoder_reads_what_a_dual_encoder_puts_first(
     clip_folder: Path, blip_folder: Path, tmp_path: Path
 ) -> None:
     """Two captions of each image and two images of each caption, with the scores of the whole."""
-    dataset = write_dataset(tmp_path / "d", retrieval_tables())
+    dataset = write_dataset(tmp_path / "d", "retrieval-perturbations", retrieval_tables())
     score(dataset, f"clip:{clip_folder}", tmp_path / "first")
     score(dataset, f"blip-itm:{blip_folder}", tmp_path / "all")
     first = {"candidates": tmp_path / "first", "top": 2}
@@ -195,7 +200,9 @@ def test_a_fusion_encoder_reads_what_a_dual_encoder_puts_first(
     assert not (tmp_path / "x").exists()
     with pytest.raises(InputError, match="reads image and caption together"):
         score(dataset, f"clip:{clip_folder}", tmp_path / "x", **first)
-    other = write_dataset(tmp_path / "o", retrieval_tables() | {"more": [{"a": 1}, {"a": 2}]})
+    tables = retrieval_tables()
+    tables["captions"][0]["split"] = "other"
+    other = write_dataset(tmp_path / "o", "retrieval-perturbations", tables)
     with pytest.raises(InputError, match="are of another dataset"):
         score(other, f"blip-itm:{blip_folder}", tmp_path / "y", **first)
 
@@ -211,7 +218,8 @@ def test_simat_has_crops_captions_and_words(clip_folder: Path, tmp_path: Path) -
         "samples": [{"sample_id": "q", "source_word": "horse", "target_word": "wave"}],
         "images": image_rows({f"i{n}": picture(n) for n in range(2)}),
     }
-    score(write_dataset(tmp_path / "d", tables), f"clip:{clip_folder}", tmp_path / "s")
+    dataset = write_dataset(tmp_path / "d", "simat", tables)
+    score(dataset, f"clip:{clip_folder}", tmp_path / "s")
     captions = {row["caption"] for row in rows_of(tmp_path / "s", "caption_vectors")}
     sentences = {"A man riding a horse", "A man riding a wave"}
     assert captions == {"man", "riding", "horse", "wave"} | sentences
@@ -238,7 +246,7 @@ def test_a_matrix_leaves_out_the_pairs_it_has_no_number_of(
         for (image, caption), value in known.items()
     ] + [{"image": "i3", "caption": "another", "probability": 0.5}]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "p.parquet")
-    dataset = write_dataset(tmp_path / "d", tables)
+    dataset = write_dataset(tmp_path / "d", "simat", tables)
     command = ["score", str(dataset), "--model", f"matrix:{tmp_path / 'p.parquet'}"]
     assert main([*command, "--output", str(tmp_path / "s"), "--workers", "0"]) == 0
     assert "pairs: 32 expected = 4 scored + 28 failed" in capsys.readouterr().out
@@ -270,7 +278,7 @@ def test_an_image_that_cannot_be_used_takes_no_other_along(
     images[1]["image"]["bytes"] = images[1]["image"]["bytes"][:40]
     images[2]["image"]["bytes"] = picture(9, width=90, height=90)
     gone = images.pop(3)["image_id"]
-    dataset = write_dataset(tmp_path / "d", tables)
+    dataset = write_pairs(tmp_path / "d", tables)
     manifest = score(dataset, f"clip:{clip_folder}", tmp_path / "s", max_pixels=8_000)
     failures = rows_of(tmp_path / "s", "failures")
     reasons = {row["key"]: row["reason"] for row in failures if row["table"] == "images"}
@@ -285,7 +293,7 @@ def test_an_image_that_cannot_be_used_takes_no_other_along(
         row["sample_id"] for row in tables["samples"][6:]
     }
     exact = score(
-        write_dataset(tmp_path / "w", pair_tables(3)), f"clip:{clip_folder}", tmp_path / "t"
+        write_pairs(tmp_path / "w", pair_tables(3)), f"clip:{clip_folder}", tmp_path / "t"
     )
     assert exact.counts["samples"].failed == 0
     whole = {row["sample_id"]: row["values"] for row in rows_of(tmp_path / "t", "scores")}
@@ -300,7 +308,7 @@ def test_a_model_of_the_oracles_family_is_warned_of(
     config = {
         "settings": {"oracle": {"oracle": [{"kind": "clip", "model": "m", "family": "CLIP"}]}}
     }
-    dataset = write_dataset(tmp_path / "d", pair_tables(1), config=config)
+    dataset = write_pairs(tmp_path / "d", pair_tables(1), config=config)
     command = ["score", str(dataset), "--model", f"clip:{clip_folder}", "--workers", "0"]
     assert main([*command, "--output", str(tmp_path / "s")]) == 0
     (warning,) = open_scores(str(tmp_path / "s")).manifest.warnings
@@ -311,7 +319,7 @@ def test_a_model_of_the_oracles_family_is_warned_of(
 
 
 def test_a_model_of_ones_own_is_named_on_the_command_line(tmp_path: Path) -> None:
-    dataset = write_dataset(tmp_path / "d", pair_tables(2))
+    dataset = write_pairs(tmp_path / "d", pair_tables(2))
     manifest = score(dataset, f"{OWN},factor=0.5", tmp_path / "s")
     red = {row["sample_id"]: "red" in row["caption_0"] for row in pair_tables(2)["samples"]}
     assert manifest.model.name == "own:redness@1"
@@ -333,17 +341,17 @@ def test_a_model_of_ones_own_is_named_on_the_command_line(tmp_path: Path) -> Non
     ],
 )
 def test_a_model_that_is_none_is_refused(model: str, message: str, tmp_path: Path) -> None:
-    dataset = write_dataset(tmp_path / "d", pair_tables(1))
+    dataset = write_pairs(tmp_path / "d", pair_tables(1))
     with pytest.raises(InputError, match=message):
         score(dataset, model, tmp_path / "s")
 
 
 def test_a_folder_of_other_scores_is_left_alone(tmp_path: Path, capsys: Any) -> None:
-    dataset = write_dataset(tmp_path / "d", pair_tables(1))
+    dataset = write_pairs(tmp_path / "d", pair_tables(1))
     first = score(dataset, OWN, tmp_path / "s")
     assert score(dataset, OWN, tmp_path / "s") == first
     assert "already scored" in capsys.readouterr().err
-    with pytest.raises(InputError, match="holds the scores of 'made' by own:redness@1"):
+    with pytest.raises(InputError, match="holds the scores of 'eq-video' by own:redness@1"):
         score(dataset, f"{OWN},factor=2", tmp_path / "s")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("")
@@ -352,7 +360,7 @@ def test_a_folder_of_other_scores_is_left_alone(tmp_path: Path, capsys: Any) -> 
 
 
 def test_unfinished_scores_of_something_else_are_left_alone(tmp_path: Path) -> None:
-    dataset = write_dataset(tmp_path / "d", pair_tables(2))
+    dataset = write_pairs(tmp_path / "d", pair_tables(2))
     stopped = CountingFusion(load_model(OWN, "cpu"), stop_after=1)
     with pytest.raises(KeyboardInterrupt):
         score(dataset, OWN, tmp_path / "s", stopped)
@@ -361,11 +369,11 @@ def test_unfinished_scores_of_something_else_are_left_alone(tmp_path: Path) -> N
 
 
 def test_a_dataset_without_pictures_is_refused(tmp_path: Path) -> None:
-    tables = pair_tables(1)
-    del tables["images"]
+    dataset = shutil.copytree(built("hard-positives"), tmp_path / "d")
+    patch_manifest(dataset, lambda manifest: manifest["tables"].pop("images"))
     with pytest.raises(InputError, match="build it with --images FOLDER"):
-        score(write_dataset(tmp_path / "d", tables), OWN, tmp_path / "s")
-    other = write_dataset(tmp_path / "o", {"samples": [{"sample_id": "1"}, {"sample_id": "2"}]})
+        score(dataset, OWN, tmp_path / "s")
+    other = built("training-captions")
     with pytest.raises(InputError, match="has no images and captions to be scored for pairs or"):
         score(other, OWN, tmp_path / "s")
     with pytest.raises(InputError, match="expected one of pairs, hard-positives"):
@@ -377,12 +385,12 @@ def test_a_dataset_of_which_nothing_can_be_scored_is_an_error(tmp_path: Path) ->
     for row in tables["images"]:
         row["image"]["bytes"] = b"no picture"
     with pytest.raises(InputError, match="not one of 4 images could be scored; v000-f0: undecod"):
-        score(write_dataset(tmp_path / "d", tables), OWN, tmp_path / "s")
+        score(write_pairs(tmp_path / "d", tables), OWN, tmp_path / "s")
 
 
 def test_more_captions_need_a_task_that_writes_vectors(tmp_path: Path) -> None:
     (tmp_path / "more.txt").write_text("a photo of a dog\n")
-    dataset = write_dataset(tmp_path / "d", pair_tables(1))
+    dataset = write_pairs(tmp_path / "d", pair_tables(1))
     with pytest.raises(InputError, match="the task pairs scores the captions of its samples alone"):
         score(dataset, OWN, tmp_path / "s", captions=tmp_path / "more.txt")
 
@@ -395,7 +403,7 @@ def test_too_little_memory_is_one_clear_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.syspath_prepend(str(ROOT))  # where other processes find the model
-    dataset = write_dataset(tmp_path / "d", pair_tables(8))
+    dataset = write_pairs(tmp_path / "d", pair_tables(8))
     command = ["score", str(dataset), "--model", f"{OWN}_short", "--output", str(tmp_path / "s")]
     flags = ["--processes", str(processes), "--image-batch", "2"]
     assert main([*command, *flags]) == 1
@@ -406,7 +414,7 @@ def test_a_worker_that_is_killed_is_one_clear_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
-    dataset = write_dataset(tmp_path / "d", pair_tables(1))
+    dataset = write_pairs(tmp_path / "d", pair_tables(1))
     command = ["score", str(dataset), "--model", f"{OWN}_deadly", "--output", str(tmp_path / "s")]
     assert main([*command, "--workers", "1"]) == 1
     assert "a process that prepares images was killed" in capsys.readouterr().err
@@ -414,7 +422,7 @@ def test_a_worker_that_is_killed_is_one_clear_error(
 
 def test_damage_that_a_worker_finds_is_one_clear_error(tmp_path: Path) -> None:
     """Without the worker's traceback."""
-    folder = write_dataset(tmp_path / "d", pair_tables(1))
+    folder = write_pairs(tmp_path / "d", pair_tables(1))
     dataset = open_dataset(str(folder))
     path = dataset.files("images")[0].path
     (folder / path).unlink()
@@ -428,7 +436,7 @@ def test_damage_that_a_worker_finds_is_one_clear_error(tmp_path: Path) -> None:
 
 
 def test_damaged_files_are_one_clear_error(tmp_path: Path) -> None:
-    dataset = write_dataset(tmp_path / "d", pair_tables(1))
+    dataset = write_pairs(tmp_path / "d", pair_tables(1))
     (dataset / "data" / "images-00001-of-00002.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match=r"images-00001.*eqforge verify looks for all damage"):
         score(dataset, OWN, tmp_path / "s")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from eqforge.evaluation.tables.command import main as command
-from tests.evaluation.tables.made import table, write_dataset
+from tests.made_datasets import write_dataset
 from tests.statuses import status_of
 
 main = status_of(command)
@@ -26,8 +26,8 @@ def vlue(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "grounding": [{"sample_id": f"g{n}", "image": f"{n}", "box": box} for n in range(2)],
     }
     samples = [{"sample_id": row["sample_id"]} for rows in tables.values() for row in rows]
-    made = {name: table(rows) for name, rows in {"samples": samples, **tables}.items()}
-    return write_dataset(tmp_path_factory.mktemp("vlue") / "d", "vlue", made)
+    tables = {"samples": samples, **tables}
+    return write_dataset(tmp_path_factory.mktemp("vlue") / "d", "vlue", tables)
 
 
 RIGHT: dict[str, Any] = {

@@ -13,13 +13,13 @@ from eqforge.evaluation.tables.report import Measure, Rules
 from eqforge.evaluation.tables.retrieval_contest import RetrievalRules, derived
 from eqforge.evaluation.tables.retrieval_task import retrieval_report
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.dataset.score_tables import GRID
-from tests.evaluation.tables.made import table, vectors, write_dataset, write_scores
+from tests.made_datasets import vectors, write_dataset, write_scores
 from tests.statuses import status_of
 
 main = status_of(command)
 
 IMAGES = 30
+TASK = "retrieval-perturbations"
 
 
 class Made:
@@ -63,8 +63,8 @@ class Made:
                 for name, found in self.perturbed.items()
             ]
         order = np.random.default_rng(1).permutation(len(captions))
-        tables = {"captions": table([captions[i] for i in order]), "samples": table(samples[::-1])}
-        return write_dataset(folder / "d", "retrieval-perturbations", tables)
+        tables = {"captions": [captions[i] for i in order], "samples": samples[::-1]}
+        return write_dataset(folder / "d", TASK, tables)
 
     def _score(self, folder: Path, model: str) -> Path:
         images, captions = self.vectors[model]
@@ -72,7 +72,7 @@ class Made:
             "image_vectors": vectors("image_id", [f"id-{n:02d}" for n in range(IMAGES)], images),
             "caption_vectors": vectors("caption", self.names, captions),
         }
-        return write_scores(folder, self.folder, "retrieval-perturbations", tables, model=model)
+        return write_scores(folder, self.folder, TASK, tables, model=model)
 
     def similar(self, model: str, texts: list[str]) -> np.ndarray:
         """Cosines [images, texts]."""
@@ -195,13 +195,11 @@ def test_two_models_are_compared_query_by_query(made: Made, tmp_path: Path) -> N
 
 def test_a_grid_of_scores_gives_the_same_table_as_vectors(made: Made, tmp_path: Path) -> None:
     scores = made.similar("m", made.names)
-    grid = table(
-        [
-            {"image_id": f"id-{n:02d}", "captions": made.names, "values": list(map(float, row))}
-            for n, row in enumerate(scores)
-        ]
-    )
-    folder = write_scores(tmp_path / "grid", made.folder, "t", {"grid": grid}, model="m")
+    grid = [
+        {"image_id": f"id-{n:02d}", "captions": made.names, "values": row}
+        for n, row in enumerate(scores.tolist())
+    ]
+    folder = write_scores(tmp_path / "grid", made.folder, TASK, {"grid": grid})
     by_vectors = _measured(made, tmp_path / "a")
     assert main([str(made.folder), str(folder), "--output", str(tmp_path / "b")]) == 0
     with (tmp_path / "b" / "metrics.csv").open() as stream:
@@ -219,11 +217,11 @@ def test_captions_without_vectors_are_an_error_unless_allowed(
     tables = {
         "image_vectors": vectors("image_id", [f"id-{n:02d}" for n in range(1, IMAGES)], images[1:]),
         "caption_vectors": vectors("caption", made.names, captions),
-        "failures": table(
-            [{"table": "images", "key": "id-00", "reason": "undecodable_image", "detail": ""}]
-        ),
+        "failures": [
+            {"table": "images", "key": "id-00", "reason": "undecodable_image", "detail": ""}
+        ],
     }
-    folder = write_scores(tmp_path / "s", made.folder, "t", tables)
+    folder = write_scores(tmp_path / "s", made.folder, TASK, tables)
     assert main([str(made.folder), str(folder)]) == 2
     error = capsys.readouterr().err
     lost = int(made.counts[0])
@@ -249,11 +247,7 @@ def test_vlues_captions_are_read_by_gallery(tmp_path: Path) -> None:
         }
         for n in range(16)
     ]
-    dataset = write_dataset(
-        tmp_path / "d",
-        "vlue",
-        {"samples": table([{"sample_id": "s"}] * 2), "retrieval": table(rows)},
-    )
+    dataset = write_dataset(tmp_path / "d", "vlue", {"retrieval": rows})
     images, captions = np.eye(2, 3), np.repeat(np.eye(2, 3), 8, axis=0)
     tables = {
         "image_vectors": vectors("image_id", ["i0", "i1"], images),
@@ -284,7 +278,7 @@ def _candidates(made: Made, folder: Path, kept: np.ndarray) -> Path:
         names = [made.names[number] for number in chosen]
         values = [float(scores[image, number]) for number in chosen]
         rows.append({"image_id": f"id-{image:02d}", "captions": names, "values": values})
-    return write_scores(folder, made.folder, "t", {"grid": table(rows, GRID)}, model="m")
+    return write_scores(folder, made.folder, TASK, {"grid": rows})
 
 
 def test_a_grid_of_candidates_counts_queries_whose_true_ones_it_lacks(
@@ -339,8 +333,8 @@ def test_a_long_caption_does_not_make_all_long(tmp_path: Path) -> None:
         for n in range(1000)
     ]
     rows[3]["caption"] = "long " * 1000
-    tables = {"samples": table([{"sample_id": "s"}] * 2), "retrieval": table(rows)}
-    gallery = read_gallery(open_dataset(str(write_dataset(tmp_path / "d", "vlue", tables))))
+    folder = write_dataset(tmp_path / "d", "vlue", {"retrieval": rows})
+    gallery = read_gallery(open_dataset(str(folder)))
     assert gallery.texts[3] == rows[3]["caption"]
     assert gallery.texts.nbytes < 10_000
 
@@ -349,7 +343,7 @@ def test_a_row_of_a_grid_has_a_score_for_each_caption(
     made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     row = {"image_id": "id-00", "captions": made.names, "values": [0.5]}
-    folder = write_scores(tmp_path / "g", made.folder, "t", {"grid": table([row, row], GRID)})
+    folder = write_scores(tmp_path / "g", made.folder, TASK, {"grid": [row, row]})
     assert main([str(made.folder), str(folder)]) == 2
     assert "a row of its grid has not a score for each caption" in capsys.readouterr().err
 
@@ -401,8 +395,7 @@ def _vlue(folder: Path) -> tuple[Path, Path, np.ndarray, np.ndarray]:
         {"sample_id": f"s{n:03d}", "gallery_id": f"g{o:02d}", "image_id": f"i{o:02d}", "caption": t}
         for n, (o, t) in enumerate(zip(owner, texts, strict=True))
     ]
-    tables = {"samples": table([{"sample_id": "s"}] * 2), "retrieval": table(rows)}
-    dataset = write_dataset(folder / "d", "vlue", tables)
+    dataset = write_dataset(folder / "d", "vlue", {"retrieval": rows})
     made = {
         "image_vectors": vectors("image_id", [f"i{n:02d}" for n in range(40)], images),
         "caption_vectors": vectors("caption", texts, captions),

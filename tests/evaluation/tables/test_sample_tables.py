@@ -13,7 +13,7 @@ from scipy.stats import beta, binomtest  # type: ignore[import-untyped]
 from eqforge.evaluation.tables.command import main as command
 from eqforge.evaluation.tables.own_scores import read_file
 from eqforge.schemas.errors import InputError
-from tests.evaluation.tables.made import score_rows, table, write_dataset, write_scores
+from tests.made_datasets import score_rows, write_dataset, write_scores
 from tests.statuses import status_of
 
 main = status_of(command)
@@ -30,27 +30,23 @@ def _pair_scores(seed: int = 0) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sixty pairs of fifteen videos, of two kinds of which one is rare."""
+    """Sixty pairs of fifteen videos, of two splits of which one is small."""
     rows = [
         {
             "sample_id": key,
             "source_id": key.split("/")[1],
-            "kind": "location" if number < 12 else "attribute",
+            "split": "location" if number < 12 else "attribute",
             **{name: f"{name} {number}" for name in (*IMAGES, *CAPTIONS)},
         }
         for number, key in enumerate(KEYS)
     ]
-    return write_dataset(
-        tmp_path_factory.mktemp("pairs") / "d", "eq-kubric", {"samples": table(rows)}
-    )
+    return write_dataset(tmp_path_factory.mktemp("pairs") / "d", "eq-video", {"samples": rows})
 
 
 def _scored(
     folder: Path, dataset: Path, values: np.ndarray, keys: list[str] = KEYS, **changes: Any
 ) -> Path:
-    tables = {"scores": score_rows(keys, values, IMAGES, CAPTIONS)}
-    named = {"images": IMAGES, "captions": CAPTIONS} | changes
-    return write_scores(folder, dataset, "pairs", tables, **named)
+    return write_scores(folder, dataset, "pairs", {"scores": score_rows(keys, values)}, **changes)
 
 
 def _rows(folder: Path) -> dict[tuple[str, str, str], dict[str, str]]:
@@ -65,7 +61,8 @@ def _measured(*arguments: object, output: Path) -> dict[tuple[str, str, str], di
 
 def test_scores_of_pairs_become_text_image_and_group_score(pairs: Path, tmp_path: Path) -> None:
     values = _pair_scores()
-    rows = _measured(pairs, _scored(tmp_path / "s", pairs, values), output=tmp_path / "out")
+    scores = _scored(tmp_path / "s", pairs, values)
+    rows = _measured(pairs, scores, "--by", "split", output=tmp_path / "out")
     s = values.reshape(-1, 2, 2)
     text = (s[:, 0, 0] > s[:, 0, 1]) & (s[:, 1, 1] > s[:, 1, 0])
     image = (s[:, 0, 0] > s[:, 1, 0]) & (s[:, 1, 1] > s[:, 0, 1])
@@ -157,7 +154,7 @@ def test_any_column_may_name_clusters_and_subsets(
     pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scores = _scored(tmp_path / "s", pairs, _pair_scores())
-    arguments = ["--cluster", "kind", "--by", "source_id"]
+    arguments = ["--cluster", "split", "--by", "source_id"]
     rows = _measured(pairs, scores, *arguments, output=tmp_path / "out")
     assert rows["clip:m@r", "all", "text"]["clusters"] == "2"
     assert rows["clip:m@r", "v3", "text"]["expected"] == "4"
@@ -172,19 +169,22 @@ def test_rows_without_a_cluster_are_clusters_of_their_own_and_nested_columns_are
         {
             "sample_id": f"{number:02d}",
             "source_id": "v",
-            "original": None if number < 5 else f"o{number // 10}",
-            "origin_0": {"video": "v"},
-            "ssim": 0.5,
+            "kind": "ab"[number % 2],
+            "mask_0_id": None if number < 5 else f"o{number // 10}",
             **{name: f"{name} {number}" for name in (*IMAGES, *CAPTIONS)},
         }
         for number in range(20)
     ]
-    dataset = write_dataset(tmp_path / "d", "d", {"samples": table(rows)})
+    dataset = write_dataset(tmp_path / "d", "eq-kubric", {"samples": rows})
     keys = [row["sample_id"] for row in rows]
     scores = _scored(tmp_path / "s", dataset, _pair_scores()[:20], keys)
-    found = _measured(dataset, scores, "--cluster", "original", output=tmp_path / "o")
+    found = _measured(dataset, scores, "--cluster", "mask_0_id", output=tmp_path / "o")
     assert found["clip:m@r", "all", "text"]["clusters"] == "7"
-    for flag, column in (("--cluster", "origin_0"), ("--by", "origin_0"), ("--cluster", "ssim")):
+    for flag, column in (
+        ("--cluster", "generation"),
+        ("--by", "generation"),
+        ("--cluster", "ssim"),
+    ):
         assert main([str(dataset), str(scores), flag, column]) == 2
         assert f"the column '{column}' is of" in capsys.readouterr().err
 
@@ -228,18 +228,16 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
     pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tables = {
-        "scores": score_rows(KEYS[1:], _pair_scores()[1:], IMAGES, CAPTIONS),
-        "failures": table(
-            [{"table": "samples", "key": KEYS[0], "reason": "image_failed", "detail": ""}]
-        ),
+        "scores": score_rows(KEYS[1:], _pair_scores()[1:]),
+        "failures": [{"table": "samples", "key": KEYS[0], "reason": "image_failed", "detail": ""}],
     }
-    names: dict[str, Any] = {"images": IMAGES, "captions": CAPTIONS}
-    scores = write_scores(tmp_path / "s", pairs, "pairs", tables, **names)
+    scores = write_scores(tmp_path / "s", pairs, "pairs", tables)
     assert main([str(pairs), str(scores)]) == 2
     error = capsys.readouterr().err
     assert "1 of 60 samples have no score" in error
     assert "1 image_failed" in error
-    rows = _measured(pairs, scores, "--allow-missing", output=tmp_path / "out")
+    arguments = ["--allow-missing", "--by", "split"]
+    rows = _measured(pairs, scores, *arguments, output=tmp_path / "out")
     found = rows["clip:m@r", "location", "group"]
     assert (found["expected"], found["scored"], found["missing"]) == ("12", "11", "1")
     assert "1 samples were not scored: image_failed" in capsys.readouterr().out
@@ -313,13 +311,10 @@ def test_parquet_that_does_not_fit_is_one_clear_error(
 def test_scores_of_another_build_or_of_other_columns_are_refused(
     pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tables = {"scores": score_rows(KEYS, _pair_scores(), IMAGES, CAPTIONS)}
-    names: dict[str, Any] = {"images": IMAGES, "captions": CAPTIONS}
-    other = write_scores(tmp_path / "a", pairs, "pairs", tables, **names, dataset_sha256="0" * 64)
+    other = _scored(tmp_path / "a", pairs, _pair_scores(), dataset_sha256="0" * 64)
     assert main([str(pairs), str(other)]) == 2
     assert "score it again" in capsys.readouterr().err
-    exchanged: dict[str, Any] = {"images": IMAGES, "captions": CAPTIONS[::-1]}
-    swapped = write_scores(tmp_path / "b", pairs, "pairs", tables, **exchanged)
+    swapped = _scored(tmp_path / "b", pairs, _pair_scores(), captions=CAPTIONS[::-1])
     assert main([str(pairs), str(swapped)]) == 2
     assert "expected scores of the columns" in capsys.readouterr().err
     assert main([str(pairs)]) == 2
@@ -340,11 +335,10 @@ def test_hard_positives_have_accuracies_brittleness_and_mean_scores(tmp_path: Pa
         | {name: f"{name} {n}" for name in columns}
         for n, key in enumerate(keys)
     ]
-    dataset = write_dataset(tmp_path / "d", "hard-positives", {"samples": table(rows)})
+    dataset = write_dataset(tmp_path / "d", "hard-positives", {"samples": rows})
     values = np.random.default_rng(4).integers(-3, 4, (count, 3)).astype(np.float32) / 2
-    tables = {"scores": score_rows(keys, values, ["image_id"], columns)}
-    settings: dict[str, Any] = {"images": ["image_id"], "captions": columns, "quantity": "logit"}
-    scores = write_scores(tmp_path / "s", dataset, "hard-positives", tables, **settings)
+    tables = {"scores": score_rows(keys, values)}
+    scores = write_scores(tmp_path / "s", dataset, "hard-positives", tables, quantity="logit")
     assert main([str(dataset), str(scores), "--quantity", "logit"]) == 2
     found = {
         metric: row

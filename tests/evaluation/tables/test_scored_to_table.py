@@ -9,7 +9,7 @@ import pytest
 
 from eqforge.evaluation.scoring.command import main as score
 from eqforge.evaluation.tables.command import main as metrics
-from tests.evaluation.scoring.made import pair_tables, write_dataset
+from tests.made_datasets import pair_tables, write_pairs
 
 MODEL = "python:tests.evaluation.scoring.own_models:make"
 
@@ -17,7 +17,7 @@ MODEL = "python:tests.evaluation.scoring.own_models:make"
 def test_a_scored_dataset_becomes_a_table(tmp_path: Path) -> None:
     """A model that sees red alone: every caption's score is that of its image, or 0."""
     tables = pair_tables(3)
-    dataset = write_dataset(tmp_path / "d", tables)
+    dataset = write_pairs(tmp_path / "d", tables)
     scored = [str(dataset), "--model", MODEL, "--output", str(tmp_path / "s"), "--workers", "0"]
     assert score(scored) == 0
     command = [str(dataset), str(tmp_path / "s"), "--ties", "expectation"]

@@ -8,7 +8,7 @@ import pytest
 
 from eqforge.evaluation.metrics.simat import intersection_over_union, sentence_deltas
 from eqforge.evaluation.tables.command import main as command
-from tests.evaluation.tables.made import table, vectors, write_dataset, write_scores
+from tests.made_datasets import vectors, write_dataset, write_scores
 from tests.statuses import status_of
 
 main = status_of(command)
@@ -90,9 +90,9 @@ class Made:
             for region, part, triplet, target, weight in self.queries
         ]
         tables = {
-            "samples": table(samples[::-1]),
-            "gallery": table(gallery),
-            "captions": table(captions),
+            "samples": samples[::-1],
+            "gallery": gallery,
+            "captions": captions,
         }
         return write_dataset(folder / "d", "simat", tables)
 

@@ -1,7 +1,6 @@
 """What is read of datasets to train on, and how it is put into batches."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,15 +16,8 @@ from eqforge.evaluation.training.examples import Match, Unit, read_examples
 from eqforge.evaluation.training.pictures import Pictures, copy_pictures
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
-from eqforge.schemas.tables.texts import HARD_POSITIVES_TABLE, MEASURED_TABLE
-from tests.evaluation.training.made import (
-    image_rows,
-    picture,
-    write_captions,
-    write_dataset,
-    write_pairs,
-)
+from tests.builds import rows
+from tests.made_datasets import built, write_captions, write_dataset, write_squares
 
 
 def unit(name: str, *matches: tuple[str, str]) -> Unit:
@@ -35,7 +27,7 @@ def unit(name: str, *matches: tuple[str, str]) -> Unit:
 
 
 def test_a_pair_is_a_unit_of_two_matches(tmp_path: Path) -> None:
-    examples = read_examples(open_dataset(str(write_pairs(tmp_path))))
+    examples = read_examples(open_dataset(str(write_squares(tmp_path))))
     assert [unit.unit_id for unit in examples.units][:2] == ["made/blue-0", "made/blue-1"]
     assert examples.matches_per_unit == 2
     captions = [match.caption for match in examples.units[0].matches]
@@ -45,7 +37,7 @@ def test_a_pair_is_a_unit_of_two_matches(tmp_path: Path) -> None:
 
 
 def test_a_split_can_be_kept_alone(tmp_path: Path) -> None:
-    examples = read_examples(open_dataset(str(write_pairs(tmp_path))), "val")
+    examples = read_examples(open_dataset(str(write_squares(tmp_path))), "val")
     assert {unit.unit_id[-2:] for unit in examples.units} == {"-1"}
     assert examples.left_out == {"other_split": 4}
     with pytest.raises(InputError, match="no sample of split 'test'"):
@@ -74,38 +66,22 @@ def test_captions_without_any_image_say_how_to_get_them(tmp_path: Path) -> None:
 
 def test_hard_positive_sets_and_plain_captions_are_read_too(tmp_path: Path) -> None:
     texts = {"caption": "a", "hard_positive": "b", "hard_negative": "c"}
-    schema = HARD_POSITIVES_TABLE.schema
-    row: dict[str, Any] = {name: "" for name in schema.names}
-    row |= {"image_id": "i", "sample_id": "s"} | texts
-    row |= {name: [] for name in schema.names if name.endswith("spans")}
-    row |= {"repairs": [], "source_order": [], "box": None}
-    tables = {"samples": (schema, [row])}
-    found = read_examples(
-        open_dataset(str(write_dataset(tmp_path / "a", "hard-positives", tables)))
-    )
+    samples = [{"sample_id": "s", "image_id": "i"} | texts]
+    folder = write_dataset(tmp_path / "a", "hard-positives", {"samples": samples})
+    found = read_examples(open_dataset(str(folder)))
     assert found.units[0].matches == (Match(image_id="i", **texts),)
 
-    measured: dict[str, Any] = {name: None for name in MEASURED_TABLE.schema.names}
-    measured |= dict.fromkeys(
-        ("nouns", "adjectives", "complement_phrases", "articles", "quantifiers"), 0
-    )
-    measured |= {"caption_id": "c", "image": "i.jpg", "image_id": "i", "split": "val"}
-    measured |= {"caption": "a cup", "tagger": "t", "characters": 5, "words": 2}
-    tables = {
-        "samples": (REJECTS_TABLE.schema, []),
-        "captions": (MEASURED_TABLE.schema, [measured]),
-    }
-    write_dataset(tmp_path / "b", "perturbed", tables)
-    found = read_examples(open_dataset(str(tmp_path / "b")))
-    assert found.units == [unit("c", ("i", "a cup"))]
+    plain = built("retrieval-perturbations")
+    found = read_examples(open_dataset(str(plain)))
+    assert found.units == [
+        unit(row["caption_id"], (row["image_id"], row["caption"]))
+        for row in rows(plain, "captions")
+    ]
 
 
-def test_a_dataset_of_another_shape_is_refused(tmp_path: Path) -> None:
-    write_dataset(
-        tmp_path, "other", {"samples": (IMAGES_TABLE.schema, image_rows([picture("red", "left")]))}
-    )
-    with pytest.raises(InputError, match="other has nothing to train on; expected pairs"):
-        read_examples(open_dataset(str(tmp_path)))
+def test_a_dataset_of_another_shape_is_refused() -> None:
+    with pytest.raises(InputError, match="simat has nothing to train on; expected pairs"):
+        read_examples(open_dataset(str(built("simat"))))
 
 
 def test_the_order_of_an_epoch_depends_on_ids_and_seed_alone() -> None:
@@ -154,7 +130,7 @@ def test_the_rate_rises_and_falls() -> None:
 
 
 def test_pictures_are_read_by_id_in_any_order(tmp_path: Path) -> None:
-    dataset = open_dataset(str(write_pairs(tmp_path / "pairs")))
+    dataset = open_dataset(str(write_squares(tmp_path / "pairs")))
     names = read_examples(dataset).image_ids()[::3]
     copy_pictures(dataset, names, tmp_path / "copied.arrow")
     pictures = Pictures(tmp_path / "copied.arrow")

@@ -27,7 +27,7 @@ from eqforge.models.scorer import DualEncoder, Picture
 from eqforge.models.spec import load_scorer, parse_specs
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.io.storage import digest
-from tests.evaluation.training.made import describe, write_captions, write_pairs
+from tests.made_datasets import describe, write_captions, write_squares
 from tests.statuses import status_of
 from tests.tiny_families import save_align, save_altclip, save_flava, save_groupvit
 from tests.tiny_models import save_blip, save_clip, save_siglip
@@ -56,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("training")
     save_clip(root / "clip")
     save_siglip(root / "siglip")
-    write_pairs(root / "pairs")
+    write_squares(root / "pairs")
     write_captions(root / "captions")
     return root
 
