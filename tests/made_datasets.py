@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from eqforge.cli import main
 from eqforge.evaluation.scoring.folder import Folder
 from eqforge.evaluation.scoring.index import Index
 from eqforge.evaluation.scoring.tasks import TASKS
+from eqforge.generators.demo.workspace import workspace_at
 from eqforge.schemas.dataset import score_tables
 from eqforge.schemas.dataset.manifest import DataFile, load_manifest, to_json
 from eqforge.schemas.dataset.score_tables import Counts, ScoresManifest, ScoringModel
@@ -57,48 +59,42 @@ def slopes(folder: Path) -> Path:
     return images
 
 
-def _lines(path: Path, lines: Rows) -> str:
+def _captions(folder: Path, lines: Rows) -> list[str]:
+    path = folder / "captions.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return str(path)
+    return ["--captions", str(path)]
 
 
-def _own_video(folder: Path) -> list[str]:
+def _of_a_video(name: str, folder: Path) -> list[str]:
     write_clip(folder / "v.mp4", Clip())
     moments = {0.2: "a red cup", 1.5: "a blue cup"}
     lines = [{"video": "v.mp4", "timestamp_s": s, "caption": c} for s, c in moments.items()]
-    captions = _lines(folder / "captions.jsonl", lines)
-    return ["eq-video", "--captions", captions, "--videos", str(folder)]
+    return [name, *_captions(folder, lines), "--videos", str(folder)]
 
 
 def _of_captions(name: str, folder: Path) -> list[str]:
     texts = [f"A {size} dog and a red ball on a sofa." for size in ("big", "small", "long", "wet")]
     lines = [{"image": f"{n}.jpg", "caption": texts[n % 4]} for n in range(PICTURES)]
-    captions = _lines(folder / "captions.jsonl", lines)
-    return [name, "--captions", captions, "--images", str(slopes(folder))]
+    return [name, *_captions(folder, lines), "--images", str(slopes(folder))]
 
 
-def _vlue(folder: Path) -> list[str]:
-    command = small_builds.COMMANDS["vlue"](None, folder)  # type: ignore[arg-type]
+def _small(name: str, folder: Path) -> list[str]:
+    """With slopes in place of pictures, each of which VLUE's captions tell apart."""
+    command = small_builds.COMMANDS[name](workspace_at(folder), folder)
     items = [{"image": f"{n}.jpg", "caption": [f"A {'red ' * n}dog."]} for n in range(PICTURES)]
     (folder / "retrieval.json").write_text(json.dumps(items))
     slopes(folder)
     return command
 
 
-def _simat(folder: Path) -> list[str]:
-    command = small_builds.COMMANDS["simat"](None, folder)  # type: ignore[arg-type]
-    slopes(folder)
-    return command
-
-
-COMMANDS: dict[str, Callable[[Path], list[str]]] = {
-    "eq-video": _own_video,
-    "eq-kubric": small_builds.scenes,
-    "hard-positives": functools.partial(_of_captions, "hard-positives"),
-    "training-captions": functools.partial(_of_captions, "training-captions"),
-    "retrieval-perturbations": functools.partial(_of_captions, "retrieval-perturbations"),
-    "vlue": _vlue,
-    "simat": _simat,
+COMMANDS: dict[str, Callable[[str, Path], list[str]]] = {
+    "eq-video": _of_a_video,
+    "eq-kubric": _small,
+    "hard-positives": _of_captions,
+    "training-captions": _of_captions,
+    "retrieval-perturbations": _of_captions,
+    "vlue": _small,
+    "simat": _small,
 }
 _FOLDER = tempfile.TemporaryDirectory()
 
@@ -108,7 +104,7 @@ def built(kind: str) -> Path:
     """Builds a dataset, once for all tests, which must not change it; beside it lie its sources."""
     folder = Path(_FOLDER.name) / kind
     folder.mkdir()
-    command = ["build", *COMMANDS[kind](folder), "--output", str(folder / "d")]
+    command = ["build", *COMMANDS[kind](kind, folder), "--output", str(folder / "d")]
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as e:
         status = main(command)
     assert status == 0, e.getvalue()
@@ -123,10 +119,10 @@ def write_dataset(
     kind: str,
     tables: Mapping[str, Rows],
     files: int = 2,
-    group_rows: int | None = None,
+    group_rows: int = 5,
     **changes: Any,
 ) -> Path:
-    """Writes what a build would have written of other samples.
+    """Writes what a build might have written of other samples.
 
     Args:
       folder: where to write.
@@ -138,69 +134,47 @@ def write_dataset(
       changes: to the manifest of the build.
 
     Raises:
-      KeyError: a build has no such table or column.
+      ValueError: a build has no such table or column.
     """
-    manifest = load_manifest(str(built(kind)))
-    if strange := tables.keys() - manifest.tables.keys():
-        raise KeyError(f"{kind} has no table {strange}")
-    (folder / "data").mkdir(parents=True)
-    found = {}
-    for name, old in manifest.tables.items():
-        if name in tables:
-            first, *_ = [*built_rows(built(kind), name), {}]
-            schema = pq.read_schema(built(kind) / old[0].path)
-            content = pa.Table.from_pylist([_whole(schema, first, r) for r in tables[name]], schema)
-            found[name] = _write_table(folder, name, content, files, group_rows)
-        else:
-            found[name] = old
-            for file in old:
-                shutil.copy(built(kind) / file.path, folder / file.path)
-    (folder / "dataset.json").write_bytes(to_json(replace(manifest, tables=found, **changes)))
+    shutil.copytree(built(kind), folder, dirs_exist_ok=True)
+    for name, changed in tables.items():
+        first, *_ = [*built_rows(folder, name), {}]
+        rows = [{**first, **row} for row in changed]
+        old, *more = sorted((folder / "data").glob(f"{name}-*"))
+        content = pa.Table.from_pylist(rows, pq.read_schema(old))
+        for row, kept in zip(rows, content.to_pylist(), strict=True):
+            if _names(row) != _names(kept):
+                raise ValueError(f"{kind} has no such {name}: {_names(row) ^ _names(kept)}")
+        for path in (old, *more):
+            path.unlink()
+        for number in range(files):
+            part = content.take(pa.array(range(number, len(content), files), pa.int64()))
+            path = folder / f"data/{name}-{number:05d}-of-{files:05d}.parquet"
+            pq.write_table(part, path, row_group_size=group_rows)
+    describe(folder, **changes)
     return folder
 
 
-def _whole(
-    schema: pa.Schema, first: Mapping[str, Any], changes: Mapping[str, Any]
-) -> dict[str, Any]:
-    row = {**first, **changes}
-    inner = {
-        (field.name, part): value
-        for field in schema
-        if pa.types.is_struct(field.type) and row[field.name] is not None
-        for part, value in row[field.name].items()
-    }
-    known = {(f.name, part.name) for f in schema if pa.types.is_struct(f.type) for part in f.type}
-    if strange := (row.keys() ^ set(schema.names)) | (inner.keys() - known):
-        raise KeyError(f"not a column of the build, or one of it without a value: {strange}")
-    return row
+def _names(row: Mapping[str, Any]) -> set[str]:
+    """The columns of a row, and the fields of those that have some."""
+    fields = {name: value for name, value in row.items() if isinstance(value, dict)}
+    return {*row, *(f"{name}.{part}" for name, value in fields.items() for part in value)}
 
 
-def _write_table(
-    folder: Path, name: str, content: pa.Table, files: int, group_rows: int | None
-) -> list[DataFile]:
-    found = []
-    for number in range(files):
-        path = f"data/{name}-{number:05d}-of-{files:05d}.parquet"
-        part = content.take(pa.array(range(number, len(content), files), pa.int64()))
-        pq.write_table(part, folder / path, row_group_size=group_rows)
-        found.append(_described(folder, path))
-    return found
-
-
-def _described(folder: Path, path: str) -> DataFile:
-    size, digest = storage.digest(str(folder / path))
-    rows = pq.read_metadata(folder / path).num_rows
-    return DataFile(path=path, rows=rows, num_bytes=size, sha256=digest)
-
-
-def describe(folder: Path) -> None:
-    """Brings a manifest to what its files are, after one of them was written anew."""
+def describe(folder: Path, **changes: Any) -> None:
+    """Brings a manifest to what its files are."""
     manifest = load_manifest(str(folder))
     tables = {
-        name: [_described(folder, file.path) for file in files]
-        for name, files in manifest.tables.items()
+        name: [_described(path) for path in sorted((folder / "data").glob(f"{name}-*"))]
+        for name in manifest.tables
     }
-    (folder / "dataset.json").write_bytes(to_json(replace(manifest, tables=tables)))
+    (folder / "dataset.json").write_bytes(to_json(replace(manifest, tables=tables, **changes)))
+
+
+def _described(path: Path) -> DataFile:
+    size, digest = storage.digest(str(path))
+    rows = pq.read_metadata(path).num_rows
+    return DataFile(path=f"data/{path.name}", rows=rows, num_bytes=size, sha256=digest)
 
 
 # --- rows of pictures, pairs and captions
@@ -245,85 +219,65 @@ def caption(seed: int) -> str:
     return f"a {' '.join(rng.choice(WORDS, rng.integers(1, 30 if seed % 5 == 0 else 4)))}"
 
 
+def _pair(key: str, images: Sequence[str], captions: Sequence[str], **more: str) -> dict[str, Any]:
+    names = {"sample_id": f"made/{key}", "image_0_id": images[0], "image_1_id": images[1]}
+    return names | {"caption_0": captions[0], "caption_1": captions[1]} | more
+
+
 def pair_tables(videos: int, frames: int = 4, first: int = 0) -> dict[str, list[dict[str, Any]]]:
     """Every two of the frames of a video; equal captions among them."""
-    samples, pictures = [], {}
-    for video in range(first, first + videos):
-        for frame in range(frames):
-            pictures[f"v{video:03d}-f{frame}"] = picture(100 * video + frame)
-        samples += [
-            {
-                "sample_id": f"made/v{video:03d}/{i}-{j}",
-                "source_id": f"v{video:03d}",
-                "image_0_id": f"v{video:03d}-f{i}",
-                "image_1_id": f"v{video:03d}-f{j}",
-                "caption_0": caption(10 * (video % 7) + i),
-                "caption_1": caption(10 * (video % 7) + j),
-            }
-            for i in range(frames)
-            for j in range(i + 1, frames)
-        ]
+    samples: list[dict[str, Any]] = []
+    pictures: dict[str, bytes] = {}
+    for number in range(first, first + videos):
+        video = f"v{number:03d}"
+        pictures |= {f"{video}-f{n}": picture(100 * number + n) for n in range(frames)}
+        for pair in combinations(range(frames), 2):
+            images = [f"{video}-f{n}" for n in pair]
+            captions = [caption(10 * (number % 7) + n) for n in pair]
+            key = f"{video}/{pair[0]}-{pair[1]}"
+            samples.append(_pair(key, images, captions, source_id=video))
     return {"samples": samples, "images": image_rows(pictures)}
 
 
-def write_pairs(
-    folder: Path, tables: Mapping[str, Rows], files: int = 2, group_rows: int = 5, **changes: Any
-) -> Path:
-    """Writes a dataset of pairs, in small row groups."""
-    return write_dataset(folder, "eq-video", tables, files, group_rows, **changes)
+def write_pairs(folder: Path, tables: Mapping[str, Rows], **how: Any) -> Path:
+    """Writes a dataset of pairs; see write_dataset."""
+    return write_dataset(folder, "eq-video", tables, **how)
 
 
 def write_squares(folder: Path, seeds: int = 2) -> Path:
     """Writes pairs whose square changes its side: one for each colour and noise."""
-    rows: list[dict[str, Any]] = []
+    samples: list[dict[str, Any]] = []
     pictures: dict[str, bytes] = {}
-    for seed in range(seeds):
-        for colour in COLOURS:
-            both = [square(colour, place, seed) for place in PLACES]
-            names = [sha256_hex(data) for data in both]
-            pictures |= dict(zip(names, both, strict=True))
-            rows.append(
-                {
-                    "sample_id": f"made/{colour}-{seed}",
-                    "split": "train" if seed == 0 else "val",
-                    "image_0_id": names[0],
-                    "image_1_id": names[1],
-                    "caption_0": f"a {colour} box on the left",
-                    "caption_1": f"a {colour} box on the right",
-                }
-            )
-    tables = {"samples": rows, "images": image_rows(pictures)}
-    return write_dataset(folder, "eq-video", tables, files=1)
+    for seed, colour in product(range(seeds), COLOURS):
+        both = {sha256_hex(data): data for data in (square(colour, p, seed) for p in PLACES)}
+        pictures |= both
+        captions = [f"a {colour} box on the {place}" for place in PLACES]
+        split = "val" if seed else "train"
+        samples.append(_pair(f"{colour}-{seed}", [*both], captions, split=split))
+    return write_pairs(folder, {"samples": samples, "images": image_rows(pictures)}, files=1)
 
 
 def write_captions(folder: Path, images: bool = True) -> Path:
     """Writes captions with hard texts in rows of their own; some lack one, one its image."""
     whole = {row["role"]: row for row in built_rows(built("training-captions"), "samples")}
-    rows: list[dict[str, Any]] = []
-    pictures: dict[str, bytes] = {}
-    for number, (colour, place) in enumerate((c, p) for c in COLOURS for p in PLACES):
+    rows, pictures = [], {}
+    for number, (colour, place) in enumerate(product(COLOURS, PLACES)):
         data = square(colour, place)
         pictures[sha256_hex(data)] = data
-        other = "right" if place == "left" else "left"
+        about = {
+            "caption_id": f"c/{number}",
+            "image": f"{number}.png",
+            "image_id": sha256_hex(data) if images and number != 7 else None,
+            "split": "train",
+        }
         texts = {
             "original": f"a {colour} box on the {place}",
             "hard_positive": f"on the {place} a {colour} box",
-            "hard_negative": f"a {colour} box on the {other}",
+            "hard_negative": f"a {colour} box on the {'right' if place == 'left' else 'left'}",
         }
-        lacks = {2: "hard_negative", 3: "hard_positive"}.get(number)
-        rows += [
-            whole[role]
-            | {
-                "sample_id": f"c/{number}/{role}",
-                "caption_id": f"c/{number}",
-                "image": f"{number}.png",
-                "image_id": sha256_hex(data) if images and number != 7 else None,
-                "split": "train",
-                "text": text,
-            }
-            for role, text in texts.items()
-            if role != lacks
-        ]
+        texts.pop({2: "hard_negative", 3: "hard_positive"}.get(number, ""), None)
+        for role, text in texts.items():
+            rows.append(whole[role] | about | {"sample_id": f"c/{number}/{role}", "text": text})
     tables = {"samples": rows, "images": image_rows(pictures)}
     return write_dataset(folder, "training-captions", tables, files=1)
 
@@ -342,7 +296,8 @@ def write_scores(
 ) -> Path:
     """Writes a folder of scores, each table in two files, by the writer of `eqforge score`."""
     crossed, *columns = TASKS[task].crossed, TASKS[task].images, TASKS[task].captions
-    images, captions = ([] if crossed else [column.name for column in found] for found in columns)
+    images, captions = ([] if crossed else [column.name for column in one] for one in columns)
+    names = {"revision": "r", "precision": "float32", "preprocessing": "p"}
     header = ScoresManifest(
         dataset=load_manifest(str(dataset)).dataset,
         dataset_sha256=storage.digest(str(dataset / "dataset.json"))[1],
@@ -350,15 +305,7 @@ def write_scores(
         quantity="cosine",
         images=images,
         captions=captions,
-        model=ScoringModel(
-            kind="clip",
-            family="clip",
-            model=model,
-            revision="r",
-            precision="float32",
-            preprocessing="p",
-            calibration="c",
-        ),
+        model=ScoringModel(kind="clip", family="clip", model=model, calibration="c", **names),
         settings={},
         counts={"samples": Counts(expected=1, scored=1, failed=0)},
         versions={},
@@ -366,30 +313,24 @@ def write_scores(
     )
     header = replace(header, **changes)
     about = {name: getattr(header, name) for name in ("quantity", "images", "captions")}
-    about |= {n: getattr(header.model, n) for n in ("revision", "precision", "preprocessing")}
-    about["model"] = header.model.name
-    output = Folder(output=str(folder), index=Index(images=[], captions=[], samples=0), failures={})
-    found = {}
+    about |= names | {"model": header.model.name}
+    nothing = Index(images=[], captions=[], samples=0)
+    output, found = Folder(output=str(folder), index=nothing, failures={}), {}
     for name, rows in tables.items():
-        full = [row | about if name == "scores" else row for row in map(dict, rows)]
-        batch = pa.RecordBatch.from_pylist(full, _SCHEMAS[name](full))
-        half = len(full) // 2
-        found[name] = [
-            output.write(name, number, 2, batch.schema, [part])
-            for number, part in enumerate([batch[:half], batch[half:]])
-        ]
-    manifest = replace(header, tables=found)
-    (folder / "scores.json").write_bytes(score_tables.to_json(manifest))
+        full = [{**row, **(about if name == "scores" else {})} for row in rows]
+        batch = pa.RecordBatch.from_pylist(full, _schema(name, rows))
+        parts = enumerate([batch[: len(full) // 2], batch[len(full) // 2 :]])
+        found[name] = [output.write(name, n, 2, batch.schema, [part]) for n, part in parts]
+    manifest = score_tables.to_json(replace(header, tables=found))
+    (folder / score_tables.FILE_NAME).write_bytes(manifest)
     return folder
 
 
-_SCHEMAS: dict[str, Callable[[Rows], pa.Schema]] = {
-    "scores": lambda _: score_tables.SCORES,
-    "grid": lambda _: score_tables.GRID,
-    "failures": lambda _: score_tables.FAILURES,
-    "image_vectors": lambda rows: score_tables.image_vectors(len(rows[0]["vector"])),
-    "caption_vectors": lambda rows: score_tables.caption_vectors(len(rows[0]["vector"])),
-}
+def _schema(table: str, rows: Rows) -> pa.Schema:
+    if table.endswith("_vectors"):
+        schema: pa.Schema = getattr(score_tables, table)(len(rows[0]["vector"]))
+        return schema
+    return getattr(score_tables, table.upper())
 
 
 def score_rows(keys: Sequence[str], values: np.ndarray) -> Rows:
