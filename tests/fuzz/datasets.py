@@ -107,7 +107,7 @@ def _damaged(data: bytes, rng: random.Random) -> bytes:
     footer = len(data) - 8 - length
     if rng.random() < 0.1:
         return mutate.damage(data, rng)
-    if rng.random() < 0.5:
+    if rng.random() < 0.5 or footer == 4:  # a table without rows has no pages
         made_anew = mutate.damage(data[footer:-8], rng)
         return data[:footer] + made_anew + len(made_anew).to_bytes(4, "little") + b"PAR1"
     pages = bytearray(data[:footer])
