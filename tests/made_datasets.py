@@ -24,9 +24,10 @@ from eqforge.evaluation.scoring.tasks import TASKS
 from eqforge.generators.demo.workspace import workspace_at
 from eqforge.schemas.dataset import score_tables
 from eqforge.schemas.dataset.manifest import DataFile, load_manifest, to_json
-from eqforge.schemas.dataset.score_tables import Counts, ScoresManifest, ScoringModel
+from eqforge.schemas.dataset.score_tables import Counts, ScoresManifest
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
+from eqforge.schemas.records.scores import Identity
 from tests import small_builds
 from tests.builds import rows as built_rows
 from tests.clips import Clip, write_clip
@@ -305,7 +306,7 @@ def write_scores(
         quantity="cosine",
         images=images,
         captions=captions,
-        model=ScoringModel(kind="clip", family="clip", model=model, calibration="c", **names),
+        model=Identity(kind="clip", family="clip", model=model, calibration="c", **names),
         settings={},
         counts={"samples": Counts(expected=1, scored=1, failed=0)},
         versions={},
