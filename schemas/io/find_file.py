@@ -3,6 +3,7 @@
 import errno
 import os
 import socket
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -77,16 +78,17 @@ def _check(root: str, name: str, follow_links: bool) -> str | MissingFile | None
     """Returns the path of a file below the root, why it is refused, or None if there is none."""
     path = os.path.join(root, name)
     try:
-        folder, real = os.path.realpath(root, strict=True), os.path.realpath(path, strict=True)
+        mode = os.stat(path).st_mode
     except OSError as error:
         if error.errno == errno.ELOOP:
             detail = f"the links of {name!r} go round in a circle"
             return MissingFile(reason="outside_root", detail=detail)
         return None
+    folder, real = os.path.realpath(root), os.path.realpath(path)
     if not follow_links and not _is_below(folder, real):
         detail = f"the link {_link_out(folder, name)!r} leads out of the folder; "
         return MissingFile(reason="outside_root", detail=f"{detail}--follow-links allows that")
-    return path if os.path.isfile(real) else None
+    return path if stat.S_ISREG(mode) else None
 
 
 def _is_below(folder: str, real: str) -> bool:
