@@ -4,7 +4,7 @@
 
 All take the same captions, in turn, in one process; CPU seconds, medians over the rounds.
 
-  eqforge        one analysis per caption, then the 13 perturbations
+  eqforge        one analysis per caption, then all perturbations
   tagger, edits  the two parts of that alone
   authors        an analysis per perturbation: two spaCy parses, two NLTK taggings, four NLTK
                  tokenisations and four typing errors by `typo` per caption, as in their code

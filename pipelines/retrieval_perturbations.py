@@ -1,4 +1,4 @@
-r"""Captions in all 13 perturbations, and their granularity (Hendriksen et al., sections 3 and 4).
+r"""Captions in every perturbation, and their granularity (Hendriksen et al., sections 3 and 4).
 
 Example:
     eqforge build retrieval-perturbations --captions captions_val2017.json \
@@ -53,7 +53,7 @@ NAME = "retrieval-perturbations"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(CaptionDataset):
-    """Captions in 13 perturbations each, and their granularity, to test image-text retrieval."""
+    """Captions in every perturbation, and their granularity, to test image-text retrieval."""
 
     max_synonyms: int = 1
     """Words that a synonym perturbation replaces at most; the paper's k."""

@@ -200,8 +200,9 @@ def _questions(pairs: Sequence[TextPair], folds: int) -> Iterator[Question]:
             continue
         names = sorted({pair.image for pair in chosen})
         if len(names) < folds:
+            advice = "lower --folds" if len(names) > 1 else "it takes at least two"
             raise InputError(
-                f"the audit deals images into {folds} folds, but found {len(names)}: lower --folds"
+                f"the audit deals images into {folds} folds, but found {len(names)}: {advice}"
             )
         numbers = {name: number for number, name in enumerate(names)}
         yield Question(

@@ -122,7 +122,8 @@ def _name_of(value: Any) -> str:
 def _input_file(path: Path | str) -> InputFile:
     url = str(path)
     if not (Path(url).is_file() if storage.is_local(url) else storage.exists(url)):
-        raise InputError(f"{path}: no such file")
+        found = "is a folder; expected a file" if Path(url).is_dir() else "no such file"
+        raise InputError(f"{path}: {found}")
     try:
         return InputFile(name=url.rpartition("/")[2], sha256=digest_input(url))
     except OSError as error:

@@ -69,7 +69,8 @@ def check_images(images: Path | None) -> None:
       InputError: it is not a folder.
     """
     if images is not None and not images.is_dir():
-        raise InputError(f"--images {images}: no such folder")
+        found = "is a file; expected a folder" if images.exists() else "no such folder"
+        raise InputError(f"--images {images}: {found}")
 
 
 def confirm_images(images: Path | None, names: Iterable[str]) -> None:

@@ -91,7 +91,8 @@ def check(config: VideoDataset) -> None:
       MissingExtra: PyAV, OpenCV, or a package of a face detector or oracle is not installed.
     """
     if not config.videos.is_dir():
-        raise InputError(f"--videos {config.videos}: no such folder")
+        found = "is a file; expected a folder" if config.videos.exists() else "no such folder"
+        raise InputError(f"--videos {config.videos}: {found}")
     if find_spec("av") is None:
         raise MissingExtra("av", "video")
     import_cv2()

@@ -73,7 +73,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
     ),
     "retrieval-perturbations": KnownDataset(
         RETRIEVAL_PERTURBATIONS,
-        "Captions in 13 perturbations each, and their granularity.",
+        "Perturbed captions, and how much detail each caption gives.",
         "COCO, Karpathy, Flickr30k or your captions",
     ),
     "vlue": KnownDataset(

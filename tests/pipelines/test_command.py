@@ -88,7 +88,7 @@ def refuse(
         (["--workers", "2", "--", "--runner=FlinkRunner"], "--workers is for the local runner"),
         (["--videos", "nowhere"], "--videos nowhere: no such folder"),
         (["--captions", "nowhere.jsonl"], "nowhere.jsonl: no such file"),
-        (["--captions", "."], ".: no such file"),
+        (["--captions", "."], ".: is a folder; expected a file"),
         (["--output", ""], "--output is empty; expected a folder or URL"),
         (["--output", "nothing://bucket/out"], "Protocol not known: nothing"),
     ],

@@ -114,10 +114,11 @@ class GateSettings:
         Raises:
           InputError: a limit is outside its measure's range, or not a number.
         """
-        for name, (low, high) in _RANGES.items():
-            for limit in (getattr(self, f"min_{name}", None), getattr(self, f"max_{name}", None)):
-                if limit is not None and not low <= limit <= high:
-                    raise InputError(f"a limit of {name} lies in [{low}, {high}]; found {limit}")
+        for field in dataclasses.fields(self):
+            limit = getattr(self, field.name)
+            low, high = _RANGES[field.name.partition("_")[2]]
+            if limit is not None and not low <= limit <= high:
+                raise InputError(f"{field.name} lies in [{low}, {high}]; found {limit}")
 
 
 _RANGES = {

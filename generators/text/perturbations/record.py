@@ -13,7 +13,7 @@ VERSIONS: dict[Mode, int] = {"corrected": 1, "paper": 1}
 
 
 class Reason(enum.StrEnum):
-    """Why a perturbation was not applied; the list is closed."""
+    """Why a perturbation was not applied: every reason that one can give."""
 
     NO_WORD_TO_EDIT = "no_word_to_edit"
     """Typos: no word of two or more characters can be changed."""

@@ -1,6 +1,8 @@
 """Finished work is done again where what it was measured by has another version."""
 
+import sys
 from collections.abc import Callable
+from dataclasses import fields
 from types import ModuleType
 
 import pytest
@@ -10,13 +12,14 @@ from eqforge.generators.text import words
 from eqforge.schemas.io import pictures
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.filters import cuts, faces, minimality, quality
+from eqforge.transforms.filters import cuts, minimality
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.oracle.judges import Oracle
 from eqforge.transforms.simat.crops import Cutter
 from eqforge.transforms.video.rules import PairFilters
 
-IMAGES = ImageFilters(faces=faces.FaceSettings(), quality=quality.QualitySettings())
+IMAGES = ImageFilters()
+FILTERS = [sys.modules[type(getattr(IMAGES, each.name)).__module__] for each in fields(IMAGES)]
 PAIRS = PairFilters(
     cuts=cuts.CutSettings(),
     gates=minimality.GateSettings(),
@@ -35,7 +38,7 @@ CUTTER = Cutter(
 @pytest.mark.parametrize(
     ("basis", "parts"),
     [
-        (IMAGES.basis, (pictures, faces, quality, minimality)),
+        (IMAGES.basis, (pictures, *FILTERS, minimality)),
         (PAIRS.basis, (pictures, cuts, minimality, words)),
         (Oracle().basis, (pictures,)),
         (lambda: CUTTER.ledger().basis, (pictures, minimality)),
