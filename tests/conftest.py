@@ -8,6 +8,9 @@ import pytest
 
 from eqforge.generators.demo.workspace import Workspace, make_workspace
 
+# Tiny models need one thread of torch; on a busy machine several wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
