@@ -157,6 +157,17 @@ def check_seconds(name: str, seconds: float) -> None:
         raise InputError(f"--{flag} {seconds}: expected more than 0 seconds")
 
 
+def check_folder(name: str, folder: Path) -> None:
+    """Checks a folder of media.
+
+    Raises:
+      InputError: it is not there, or is no folder.
+    """
+    if not folder.is_dir():
+        found = "is a file; expected a folder" if folder.exists() else "no such folder"
+        raise InputError(f"--{name} {folder}: {found}")
+
+
 def video_settings(mode: Mode, drops_faces: bool) -> VideoSettings:
     """Returns the defaults of a mode.
 

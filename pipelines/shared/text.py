@@ -7,7 +7,13 @@ from pathlib import Path
 from more_itertools import batched
 
 from eqforge.generators.text.language import Language, refuse_language
-from eqforge.pipelines.shared.settings import DatasetConfig, Mode, RunSettings, selection_of
+from eqforge.pipelines.shared.settings import (
+    DatasetConfig,
+    Mode,
+    RunSettings,
+    check_folder,
+    selection_of,
+)
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import is_sampled
@@ -68,9 +74,8 @@ def check_images(images: Path | None) -> None:
     Raises:
       InputError: it is not a folder.
     """
-    if images is not None and not images.is_dir():
-        found = "is a file; expected a folder" if images.exists() else "no such folder"
-        raise InputError(f"--images {images}: {found}")
+    if images is not None:
+        check_folder("images", images)
 
 
 def confirm_images(images: Path | None, names: Iterable[str]) -> None:

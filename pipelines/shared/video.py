@@ -8,7 +8,13 @@ from typing import Any, TypeVar
 import apache_beam as beam
 
 from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
-from eqforge.pipelines.shared.settings import Mode, VideoDataset, selection_of, video_settings
+from eqforge.pipelines.shared.settings import (
+    Mode,
+    VideoDataset,
+    check_folder,
+    selection_of,
+    video_settings,
+)
 from eqforge.pipelines.shared.video_plan import find_video, has_pairs, media, report, run_pilot
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError, MissingExtra
@@ -90,9 +96,7 @@ def check(config: VideoDataset) -> None:
       InputError: the videos folder is not a folder, or an oracle cannot be loaded.
       MissingExtra: PyAV, OpenCV, or a package of a face detector or oracle is not installed.
     """
-    if not config.videos.is_dir():
-        found = "is a file; expected a folder" if config.videos.exists() else "no such folder"
-        raise InputError(f"--videos {config.videos}: {found}")
+    check_folder("videos", config.videos)
     if find_spec("av") is None:
         raise MissingExtra("av", "video")
     import_cv2()

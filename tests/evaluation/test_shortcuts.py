@@ -155,6 +155,8 @@ def test_the_same_pairs_give_the_same_audit_in_any_process_order() -> None:
 def test_too_few_images_are_an_input_error() -> None:
     with pytest.raises(InputError, match="into 5 folds, but found 2: lower --folds"):
         audit_pairs(_random_pairs(4))
+    with pytest.raises(InputError, match="but found 1: it takes at least two"):
+        audit_pairs(_random_pairs(1))
 
 
 @pytest.fixture(scope="module")

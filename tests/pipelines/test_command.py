@@ -87,6 +87,7 @@ def refuse(
         (["--", "--direct_num_workers", "two"], "invalid int value: 'two'"),
         (["--workers", "2", "--", "--runner=FlinkRunner"], "--workers is for the local runner"),
         (["--videos", "nowhere"], "--videos nowhere: no such folder"),
+        (["--videos", __file__], f"--videos {__file__}: is a file; expected a folder"),
         (["--captions", "nowhere.jsonl"], "nowhere.jsonl: no such file"),
         (["--captions", "."], ".: is a folder; expected a file"),
         (["--output", ""], "--output is empty; expected a folder or URL"),
