@@ -249,13 +249,13 @@ def run_pair(_: int, folder: Path, workers: int) -> None:
 def _wire_pairs(files: tuple[str, ...], rules: VideoPairRules, root: beam.Pipeline) -> None:
     made = (
         root
-        | ReadPlan(files, Clip)
-        | ExtractFrames(rules)
-        | ScoreImages(rules)
-        | DropFrames(rules)
-        | MeasurePairs(rules)
-        | MatchCaptions(rules)
-        | DropPairs(rules)
+        | "ReadPlan" >> ReadPlan(files, Clip)
+        | "ExtractFrames" >> ExtractFrames(rules)
+        | "ScoreImages" >> ScoreImages(rules)
+        | "DropFrames" >> DropFrames(rules)
+        | "MeasurePairs" >> MeasurePairs(rules)
+        | "MatchCaptions" >> MatchCaptions(rules)
+        | "DropPairs" >> DropPairs(rules)
     )
     for table in ("samples", "images", "rejects"):
         rows = made | table >> beam.FlatMap(lambda work, table: work.rows(table, "d"), table)
@@ -301,7 +301,7 @@ def _wire_write(
         dealt | "rejects" >> beam.FlatMap(some_rejects),
         root | "books" >> beam.Create([books]),
     )
-    _ = inputs | WriteDataset(target)
+    _ = inputs | "WriteDataset" >> WriteDataset(target)
 
 
 def some_samples(first: int) -> Iterator[PairSample]:

@@ -9,10 +9,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import apache_beam as beam
-
-from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.pipeline import Target
 from eqforge.pipelines.shared.settings import VideoDataset
 from eqforge.pipelines.shared.video import rules_of, video_pipeline
@@ -30,6 +29,9 @@ from eqforge.transforms.video.propose.scene_graphs import (
     SceneGraphRules,
     propose_scene_graph_pairs,
 )
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 NAME = "eq-ag"
 
@@ -77,7 +79,7 @@ def plan(config: Config) -> Iterator[Clip]:
         yield propose_scene_graph_pairs(video, rules)
 
 
-def build(root: beam.Pipeline, target: Target[Config]) -> None:
+def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
     rules = rules_of(target.config, target.notes)
     _ = (

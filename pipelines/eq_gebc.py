@@ -8,11 +8,10 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-import apache_beam as beam
+from typing import TYPE_CHECKING
 
 from eqforge.generators.text.words import ACTION_WORDS, read_word_list
-from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.pipeline import Target
 from eqforge.pipelines.shared.settings import VideoDataset
 from eqforge.pipelines.shared.video import rules_of, video_pipeline
@@ -29,6 +28,9 @@ from eqforge.transforms.video.propose.boundaries import (
     BoundaryRules,
     propose_boundary_pairs,
 )
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 NAME = "eq-gebc"
 
@@ -59,7 +61,7 @@ def plan(config: Config) -> Iterator[Clip]:
         yield propose_boundary_pairs(video, rules)
 
 
-def build(root: beam.Pipeline, target: Target[Config]) -> None:
+def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
     rules = rules_of(target.config, target.notes)
     _ = (

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-import apache_beam as beam
 from tyro.conf import OmitArgPrefixes
 
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
@@ -22,7 +21,7 @@ from eqforge.generators.scenes.kubric_import import check_installed
 from eqforge.generators.scenes.propose import SCENES_STAGE, SceneProposer, sample_id_of
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.models.pretrained import device_here
-from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.generated import select_pairs, tables_of
 from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, check_seconds
@@ -33,7 +32,7 @@ from eqforge.schemas.io.source_file import digest_input
 from eqforge.schemas.records.scenes import Attribute, Kind, RenderSettings, ScenePair
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
-from eqforge.transforms.dataset.write import Table
+from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.filters.faces import FACES
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
@@ -42,9 +41,9 @@ from eqforge.transforms.filters.quality import QualitySettings
 from eqforge.transforms.generated.pairs import (
     IMAGES_STAGE,
     MEASURED,
+    DropGenerated,
     GeneratedRules,
     MeasureGenerated,
-    drop_generated,
     measure_generated,
 )
 from eqforge.transforms.generated.render import (
@@ -59,6 +58,9 @@ from eqforge.transforms.generated.render import (
 from eqforge.transforms.generated.scene_gates import OFF, SceneGates
 from eqforge.transforms.generated.scene_renderer import TIMEOUT_S
 from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 NAME = "eq-kubric"
 
@@ -220,7 +222,7 @@ def rules_of(config: Config, work: str) -> RenderRules:
     )
 
 
-def build(root: beam.Pipeline, target: Target[Config]) -> None:
+def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
     rules = rules_of(target.config, storage.join(target.config.run.output, WORK))
     _ = (
@@ -228,7 +230,7 @@ def build(root: beam.Pipeline, target: Target[Config]) -> None:
         | "ReadPlan" >> ReadPlan(target.plan_files, PlannedPair)
         | "RenderPairs" >> RenderPairs(rules, target.notes)
         | "MeasurePairs" >> MeasureGenerated(rules.generated, target.notes)
-        | "DropPairs" >> beam.Map(drop_generated, rules.generated)
+        | "DropPairs" >> DropGenerated(rules.generated)
         | "WriteDataset" >> WriteWorks(target.dataset)
     )
 

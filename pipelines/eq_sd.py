@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import apache_beam as beam
 from tyro.conf import OmitArgPrefixes
 
 from eqforge.generators.diffusion.edits import EDIT_KINDS
@@ -30,7 +29,7 @@ from eqforge.generators.diffusion.prompts import (
 from eqforge.generators.diffusion.settings import DiffusionSettings
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, load_vocabulary
 from eqforge.models.pretrained import device_here
-from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.generated import select_pairs, tables_of
 from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode
@@ -40,7 +39,7 @@ from eqforge.schemas.io import storage
 from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
-from eqforge.transforms.dataset.write import Table
+from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.filters.faces import FACES
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
@@ -58,12 +57,15 @@ from eqforge.transforms.generated.diffuse import (
 from eqforge.transforms.generated.pairs import (
     IMAGES_STAGE,
     MEASURED,
+    DropGenerated,
     GeneratedRules,
     MeasureGenerated,
-    drop_generated,
     measure_generated,
 )
 from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 NAME = "eq-sd"
 PUBLISHED_PAIRS = 1_513
@@ -276,7 +278,7 @@ def rules_of(config: Config, work: str) -> DiffuseRules:
     )
 
 
-def build(root: beam.Pipeline, target: Target[Config]) -> None:
+def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
     rules = rules_of(target.config, storage.join(target.config.run.output, WORK))
     _ = (
@@ -284,7 +286,7 @@ def build(root: beam.Pipeline, target: Target[Config]) -> None:
         | "ReadPlan" >> ReadPlan(target.plan_files, PromptPair)
         | "DiffusePairs" >> DiffusePairs(rules, target.notes)
         | "MeasurePairs" >> MeasureGenerated(rules.generated, target.notes)
-        | "DropPairs" >> beam.Map(drop_generated, rules.generated)
+        | "DropPairs" >> DropGenerated(rules.generated)
         | "WriteDataset" >> WriteWorks(target.dataset)
     )
 

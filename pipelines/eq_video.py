@@ -8,10 +8,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import apache_beam as beam
-
-from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.pipeline import Target
 from eqforge.pipelines.shared.settings import VideoDataset
 from eqforge.pipelines.shared.video import rules_of, video_pipeline
@@ -24,6 +23,9 @@ from eqforge.transforms.video.images import DropFrames, ScoreImages
 from eqforge.transforms.video.oracle_pairs import MatchCaptions
 from eqforge.transforms.video.pair import DropPairs, MeasurePairs
 from eqforge.transforms.video.propose.segments import SEGMENTS_STAGE, propose_segment_pairs
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 NAME = "eq-video"
 
@@ -44,7 +46,7 @@ def plan(config: Config) -> Iterator[Clip]:
         yield propose_segment_pairs(NAME, video, config.settings.captions)
 
 
-def build(root: beam.Pipeline, target: Target[Config]) -> None:
+def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
     rules = rules_of(target.config, target.notes)
     _ = (

@@ -10,16 +10,15 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import apache_beam as beam
 from more_itertools import batched
 
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.pipeline import Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig
 from eqforge.pipelines.shared.text import (
@@ -41,14 +40,17 @@ from eqforge.transforms.dataset.census import Medium
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
+from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
-from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.hard_positive_samples import HardPositiveRules
 from eqforge.transforms.text.hard_positives import HARD_POSITIVES_STAGE, MakeHardPositives
 from eqforge.transforms.text.image_texts import FoilRecord, ImageTexts, Text, TextsBatch
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.work import CAPTIONS_STAGE
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 NAME = "hard-positives"
 BATCH = 256
@@ -125,7 +127,7 @@ def _vl_checklist_files(config: Config) -> Iterator[tuple[Any, str, Path]]:
                 )
 
 
-def build(root: beam.Pipeline, target: Target[Config]) -> None:
+def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
     _ = (
         root

@@ -9,14 +9,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-import apache_beam as beam
+from typing import TYPE_CHECKING
 
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.perturbations.catalogue import names_of
 from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.pipeline import Pipeline, Target
 from eqforge.pipelines.shared.text import (
     CaptionDataset,
@@ -38,8 +37,8 @@ from eqforge.schemas.tables.texts import (
 )
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
+from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
-from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.text.perturb import (
     PERTURBATIONS_STAGE,
     PerturbationRules,
@@ -47,6 +46,9 @@ from eqforge.transforms.text.perturb import (
     tagger_of,
 )
 from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 NAME = "retrieval-perturbations"
 
@@ -65,7 +67,7 @@ def plan(config: Config) -> Iterator[CaptionBatch]:
     yield from batch_captions(select_captions([records], config.run))
 
 
-def build(root: beam.Pipeline, target: Target[Config]) -> None:
+def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
     _ = (
         root

@@ -11,9 +11,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import apache_beam as beam
 from tyro.conf import OmitArgPrefixes
 
 from eqforge.generators.simat.captions import write_caption
@@ -21,7 +20,7 @@ from eqforge.generators.simat.crops import CropSettings
 from eqforge.generators.simat.synonyms import load_synonyms
 from eqforge.generators.simat.triplets import TripletSettings
 from eqforge.generators.simat.vocabulary import clean_name, clean_predicate, load_vocabulary
-from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.pipeline import Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, selection_of
 from eqforge.pipelines.shared.text import check_images, confirm_images, media_root
@@ -49,8 +48,8 @@ from eqforge.transforms.dataset.census import IMAGES, Medium, medium
 from eqforge.transforms.dataset.finish import WriteDataset
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
+from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
-from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.oracle.judges import (
     OracleSettings,
     oracle_warnings,
@@ -64,6 +63,9 @@ from eqforge.transforms.simat.pipeline import JudgeQueries, ShowImages, WeighQue
 from eqforge.transforms.simat.plan import NAME as NAME
 from eqforge.transforms.simat.plan import PlanRules, plan_images, select_planned
 from eqforge.transforms.simat.planned import QUERIES_STAGE, RELATIONS_STAGE, PlannedImage
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 PUBLISHED_TOP = 20
 """Objects per subject and relation in the published files; the paper says 10."""
@@ -184,7 +186,7 @@ def plan_rules(config: Config) -> PlanRules:
     )
 
 
-def build(root: beam.Pipeline, target: Target[Config]) -> None:
+def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
     how = rules(target.config)
     works = (

@@ -9,16 +9,14 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
-
-import apache_beam as beam
+from typing import TYPE_CHECKING, Literal
 
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.hard_negatives.records import NEGATIVE_KINDS, NegativeKind
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.llm.writer import WriterSettings
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.pipeline import Pipeline, Target
 from eqforge.pipelines.shared.text import (
     CaptionDataset,
@@ -42,12 +40,15 @@ from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
+from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
-from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.text.caption_edits import EditRules, writer_of
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.training import TRAINING_TEXTS_STAGE, MakeTrainingTexts, TrainingRules
 from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 NAME = "training-captions"
 
@@ -94,7 +95,7 @@ def plan(config: Config) -> Iterator[CaptionBatch]:
     yield from batch_images(select_images(records, config.run))
 
 
-def build(root: beam.Pipeline, target: Target[Config]) -> None:
+def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
     _ = (
         root

@@ -9,11 +9,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import apache_beam as beam
 from more_itertools import batched
 
-from eqforge.pipelines.shared.driver import build_command
+from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.pipeline import Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig
 from eqforge.pipelines.shared.text import (
@@ -37,11 +37,14 @@ from eqforge.schemas.tables.vlue import (
 from eqforge.transforms.dataset.census import IMAGES, Medium, medium
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
+from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
-from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.vlue.images import match_name
 from eqforge.transforms.vlue.items import ANNOTATIONS_STAGE, ImportVlue, VlueBatch, VlueRules
 from eqforge.transforms.vlue.lints import MIN_WORDS
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 NAME = "vlue"
 COUNTED: dict[Task, str] = {
@@ -97,7 +100,7 @@ def _files(config: Config) -> dict[Task, Path]:
     return {task: path for task, path in named.items() if path is not None}
 
 
-def build(root: beam.Pipeline, target: Target[Config]) -> None:
+def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
     _ = (
         root

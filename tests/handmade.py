@@ -139,7 +139,7 @@ def write(folder: Path) -> None:
         _ = (
             root
             | beam.Create(works)
-            | MeasureGenerated(some)
+            | "MeasureGenerated" >> MeasureGenerated(some)
             | beam.Map(drop_generated, some)
-            | WriteWorks(target)
+            | "WriteWorks" >> WriteWorks(target)
         )

@@ -1,18 +1,17 @@
-"""From a command line to a finished dataset: what all pipelines share."""
+"""From a configuration to a finished dataset: what all pipelines share."""
 
 import contextlib
 import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
 from eqforge.models.pretrained import devices_elsewhere
-from eqforge.pipelines.shared.command import parse
 from eqforge.pipelines.shared.finished import (
     is_finished,
     settle_finished,
@@ -26,11 +25,10 @@ from eqforge.pipelines.shared.header import (
 )
 from eqforge.pipelines.shared.pipeline import Configured, Pipeline, Target
 from eqforge.schemas.dataset.manifest import FILE_NAME, WORK, Manifest, load_manifest
-from eqforge.schemas.errors import InputError, reported_errors
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.source_file import one_content
-from eqforge.schemas.visible import visible
 from eqforge.transforms.dataset.census import note_census, take_census
 from eqforge.transforms.dataset.finish import DatasetTarget
 from eqforge.transforms.dataset.plan import PlanFiles, copy_plan, write_plan
@@ -41,21 +39,22 @@ from eqforge.transforms.engines.exclusive_job import locked
 from eqforge.transforms.engines.run_folder import outside, run_folder
 
 
-def build_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
-    """Builds a dataset as its command line says; returns the exit status."""
-    with reported_errors(goes_on=True):
-        program = f"eqforge build {pipeline.name}"
-        config, beam_args = parse(pipeline.config, pipeline.defaults, argv, program)
-        options = runners.pipeline_options(beam_args, config.run.workers)
-        is_run = run_pipeline(pipeline, config, options)
-        if not is_run:
-            print(f"{config.run.output}: was finished already, and is left as it is")
-        if not is_run or placement.is_waited_for(options):
-            print(visible(finished(load_manifest(config.run.output), config.run.output)))
-        else:
-            print(submitted(options, config.run.output))
-        return 0
-    return 2
+def build_and_tell(
+    pipeline: Pipeline[Configured], config: Configured, beam_args: Sequence[str]
+) -> Iterator[str]:
+    """Plans and builds a dataset, and yields lines for whoever asked for it.
+
+    Raises:
+      InputError, BuildError: see build_dataset.
+    """
+    options = runners.pipeline_options(beam_args, config.run.workers)
+    is_run = run_pipeline(pipeline, config, options)
+    if not is_run:
+        yield f"{config.run.output}: was finished already, and is left as it is"
+    if not is_run or placement.is_waited_for(options):
+        yield finished(load_manifest(config.run.output), config.run.output)
+    else:
+        yield submitted(options, config.run.output)
 
 
 def build_dataset(

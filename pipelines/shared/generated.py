@@ -9,8 +9,8 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import is_sampled
 from eqforge.schemas.io import storage
 from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import generated_tables
-from eqforge.transforms.dataset.write import Table
 
 Planned = TypeVar("Planned")
 

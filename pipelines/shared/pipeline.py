@@ -3,16 +3,17 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
-
-import apache_beam as beam
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode
 from eqforge.schemas.records.books import Stage
 from eqforge.transforms.dataset.census import Medium
 from eqforge.transforms.dataset.finish import DatasetTarget
 from eqforge.transforms.dataset.plan import PlanFiles
-from eqforge.transforms.dataset.write import Table
+from eqforge.transforms.dataset.table import Table
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 Configured = TypeVar("Configured", bound=DatasetConfig)
 
@@ -37,6 +38,10 @@ class Target(Generic[Configured]):
 def _no_defaults(_mode: Mode) -> dict[str, Any]:
     """Returns no defaults: the rules depend on the mode itself."""
     return {}
+
+
+def _no_needs(_config: Any) -> None:
+    """Needs nothing but what `check` looks at."""
 
 
 def _nothing_to_confirm(_config: Any, _plan: PlanFiles) -> None:
@@ -98,6 +103,8 @@ class Pipeline(Generic[Configured]):
       config: its configuration, from which the command line is made.
       defaults: the fields of the configuration that a mode sets.
       inputs: the files that the plan is made from, as paths or URLs.
+      needs: raises InputError or MissingExtra if the machine lacks what is fetched once; comes
+        before anything that takes time, such as importing Beam.
       check: raises InputError or MissingExtra if a build could not run.
       plan: yields the records of the selected plan; reads the annotations, opens no media.
       measure: returns what a record adds to the plan's counts.
@@ -116,6 +123,7 @@ class Pipeline(Generic[Configured]):
     config: type[Configured]
     defaults: Callable[[Mode], dict[str, Any]] = _no_defaults
     inputs: Callable[[Configured], Iterable[Path | str]]
+    needs: Callable[[Configured], object] = _no_needs
     check: Callable[[Configured], None]
     plan: Callable[[Configured], Iterator[Any]]
     measure: Callable[[Configured, Any], dict[str, int]]
@@ -124,7 +132,7 @@ class Pipeline(Generic[Configured]):
     warnings: Callable[[Configured], Iterable[str]] = _no_warnings
     pilot: Pilot[Configured] | None = None
     report: Callable[[Configured, Iterable[Any]], Iterator[str]] | None = None
-    build: Callable[[beam.Pipeline, Target[Configured]], None]
+    build: Callable[["beam.Pipeline", Target[Configured]], None]
     tables: Callable[[Configured, PlanFiles], tuple[Table, ...]]
     stages: tuple[Stage, ...]
     steps: tuple[str, ...]

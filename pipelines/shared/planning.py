@@ -50,6 +50,7 @@ def plan_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
         named = own if has_output else ["--output", UNNAMED, *own]
         program, note = f"eqforge plan {pipeline.name}", _help(pipeline.pilot)
         config, _ = parse(pipeline.config, pipeline.defaults, named, program, note)
+        pipeline.needs(config)
         report = plan_dataset(pipeline, config, number, checks_output=has_output)
         print(in_lines(report.lines))
         if pipeline.pilot is not None and report.pilots:

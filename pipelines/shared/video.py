@@ -3,9 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
-
-import apache_beam as beam
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import (
@@ -23,13 +21,16 @@ from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan, select
+from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
-from eqforge.transforms.dataset.write import Table
 from eqforge.transforms.filters.opencv import import_cv2
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.oracle.judges import oracle_warnings, prepare_oracle
 from eqforge.transforms.video.clip_work import FRAMES_STAGE
 from eqforge.transforms.video.rules import PairFilters, VideoPairRules
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 STEPS = ("extracted", "judged", "paired")
 
@@ -42,7 +43,7 @@ def video_pipeline(
     config: type[Configured],
     inputs: Callable[[Configured], Iterable[Path]],
     plan: Callable[[Configured], Iterator[Clip]],
-    build: Callable[[beam.Pipeline, Target[Configured]], None],
+    build: Callable[["beam.Pipeline", Target[Configured]], None],
     stage: Stage,
     drops_faces: tuple[Mode, ...],
 ) -> Pipeline[Configured]:

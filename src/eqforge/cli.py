@@ -19,7 +19,7 @@ COMMANDS = {
         "eqforge.pipelines.shared.planning",
         "Show what would be built, and what it would cost.",
     ),
-    "build": ("eqforge.pipelines.shared.driver", "Build a dataset."),
+    "build": ("eqforge.pipelines.shared.building", "Build a dataset."),
     "verify": (
         "eqforge.commands.verify",
         "Check a finished dataset: digests, schemas, ids, images, books.",

@@ -4,11 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
-
-import apache_beam as beam
-from apache_beam.transforms.window import GlobalWindows
-from apache_beam.utils.windowed_value import WindowedValue
+from typing import TYPE_CHECKING, Any
 
 from eqforge.schemas.dataset.card import dataset_card
 from eqforge.schemas.dataset.manifest import (
@@ -32,8 +28,12 @@ from eqforge.transforms.dataset.replace import (
     publish,
     remove_strays,
 )
-from eqforge.transforms.dataset.sorted_runs import PART_BYTES, Run, RunSorter
-from eqforge.transforms.dataset.write import SPLIT, Table, WrittenShard, write_runs
+from eqforge.transforms.dataset.sorted_runs import PART_BYTES, Run
+from eqforge.transforms.dataset.table import SPLIT, Table, WrittenShard
+from eqforge.transforms.engines.composite import Composite
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,38 +62,22 @@ class DatasetTarget:
         return storage.join(self.output, NEXT) if self.replaces else self.output
 
 
-class _SortRuns(beam.DoFn):
-    """Turns records into sorted runs; memory per bundle is bounded in bytes, not in records."""
-
-    def __init__(self, table: Table, output: str, part_bytes: int) -> None:
-        self.table, self.part_bytes = table, part_bytes
-        self.part = storage.join(_parts(output), f"{table.name}-")
-
-    def start_bundle(self) -> None:
-        key, shards = self.table.key, self.table.shards
-        self.sorter = RunSorter(key, shards, self.part, part_bytes=self.part_bytes)
-
-    def process(self, record: Any) -> Iterator[tuple[int, tuple[Run, ...]]]:
-        for shard, run in self.sorter.add(record):
-            yield shard, (run,)
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        for shard, run in self.sorter.flush():
-            yield GlobalWindows.windowed_value((shard, (run,)))
-
-
 @dataclass
-class WriteTable(beam.PTransform):
+class WriteTable(Composite):
     """Groups records by shard and writes every shard of a table, including empty ones."""
 
     table: Table
     target: DatasetTarget
     part_bytes: int = PART_BYTES
 
-    def expand(self, records: beam.PCollection[Any]) -> beam.PCollection[WrittenShard]:
+    def expand(self, records: "beam.PCollection[Any]") -> "beam.PCollection[WrittenShard]":
+        import apache_beam as beam
+
+        from eqforge.transforms.dataset.sort_runs import SortRuns
+
         shards = range(self.table.shards)
         every_shard = records.pipeline | "EveryShard" >> beam.Create(shards) | beam.Map(_no_runs)
-        sort = _SortRuns(self.table, self.target.output, self.part_bytes)
+        sort = SortRuns(self.table, _parts(self.target.output), self.part_bytes)
         runs = records | "SortRuns" >> beam.ParDo(sort)
         return (
             (runs, every_shard)
@@ -103,6 +87,8 @@ class WriteTable(beam.PTransform):
         )
 
     def _write(self, shard: int, groups: Iterable[tuple[Run, ...]]) -> WrittenShard:
+        from eqforge.transforms.dataset.write import write_runs
+
         runs = (run for group in groups for run in group)
         return write_runs(self.table, shard, runs, self.target.output, self.target.place)
 
@@ -112,7 +98,7 @@ def _no_runs(shard: int) -> tuple[int, tuple[Run, ...]]:
 
 
 @dataclass
-class WriteDataset(beam.PTransform):
+class WriteDataset(Composite):
     """Writes every table, and finally the manifest if the books balance.
 
     Its input is a tuple of collections: the records of each table, in the order of the target's
@@ -122,7 +108,9 @@ class WriteDataset(beam.PTransform):
     target: DatasetTarget
     part_bytes: int = PART_BYTES
 
-    def expand(self, inputs: Any) -> beam.PCollection[str]:
+    def expand(self, inputs: Any) -> "beam.PCollection[str]":
+        import apache_beam as beam
+
         *records, tallies = inputs
         written = [
             rows | f"Write{table.name.title()}" >> WriteTable(table, self.target, self.part_bytes)
@@ -139,7 +127,7 @@ class WriteDataset(beam.PTransform):
 
 
 @dataclass
-class WriteWorks(beam.PTransform):
+class WriteWorks(Composite):
     """Writes the rows of finished works into their tables, then the manifest.
 
     A work is what was made from a record of the plan: `rows(table, dataset)` returns its rows in a
@@ -148,7 +136,9 @@ class WriteWorks(beam.PTransform):
 
     target: DatasetTarget
 
-    def expand(self, works: beam.PCollection[Any]) -> beam.PCollection[str]:
+    def expand(self, works: "beam.PCollection[Any]") -> "beam.PCollection[str]":
+        import apache_beam as beam
+
         dataset = self.target.header.dataset
         rows = [
             works | table.name.title() >> beam.FlatMap(_rows, table.name, dataset)

@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import apache_beam as beam
 import msgspec
 from more_itertools import batched
 
@@ -14,6 +13,10 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import is_sampled
 from eqforge.schemas.io import storage
 from eqforge.schemas.records.clips import Clip, PairCandidate
+from eqforge.transforms.engines.composite import Composite
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 RECORDS_PER_FILE = 200
 T = TypeVar("T")
@@ -151,13 +154,15 @@ def read_planned_record(kind: type[T], planned: PlannedRecord) -> T:
 
 
 @dataclass
-class ReadPlan(beam.PTransform):
+class ReadPlan(Composite):
     """Distributes the records of a plan to the workers, each of which reads its own."""
 
     files: tuple[str, ...]
     kind: type
 
-    def expand(self, root: beam.Pipeline) -> beam.PCollection[Any]:
+    def expand(self, root: "beam.Pipeline") -> "beam.PCollection[Any]":
+        import apache_beam as beam
+
         return (
             root
             | "PlanFiles" >> beam.Create(self.files, reshuffle=False)

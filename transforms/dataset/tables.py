@@ -12,7 +12,7 @@ from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 from eqforge.schemas.tables.rendered import MASKS_TABLE, RENDERED_TABLE
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.dataset.write import Table
+from eqforge.transforms.dataset.table import Table
 
 IMAGES_PER_FILE = 4_000
 REJECTS_PER_FILE = 200_000

@@ -18,62 +18,11 @@ from eqforge.schemas.io import digests, storage
 from eqforge.schemas.tables.columns import holds_pictures, with_metadata
 from eqforge.transforms.dataset.replace import copy_file
 from eqforge.transforms.dataset.sorted_runs import Run, merge_runs
+from eqforge.transforms.dataset.table import Table, WrittenShard
 
 ROW_GROUP_BYTES = 32 << 20
 ROW_GROUP_ROWS = 50_000
 SPOOL_BYTES = 32 << 20
-
-
-SPLIT = "split"
-"""The column with the split of a row's source."""
-
-
-def _split_of(record: Any) -> tuple[str, str]:
-    return SPLIT, record.split
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Table:
-    """A table of a dataset and how its records become rows.
-
-    Attributes:
-      name: its name, such as `samples`.
-      shards: number of files, at least 1.
-      schema: its Arrow schema.
-      key: returns the id of a record, which decides the shard and the order. Records with the same
-        key have to be equal, and are written once.
-      row: returns the Parquet row of a record. Media are read here, one row at a time.
-      tag: returns what rows are counted by, such as (stage, reason); None counts their splits, if
-        they have any.
-      metadata: entries for the files' metadata; changing them rewrites the files.
-    """
-
-    name: str
-    shards: int
-    schema: pa.Schema
-    key: Callable[[Any], str]
-    row: Callable[[Any], dict[str, Any]]
-    tag: Callable[[Any], tuple[str, str]] | None = None
-    metadata: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def counted(self) -> Callable[[Any], tuple[str, str]] | None:
-        """Returns the function whose values the rows are counted by; None if there is none."""
-        return _split_of if self.tag is None and SPLIT in self.schema.names else self.tag
-
-    def file_name(self, shard: int) -> str:
-        """Returns the path of a shard below the dataset's folder."""
-        return f"data/{self.name}-{shard:05d}-of-{self.shards:05d}.parquet"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WrittenShard:
-    """A shard that is in place, and the counts of its rows by tag."""
-
-    table: str
-    file: DataFile
-    counts: tuple[tuple[str, str, int], ...]
-    skipped: bool
 
 
 def write_runs(

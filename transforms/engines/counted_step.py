@@ -2,18 +2,19 @@
 
 import abc
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar, get_type_hints
-
-import apache_beam as beam
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_type_hints
 
 from eqforge.transforms.engines import progress
-from eqforge.transforms.engines.placement import on_gpu
+from eqforge.transforms.engines.composite import Composite
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 Rules = TypeVar("Rules")
 
 
 @dataclass
-class CountedStep(beam.PTransform, abc.ABC, Generic[Rules]):
+class CountedStep(Composite, Generic[Rules]):
     """Turns every element into another, independently, and counts it when that is done.
 
     Attributes:
@@ -31,7 +32,11 @@ class CountedStep(beam.PTransform, abc.ABC, Generic[Rules]):
         """Whether the step needs a machine with a GPU."""
         return False
 
-    def expand(self, elements: beam.PCollection[Any]) -> beam.PCollection[Any]:
+    def expand(self, elements: "beam.PCollection[Any]") -> "beam.PCollection[Any]":
+        import apache_beam as beam
+
+        from eqforge.transforms.engines.placement import on_gpu
+
         step = beam.Map(self._make).with_output_types(get_type_hints(self.make)["return"])
         return elements | "Make" >> (on_gpu(step, elements.pipeline) if self.uses_gpu else step)
 

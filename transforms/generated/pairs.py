@@ -1,12 +1,12 @@
 """Shared by all datasets of generated pairs: a made pair is measured, judged and written.
 
 A dataset's own step turns its specs into `PairWork` with the pair made; what it measured and
-refused on the way is in the work already. `MeasureGenerated` and `drop_generated` do the rest.
+refused on the way is in the work already. `MeasureGenerated` and `DropGenerated` do the rest.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eqforge.generators.text import words
 from eqforge.schemas.io import storage
@@ -19,6 +19,7 @@ from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.engines.composite import Composite
 from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.filters.images import IMAGE_FILTER_REASONS, ImageFilters, image_row
@@ -31,6 +32,9 @@ from eqforge.transforms.generated.work import (
 )
 from eqforge.transforms.oracle.answers import Question, ask
 from eqforge.transforms.oracle.judges import Oracle, refuse_pair
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 IMAGES_STAGE = Stage(
     "images",
@@ -224,3 +228,15 @@ class MeasureGenerated(CountedStep[GeneratedRules]):
 
     def make(self, work: PairWork) -> PairWork:
         return measure_generated(work, self.rules)
+
+
+@dataclass
+class DropGenerated(Composite):
+    """Drops the measured pairs that a score speaks against."""
+
+    rules: GeneratedRules
+
+    def expand(self, pairs: "beam.PCollection[PairWork]") -> "beam.PCollection[PairWork]":
+        import apache_beam as beam
+
+        return pairs | "Drop" >> beam.Map(drop_generated, self.rules)

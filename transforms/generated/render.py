@@ -7,9 +7,8 @@ import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import apache_beam as beam
 import msgspec
 
 from eqforge.generators.scenes.assets import AssetLibrary
@@ -24,7 +23,7 @@ from eqforge.transforms.children.child import ChildFailed
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.engines import progress
-from eqforge.transforms.engines.placement import on_gpu, with_render_memory
+from eqforge.transforms.engines.composite import Composite
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.generated import scene_scores
 from eqforge.transforms.generated.masks import coloured, read_numbers
@@ -38,6 +37,9 @@ from eqforge.transforms.generated.work import (
     PairWork,
     refused_plan,
 )
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 RENDERS_STAGE = Stage(
     "renders",
@@ -231,31 +233,27 @@ def _library(manifest: str, cache: str) -> AssetLibrary:
     return AssetLibrary(manifest, cache)
 
 
-class _Render(beam.DoFn):
-    """Holds one renderer for each worker."""
-
-    def __init__(self, rules: RenderRules, progress_folder: str | None) -> None:
-        self.rules, self.renderer, self.progress_folder = rules, rules.renderer(), progress_folder
-
-    def process(self, planned: PlannedPair) -> Iterator[PairWork]:
-        if planned.reject is not None:
-            yield refused_plan(planned.reject)
-        if planned.pair is not None:
-            yield render_pair(planned.pair, self.rules, self.renderer)
-        progress.count(self.progress_folder, RENDERED)
-
-    def teardown(self) -> None:
-        self.renderer.close()
-
-
 @dataclass
-class RenderPairs(beam.PTransform):
+class RenderPairs(Composite):
     """Renders every proposed pair, both scenes in the same Blender, and judges its masks."""
 
     rules: RenderRules
     progress_folder: str | None = None
 
-    def expand(self, pairs: beam.PCollection[PlannedPair]) -> beam.PCollection[PairWork]:
-        render = beam.ParDo(_Render(self.rules, self.progress_folder))
+    def expand(self, pairs: "beam.PCollection[PlannedPair]") -> "beam.PCollection[PairWork]":
+        import apache_beam as beam
+
+        from eqforge.transforms.engines.placement import on_gpu, with_render_memory
+        from eqforge.transforms.engines.with_resource import WithResource
+
+        held = WithResource(self.rules.renderer(), self._render)
+        render = beam.ParDo(held).with_output_types(PairWork)
         place = with_render_memory if self.rules.render.device == "cpu" else on_gpu
         return pairs | "RenderScenes" >> place(render, pairs.pipeline)
+
+    def _render(self, planned: PlannedPair, renderer: SceneRenderer) -> Iterator[PairWork]:
+        if planned.reject is not None:
+            yield refused_plan(planned.reject)
+        if planned.pair is not None:
+            yield render_pair(planned.pair, self.rules, renderer)
+        progress.count(self.progress_folder, RENDERED)

@@ -8,17 +8,19 @@ Source: SIMAT, section 3.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-
-import apache_beam as beam
-from apache_beam.pvalue import AsDict
+from typing import TYPE_CHECKING
 
 from eqforge.generators.simat.queries import weight_of
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.simat import QueryRow
+from eqforge.transforms.engines.composite import Composite
 from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.simat.images import AskedQuery, SimatRules, SimatWork, show_image
 from eqforge.transforms.simat.planned import QUERIES_STAGE, RELATIONS_STAGE, PlannedImage
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 CUT = "cut"
 
@@ -59,12 +61,14 @@ class ShowImages(CountedStep[SimatRules]):
         return show_image(image, self.rules)
 
 
-class JudgeQueries(beam.PTransform):
+class JudgeQueries(Composite):
     """Returns the queries of all images, with a rejection if no crop shows the target."""
 
-    def expand(self, works: beam.PCollection[SimatWork]) -> beam.PCollection[AskedQuery]:
+    def expand(self, works: "beam.PCollection[SimatWork]") -> "beam.PCollection[AskedQuery]":
+        import apache_beam as beam
+
         shown = works | "Shown" >> beam.FlatMap(_shown).with_output_types(tuple[str, int])
-        found = AsDict(shown | "CountShown" >> beam.CombinePerKey(sum))
+        found = beam.pvalue.AsDict(shown | "CountShown" >> beam.CombinePerKey(sum))
         return (
             works
             | "Asked" >> beam.FlatMap(getattr, "queries").with_output_types(AskedQuery)
@@ -73,15 +77,17 @@ class JudgeQueries(beam.PTransform):
 
 
 @dataclass
-class WeighQueries(beam.PTransform):
+class WeighQueries(Composite):
     """Returns the rows of the kept queries, each weighted by how often its word is changed."""
 
     rules: SimatRules
 
-    def expand(self, asked: beam.PCollection[AskedQuery]) -> beam.PCollection[QueryRow]:
+    def expand(self, asked: "beam.PCollection[AskedQuery]") -> "beam.PCollection[QueryRow]":
+        import apache_beam as beam
+
         kept = asked | "Kept" >> beam.Filter(_is_kept).with_output_types(AskedQuery)
         words = kept | "Words" >> beam.Map(self._word).with_output_types(tuple[str, int])
-        counts = AsDict(words | "CountWords" >> beam.CombinePerKey(sum))
+        counts = beam.pvalue.AsDict(words | "CountWords" >> beam.CombinePerKey(sum))
         return (
             kept
             | "Wanted" >> beam.Filter(_is_wanted)
@@ -93,12 +99,14 @@ class WeighQueries(beam.PTransform):
 
 
 def rows_of(
-    works: beam.PCollection[SimatWork],
-    asked: beam.PCollection[AskedQuery],
-    samples: beam.PCollection[QueryRow],
+    works: "beam.PCollection[SimatWork]",
+    asked: "beam.PCollection[AskedQuery]",
+    samples: "beam.PCollection[QueryRow]",
     has_images: bool,
-) -> tuple[beam.PCollection, ...]:
+) -> "tuple[beam.PCollection, ...]":
     """Returns a collection for each table, then the books."""
+    import apache_beam as beam
+
     rejects = (
         works | "RefusedRegions" >> beam.FlatMap(getattr, "rejects").with_output_types(Reject),
         asked | "RefusedQueries" >> beam.FlatMap(_refusal).with_output_types(Reject),

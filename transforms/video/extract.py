@@ -5,8 +5,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-
-import apache_beam as beam
+from typing import TYPE_CHECKING
 
 from eqforge.schemas.io.find_file import MissingFile, find_file
 from eqforge.schemas.io.source_file import SourceFile, open_source
@@ -18,9 +17,13 @@ from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.engines import progress
+from eqforge.transforms.engines.composite import Composite
 from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, KeptFrame, Source
 from eqforge.transforms.video.frames.extract import FrameExtractor
 from eqforge.transforms.video.rules import VideoPairRules, encoding_parameters
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 TRANSIENT = ("decoder_crashed", "decoder_timeout")
 
@@ -160,26 +163,21 @@ def _reject_missed(work: ClipWork, missed: MissedFrame) -> Reject:
     return work.reject(missed.frame_id, FRAMES_STAGE, rejection)
 
 
-class _Extract(beam.DoFn):
-    """Holds one decoder child for each worker."""
-
-    def __init__(self, rules: VideoPairRules) -> None:
-        self.rules, self.extractor = rules, rules.extractor()
-
-    def process(self, clip: Clip) -> Iterator[ClipWork]:
-        rules, ledger = self.rules, self.rules.ledger("extract")
-        yield extract_frames(clip, rules.videos, self.extractor, ledger, rules.follow_links)
-        progress.count(rules.notes, "extracted")
-
-    def teardown(self) -> None:
-        self.extractor.close()
-
-
 @dataclass
-class ExtractFrames(beam.PTransform):
+class ExtractFrames(Composite):
     """Takes the frames of every clip into the media store, in one decoding pass per video."""
 
     rules: VideoPairRules
 
-    def expand(self, clips: beam.PCollection[Clip]) -> beam.PCollection[ClipWork]:
-        return clips | "DecodeOnce" >> beam.ParDo(_Extract(self.rules))
+    def expand(self, clips: "beam.PCollection[Clip]") -> "beam.PCollection[ClipWork]":
+        import apache_beam as beam
+
+        from eqforge.transforms.engines.with_resource import WithResource
+
+        decode = beam.ParDo(WithResource(self.rules.extractor(), self._extract))
+        return clips | "DecodeOnce" >> decode.with_output_types(ClipWork)
+
+    def _extract(self, clip: Clip, extractor: FrameExtractor) -> Iterator[ClipWork]:
+        rules, ledger = self.rules, self.rules.ledger("extract")
+        yield extract_frames(clip, rules.videos, extractor, ledger, rules.follow_links)
+        progress.count(rules.notes, "extracted")

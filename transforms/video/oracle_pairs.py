@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import apache_beam as beam
 from more_itertools import chunked
 
 from eqforge.schemas.io.pictures import read_pixels
@@ -14,13 +14,16 @@ from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.engines import progress
-from eqforge.transforms.engines.placement import on_gpu
+from eqforge.transforms.engines.composite import Composite
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.oracle.answers import Answer, Question, ask
 from eqforge.transforms.oracle.judges import Oracle
 from eqforge.transforms.video.clip_work import ClipWork, MeasuredPair
 from eqforge.transforms.video.pair import refuse_measured
 from eqforge.transforms.video.rules import PairFilters, VideoPairRules
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 PAIRS_WRITTEN_DOWN = 16
 """Pairs whose scores are stored together: at most this many are scored again after a crash."""
@@ -73,12 +76,16 @@ def _question(candidate: PairCandidate, stored: Mapping[str, StoredFrame]) -> Qu
 
 
 @dataclass
-class MatchCaptions(beam.PTransform):
+class MatchCaptions(Composite):
     """Scores the pairs of every clip by the oracle, where one is asked for."""
 
     rules: VideoPairRules
 
-    def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
+    def expand(self, clips: "beam.PCollection[ClipWork]") -> "beam.PCollection[ClipWork]":
+        import apache_beam as beam
+
+        from eqforge.transforms.engines.placement import on_gpu
+
         score = beam.Map(self._score)
         if self.rules.pair_filters.oracle.uses_gpu:
             score = on_gpu(score, clips.pipeline)

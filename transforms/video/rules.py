@@ -2,9 +2,7 @@
 
 import abc
 from dataclasses import asdict, dataclass, field
-from typing import Any
-
-import apache_beam as beam
+from typing import TYPE_CHECKING, Any
 
 from eqforge.generators.text import words
 from eqforge.schemas.io import pictures, storage
@@ -12,10 +10,14 @@ from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.engines.composite import Composite
 from eqforge.transforms.filters import cuts, minimality
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.oracle.judges import Oracle
 from eqforge.transforms.video.frames.extract import FrameExtractor
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,12 +100,14 @@ class VideoPairRules:
 
 
 @dataclass
-class ClipStep(beam.PTransform, abc.ABC):
+class ClipStep(Composite):
     """A step that turns each clip's work into its next state, independently."""
 
     rules: VideoPairRules
 
-    def expand(self, clips: beam.PCollection[Any]) -> beam.PCollection[Any]:
+    def expand(self, clips: "beam.PCollection[Any]") -> "beam.PCollection[Any]":
+        import apache_beam as beam
+
         return clips | "Make" >> beam.Map(self.make)
 
     @abc.abstractmethod

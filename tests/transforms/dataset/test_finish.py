@@ -172,7 +172,7 @@ def test_a_pipeline_writes_every_shard_even_the_empty_ones(tmp_path: Path) -> No
             root | "Tallies" >> beam.Create([("frames", (3, 2)), ("pairs", (4, 4)),
                                              ("frames", (1, 1)), ("pairs", (1, 1))]),
         )  # fmt: skip
-        _ = inputs | WriteDataset(target(tmp_path, samples=50))
+        _ = inputs | "WriteDataset" >> WriteDataset(target(tmp_path, samples=50))
 
     assert len(list((tmp_path / "data").glob("samples-*-of-00050.parquet"))) == 50
     assert sorted(ids(tmp_path)) == [f"d/v/{number}" for number in range(5)]
@@ -194,7 +194,7 @@ def write(folder: str, samples: list[PairSample], shards: int = 3, *beam_args: s
             root | "Tallies" >> beam.Create([("frames", (0, 0)), ("pairs", (number, number))]),
         )
         found = replace(target(Path(), shards), output=folder)
-        _ = inputs | WriteDataset(found, part_bytes=5_000)
+        _ = inputs | "WriteDataset" >> WriteDataset(found, part_bytes=5_000)
 
 
 def files_of(folder: str) -> dict[str, bytes]:

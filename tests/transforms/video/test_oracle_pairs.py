@@ -236,9 +236,9 @@ def test_the_composite_gives_what_the_function_gives(blip: Path, media: MediaSto
         found = (
             root
             | beam.Create(works)
-            | MeasurePairs(rules)
-            | MatchCaptions(rules)
-            | DropPairs(rules)
+            | "MeasurePairs" >> MeasurePairs(rules)
+            | "MatchCaptions" >> MatchCaptions(rules)
+            | "DropPairs" >> DropPairs(rules)
         )
         assert_that(found, lambda got: check_equal(got, expected))
 
