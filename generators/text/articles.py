@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from eqforge.generators.text.edits import Edit
+from eqforge.generators.text.parts import inflect_engine
 from eqforge.generators.text.tokenizer import find_tokens
-from eqforge.schemas.errors import MissingExtra
 
 if TYPE_CHECKING:
     import inflect
@@ -99,11 +99,7 @@ def _article_by_sound(word: str) -> str:
 
 @functools.cache
 def _engine() -> "inflect.engine":
-    try:
-        import inflect
-    except ImportError as error:
-        raise MissingExtra("inflect", "text") from error
-    engine = inflect.engine()
+    engine = inflect_engine()
     for pattern, article in _MISREAD:
         (engine.defan if article == "an" else engine.defa)(pattern)
     return engine

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 
 from eqforge.generators.text.lexicon import Lexicon, LexiconEntry
-from eqforge.schemas.errors import MissingExtra
+from eqforge.generators.text.parts import inflections, lemmatizer
 
 _VERB_TAGS = ("VB", "VBZ", "VBD", "VBN")
 _ADJECTIVE_TAGS = ("JJR", "JJS")
@@ -69,17 +69,9 @@ def _other_forms(entry: LexiconEntry) -> list[tuple[str, str]]:
 
 @functools.lru_cache(maxsize=65_536)
 def _forms(lemma: str, tag: str) -> tuple[str, ...]:
-    try:
-        from lemminflect import getInflection
-    except ImportError as error:
-        raise MissingExtra("lemminflect", "text") from error
-    return tuple(getInflection(lemma, tag=tag, inflect_oov=False))
+    return tuple(inflections().getInflection(lemma, tag=tag, inflect_oov=False))
 
 
 def _verb_lemma(form: str) -> str:
-    try:
-        from lemminflect import getLemma
-    except ImportError as error:
-        raise MissingExtra("lemminflect", "text") from error
-    lemmas = getLemma(form, upos="VERB", lemmatize_oov=False)
+    lemmas = lemmatizer().getLemma(form, upos="VERB", lemmatize_oov=False)
     return str(lemmas[0]) if lemmas else form

@@ -1,13 +1,13 @@
 """The two taggers: a spaCy pipeline if the user has one, else a lexicon that textblob ships."""
 
 import functools
-import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from eqforge.generators.text.analysis import Analysis, Tagger, Token
 from eqforge.generators.text.chunks import find_noun_phrases
+from eqforge.generators.text.parts import english, lemmatizer
 from eqforge.generators.text.tag_rules import PUNCTUATION_TAGS, repair_tags
 from eqforge.generators.text.tokenizer import find_tokens
 from eqforge.schemas.errors import InputError, MissingExtra
@@ -100,15 +100,7 @@ def _plain_tag(word: str, tag: str) -> str:
 @functools.lru_cache(maxsize=1)
 def _load_lexicon() -> tuple[Any, Any]:
     """Returns textblob's English lexicon and the function that tags a list of words with it."""
-    try:
-        from textblob.en import lexicon, parser
-    except ImportError as error:
-        raise MissingExtra("textblob", "text") from error
-    with warnings.catch_warnings():
-        # Its reader leaves the file open until it is garbage-collected.
-        warnings.simplefilter("ignore", ResourceWarning)
-        lexicon.load()
-    return lexicon, parser.find_tags
+    return english().lexicon, english().parser.find_tags
 
 
 @functools.lru_cache(maxsize=65_536)
@@ -122,11 +114,7 @@ def lemmatise(word: str, tag: str) -> str:
         return _CLITIC_LEMMAS.get(lower, lower)
     if universal == "NOUN" and lower in _NOUN_LEMMAS:
         return _NOUN_LEMMAS[lower]
-    try:
-        from lemminflect import getLemma
-    except ImportError as error:
-        raise MissingExtra("lemminflect", "text") from error
-    lemmas = getLemma(lower, upos=universal)
+    lemmas = lemmatizer().getLemma(lower, upos=universal)
     return str(lemmas[0]) if lemmas else lower
 
 

@@ -1,9 +1,9 @@
 """Tells words from strings that no dictionary has."""
 
 import functools
-import warnings
 
 from eqforge.generators.text.clip_tokens import count_clip_tokens
+from eqforge.generators.text.parts import english, lemmatizer
 from eqforge.schemas.errors import MissingExtra
 
 _ENDS = 2
@@ -73,23 +73,11 @@ def in_dictionary(word: str) -> bool:
 
 @functools.cache
 def _newspaper_words() -> frozenset[str]:
-    try:
-        from textblob.en import lexicon
-    except ImportError as error:
-        raise MissingExtra("textblob", "text") from error
-    with warnings.catch_warnings():
-        # Its reader leaves the file open until it is garbage-collected.
-        warnings.simplefilter("ignore", ResourceWarning)
-        lexicon.load()
-    return frozenset(word.lower() for word in lexicon)
+    return frozenset(word.lower() for word in english().lexicon)
 
 
 def _lemmas(word: str) -> dict[str, tuple[str, ...]]:
-    try:
-        from lemminflect import getAllLemmas
-    except ImportError as error:
-        raise MissingExtra("lemminflect", "text") from error
-    return dict(getAllLemmas(word))
+    return dict(lemmatizer().getAllLemmas(word))
 
 
 def _is_one_token(word: str) -> bool:

@@ -1,0 +1,99 @@
+"""The parts of text packages that are called, without what importing the whole packages loads.
+
+`lemminflect` loads spaCy, and with it torch, `textblob` loads NLTK, and `inflect` prepares checks
+of types: seconds, for nothing that is called here.
+"""
+
+import functools
+import sys
+import threading
+import warnings
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from eqforge.schemas.errors import MissingExtra
+
+if TYPE_CHECKING:
+    import inflect
+
+_lock = threading.RLock()
+
+
+@functools.cache
+def inflect_engine() -> "inflect.engine":
+    """Returns an engine of inflect.
+
+    Raises:
+      MissingExtra: inflect is not installed.
+    """
+    try:
+        import typeguard
+
+        with _lock:
+            checked, typeguard.typechecked = typeguard.typechecked, _unchecked
+            try:
+                import inflect
+            finally:
+                typeguard.typechecked = checked
+    except ImportError as error:
+        raise MissingExtra("inflect", "text") from error
+    return inflect.engine()
+
+
+def _unchecked(function: Any) -> Any:
+    return function
+
+
+@functools.cache
+def lemmatizer() -> Any:
+    """Returns lemminflect's lemmatiser, with its methods `getLemma` and `getAllLemmas`.
+
+    Raises:
+      MissingExtra: lemminflect is not installed.
+    """
+    return _part("lemminflect.core.Lemmatizer").Lemmatizer()
+
+
+@functools.cache
+def inflections() -> Any:
+    """Returns lemminflect's inflections, with their method `getInflection`.
+
+    Raises:
+      MissingExtra: lemminflect is not installed.
+    """
+    return _part("lemminflect.core.Inflections").Inflections()
+
+
+@functools.cache
+def english() -> Any:
+    """Returns textblob's module of English, its lexicon loaded.
+
+    Raises:
+      MissingExtra: textblob is not installed.
+    """
+    module = _part("textblob.en")
+    with warnings.catch_warnings():
+        # Its reader leaves the file open until it is garbage-collected.
+        warnings.simplefilter("ignore", ResourceWarning)
+        module.lexicon.load()
+    return module
+
+
+def _part(name: str) -> ModuleType:
+    """Imports a module without running the `__init__` of its package."""
+    package = name.partition(".")[0]
+    with _lock:
+        spec = find_spec(package)
+        if spec is None:
+            raise MissingExtra(package, "text")
+        if package in sys.modules:
+            return import_module(name)
+        sys.modules[package] = module_from_spec(spec)
+        try:
+            return import_module(name)
+        except ImportError as error:
+            raise MissingExtra(package, "text") from error
+        finally:
+            del sys.modules[package]
