@@ -17,7 +17,7 @@ from more_itertools import batched
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import load_lexicon
-from eqforge.generators.text.wordnet import open_wordnet
+from eqforge.generators.text.wordnet import check_wordnet, open_wordnet
 from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.pipeline import Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig
@@ -166,6 +166,12 @@ def inputs(config: Config) -> Iterable[Path]:
     return (*files, *(path for path in named if path is not None))
 
 
+def needs(config: Config) -> None:
+    """Looks for WordNet where captions are free; see check_wordnet."""
+    if config.captions is not None:
+        check_wordnet()
+
+
 def check(config: Config) -> None:
     """Checks that there is one source, and the images and the lexicon, before any work.
 
@@ -221,6 +227,7 @@ PIPELINE = Pipeline(
     config=Config,
     defaults=language_of_mode,
     inputs=inputs,
+    needs=needs,
     check=check,
     confirm=confirm,
     media=media,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.perturbations.catalogue import names_of
 from eqforge.generators.text.perturbations.record import PerturbationSettings
-from eqforge.generators.text.wordnet import open_wordnet
+from eqforge.generators.text.wordnet import check_wordnet, open_wordnet
 from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.pipeline import Pipeline, Target
 from eqforge.pipelines.shared.text import (
@@ -95,6 +95,11 @@ def inputs(config: Config) -> tuple[Path, ...]:
     return (config.captions,)
 
 
+def needs(_config: Config) -> None:
+    """Looks for WordNet; see check_wordnet."""
+    check_wordnet()
+
+
 def check(config: Config) -> None:
     """Checks ranges, images, tagger and WordNet before any work.
 
@@ -130,6 +135,7 @@ PIPELINE = Pipeline(
     config=Config,
     defaults=language_of_mode,
     inputs=inputs,
+    needs=needs,
     check=check,
     confirm=confirm_captions,
     media=caption_media,

@@ -15,7 +15,7 @@ from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.hard_negatives.records import NEGATIVE_KINDS, NegativeKind
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.llm.writer import WriterSettings
-from eqforge.generators.text.wordnet import open_wordnet
+from eqforge.generators.text.wordnet import check_wordnet, open_wordnet
 from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.pipeline import Pipeline, Target
 from eqforge.pipelines.shared.text import (
@@ -146,6 +146,11 @@ def inputs(config: Config) -> tuple[Path, ...]:
     return (config.captions,) if config.lexicon is None else (config.captions, config.lexicon)
 
 
+def needs(_config: Config) -> None:
+    """Looks for WordNet; see check_wordnet."""
+    check_wordnet()
+
+
 def check(config: Config) -> None:
     """Checks ranges, images, tagger, lexicon, WordNet and the model before any work.
 
@@ -193,6 +198,7 @@ PIPELINE = Pipeline(
     config=Config,
     defaults=language_of_mode,
     inputs=inputs,
+    needs=needs,
     check=check,
     confirm=confirm_captions,
     media=media,

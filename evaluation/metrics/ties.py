@@ -4,7 +4,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import comb  # type: ignore[import-untyped]
 
 Scores: TypeAlias = NDArray[np.floating[Any]]
 Credits: TypeAlias = NDArray[np.float64]
@@ -35,6 +34,8 @@ def all_above(upper: Scores, lower: Scores, rule: TieRule = "strict") -> Credits
     Returns:
       The credits [n].
     """
+    from scipy.special import comb  # type: ignore[import-untyped]
+
     least, most = upper.min(axis=1), lower.max(axis=1)
     won, tied = least > most, least == most
     if rule == "strict":

@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, stdtrit  # type: ignore[import-untyped]
 
 Interval: TypeAlias = tuple[float, float]
 
@@ -63,6 +62,8 @@ class Share:
         """Returns the number of trials with the draws' variance; `spread` is their deviation."""
         # Draws of few clusters vary too little, and their variance is uncertain, hence Student's t;
         # with one sample per cluster both factors are 1.
+        from scipy.special import stdtrit  # type: ignore[import-untyped]
+
         free, tail = max(self.clusters - 1, ROUNDING), (1 + level) / 2
         of_samples = stdtrit(min(self.samples - 1, 1e9), tail)
         few = free / (free + 1) / (1 - 1 / self.samples) * (of_samples / stdtrit(free, tail)) ** 2
@@ -77,6 +78,8 @@ def exact_interval(share: float, trials: float, level: float = LEVEL) -> Interva
       trials: number of trials, above 0, not necessarily an integer.
       level: confidence level, in (0, 1).
     """
+    from scipy.special import betaincinv  # type: ignore[import-untyped]
+
     tail = (1 - level) / 2
     right, wrong = share * trials, (1 - share) * trials
     low = betaincinv(right, wrong + 1, tail) if share > ROUNDING else 0.0

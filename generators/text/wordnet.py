@@ -7,12 +7,15 @@ puts it. Only `eqforge setup wordnet` downloads anything.
 import functools
 import hashlib
 import io
+import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +29,7 @@ DEBIAN_FOLDER = Path("/usr/share/wordnet")
 DEBIAN_PACKAGE = "wordnet-base"
 # All calls to NLTK's reader seek in the same open files: hold this lock around them.
 WORDNET_LOCK = threading.RLock()
+_NAMES = ("wordnet", "wordnet.zip/wordnet/")  # a folder or an archive, below `corpora`
 _DATA_FILES = ("cntlist.rev", "data.adj", "data.adv", "data.noun", "data.verb")
 # The lexicographer files of WordNet 3.0 in order of their numbers, from lexnames(5WN); Debian ships
 # that table only as a manual page, and NLTK needs the file.
@@ -108,20 +112,43 @@ def setup_wordnet(report: Callable[[str], None] = print) -> str:
     )
 
 
+def check_wordnet() -> None:
+    """Looks for WordNet without NLTK, whose import takes 2 s.
+
+    Raises:
+      InputError: WordNet is not on this machine.
+      MissingExtra: NLTK is not installed.
+    """
+    if find_spec("nltk") is None:
+        raise MissingExtra("nltk", "text")
+    places = (Path(folder) / "corpora" for folder in (cache_folder() / "nltk_data", *_folders()))
+    if (DEBIAN_FOLDER / "data.noun").is_file():
+        return
+    if not any((place / name.partition("/")[0]).exists() for place in places for name in _NAMES):
+        raise InputError("WordNet is not on this machine: run `eqforge setup wordnet`")
+
+
+def _folders() -> list[str]:
+    """Returns the folders in which NLTK looks for its data."""
+    if "nltk.data" in sys.modules:
+        return list(sys.modules["nltk.data"].path)
+    named = filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep))
+    ours = (os.path.expanduser("~"), sys.prefix, f"{sys.prefix}/share", f"{sys.prefix}/lib")
+    machines = ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
+    return [*named, *(f"{parent}/nltk_data" for parent in (*ours, *machines))]
+
+
 def _find() -> Any:
     """Returns NLTK's pointer to the folder or archive that contains WordNet."""
-    try:
-        import nltk
-    except ImportError as error:
-        raise MissingExtra("nltk", "text") from error
+    check_wordnet()
+    import nltk
+
     _allow(cache_folder() / "nltk_data")
-    for name in ("corpora/wordnet", "corpora/wordnet.zip/wordnet/"):
+    for name in _NAMES:
         try:
-            return nltk.data.find(name)
+            return nltk.data.find(f"corpora/{name}")
         except LookupError:
             continue
-    if not (DEBIAN_FOLDER / "data.noun").is_file():
-        raise InputError("WordNet is not on this machine: run `eqforge setup wordnet`")
     _allow(DEBIAN_FOLDER)
     return nltk.data.FileSystemPathPointer(str(DEBIAN_FOLDER))
 

@@ -24,7 +24,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import pictures, storage
 from eqforge.schemas.io.checked import shown
 from eqforge.schemas.io.source_file import digest_input
-from eqforge.schemas.tables.columns import SCHEMA_VERSION
+from eqforge.schemas.tables.description import SCHEMA_VERSION
 from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.finish import delete_parts
 from eqforge.transforms.filters import minimality

@@ -12,10 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-import fsspec
-from fsspec.implementations.local import LocalFileSystem
-from fsspec.registry import known_implementations
-
 from eqforge.schemas.errors import InputError, room_named
 from eqforge.schemas.io import digests, disk
 
@@ -27,10 +23,17 @@ LIBRARIES = ("fsspec", "gcsfs", "s3fs", "aiobotocore", "botocore", "adlfs")
 for _library in LIBRARIES:
     logging.getLogger(_library).addHandler(logging.NullHandler())
 
+_LOCAL = ("file", "local")
 # fsspec's other protocols are archives, caches of other stores, or parts of other programs.
-_STORES = frozenset(
-    (*LocalFileSystem.protocol, "memory", "s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl")
-) | {"hdfs", "webhdfs", "oci", "oss", "hf", "http", "https"}
+_STORES = frozenset((*_LOCAL, "memory", "s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl")) | {
+    "hdfs",
+    "webhdfs",
+    "oci",
+    "oss",
+    "hf",
+    "http",
+    "https",
+}
 
 # Stores without folders; asked for one they create a bucket, even of a misspelt name.
 _WITHOUT_FOLDERS = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs"})
@@ -47,6 +50,9 @@ def locate(url: str) -> tuple[Any, str]:
     Raises:
       InputError: no package for URLs of that kind is installed, or they name no store.
     """
+    import fsspec
+    from fsspec.registry import known_implementations
+
     scheme = fsspec.core.split_protocol(url)[0]
     if "::" in url or (scheme in known_implementations and scheme not in _STORES):
         raise InputError(
@@ -70,7 +76,9 @@ def check_reachable(url: str, timeout_s: float = REACH_S) -> None:
       InputError: it does not answer, or denies this user access. Each store has exceptions of its
         own for this.
     """
-    if fsspec.core.split_protocol(url)[0] in (None, *LocalFileSystem.protocol):
+    import fsspec
+
+    if fsspec.core.split_protocol(url)[0] in (None, *_LOCAL):
         return
     answer: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
     # A daemon, as a call to a store cannot be cancelled and must not keep the program alive.
@@ -104,7 +112,13 @@ def _sentence(error: Exception) -> str:
 
 def is_local(url: str) -> bool:
     """Tells whether a path or URL lies on a disk of this machine."""
-    return isinstance(locate(url)[0], LocalFileSystem)
+    return _is_disk(locate(url)[0])
+
+
+def _is_disk(system: Any) -> bool:
+    from fsspec.implementations.local import LocalFileSystem
+
+    return isinstance(system, LocalFileSystem)
 
 
 def make_parents(system: Any, path: str) -> None:
@@ -164,7 +178,7 @@ def open_below(folder: str, path: str) -> Iterator[IO[bytes]]:
     if not {"", ".", ".."}.isdisjoint(names) or "\0" in path or "::" in path:
         raise InputError(f"{folder}: the path {path!r} leads out of the folder")
     system, root = locate(folder)
-    if not isinstance(system, LocalFileSystem):
+    if not _is_disk(system):
         with system.open(join(root, path), "rb") as stream:
             yield stream
         return
@@ -216,7 +230,7 @@ def open_atomic(url: str, synced: bool = True) -> Iterator[IO[bytes]]:
         milliseconds. A power cut may corrupt a file that is not synced.
     """
     system, path = locate(url)
-    if not isinstance(system, LocalFileSystem):
+    if not _is_disk(system):
         with tempfile.NamedTemporaryFile(prefix="eqforge-") as stream:
             with room_named(stream.name):
                 yield stream

@@ -7,12 +7,14 @@ captions, where none could be made, and perturbed captions, which never have one
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from eqforge.schemas.dataset.reader import Dataset, open_samples
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
 from eqforge.schemas.tables.datasets import dataset_with
+
+if TYPE_CHECKING:
+    from eqforge.schemas.dataset.reader import Dataset
 
 _TRAINING = ("caption_id", "image", "role", "text")
 _PERTURBED = ("sample_id", "image", "caption", "perturbed_caption", "applied")
@@ -66,6 +68,8 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
     """
     path = Path(path)
     if path.is_dir():
+        from eqforge.schemas.dataset.reader import open_samples
+
         names = set(open_samples(str(path)).columns("samples"))
         for columns, read in ((_TRAINING, _training), (_PERTURBED, _perturbed)):
             if names.issuperset(columns):
@@ -74,7 +78,7 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
     return map(label_pair, read_text_pairs(path))
 
 
-def dataset_captions(dataset: Dataset) -> Iterator[LabelledCaptions]:
+def dataset_captions(dataset: "Dataset") -> Iterator[LabelledCaptions]:
     """Yields the captions of a finished dataset of captions, local or remote; none for others.
 
     Raises:
@@ -88,7 +92,11 @@ def dataset_captions(dataset: Dataset) -> Iterator[LabelledCaptions]:
 
 def is_training(path: Path) -> bool:
     """Tells whether a path is a dataset of training captions."""
-    return path.is_dir() and set(open_samples(str(path)).columns("samples")).issuperset(_TRAINING)
+    if not path.is_dir():
+        return False
+    from eqforge.schemas.dataset.reader import open_samples
+
+    return set(open_samples(str(path)).columns("samples")).issuperset(_TRAINING)
 
 
 def _pairs(rows: Iterable[dict[str, Any]]) -> Iterator[LabelledCaptions]:

@@ -10,13 +10,10 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, 
 
 import pyarrow as pa
 
-SCHEMA_VERSION = "1"
+from eqforge.schemas.tables.description import SCHEMA_VERSION, PictureSuffix
+
 IMAGE: Final = pa.struct([pa.field("bytes", pa.binary()), pa.field("path", pa.string())])
 """What Hugging Face shows as a picture."""
-
-PictureSuffix = Annotated[str, pa.field("image", IMAGE)]
-"""The suffix of a picture's file, `.jpg` or `.png`. Its column holds the picture itself. It is
-never null, but Hugging Face shows pictures only in nullable columns."""
 
 _PLAIN: Final = {str: pa.string(), float: pa.float64(), int: pa.int64(), bool: pa.bool_()}
 
@@ -48,8 +45,8 @@ def _columns(record: type) -> list[pa.Field]:
 
 def _column(name: str, hint: Any) -> pa.Field:
     said = get_args(hint)
-    if get_origin(hint) is Annotated and isinstance(said[1], pa.Field):
-        return said[1]
+    if hint == PictureSuffix:
+        return pa.field("image", IMAGE)
     if get_origin(hint) in (Union, UnionType):
         (only,) = (each for each in said if each is not NoneType)
         return pa.field(name, arrow_type(only))

@@ -3,9 +3,7 @@
 import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Final
 
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import VIDEO_PAIRS
@@ -13,6 +11,9 @@ from eqforge.schemas.tables.rendered import GENERATED_PAIRS
 from eqforge.schemas.tables.simat import SIMAT
 from eqforge.schemas.tables.texts import HARD_POSITIVES, RETRIEVAL_PERTURBATIONS, TRAINING_CAPTIONS
 from eqforge.schemas.tables.vlue import VLUE
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def dataset_with(table: str, columns: Iterable[str]) -> str:
 
 
 @functools.cache
-def known_columns(dataset: str, table: str, name: str) -> tuple[pa.Field, ...]:
+def known_columns(dataset: str, table: str, name: str) -> "tuple[pa.Field, ...]":
     """Returns the types that a column of a dataset's table may have.
 
     For an unknown table or column, these are the types that other datasets have under that name;

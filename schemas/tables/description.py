@@ -2,12 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-import pyarrow as pa
 
-from eqforge.schemas.tables.columns import holds_pictures, schema_of
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCHEMA_VERSION = "1"
+
+PictureSuffix = Annotated[str, "picture"]
+"""The suffix of a picture's file, `.jpg` or `.png`. Its column holds the picture itself. It is
+never null, but Hugging Face shows pictures only in nullable columns."""
 
 Collection = Literal["coco", "vg", "flickr"]
 """A collection of photographs, which identifies each by a number."""
@@ -34,13 +40,17 @@ class TableType:
     card: str = ""
 
     @property
-    def schema(self) -> pa.Schema:
+    def schema(self) -> "pa.Schema":
         """The columns."""
+        from eqforge.schemas.tables.columns import schema_of
+
         return schema_of(self.record)
 
     @property
     def holds_pictures(self) -> bool:
         """Whether each row holds a picture, named by the SHA-256 of its bytes, which is its key."""
+        from eqforge.schemas.tables.columns import holds_pictures
+
         return holds_pictures(self.schema)
 
     def key_of(self, record: Any) -> str:

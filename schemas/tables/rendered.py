@@ -10,8 +10,7 @@ from eqforge.schemas.records.numbers import Int32
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Score
 from eqforge.schemas.records.spans import Span
-from eqforge.schemas.tables.columns import PictureSuffix
-from eqforge.schemas.tables.description import DatasetType, TableType
+from eqforge.schemas.tables.description import DatasetType, PictureSuffix, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 
 

@@ -10,19 +10,19 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import pyarrow as pa
 
 from eqforge.schemas.dataset.manifest import WORK, Manifest, settled, to_json
-from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import shown
 from eqforge.schemas.io.find_file import MissingFile, find_file
 from eqforge.schemas.io.source_file import FileState
-from eqforge.schemas.tables.columns import holds_pictures
+
+if TYPE_CHECKING:
+    from eqforge.schemas.dataset.reader import Dataset
 
 SHOWN = 5
 VIDEOS, IMAGES, MODEL = "videos", "images", "files of the model"
@@ -115,7 +115,7 @@ def keep_census(output: str, manifest: Manifest) -> None:
         storage.write_bytes(_kept(output), msgspec.json.encode([_digest(manifest), census]))
 
 
-def known_census(dataset: Dataset) -> Census | None:
+def known_census(dataset: "Dataset") -> Census | None:
     """Returns what a dataset was made from; None if the record is missing or of another dataset."""
     try:
         form = tuple[str, Census]
@@ -137,7 +137,7 @@ def _kept(output: str) -> str:
     return storage.join(output, WORK, "media.json")
 
 
-def compare_media(dataset: Dataset, media: Iterable[Medium]) -> Iterator[str]:
+def compare_media(dataset: "Dataset", media: Iterable[Medium]) -> Iterator[str]:
     """Yields how the media differ from those that a finished dataset was made from.
 
     Raises:
@@ -182,7 +182,7 @@ def _is_known(path: str | None, digests: set[str]) -> bool:
     return path is not None and bool(digests) and {storage.digest(path)[1]} == digests
 
 
-def read_lineage(dataset: Dataset) -> dict[str, set[str]]:
+def read_lineage(dataset: "Dataset") -> dict[str, set[str]]:
     """Returns the digests that a dataset's rows give for their source files, by file name.
 
     Raises:
@@ -195,8 +195,12 @@ def read_lineage(dataset: Dataset) -> dict[str, set[str]]:
     return found
 
 
-def _pairs(dataset: Dataset, path: str) -> Iterator[tuple[str, Any]]:
+def _pairs(dataset: "Dataset", path: str) -> Iterator[tuple[str, Any]]:
     """Yields (name, digest) of the rows of a file, with few duplicates."""
+    import pyarrow as pa
+
+    from eqforge.schemas.tables.columns import holds_pictures
+
     with dataset.open_file(path) as opened:
         schema = opened.schema
     if holds_pictures(schema):

@@ -7,12 +7,9 @@ thresholds, all off by default (`gate_pair`).
 import dataclasses
 from collections.abc import Sequence
 
-import imagehash
 import numpy as np
-import scipy.ndimage  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from PIL import Image
-from skimage.metrics import structural_similarity
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.scores import Rejection
@@ -163,6 +160,8 @@ def perceptual_hash(pixels: NDArray[np.uint8]) -> str:
 
     Source: ImageHash's phash, applied to each channel.
     """
+    import imagehash
+
     check_pixels(pixels)
     size = (_HASH_SIDE_PX, _HASH_SIDE_PX)  # phash would scale each channel to it separately
     image = Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS)
@@ -218,6 +217,8 @@ def similarity(
     Source: Wang et al. 2004, with its 11 x 11 Gaussian window of sigma 1.5 and population
       covariances; the mean is over complete windows only.
     """
+    from skimage.metrics import structural_similarity
+
     ssim, ssim_map = structural_similarity(  # type: ignore[no-untyped-call]
         plane_0,
         plane_1,
@@ -260,6 +261,8 @@ def is_changed(
 
 
 def _smoothed(difference: NDArray[np.float32], size: int) -> NDArray[np.float32]:
+    import scipy.ndimage  # type: ignore[import-untyped]
+
     centred = difference - np.median(difference)
     return scipy.ndimage.uniform_filter(centred, size, mode="nearest")
 
@@ -334,6 +337,8 @@ def _mean_outside(ssim_map: NDArray[np.float32], changed: NDArray[np.bool_]) -> 
 
     None if there is no such window.
     """
+    import scipy.ndimage  # type: ignore[import-untyped]
+
     reach = SSIM_WINDOW_PX // 2 + SMOOTHING_PX // 2
     touched = scipy.ndimage.maximum_filter(changed, 2 * reach + 1, mode="constant")
     inner = np.s_[SSIM_WINDOW_PX // 2 : -(SSIM_WINDOW_PX // 2)]

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-import scipy.ndimage  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -63,6 +62,8 @@ def score_quality(pixels: NDArray[np.uint8]) -> list[Score]:
     Raises:
       ValueError: the array is not an RGB image.
     """
+    import scipy.ndimage  # type: ignore[import-untyped]
+
     check_pixels(pixels)
     image = Image.fromarray(pixels)
     if max(image.size) > LONG_SIDE_PX:

@@ -10,7 +10,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import scipy.ndimage  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from eqforge.schemas.records.scenes import Claim, Overlap, RenderedObject, ScenePair, SceneSpec
@@ -134,6 +133,8 @@ def _frame_margin(view: RenderedView, spoken_of: list[RenderedObject]) -> float 
 
 def _copy_gap(view: RenderedView, copies: tuple[str, ...]) -> float | None:
     """Returns the least gap of two copies as a share of the width; 0 if 8-connected."""
+    import scipy.ndimage  # type: ignore[import-untyped]
+
     masks = [mask for name in copies if (mask := view.mask([name])).any()]
     gaps = [
         int(scipy.ndimage.distance_transform_cdt(~first, "chessboard")[second].min()) - 1

@@ -22,9 +22,8 @@ from eqforge.schemas.io import digests, storage
 from eqforge.schemas.io.pictures import BadImage, TooManyPixels, open_rgb
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.sources.labelled_captions import dataset_captions
-from eqforge.schemas.tables.columns import SCHEMA_VERSION
 from eqforge.schemas.tables.datasets import dataset_type, table_type
-from eqforge.schemas.tables.description import TableType
+from eqforge.schemas.tables.description import SCHEMA_VERSION, TableType
 from eqforge.transforms.dataset.write import fingerprint_records
 from eqforge.transforms.generated.render import scene_pair_of
 

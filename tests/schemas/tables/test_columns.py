@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 from eqforge.schemas.records.numbers import Int32
-from eqforge.schemas.tables.columns import IMAGE, PictureSuffix, schema_of
+from eqforge.schemas.tables.columns import IMAGE, schema_of
+from eqforge.schemas.tables.description import PictureSuffix
 
 
 class Colour(StrEnum):

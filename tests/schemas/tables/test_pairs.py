@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from eqforge.schemas.records.books import Reject
-from eqforge.schemas.tables.columns import SCHEMA_VERSION, with_metadata
+from eqforge.schemas.tables.columns import with_metadata
+from eqforge.schemas.tables.description import SCHEMA_VERSION
 from eqforge.schemas.tables.pairs import (
     IMAGES_TABLE,
     PAIRS_TABLE,
