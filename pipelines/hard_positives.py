@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from more_itertools import batched
-
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import load_lexicon
@@ -93,6 +91,8 @@ class Config(DatasetConfig):
 
 def plan(config: Config) -> Iterator[TextsBatch]:
     """Yields the records of a source in batches of whole images."""
+    from more_itertools import batched
+
     images = map(_texts_of, select_images(_texts(config), config.run))
     for batch in batched(images, BATCH):
         yield TextsBatch(images=tuple(batch))

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from more_itertools import batched
-
 from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.pipeline import Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig
@@ -89,6 +87,8 @@ class Config(DatasetConfig):
 
 def plan(config: Config) -> Iterator[VlueBatch]:
     """Yields the items in batches, task by task."""
+    from more_itertools import batched
+
     files = (read_vlue(task, path) for task, path in _files(config).items())
     for batch in batched(select_captions(files, config.run), BATCH):
         yield VlueBatch(items=tuple(batch))

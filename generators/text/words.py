@@ -15,9 +15,6 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from icu4py.breakers import WordBreaker
-from rapidfuzz.distance import Levenshtein
-
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.source_file import read_input
 
@@ -117,6 +114,8 @@ def word_edit(text_0: str, text_1: str) -> WordEdit:
     same one is always returned. Memory grows with the product of the numbers of words: check the
     length of untrusted texts first.
     """
+    from rapidfuzz.distance import Levenshtein
+
     spans_0, spans_1 = word_spans(text_0), word_spans(text_1)
     numbers: dict[str, int] = {}
     words_0, words_1 = (
@@ -148,6 +147,8 @@ def count_words(text: str) -> int:
 
 def _words_of(text: str, run: Span) -> Iterator[Span]:
     """Yields the words of a run of letters: the run itself, unless its script has no spaces."""
+    from icu4py.breakers import WordBreaker
+
     start, end = run
     if not _UNSPACED.search(text, start, end):
         yield run

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from more_itertools import batched
-
 from eqforge.generators.text.language import Language, refuse_language
 from eqforge.pipelines.shared.settings import (
     DatasetConfig,
@@ -203,6 +201,8 @@ def _is_of(name: str, text_id: str) -> bool:
 
 def batch_captions(captions: Iterable[CaptionRecord]) -> Iterator[CaptionBatch]:
     """Yields batches of captions in the order of the source."""
+    from more_itertools import batched
+
     return (CaptionBatch(captions=tuple(chunk)) for chunk in batched(captions, BATCH))
 
 

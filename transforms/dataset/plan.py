@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-from more_itertools import batched
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import is_sampled
@@ -103,6 +102,8 @@ def write_plan(
       folder: a folder or URL.
       measure: returns what a record adds to the plan's counts.
     """
+    from more_itertools import batched
+
     files: list[str] = []
     counts: Counter[str] = Counter()
     number = 0

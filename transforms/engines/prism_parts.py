@@ -4,8 +4,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import apache_beam
-
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.cache import cache_folder
 from eqforge.transforms.engines.install import installing, run_tool
@@ -17,6 +15,8 @@ _EVERYWHERE, _LOOPBACK = 'fmt.Sprintf(":%d", port)', 'fmt.Sprintf("localhost:%d"
 
 
 def _binary() -> Path:
+    import apache_beam
+
     return cache_folder() / "prism" / f"{apache_beam.__version__}-loopback" / "prism"
 
 
@@ -51,6 +51,8 @@ def setup_prism(report: Callable[[str], None]) -> str:
     Raises:
       InputError: Go is missing, or could not fetch or build Prism.
     """
+    import apache_beam
+
     if not _binary().is_file():
         report(f"building Prism {apache_beam.__version__} with Go: fetches 200 MB, takes minutes")
         with installing(_binary().parent) as new, tempfile.TemporaryDirectory() as scratch:
@@ -59,6 +61,8 @@ def setup_prism(report: Callable[[str], None]) -> str:
 
 
 def _build(program: Path, scratch: Path) -> None:
+    import apache_beam
+
     needs = "Go 1.26 or later"
     variables = {
         "GOPATH": str(scratch / "path"),
@@ -80,6 +84,8 @@ def _listen_at_loopback(listener: Path) -> None:
     Raises:
       InputError: the file has no such line.
     """
+    import apache_beam
+
     text = listener.read_text(encoding="utf-8")
     if text.count(_EVERYWHERE) != 1:
         raise InputError(f"Prism {apache_beam.__version__}: {listener.name} opens no port as known")

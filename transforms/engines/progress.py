@@ -16,9 +16,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 LINE_EVERY_S = 10.0
 _lock = threading.Lock()
 _files: dict[tuple[int, str], Path] = {}
@@ -84,6 +81,15 @@ def _remove_notes(folder: str) -> None:
 
 
 def _show_bars(folder: str, expected: Mapping[str, int], over: threading.Event) -> None:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         TextColumn("{task.description:>10}"),
         BarColumn(),

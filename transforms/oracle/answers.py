@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
-from more_itertools import chunked
-
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
@@ -78,6 +76,8 @@ def _ask(question: Question, scorer: CellScorer) -> Answer:
 
 
 def _ask_batches(key: str, captions: Sequence[str], scorer: CellScorer) -> Iterator[Answer]:
+    from more_itertools import chunked
+
     for batch in chunked(captions, BATCH):
         yield from _ask_batch(key, batch, scorer)
 

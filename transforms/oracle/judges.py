@@ -11,18 +11,20 @@ Source: SIMAT, section 3.2: P(image, own caption) > 0.9 and P(image, other capti
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eqforge.models.pretrained import check_device
 from eqforge.models.scorer import Identity
-from eqforge.models.spec import ScorerSpec, load_scorer, parse_specs
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import pictures
 from eqforge.schemas.records.scores import Rejection, Score, value_of
 from eqforge.schemas.versions import versions_of
-from eqforge.transforms.oracle.scores import VERSION, CellScorer
+
+if TYPE_CHECKING:
+    from eqforge.models.spec import ScorerSpec
+    from eqforge.transforms.oracle.scores import CellScorer
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,12 +61,14 @@ class OracleSettings:
         specs_of(self)
 
 
-def specs_of(settings: OracleSettings) -> tuple[ScorerSpec, ...]:
+def specs_of(settings: OracleSettings) -> "tuple[ScorerSpec, ...]":
     """Returns the models that judge; none if none is asked for.
 
     Raises:
       InputError: a model is not named as expected.
     """
+    from eqforge.models.spec import parse_specs
+
     return () if settings.oracle is None else parse_specs(settings.oracle)
 
 
@@ -87,12 +91,16 @@ class Oracle:
 
     def basis(self) -> list[object]:
         """Returns what the scores depend on besides images and captions, which excludes limits."""
+        from eqforge.transforms.oracle.scores import VERSION
+
         judges = [dataclasses.asdict(judge) for judge in self.judges]
         packages = ("torch", "transformers", "tokenizers", "pillow")
         return [VERSION, pictures.VERSION, judges, versions_of(*packages)]
 
-    def scorer(self, pixels: Callable[[str], NDArray[np.uint8]]) -> CellScorer:
+    def scorer(self, pixels: Callable[[str], NDArray[np.uint8]]) -> "CellScorer":
         """Returns a scorer for this process; `pixels` returns the decoded image of a key."""
+        from eqforge.transforms.oracle.scores import CellScorer
+
         return CellScorer(specs_of(self.settings), self.judges, pixels)
 
 
@@ -113,11 +121,16 @@ def judges_of(text: str) -> tuple[Identity, ...]:
     Raises:
       InputError, MissingExtra: see prepare_oracle.
     """
+    from eqforge.models.spec import parse_specs
+
     return tuple(map(_identify, parse_specs(text)))
 
 
 @functools.cache
-def _identify(spec: ScorerSpec) -> Identity:
+def _identify(spec: "ScorerSpec") -> Identity:
+    from eqforge.models.pretrained import check_device
+    from eqforge.models.spec import load_scorer
+
     if spec.text("device") is not None:
         check_device(spec.device)
     # The driver only identifies the model; the accelerator's memory is for the workers.

@@ -19,11 +19,12 @@ from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.composite import Composite
 from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, KeptFrame, Source
-from eqforge.transforms.video.frames.extract import FrameExtractor
 from eqforge.transforms.video.rules import VideoPairRules, encoding_parameters
 
 if TYPE_CHECKING:
     import apache_beam as beam
+
+    from eqforge.transforms.video.frames.extract import FrameExtractor
 
 TRANSIENT = ("decoder_crashed", "decoder_timeout")
 
@@ -40,7 +41,7 @@ class Extraction:
 def extract_frames(
     clip: Clip,
     videos: str,
-    extractor: FrameExtractor,
+    extractor: "FrameExtractor",
     ledger: Ledger,
     follow_links: bool = False,
 ) -> ClipWork:
@@ -82,7 +83,7 @@ class _SourceLost(Exception):
         self.rejection = Rejection(reason=reason, detail=detail)
 
 
-def _extract_once(clip: Clip, path: str, extractor: FrameExtractor, ledger: Ledger) -> Extraction:
+def _extract_once(clip: Clip, path: str, extractor: "FrameExtractor", ledger: Ledger) -> Extraction:
     with _opened(path) as source:
         inputs = [clip.video, source.state, list(map(asdict, clip.frames))]
         known = ledger.recall(inputs, Extraction)
@@ -127,7 +128,7 @@ def _is_all_there(extraction: Extraction, media: MediaStore) -> bool:
     )
 
 
-def _extract(clip: Clip, path: str, source: SourceFile, extractor: FrameExtractor) -> Extraction:
+def _extract(clip: Clip, path: str, source: SourceFile, extractor: "FrameExtractor") -> Extraction:
     sha256, state = _digest(source), source.state
     answers = {answer.frame_id: answer for answer in extractor.extract(path, clip.frames, state)}
     again = [frame for frame in clip.frames if _is_transient(answers[frame.frame_id])]
@@ -177,7 +178,7 @@ class ExtractFrames(Composite):
         decode = beam.ParDo(WithResource(self.rules.extractor(), self._extract))
         return clips | "DecodeOnce" >> decode.with_output_types(ClipWork)
 
-    def _extract(self, clip: Clip, extractor: FrameExtractor) -> Iterator[ClipWork]:
+    def _extract(self, clip: Clip, extractor: "FrameExtractor") -> Iterator[ClipWork]:
         rules, ledger = self.rules, self.rules.ledger("extract")
         yield extract_frames(clip, rules.videos, extractor, ledger, rules.follow_links)
         progress.count(rules.notes, "extracted")

@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from more_itertools import chunked
-
 from eqforge.schemas.io.pictures import read_pixels
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.clips import PairCandidate
@@ -60,6 +58,8 @@ def _ask_all(
     ledger: Ledger,
 ) -> Iterator[tuple[str, Answer]]:
     """Yields what the oracle says of each pair, by its sample's id."""
+    from more_itertools import chunked
+
     stored = {frame.stored.frame_id: frame.stored for frame in work.frames}
     suffixes = {frame.image_id: frame.suffix for frame in stored.values()}
     scorer = oracle.scorer(lambda image_id: read_pixels(media.get(image_id, suffixes[image_id])))

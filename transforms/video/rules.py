@@ -14,10 +14,11 @@ from eqforge.transforms.engines.composite import Composite
 from eqforge.transforms.filters import cuts, minimality
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.oracle.judges import Oracle
-from eqforge.transforms.video.frames.extract import FrameExtractor
 
 if TYPE_CHECKING:
     import apache_beam as beam
+
+    from eqforge.transforms.video.frames.extract import FrameExtractor
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,8 +90,10 @@ class VideoPairRules:
         }
         return Ledger(root=storage.join(self.work, "done"), step=step, basis=basis[step])
 
-    def extractor(self) -> FrameExtractor:
+    def extractor(self) -> "FrameExtractor":
         """Returns a frame extractor; the caller closes it."""
+        from eqforge.transforms.video.frames.extract import FrameExtractor
+
         return FrameExtractor(
             store=self.media,
             folder=self.videos,

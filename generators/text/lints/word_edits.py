@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from rapidfuzz.distance import Levenshtein
-
 from eqforge.generators.text.lints.vocabulary import in_dictionary, is_sure_word
 from eqforge.generators.text.tokenizer import find_tokens
 
@@ -46,6 +44,8 @@ class PartialEdit:
 
 def exchanged_words(before: str, after: str) -> tuple[WordExchange, ...]:
     """Returns the smallest exchange of words between two texts, ignoring case and spacing."""
+    from rapidfuzz.distance import Levenshtein
+
     words, other = _words(before), _words(after)
     numbers: dict[str, int] = {}
     left, right = ([numbers.setdefault(w, len(numbers)) for w in side] for side in (words, other))
