@@ -22,7 +22,6 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import read_text_lines, shown
-from eqforge.schemas.io.foreign_tables import read_parquet
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -189,6 +188,8 @@ def _read_keys(path: Path) -> dict[str, int]:
 
 def _read_parquet(path: Path) -> ScoreTable:
     import pyarrow as pa
+
+    from eqforge.schemas.io.foreign_tables import read_parquet
 
     texts = {"image": pa.string(), "caption": pa.string()}
     table = read_parquet(

@@ -2,20 +2,15 @@
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from eqforge.evaluation.conversations.folder import read_answers
-from eqforge.evaluation.conversations.pairs import choose_pairs
-from eqforge.evaluation.conversations.run import converse
 from eqforge.evaluation.conversations.settings import ConverseSettings
-from eqforge.evaluation.conversations.table import answers_report, read_foreign_answers
 from eqforge.evaluation.tables.render import FORMATS
 from eqforge.evaluation.tables.report import Report, Rules
-from eqforge.evaluation.tables.sample_tasks import model_names
-from eqforge.evaluation.tables.samples import Samples, read_samples
-from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.shell import shell
+
+if TYPE_CHECKING:
+    from eqforge.evaluation.tables.samples import Samples
 
 CLUSTER = "source_id"
 
@@ -26,6 +21,14 @@ def converse_report(settings: ConverseSettings) -> Report:
     Raises:
       EqforgeError: the input cannot be used, or a package is missing.
     """
+    from eqforge.evaluation.conversations.folder import read_answers
+    from eqforge.evaluation.conversations.pairs import choose_pairs
+    from eqforge.evaluation.conversations.run import converse
+    from eqforge.evaluation.conversations.table import answers_report, read_foreign_answers
+    from eqforge.evaluation.tables.sample_tasks import model_names
+    from eqforge.evaluation.tables.samples import read_samples
+    from eqforge.schemas.dataset.reader import open_dataset
+
     dataset = open_dataset(settings.dataset)
     pairs = choose_pairs(dataset, settings.samples, settings.by, settings.seed)
     if settings.answers is not None:
@@ -44,7 +47,11 @@ def converse_report(settings: ConverseSettings) -> Report:
     )
 
 
-def _only(samples: Samples, keys: Sequence[str]) -> Samples:
+def _only(samples: "Samples", keys: Sequence[str]) -> "Samples":
+    import numpy as np
+
+    from eqforge.evaluation.tables.samples import Samples
+
     chosen = np.isin(samples.keys, np.array(keys))
     return Samples(
         keys=samples.keys[chosen],

@@ -6,24 +6,23 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import tyro
 
-from eqforge.evaluation.efficiency.clock import Spread, spread
-from eqforge.evaluation.efficiency.items import choose_items
-from eqforge.evaluation.efficiency.machine import clocks, machine
-from eqforge.evaluation.efficiency.measure import STAGES, Protocol, sweep, time_items
-from eqforge.evaluation.efficiency.result import Efficiency, write_efficiency
-from eqforge.evaluation.scoring.tasks import task_of
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.models.own import device_of, load_model
 from eqforge.models.scorer import Scorer
-from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import pictures
 from eqforge.schemas.io.pictures import MAX_PIXELS
 from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import in_lines
+
+if TYPE_CHECKING:
+    from eqforge.evaluation.efficiency.clock import Spread
+    from eqforge.evaluation.efficiency.measure import Protocol
+    from eqforge.evaluation.efficiency.result import Efficiency
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,13 +89,21 @@ class EfficiencySettings:
             raise InputError("--detector-s: expected seconds above 0")
 
 
-def measure_efficiency(settings: EfficiencySettings) -> Efficiency:
+def measure_efficiency(settings: EfficiencySettings) -> "Efficiency":
     """Measures a model, writes the result file and returns its content.
 
     Raises:
       InputError: dataset, model or settings cannot be used.
       MissingExtra: a package is not installed.
     """
+    from eqforge.evaluation.efficiency.clock import spread
+    from eqforge.evaluation.efficiency.items import choose_items
+    from eqforge.evaluation.efficiency.machine import clocks, machine
+    from eqforge.evaluation.efficiency.measure import Protocol, sweep, time_items
+    from eqforge.evaluation.efficiency.result import Efficiency, write_efficiency
+    from eqforge.evaluation.scoring.tasks import task_of
+    from eqforge.schemas.dataset.reader import open_dataset
+
     dataset = open_dataset(settings.dataset)
     task = task_of(dataset, settings.task)
     device = device_of(settings.model) or "cpu"
@@ -143,7 +150,7 @@ def measure_efficiency(settings: EfficiencySettings) -> Efficiency:
     return found
 
 
-def _described(protocol: Protocol) -> dict[str, object]:
+def _described(protocol: "Protocol") -> dict[str, object]:
     names = ("warm_up", "repeats", "batches", "max_pixels", "seed", "resamples")
     return {name: getattr(protocol, name) for name in names} | {"decoder": pictures.VERSION}
 
@@ -183,8 +190,10 @@ def _threads(count: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def summary(found: Efficiency) -> str:
+def summary(found: "Efficiency") -> str:
     """Returns the measurement as a few lines of text."""
+    from eqforge.evaluation.efficiency.measure import STAGES
+
     where = found.machine.get("gpu") or f"{found.machine['cpu']}, {found.machine['torch_threads']} "
     where += "" if "gpu" in found.machine else "threads"
     lines = [f"{found.model.name} on {where}", "one image with one caption at a time:"]
@@ -200,7 +209,7 @@ def summary(found: Efficiency) -> str:
     return in_lines([*lines, *(f"warning: {warning}" for warning in found.warnings)])
 
 
-def _in_ms(times: Spread) -> str:
+def _in_ms(times: "Spread") -> str:
     median, low, high, mean = (
         1000 * value for value in (times.median, times.low, times.high, times.mean)
     )

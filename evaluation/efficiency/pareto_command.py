@@ -3,23 +3,23 @@
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
-import numpy as np
 import tyro
 
-from eqforge.evaluation.efficiency.contest import Contest, from_measurements, from_table
-from eqforge.evaluation.efficiency.pareto import membership, on_front
+from eqforge.evaluation.efficiency.pareto import on_front
 from eqforge.evaluation.metrics.ties import TieRule
-from eqforge.evaluation.statistics.bootstrap import RESAMPLES, percentile_interval
+from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.evaluation.tables.report import Rules
-from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.typed_json import decode, read_bytes
 from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import in_lines, visible
+
+if TYPE_CHECKING:
+    from eqforge.evaluation.efficiency.contest import Contest
 
 FORMAT = "eqforge pareto"
 
@@ -110,7 +110,10 @@ def pareto_command(settings: ParetoSettings) -> int:
     return 0
 
 
-def _contest(settings: ParetoSettings) -> Contest:
+def _contest(settings: ParetoSettings) -> "Contest":
+    from eqforge.evaluation.efficiency.contest import from_measurements, from_table
+    from eqforge.schemas.dataset.reader import open_dataset
+
     rules = Rules(ties=settings.ties, seed=settings.seed, resamples=settings.resamples)
     if settings.results[0].suffix == ".csv":
         if len(settings.results) > 1 or settings.dataset is not None or settings.scores:
@@ -122,8 +125,13 @@ def _contest(settings: ParetoSettings) -> Contest:
     return from_measurements(settings.results, dataset, settings.scores, settings.metric, rules)
 
 
-def make_front(contest: Contest, settings: ParetoSettings) -> Front:
+def make_front(contest: "Contest", settings: ParetoSettings) -> Front:
     """Returns all models and which are on the front, fastest first."""
+    import numpy as np
+
+    from eqforge.evaluation.efficiency.pareto import membership
+    from eqforge.evaluation.statistics.bootstrap import percentile_interval
+
     chosen = on_front(contest.scores, contest.seconds, strict=settings.strict)
     shares = membership(contest.score_draws, contest.second_draws, strict=settings.strict)
     models = []

@@ -4,30 +4,20 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 
 import tyro
 
-from eqforge.evaluation.efficiency.pareto_command import read_front
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.plots.canvas import check_output
-from eqforge.evaluation.plots.equivariance import draw_equivariance, equivariance_curves
-from eqforge.evaluation.plots.front import draw_front
-from eqforge.evaluation.plots.minimality import PairMetric, bins_of, draw_minimality
-from eqforge.evaluation.plots.pair_scores import read_pair_scores
-from eqforge.evaluation.plots.tables import (
-    chosen,
-    draw_drops,
-    draw_strengths,
-    of_subset,
-    read_numbers,
-)
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.evaluation.tables.report import Rules
 from eqforge.evaluation.tables.settings import refuse_unread
-from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.shell import shell
+
+if TYPE_CHECKING:
+    from eqforge.evaluation.plots.minimality import PairMetric
 
 Kind = Literal["equivariance", "minimality", "drops", "lambdas", "pareto"]
 _ALWAYS = ("kind", "inputs", "output", "labels", "title")
@@ -100,6 +90,9 @@ def plot_command(settings: PlotSettings) -> int:
     Raises:
       EqforgeError: the input cannot be drawn, or matplotlib is not installed.
     """
+    from eqforge.evaluation.efficiency.pareto_command import read_front
+    from eqforge.evaluation.plots.front import draw_front
+
     check_output(settings.output)
     refuse_unread(settings, (*_ALWAYS, *READ[settings.kind]), f"the plot of {settings.kind}")
     if not settings.inputs or settings.bins < 1 or settings.resamples < 1:
@@ -123,6 +116,11 @@ def plot_command(settings: PlotSettings) -> int:
 
 
 def _draw_pairs(settings: PlotSettings) -> None:
+    from eqforge.evaluation.plots.equivariance import draw_equivariance, equivariance_curves
+    from eqforge.evaluation.plots.minimality import bins_of, draw_minimality
+    from eqforge.evaluation.plots.pair_scores import read_pair_scores
+    from eqforge.schemas.dataset.reader import open_dataset
+
     dataset = open_dataset(str(settings.inputs[0]))
     column = settings.measure if settings.kind == "minimality" else None
     found = read_pair_scores(
@@ -142,6 +140,14 @@ def _draw_pairs(settings: PlotSettings) -> None:
 
 
 def _draw_table(settings: PlotSettings) -> None:
+    from eqforge.evaluation.plots.tables import (
+        chosen,
+        draw_drops,
+        draw_strengths,
+        of_subset,
+        read_numbers,
+    )
+
     numbers = chosen(read_numbers(settings.inputs), settings.metric or _METRICS[settings.kind])
     names = _names(list(dict.fromkeys(one.model for one in numbers)), settings.labels)
     numbers = [replace(one, model=names[one.model]) for one in numbers]
@@ -162,7 +168,9 @@ def _names(models: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
     return dict(zip(models, labels or models, strict=True))
 
 
-def _pair_metric(name: str) -> PairMetric:
+def _pair_metric(name: str) -> "PairMetric":
+    from eqforge.evaluation.plots.minimality import PairMetric
+
     for known in get_args(PairMetric):
         if name == known:
             return cast(PairMetric, known)

@@ -1,15 +1,17 @@
 """The command `eqforge score`."""
 
 import sys
+from typing import TYPE_CHECKING
 
-from eqforge.evaluation.scoring.run import score_dataset
 from eqforge.evaluation.scoring.settings import ScoreSettings
-from eqforge.schemas.dataset.score_tables import ScoresManifest
 from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import in_lines
 
+if TYPE_CHECKING:
+    from eqforge.schemas.dataset.score_tables import ScoresManifest
 
-def summary(output: str, manifest: ScoresManifest) -> str:
+
+def summary(output: str, manifest: "ScoresManifest") -> str:
     """Returns a summary of the scores, a few lines."""
     lines = [f"{output}: {manifest.task} of {manifest.dataset} by {manifest.model.name}"]
     for name, counts in manifest.counts.items():
@@ -29,6 +31,8 @@ def score_command(settings: ScoreSettings) -> int:
     Raises:
       EqforgeError: the input cannot be scored, or the work ended before it was done.
     """
+    from eqforge.evaluation.scoring.run import score_dataset
+
     print(summary(str(settings.output), score_dataset(settings)))
     return 0
 

@@ -5,17 +5,15 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from eqforge.evaluation.shortcuts.audit import audit_pairs, probe_judges
-from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
-from eqforge.evaluation.shortcuts.report import as_json, as_text
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.shell import shell
-from eqforge.schemas.sources.labelled_captions import is_training, read_labelled_captions
-from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs, with_hard_positives
+
+if TYPE_CHECKING:
+    from eqforge.schemas.sources.text_pairs import TextPair
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,6 +57,11 @@ def audit_command(settings: AuditSettings) -> int:
     Raises:
       EqforgeError: the file cannot be read or audited, or a package is missing.
     """
+    from eqforge.evaluation.shortcuts.audit import audit_pairs, probe_judges
+    from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
+    from eqforge.evaluation.shortcuts.report import as_json, as_text
+    from eqforge.schemas.sources.text_pairs import read_text_pairs, with_hard_positives
+
     if settings.folds < 2 or settings.resamples < 1:
         raise InputError("expected --folds of at least 2 and --resamples of at least 1")
     judges = probe_judges(folds=settings.folds)
@@ -78,8 +81,11 @@ def audit_command(settings: AuditSettings) -> int:
     return int(limit is not None and max(told, default=0.0) > limit)
 
 
-def _read(path: Path) -> tuple[Iterable[TextPair], int]:
+def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
     """Returns the pairs of a file or dataset, and the number of captions without a false one."""
+    from eqforge.schemas.sources.labelled_captions import is_training, read_labelled_captions
+    from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
+
     if not is_training(path):
         return read_text_pairs(path), 0
     records = list(read_labelled_captions(path))

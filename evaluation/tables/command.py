@@ -2,12 +2,8 @@
 
 import sys
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from eqforge.evaluation.tables.answers_task import AnswerRules, answers_report, is_answered
-from eqforge.evaluation.tables.boundary_task import boundary_report
-from eqforge.evaluation.tables.eqben import EqbenVector, eqben_report
-from eqforge.evaluation.tables.gallery import has_gallery, is_vlue
-from eqforge.evaluation.tables.gap_task import gap_report
 from eqforge.evaluation.tables.render import (
     FORMATS,
     as_comparisons,
@@ -17,22 +13,14 @@ from eqforge.evaluation.tables.render import (
     as_text,
 )
 from eqforge.evaluation.tables.report import Report, Rules
-from eqforge.evaluation.tables.retrieval_contest import RetrievalRules
-from eqforge.evaluation.tables.retrieval_task import retrieval_report
 from eqforge.evaluation.tables.sample_judges import FILE_TASKS, TASKS
-from eqforge.evaluation.tables.sample_tasks import (
-    SampleRules,
-    files_report,
-    samples_report,
-    task_of,
-)
 from eqforge.evaluation.tables.settings import MetricsSettings
-from eqforge.evaluation.tables.simat_data import is_simat
-from eqforge.evaluation.tables.simat_task import SimatRules, simat_report
-from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.shell import shell
+
+if TYPE_CHECKING:
+    from eqforge.evaluation.tables.sample_tasks import SampleRules
 
 FILES = {
     "metrics.json": as_json,
@@ -74,6 +62,11 @@ def metrics_report(settings: MetricsSettings) -> Report:
     Raises:
       EqforgeError: the input cannot be measured, or a package is missing.
     """
+    from eqforge.evaluation.tables.boundary_task import boundary_report
+    from eqforge.evaluation.tables.eqben import EqbenVector, eqben_report
+    from eqforge.evaluation.tables.gap_task import gap_report
+    from eqforge.evaluation.tables.sample_tasks import SampleRules, files_report
+
     if not settings.paths:
         raise InputError("name what to measure; eqforge metrics --help says how")
     rules = Rules(ties=settings.ties, seed=settings.seed, resamples=settings.resamples)
@@ -100,7 +93,16 @@ def metrics_report(settings: MetricsSettings) -> Report:
     return _of_dataset(settings, rules, of_samples)
 
 
-def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: SampleRules) -> Report:
+def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRules") -> Report:
+    from eqforge.evaluation.tables.answers_task import AnswerRules, answers_report, is_answered
+    from eqforge.evaluation.tables.gallery import has_gallery, is_vlue
+    from eqforge.evaluation.tables.retrieval_contest import RetrievalRules
+    from eqforge.evaluation.tables.retrieval_task import retrieval_report
+    from eqforge.evaluation.tables.sample_tasks import samples_report, task_of
+    from eqforge.evaluation.tables.simat_data import is_simat
+    from eqforge.evaluation.tables.simat_task import SimatRules, simat_report
+    from eqforge.schemas.dataset.reader import open_dataset
+
     dataset, scores = open_dataset(str(settings.paths[0])), settings.paths[1:]
     if not scores:
         raise InputError(f"name scores of {settings.paths[0]} after it; eqforge score makes them")

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Sequence
 
-from eqforge.evaluation.training.finetune import finetune
 from eqforge.evaluation.training.settings import parse_settings
 from eqforge.schemas.errors import reported_errors
 
@@ -20,6 +19,8 @@ def main(argv: Sequence[str] | None = None) -> int:
       SystemExit: 1 if the training broke off, 2 for input that cannot be trained on; see
         reported_errors.
     """
+    from eqforge.evaluation.training.finetune import finetune
+
     with reported_errors():
         done = finetune(parse_settings(None if argv is None else list(argv), _DESCRIPTION))
         if done is not None:

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from eqforge.pipelines.shared.pipeline import PilotCost
 from eqforge.pipelines.shared.settings import VideoDataset
@@ -15,12 +16,14 @@ from eqforge.transforms.dataset.census import VIDEOS, Medium
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.video.clip_work import ClipWork, images_of
 from eqforge.transforms.video.extract import extract_frames
-from eqforge.transforms.video.frames.extract import FrameExtractor
 from eqforge.transforms.video.images import drop_frames, score_images
 from eqforge.transforms.video.oracle_pairs import score_matches
 from eqforge.transforms.video.pair import drop_pairs, measure_pairs
 from eqforge.transforms.video.propose.segments import TOO_FEW
 from eqforge.transforms.video.rules import VideoPairRules
+
+if TYPE_CHECKING:
+    from eqforge.transforms.video.frames.extract import FrameExtractor
 
 SHOWN_SAMPLES = 3
 
@@ -102,7 +105,7 @@ def summarise(config: VideoDataset, clips: Iterable[Clip]) -> Summary:
     return summary
 
 
-def make_video_pairs(clip: Clip, rules: VideoPairRules, extractor: FrameExtractor) -> ClipWork:
+def make_video_pairs(clip: Clip, rules: VideoPairRules, extractor: "FrameExtractor") -> ClipWork:
     """Returns a finished clip, made by the same steps without Beam."""
     media = rules.media
     work = extract_frames(

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from eqforge.schemas.dataset.reader import open_samples
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import Namer, short_digest
 from eqforge.schemas.io.checked import Node, load_json, name_of, parse_json, shown
@@ -147,6 +146,8 @@ def _json_line_records(path: Path) -> Iterator[tuple[None, Node]]:
 
 
 def _dataset_records(folder: Path) -> Iterator[tuple[None, Node]]:
+    from eqforge.schemas.dataset.reader import open_samples
+
     dataset = open_samples(str(folder))
     columns = [name for name in dataset.columns("samples") if name in _DATASET_COLUMNS]
     for file in dataset.files("samples") if columns else ():

@@ -8,15 +8,17 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.models.scorer import Identity, Picture, Scorer
-from eqforge.models.spec import ScorerSpec, load_scorer
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.records.scores import Score, compact_json
+
+if TYPE_CHECKING:
+    from eqforge.models.spec import ScorerSpec
 
 VERSION = "2"
 
@@ -38,7 +40,7 @@ class SharedScorer:
 _loading = threading.Lock()
 
 
-def shared_scorer(spec: ScorerSpec) -> SharedScorer:
+def shared_scorer(spec: "ScorerSpec") -> SharedScorer:
     """Returns the scorer of this process, loaded on first use.
 
     Raises:
@@ -50,7 +52,9 @@ def shared_scorer(spec: ScorerSpec) -> SharedScorer:
 
 
 @functools.cache
-def _load(spec: ScorerSpec) -> SharedScorer:
+def _load(spec: "ScorerSpec") -> SharedScorer:
+    from eqforge.models.spec import load_scorer
+
     return SharedScorer(load_scorer(spec), threading.Lock())
 
 
@@ -87,7 +91,7 @@ class CellScorer:
 
     def __init__(
         self,
-        specs: Sequence[ScorerSpec],
+        specs: "Sequence[ScorerSpec]",
         judges: Sequence[Identity],
         pixels: Callable[[str], NDArray[np.uint8]],
     ) -> None:

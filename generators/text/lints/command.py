@@ -5,21 +5,17 @@ import dataclasses
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import tyro
 
 from eqforge.generators.text.lints.findings import KINDS, Finding, Severity
-from eqforge.generators.text.lints.lint import lint_records
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.shell import shell
-from eqforge.schemas.sources.labelled_captions import (
-    LabelledCaptions,
-    label_pair,
-    read_labelled_captions,
-)
-from eqforge.schemas.sources.text_pairs import read_text_pairs, with_hard_positives
 from eqforge.schemas.visible import in_lines, json_text
+
+if TYPE_CHECKING:
+    from eqforge.schemas.sources.labelled_captions import LabelledCaptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +44,8 @@ def lint_command(settings: LintSettings) -> int:
     Raises:
       EqforgeError: no path is named, a path cannot be read, or a package is missing.
     """
+    from eqforge.generators.text.lints.lint import lint_records
+
     if not settings.paths:
         raise InputError("name what to lint: one file of text pairs or one dataset at least")
     levels = get_args(Severity)
@@ -75,23 +73,28 @@ def lint_file(path: Path, settings: LintSettings) -> Iterator[Finding]:
     Raises:
       EqforgeError: it cannot be read, or a package is missing.
     """
+    from eqforge.generators.text.lints.lint import lint_records
+
     return lint_records(_records(path, settings))
 
 
 class _Counter:
     """Counts the records that pass through it."""
 
-    def __init__(self, records: Iterator[LabelledCaptions]) -> None:
+    def __init__(self, records: "Iterator[LabelledCaptions]") -> None:
         self._source = records
         self.records = 0
 
-    def __iter__(self) -> Iterator[LabelledCaptions]:
+    def __iter__(self) -> "Iterator[LabelledCaptions]":
         for record in self._source:
             self.records += 1
             yield record
 
 
-def _records(path: Path, settings: LintSettings) -> Iterator[LabelledCaptions]:
+def _records(path: Path, settings: LintSettings) -> "Iterator[LabelledCaptions]":
+    from eqforge.schemas.sources.labelled_captions import label_pair, read_labelled_captions
+    from eqforge.schemas.sources.text_pairs import read_text_pairs, with_hard_positives
+
     if settings.hard_positives is None:
         return read_labelled_captions(path)
     reworded = read_text_pairs(settings.hard_positives)

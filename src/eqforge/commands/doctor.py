@@ -17,13 +17,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from eqforge.commands.fonts import font_files
 from eqforge.generators.text.wordnet import wordnet_version
 from eqforge.schemas.errors import EqforgeError
 from eqforge.schemas.io.cache import cache_folder
@@ -32,6 +27,9 @@ from eqforge.transforms.children import landlock, probe
 from eqforge.transforms.children.cage import VARIABLE
 from eqforge.transforms.engines.flink_parts import job_server_jar
 from eqforge.transforms.engines.prism_parts import prism_binary
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 State = Literal["ok", "missing", "NECESSARY"]
 
@@ -94,6 +92,8 @@ class Fact:
 
 def doctor(arguments: Arguments) -> int:
     """Prints the facts; returns 0 only if nothing necessary is missing."""
+    from rich.console import Console
+
     found = list(facts())
     if arguments.json:
         print(json.dumps([asdict(fact) for fact in found], indent=2))
@@ -188,6 +188,8 @@ def _cage() -> Iterator[Fact]:
 
 
 def _data() -> Iterator[Fact]:
+    from eqforge.commands.fonts import font_files
+
     try:
         version, said = wordnet_version(), ""
     except EqforgeError as error:
@@ -270,7 +272,10 @@ def _fact(
     return Fact(name=name, state=state, found=said, cost=cost, remedy=remedy)
 
 
-def _table(found: list[Fact]) -> Table:
+def _table(found: list[Fact]) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None)
     for heading in ("", "", "found", "without it you miss", "how to get it"):
         table.add_column(heading, overflow="fold")

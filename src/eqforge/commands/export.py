@@ -12,12 +12,11 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 import tyro
 
-from eqforge.schemas.dataset.reader import Dataset, open_dataset
+from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.shell import shell
-from eqforge.transforms.dataset.sorted_runs import Run, RunSorter, merge_runs
 
 Format = Literal["vl-checklist"]
 
@@ -150,6 +149,8 @@ def in_source_order(dataset: Dataset) -> Iterator[HardPositiveRow]:
     Raises:
       InputError: a file is missing or damaged, or was built before rows had `source_order`.
     """
+    from eqforge.transforms.dataset.sorted_runs import Run, RunSorter, merge_runs
+
     columns = HardPositiveRow.__dataclass_fields__
     with tempfile.TemporaryDirectory(prefix="eqforge-") as folder:
         sorter = RunSorter(lambda row: row.sort_key, 1, f"{folder}/")
@@ -188,6 +189,8 @@ EXPORTERS: Final[dict[Format, Callable[[Dataset, str, bool], dict[str, int]]]] =
 
 def export_command(arguments: Arguments) -> int:
     """Writes a dataset in another form, and says which files it wrote; returns the exit status."""
+    from eqforge.schemas.dataset.reader import open_dataset
+
     dataset = open_dataset(arguments.dataset)
     export = EXPORTERS[arguments.format]
     for url, records in export(dataset, arguments.output, arguments.overwrite).items():

@@ -4,22 +4,18 @@ import dataclasses
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
-from rich.console import Console
-from rich.highlighter import JSONHighlighter
-from rich.table import Table
 
-from eqforge.commands.contact_sheet import draw_sheet
-from eqforge.generators.text.granularity import Granularity
-from eqforge.generators.text.granularity_table import summarise_granularity
-from eqforge.pipelines.shared.registry import stages_of
-from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import json_text, visible
-from eqforge.transforms.vlue.lints import RULES
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from eqforge.schemas.dataset.reader import Dataset
 
 SHORT_CHARACTERS = 300
 
@@ -46,6 +42,12 @@ class Arguments:
 
 def inspect(arguments: Arguments) -> int:
     """Prints a dataset's counts, reasons, columns and a few rows, or draws a contact sheet."""
+    from rich.console import Console
+    from rich.highlighter import JSONHighlighter
+
+    from eqforge.commands.contact_sheet import draw_sheet
+    from eqforge.schemas.dataset.reader import open_dataset
+
     if arguments.rows < 0:
         raise InputError(f"--rows {arguments.rows}: expected 0 or more")
     dataset = open_dataset(arguments.dataset)
@@ -70,7 +72,7 @@ def inspect(arguments: Arguments) -> int:
     return 0
 
 
-def tables(dataset: Dataset) -> Table:
+def tables(dataset: "Dataset") -> "Table":
     """Returns the tables with their rows, files and bytes."""
     shown = _table("table", "rows", "files", "MB")
     for name, files in dataset.manifest.tables.items():
@@ -79,7 +81,7 @@ def tables(dataset: Dataset) -> Table:
     return shown
 
 
-def books(dataset: Dataset) -> Table:
+def books(dataset: "Dataset") -> "Table":
     """Returns the books by stage."""
     shown = _table("stage", "candidates", "kept", "rejected")
     for stage, entry in dataset.manifest.stages.items():
@@ -87,8 +89,10 @@ def books(dataset: Dataset) -> Table:
     return shown
 
 
-def reasons(dataset: Dataset) -> Table:
+def reasons(dataset: "Dataset") -> "Table":
     """Returns the reasons of the rejects, with what they mean."""
+    from eqforge.pipelines.shared.registry import stages_of
+
     shown = _table("stage", "reason", "rejected", "meaning")
     known = stages_of(dataset.manifest.dataset)
     for stage, entry in dataset.manifest.stages.items():
@@ -99,8 +103,10 @@ def reasons(dataset: Dataset) -> Table:
     return shown
 
 
-def findings(dataset: Dataset) -> Table:
+def findings(dataset: "Dataset") -> "Table":
     """Returns the breaches of the annotation rules by rule; nothing was dropped for them."""
+    from eqforge.transforms.vlue.lints import RULES
+
     shown = _table("task", "rule", "findings", "meaning")
     for task, counts in dataset.manifest.findings.items():
         for rule, count in counts.items():
@@ -108,8 +114,11 @@ def findings(dataset: Dataset) -> Table:
     return shown
 
 
-def granularity(dataset: Dataset) -> Table:
+def granularity(dataset: "Dataset") -> "Table":
     """Returns the mean granularity of the captions, with 95 % bootstrap intervals over images."""
+    from eqforge.generators.text.granularity import Granularity
+    from eqforge.generators.text.granularity_table import summarise_granularity
+
     names = [field.name for field in dataclasses.fields(Granularity)]
     measured = (
         (row.pop("image"), Granularity(**row))
@@ -126,7 +135,7 @@ def _rounded(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
 
 
-def columns(dataset: Dataset) -> Table:
+def columns(dataset: "Dataset") -> "Table":
     """Returns the columns of every table."""
     shown = _table("table", "column", "type")
     for name in dataset.manifest.tables:
@@ -135,14 +144,16 @@ def columns(dataset: Dataset) -> Table:
     return shown
 
 
-def _table(*headings: str) -> Table:
+def _table(*headings: str) -> "Table":
+    from rich.table import Table
+
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     for heading in headings:
         table.add_column(heading, justify="right" if heading in _NUMBERS else "left")
     return table
 
 
-def _add(table: Table, *cells: str) -> None:
+def _add(table: "Table", *cells: str) -> None:
     table.add_row(*map(visible, cells))
 
 

@@ -4,16 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 import tyro
-from rich.console import Console
-from rich.table import Table
 
-from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.machine import check_workers
@@ -27,7 +23,9 @@ from eqforge.schemas.tables.columns import required
 from eqforge.schemas.tables.datasets import dataset_type
 from eqforge.schemas.tables.description import Collection
 from eqforge.transforms.filters.minimality import HASH_BITS
-from eqforge.transforms.filters.near_duplicates import hash_folder, nearest, to_numbers
+
+if TYPE_CHECKING:
+    from eqforge.schemas.dataset.reader import Dataset
 
 REASONS: Final[dict[str, str]] = {
     "id": "The image's own id or name is in a list.",
@@ -109,6 +107,8 @@ class Seen:
 
 def overlap_command(arguments: Arguments) -> int:
     """Writes and prints which images of a dataset were seen; returns the exit status."""
+    from eqforge.schemas.dataset.reader import open_dataset
+
     _check(arguments)
     dataset = open_dataset(arguments.dataset)
     shown = list(shown_images(dataset))
@@ -132,7 +132,7 @@ def _check(arguments: Arguments) -> None:
     check_workers(arguments.workers)
 
 
-def shown_images(dataset: Dataset) -> Iterator[Shown]:
+def shown_images(dataset: "Dataset") -> Iterator[Shown]:
     """Yields every image of every sample, in the order of the rows."""
     columns = set(dataset.columns("samples"))
     pairs = [
@@ -186,7 +186,7 @@ def _listed(
 
 
 def seen_by_look(
-    dataset: Dataset, arguments: Arguments, shown: Iterable[Shown], seen: dict[str, Seen]
+    dataset: "Dataset", arguments: Arguments, shown: Iterable[Shown], seen: dict[str, Seen]
 ) -> int:
     """Adds the images that look like a training image to `seen`, by their ids.
 
@@ -196,6 +196,8 @@ def seen_by_look(
     Raises:
       InputError: the dataset has no images, or a folder has none.
     """
+    from eqforge.transforms.filters.near_duplicates import hash_folder, nearest, to_numbers
+
     if not arguments.images:
         return 0
     if "images" not in dataset.manifest.tables:
@@ -244,11 +246,16 @@ def _seen(each: Shown, seen: Mapping[str, Seen]) -> Seen | None:
 
 
 def _write(rows: list[dict[str, Any]], output: str) -> None:
+    import pyarrow.parquet as pq
+
     with storage.open_atomic(output) as stream:
         pq.write_table(pa.Table.from_pylist(rows, schema=OVERLAP), stream, compression="zstd")
 
 
 def _print(rows: list[dict[str, Any]], unreadable: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     for heading in ("", "images", "samples", "meaning"):
         table.add_column(heading, justify="right" if heading in ("images", "samples") else "left")

@@ -8,13 +8,10 @@ error level fail a dataset of captions, except the one about CLIP's context; in 
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from eqforge.commands.checks import CHECKS, NOTED_IN_PAPER_MODE, changed_files
-from eqforge.commands.signature import check_signature
-from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.errors import (
     MAX_MESSAGE_CHARS,
     EqforgeError,
@@ -23,6 +20,9 @@ from eqforge.schemas.errors import (
 )
 from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import shortened, visible
+
+if TYPE_CHECKING:
+    from eqforge.schemas.dataset.reader import Dataset
 
 SHOWN = 20
 NOT_CHECKED = 3
@@ -108,6 +108,10 @@ def verify_dataset(
       InputError: there is no dataset, another takes its place, or a signature comes without a key.
       MissingExtra: a key is given and py-minisign is not installed.
     """
+    from eqforge.commands.checks import CHECKS, changed_files
+    from eqforge.commands.signature import check_signature
+    from eqforge.schemas.dataset.reader import open_dataset
+
     if key is None and signature is not None:
         raise InputError("--signature needs --key: the public key of whom you trust")
     opened = open_dataset(folder)
@@ -124,8 +128,10 @@ def verify_dataset(
     return Verification(checks=checks)
 
 
-def _outcome(name: str, dataset: Dataset) -> Outcome:
+def _outcome(name: str, dataset: "Dataset") -> Outcome:
     """Runs a check; damage that stops it is one more finding, a missing package is none."""
+    from eqforge.commands.checks import CHECKS, NOTED_IN_PAPER_MODE
+
     is_noted = name in NOTED_IN_PAPER_MODE and dataset.manifest.mode == "paper"
     found: list[str] = []
     stopped: list[str] = []
