@@ -2,16 +2,17 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import tyro
 
-from eqforge.evaluation.scoring.work import BatchSizes
-from eqforge.models.own import device_of
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import read_text_lines
 from eqforge.schemas.io.pictures import MAX_PIXELS
 from eqforge.schemas.machine import check_workers
+
+if TYPE_CHECKING:
+    from eqforge.evaluation.scoring.work import BatchSizes
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,11 +99,15 @@ class ScoreSettings:
         Raises:
           InputError: the model's name is malformed.
         """
+        from eqforge.models.own import device_of
+
         own = self.devices or (device_of(self.model) or "cpu",)
         return tuple(device for device in own for _ in range(self.processes))
 
-    def sizes(self) -> BatchSizes:
+    def sizes(self) -> "BatchSizes":
         """Returns the batch sizes."""
+        from eqforge.evaluation.scoring.work import BatchSizes
+
         return BatchSizes(
             images=self.image_batch, captions=self.caption_batch, pairs=self.pair_batch
         )

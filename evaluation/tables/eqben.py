@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,12 @@ from eqforge.evaluation.tables.eqben_averages import (
 )
 from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, measure
 from eqforge.evaluation.tables.samples import text_array
+from eqforge.evaluation.tables.settings import Order
 from eqforge.evaluation.tables.several import compare_judged
 from eqforge.evaluation.tables.vectors import read_vector, unshuffle
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import read_text_lines
 
-Order: TypeAlias = Literal["official", "by-subset"]
 _OTHER: Mapping[Order, Order] = {"official": "by-subset", "by-subset": "official"}
 
 CHANCE_OF_MEAN = sum(CHANCE.values()) / len(CHANCE)

@@ -3,16 +3,17 @@
 from collections.abc import Container
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import tyro
 
 from eqforge.evaluation.metrics.captioning import Tokenizer
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
-from eqforge.evaluation.tables.eqben import Order
-from eqforge.evaluation.tables.simat_task import LAMBDAS
 from eqforge.schemas.errors import InputError
+
+Order: TypeAlias = Literal["official", "by-subset"]
+LAMBDAS = (1.0, 2.0, 3.0, 4.0, 5.0)
 
 _ALWAYS = ("paths", "format", "show", "output")
 _DRAWN = ("seed", "resamples")

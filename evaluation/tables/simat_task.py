@@ -20,6 +20,7 @@ from eqforge.evaluation.tables.crossed_scores import CrossedScores, read_crossed
 from eqforge.evaluation.tables.report import Judged, Measure, Report, measure
 from eqforge.evaluation.tables.retrieval_contest import RetrievalRules
 from eqforge.evaluation.tables.sample_tasks import model_names
+from eqforge.evaluation.tables.settings import LAMBDAS
 from eqforge.evaluation.tables.several import compare_judged
 from eqforge.evaluation.tables.simat_data import (
     PARTS,
@@ -32,8 +33,6 @@ from eqforge.evaluation.tables.simat_data import (
 )
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
-
-LAMBDAS = (1.0, 2.0, 3.0, 4.0, 5.0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

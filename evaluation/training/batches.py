@@ -8,17 +8,16 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.evaluation.training.examples import Match, Unit
+from eqforge.evaluation.training.settings import Schedule
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import derive_seed
 
 ORDER_VERSION = 1
-Schedule = Literal["cosine", "constant"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

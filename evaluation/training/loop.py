@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from eqforge.evaluation.scoring.pictures import plain_errors
-from eqforge.evaluation.training.batches import Batch, Plan, Schedule, learning_rate
-from eqforge.evaluation.training.feeds import Feed, Steps, Texts
+from eqforge.evaluation.training.batches import Batch, Plan, learning_rate
+from eqforge.evaluation.training.feeds import Feed, Texts
 from eqforge.evaluation.training.folder import RunFolder
 from eqforge.evaluation.training.log import Log, Progress
 from eqforge.evaluation.training.objective import Encoded, Objective, compute_losses, weighted_sum
+from eqforge.evaluation.training.settings import Schedule
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.identity import derive_seed
 
@@ -195,6 +195,9 @@ def _gather(own: Any, accelerator: Any) -> "Tensor":
 def _batches(job: Job, start: int) -> Iterator[tuple[int, Batch, dict[str, Any]]]:
     """Yields steps with their batches, prepared ahead by worker processes."""
     from torch.utils.data import DataLoader
+
+    from eqforge.evaluation.scoring.pictures import plain_errors
+    from eqforge.evaluation.training.feeds import Steps
 
     steps: Any = Steps(
         plan=job.plan,

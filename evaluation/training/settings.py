@@ -3,24 +3,22 @@
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from eqforge.evaluation.training.batches import Schedule
 from eqforge.evaluation.training.eqsim import SIDES, MarginMode
-from eqforge.evaluation.training.loop import LoopSettings
-from eqforge.evaluation.training.objective import (
-    ClosePairs,
-    EqsimScores,
-    Objective,
-    parse_weights,
-)
+from eqforge.evaluation.training.objective import ClosePairs, EqsimScores
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.machine import check_workers
 from eqforge.schemas.shell import parse
 
+if TYPE_CHECKING:
+    from eqforge.evaluation.training.loop import LoopSettings
+    from eqforge.evaluation.training.objective import Objective
+
 Preset = Literal["none", "eqsim-paper", "hard-positives-paper", "simat-paper"]
+Schedule = Literal["cosine", "constant"]
 Off = tyro.conf.FlagCreatePairsOff
 
 
@@ -120,12 +118,14 @@ class FinetuneSettings:
     seed: int = 0
     """Seed of the order and of what is drawn."""
 
-    def objective(self) -> Objective:
+    def objective(self) -> "Objective":
         """Returns the training objective.
 
         Raises:
           InputError: a loss is unknown or its weight is not a number above 0.
         """
+        from eqforge.evaluation.training.objective import Objective, parse_weights
+
         side = self.eqsim_side
         return Objective(
             weights=parse_weights(self.loss or ("infonce=1",)),
@@ -139,8 +139,10 @@ class FinetuneSettings:
             distant_margin=self.distant_margin,
         )
 
-    def loop(self) -> LoopSettings:
+    def loop(self) -> "LoopSettings":
         """Returns the settings of the loop: AdamW, with CLIP's betas and epsilon."""
+        from eqforge.evaluation.training.loop import LoopSettings
+
         return LoopSettings(
             peak=self.learning_rate,
             warmup=self.warmup_steps,

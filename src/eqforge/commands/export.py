@@ -7,16 +7,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 import tyro
 
-from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.shell import shell
+
+if TYPE_CHECKING:
+    from eqforge.schemas.dataset.reader import Dataset
 
 Format = Literal["vl-checklist"]
 
@@ -96,7 +98,7 @@ class HardPositiveRow:
         return entry
 
 
-def export_vl_checklist(dataset: Dataset, output: str, overwrite: bool) -> dict[str, int]:
+def export_vl_checklist(dataset: "Dataset", output: str, overwrite: bool) -> dict[str, int]:
     """Writes a hard-positives dataset as the authors of the published sets wrote theirs.
 
     Args:
@@ -143,7 +145,7 @@ def export_vl_checklist(dataset: Dataset, output: str, overwrite: bool) -> dict[
     return dict(written)
 
 
-def in_source_order(dataset: Dataset) -> Iterator[HardPositiveRow]:
+def in_source_order(dataset: "Dataset") -> Iterator[HardPositiveRow]:
     """Yields the rows of a hard-positives dataset in its source's order, in bounded memory.
 
     Raises:
@@ -182,7 +184,7 @@ def _json_array(url: str) -> Iterator[Callable[[Any], None]]:
         stream.write(b"]")
 
 
-EXPORTERS: Final[dict[Format, Callable[[Dataset, str, bool], dict[str, int]]]] = {
+EXPORTERS: Final[dict[Format, Callable[["Dataset", str, bool], dict[str, int]]]] = {
     "vl-checklist": export_vl_checklist,
 }
 
