@@ -78,7 +78,7 @@ def exact_interval(share: float, trials: float, level: float = LEVEL) -> Interva
       trials: number of trials, above 0, not necessarily an integer.
       level: confidence level, in (0, 1).
     """
-    from scipy.special import betaincinv  # type: ignore[import-untyped]
+    from scipy.special import betaincinv
 
     tail = (1 - level) / 2
     right, wrong = share * trials, (1 - share) * trials

@@ -19,10 +19,11 @@ def main(argv: Sequence[str] | None = None) -> int:
       SystemExit: 1 if the training broke off, 2 for input that cannot be trained on; see
         reported_errors.
     """
-    from eqforge.evaluation.training.finetune import finetune
-
     with reported_errors():
-        done = finetune(parse_settings(None if argv is None else list(argv), _DESCRIPTION))
+        settings = parse_settings(None if argv is None else list(argv), _DESCRIPTION)
+        from eqforge.evaluation.training.finetune import finetune
+
+        done = finetune(settings)
         if done is not None:
             print(done)
     return 0

@@ -32,11 +32,12 @@ def inflect_engine() -> "inflect.engine":
         import typeguard
 
         with _lock:
-            checked, typeguard.typechecked = typeguard.typechecked, _unchecked
+            checked = typeguard.typechecked
+            setattr(typeguard, "typechecked", _unchecked)  # noqa: B010
             try:
                 import inflect
             finally:
-                typeguard.typechecked = checked
+                setattr(typeguard, "typechecked", checked)  # noqa: B010
     except ImportError as error:
         raise MissingExtra("inflect", "text") from error
     return inflect.engine()

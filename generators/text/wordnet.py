@@ -121,7 +121,8 @@ def check_wordnet() -> None:
     """
     if find_spec("nltk") is None:
         raise MissingExtra("nltk", "text")
-    places = (Path(folder) / "corpora" for folder in (cache_folder() / "nltk_data", *_folders()))
+    folders = (str(cache_folder() / "nltk_data"), *_folders())
+    places = [Path(folder) / "corpora" for folder in folders]
     if (DEBIAN_FOLDER / "data.noun").is_file():
         return
     if not any((place / name.partition("/")[0]).exists() for place in places for name in _NAMES):

@@ -337,7 +337,7 @@ def _mean_outside(ssim_map: NDArray[np.float32], changed: NDArray[np.bool_]) -> 
 
     None if there is no such window.
     """
-    import scipy.ndimage  # type: ignore[import-untyped]
+    import scipy.ndimage
 
     reach = SSIM_WINDOW_PX // 2 + SMOOTHING_PX // 2
     touched = scipy.ndimage.maximum_filter(changed, 2 * reach + 1, mode="constant")

@@ -6,28 +6,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from eqforge.commands import verify
-from eqforge.generators.demo.workspace import Workspace, make_workspace
-from eqforge.generators.scenes.kubric_import import check_installed
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.pipelines import (
-    eq_ag,
-    eq_gebc,
-    eq_kubric,
-    eq_sd,
-    eq_video,
-    eq_youcook2,
-    hard_positives,
-    retrieval_perturbations,
-    simat,
-    training_captions,
-    vlue,
-)
 from eqforge.schemas.errors import EqforgeError
 from eqforge.schemas.shell import shell
 from eqforge.schemas.tables.vlue import TASKS
 from eqforge.schemas.visible import visible
+
+if TYPE_CHECKING:
+    from eqforge.generators.demo.workspace import Workspace
 
 SMALL_SCENES = ("--pairs", "3", "--resolution", "128")
 """A pair of each kind, in a quarter of the default's time."""
@@ -75,8 +63,20 @@ class Build:
     check: Callable[[], object] = lambda: None
 
 
-def builds(workspace: Workspace) -> dict[str, Build]:
+def builds(workspace: "Workspace") -> dict[str, Build]:
     """Returns the builds of a workspace by dataset."""
+    from eqforge.generators.scenes.kubric_import import check_installed
+    from eqforge.pipelines import (
+        eq_ag,
+        eq_gebc,
+        eq_kubric,
+        eq_sd,
+        eq_video,
+        eq_youcook2,
+        simat,
+        vlue,
+    )
+
     videos = ("--videos", str(workspace.videos))
     annotations = {
         eq_youcook2: ("--annotations", workspace.youcook2),
@@ -97,7 +97,9 @@ def builds(workspace: Workspace) -> dict[str, Build]:
     }
 
 
-def _of_texts(workspace: Workspace) -> dict[str, Build]:
+def _of_texts(workspace: "Workspace") -> dict[str, Build]:
+    from eqforge.pipelines import hard_positives, retrieval_perturbations, training_captions
+
     arguments = ("--captions", str(workspace.coco), "--images", str(workspace.images))
     return {
         pipeline.NAME: Build(main=pipeline.main, arguments=arguments, check=open_wordnet)
@@ -105,12 +107,12 @@ def _of_texts(workspace: Workspace) -> dict[str, Build]:
     }
 
 
-def _simat(workspace: Workspace) -> tuple[str, ...]:
+def _simat(workspace: "Workspace") -> tuple[str, ...]:
     annotations = ("--relationships", workspace.relationships, "--image-data", workspace.image_data)
     return (*map(str, annotations), "--images", str(workspace.images))
 
 
-def _vlue(workspace: Workspace) -> tuple[str, ...]:
+def _vlue(workspace: "Workspace") -> tuple[str, ...]:
     tasks = (
         argument for task in TASKS for argument in (f"--{task}", workspace.vlue / f"{task}.json")
     )
@@ -122,6 +124,8 @@ def demo(arguments: Arguments) -> int:
 
     A dataset whose requirements are not installed is left out, and the last lines say so.
     """
+    from eqforge.generators.demo.workspace import make_workspace
+
     started = time.monotonic()
     print(f"making clips and annotations in {arguments.output / 'workspace'}", file=sys.stderr)
     chosen = builds(make_workspace(arguments.output / "workspace"))
@@ -147,6 +151,8 @@ def _missing(build: Build) -> str | None:
 
 
 def _build(name: str, build: Build, arguments: Arguments) -> int:
+    from eqforge.commands import verify
+
     output = str(arguments.output / name)
     common = ["--output", output, "--workers", str(arguments.workers)]
     common += ["--overwrite"] * arguments.overwrite

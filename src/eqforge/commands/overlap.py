@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
-import pyarrow as pa
 import tyro
 
 from eqforge.schemas.errors import InputError
@@ -19,12 +18,13 @@ from eqforge.schemas.sources.training_ids import (
     read_training_ids,
     training_list,
 )
-from eqforge.schemas.tables.columns import required
 from eqforge.schemas.tables.datasets import dataset_type
 from eqforge.schemas.tables.description import Collection
 from eqforge.transforms.filters.minimality import HASH_BITS
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from eqforge.schemas.dataset.reader import Dataset
 
 REASONS: Final[dict[str, str]] = {
@@ -32,17 +32,6 @@ REASONS: Final[dict[str, str]] = {
     "linked_id": "The id that the same photograph has in another collection is in a list.",
     "near_duplicate": "A training image looks the same.",
 }
-_TEXT = pa.string()
-OVERLAP: Final = pa.schema(
-    [
-        required("sample_id", _TEXT),
-        *(pa.field(name, _TEXT) for name in ("image", "image_id")),
-        required("seen", pa.bool_()),
-        *(pa.field(name, _TEXT) for name in ("why", "matched", "found_in")),
-        pa.field("distance", pa.int32()),
-        required("sample_seen", pa.bool_()),
-    ]
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -246,10 +235,13 @@ def _seen(each: Shown, seen: Mapping[str, Seen]) -> Seen | None:
 
 
 def _write(rows: list[dict[str, Any]], output: str) -> None:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with storage.open_atomic(output) as stream:
-        pq.write_table(pa.Table.from_pylist(rows, schema=OVERLAP), stream, compression="zstd")
+        pq.write_table(
+            pa.Table.from_pylist(rows, schema=overlap_schema()), stream, compression="zstd"
+        )
 
 
 def _print(rows: list[dict[str, Any]], unreadable: int) -> None:
@@ -274,6 +266,25 @@ def _print(rows: list[dict[str, Any]], unreadable: int) -> None:
     console.print(table)
     if unreadable:
         console.print(f"{unreadable:,} training images could not be read and were not compared")
+
+
+def overlap_schema() -> "pa.Schema":
+    """Returns the columns of the file that is written."""
+    import pyarrow as pa
+
+    from eqforge.schemas.tables.columns import required
+
+    text = pa.string()
+    return pa.schema(
+        [
+            required("sample_id", text),
+            *(pa.field(name, text) for name in ("image", "image_id")),
+            required("seen", pa.bool_()),
+            *(pa.field(name, text) for name in ("why", "matched", "found_in")),
+            pa.field("distance", pa.int32()),
+            required("sample_seen", pa.bool_()),
+        ]
+    )
 
 
 main = shell("eqforge overlap", Arguments, overlap_command)
