@@ -39,7 +39,7 @@ def test_importing_eqforge_imports_no_package_but_its_own() -> None:
 def test_linting_text_pairs_leaves_what_their_packages_would_load_aside(tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text(
-        '{"image": "a.jpg", "caption": "an cat sits on a zxqvers", "hard_negative": "a dog sits"}\n'
+        '{"image": "a.jpg", "caption": "an cat sits on a mat", "hard_negative": "a dog sits"}\n'
     )
     code = (
         "import sys; from eqforge.cli import main; main(['lint', sys.argv[1]])\n"
@@ -50,5 +50,5 @@ def test_linting_text_pairs_leaves_what_their_packages_would_load_aside(tmp_path
     )
     *findings, loaded = run.stdout.splitlines()
     assert any("article" in line for line in findings), findings
-    assert set(loaded.split()) >= {"inflect", "lemminflect", "textblob", "wordfreq"}
+    assert set(loaded.split()) >= {"inflect", "textblob"}
     assert set(loaded.split()) & {"nltk", "spacy", "torch", "pyarrow", "scipy"} == set()
