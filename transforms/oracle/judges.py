@@ -67,9 +67,11 @@ def specs_of(settings: OracleSettings) -> "tuple[ScorerSpec, ...]":
     Raises:
       InputError: a model is not named as expected.
     """
+    if settings.oracle is None:
+        return ()
     from eqforge.models.spec import parse_specs
 
-    return () if settings.oracle is None else parse_specs(settings.oracle)
+    return parse_specs(settings.oracle)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
