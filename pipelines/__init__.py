@@ -7,5 +7,5 @@ def _is_not_about_gcp(record: logging.LogRecord) -> bool:
     return "apitools not found" not in record.getMessage()
 
 
-# Every module here imports Beam, which warns on import of an extra that only Dataflow needs.
+# Beam, which every module here wires, warns on import of an extra that only Dataflow needs.
 logging.getLogger().addFilter(_is_not_about_gcp)

@@ -12,6 +12,7 @@ from PIL import Image
 import eqforge
 from eqforge.cli import COMMANDS, main
 from eqforge.commands import demo, inspection
+from eqforge.generators.demo import workspace
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines.shared.registry import pipeline_of
 from eqforge.schemas.tables.datasets import DATASETS
@@ -117,7 +118,7 @@ def test_the_demo_says_what_to_install_for_what_it_leaves_out(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setitem(sys.modules, "bpy", None)  # as if it were not installed
-    monkeypatch.setattr(demo, "make_workspace", lambda _: demo_workspace)
+    monkeypatch.setattr(workspace, "make_workspace", lambda _: demo_workspace)
     some = demo.builds(demo_workspace)
     monkeypatch.setattr(demo, "builds", lambda _: {n: some[n] for n in ("eq-gebc", "eq-kubric")})
 

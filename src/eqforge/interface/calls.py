@@ -8,32 +8,29 @@ complete BuildError.
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from eqforge.commands import verify as verify_module
-from eqforge.evaluation.scoring.run import score_dataset
 from eqforge.evaluation.scoring.settings import ScoreSettings
-from eqforge.evaluation.tables.command import metrics_report
-from eqforge.evaluation.tables.report import Report
 from eqforge.evaluation.tables.settings import MetricsSettings
-from eqforge.generators.text.lints.command import LintSettings, lint_file
 from eqforge.generators.text.lints.findings import Finding
-from eqforge.interface.dataset import OpenDataset
 from eqforge.interface.keywords import settings_from
 from eqforge.pipelines.shared.command import default_config
-from eqforge.pipelines.shared.driver import build_dataset
 from eqforge.pipelines.shared.pipeline import Pipeline
-from eqforge.pipelines.shared.planning import UNNAMED, PlanReport, forecast, plan_dataset
 from eqforge.pipelines.shared.registry import pipeline_of
 from eqforge.pipelines.shared.settings import Mode
-from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.dataset.score_tables import ScoresManifest
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.source_file import one_content
 from eqforge.schemas.tables.datasets import DATASETS
 
+if TYPE_CHECKING:
+    from eqforge.commands import verify as verify_module
+    from eqforge.evaluation.tables.report import Report
+    from eqforge.interface.dataset import OpenDataset
+    from eqforge.pipelines.shared.planning import PlanReport
+    from eqforge.schemas.dataset.score_tables import ScoresManifest
 
-def build(dataset: str, *, beam: Sequence[str] = (), **settings: Any) -> OpenDataset:
+
+def build(dataset: str, *, beam: Sequence[str] = (), **settings: Any) -> "OpenDataset":
     """Builds a dataset, or finishes one that was interrupted, and opens it.
 
     Args:
@@ -45,13 +42,15 @@ def build(dataset: str, *, beam: Sequence[str] = (), **settings: Any) -> OpenDat
       InputError: an input, a setting or the output folder is wrong; nothing was done yet.
       BuildError: the run ended before the dataset was complete; the same call resumes it.
     """
+    from eqforge.pipelines.shared.driver import build_dataset
+
     pipeline = _pipeline(dataset)
     config = _config(pipeline, settings)
     build_dataset(pipeline, config, beam)
     return open(config.run.output)
 
 
-def plan(dataset: str, *, pilot: int = 0, **settings: Any) -> PlanReport:
+def plan(dataset: str, *, pilot: int = 0, **settings: Any) -> "PlanReport":
     """Returns what a build would try; writes nothing, and `output` may be left out.
 
     Args:
@@ -62,6 +61,8 @@ def plan(dataset: str, *, pilot: int = 0, **settings: Any) -> PlanReport:
     Raises:
       InputError: an input, a setting or the output folder is wrong.
     """
+    from eqforge.pipelines.shared.planning import UNNAMED, forecast, plan_dataset
+
     pipeline = _pipeline(dataset)
     config = _config(pipeline, {"output": UNNAMED, **settings})
     with one_content():
@@ -71,7 +72,7 @@ def plan(dataset: str, *, pilot: int = 0, **settings: Any) -> PlanReport:
         return replace(report, forecast=forecast(pipeline, config, report))
 
 
-def open(path: str | Path) -> OpenDataset:
+def open(path: str | Path) -> "OpenDataset":
     """Opens a finished dataset.
 
     Args:
@@ -80,12 +81,15 @@ def open(path: str | Path) -> OpenDataset:
     Raises:
       InputError: there is none.
     """
+    from eqforge.interface.dataset import OpenDataset
+    from eqforge.schemas.dataset.reader import open_dataset
+
     return OpenDataset(open_dataset(str(path)))
 
 
 def verify(
     path: str | Path, *, key: str | None = None, signature: str | None = None
-) -> verify_module.Verification:
+) -> "verify_module.Verification":
     """Checks a finished dataset: files, schemas, books, ids, images and captions.
 
     Args:
@@ -96,6 +100,8 @@ def verify(
     Raises:
       InputError: there is no dataset, or a signature without a key.
     """
+    from eqforge.commands import verify as verify_module
+
     return verify_module.verify_dataset(str(path), key, signature)
 
 
@@ -109,13 +115,15 @@ def lint(path: str | Path, *, hard_positives: str | Path | None = None) -> list[
     Raises:
       InputError: it cannot be read.
     """
+    from eqforge.generators.text.lints.command import LintSettings, lint_file
+
     given = {"paths": (path,), "hard_positives": hard_positives}
     return list(lint_file(Path(path), settings_from(LintSettings, given)))
 
 
 def score(
     dataset: str | Path, *, model: str, output: str | Path, **settings: Any
-) -> ScoresManifest:
+) -> "ScoresManifest":
     """Scores the images and captions of a dataset with a model, and writes the scores.
 
     Args:
@@ -128,11 +136,13 @@ def score(
       InputError: dataset, model or settings cannot be used.
       BuildError: the run ended before it was complete; the same call resumes it.
     """
+    from eqforge.evaluation.scoring.run import score_dataset
+
     given = {"dataset": str(dataset), "model": model, "output": output, **settings}
     return score_dataset(settings_from(ScoreSettings, given))
 
 
-def metrics(*paths: str | Path, **settings: Any) -> Report:
+def metrics(*paths: str | Path, **settings: Any) -> "Report":
     """Returns the metrics of a dataset's scores as a table.
 
     Args:
@@ -142,6 +152,8 @@ def metrics(*paths: str | Path, **settings: Any) -> Report:
     Raises:
       InputError: the input cannot be measured.
     """
+    from eqforge.evaluation.tables.command import metrics_report
+
     return metrics_report(settings_from(MetricsSettings, {"paths": paths, **settings}))
 
 
