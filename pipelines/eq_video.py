@@ -18,6 +18,7 @@ from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.sources.video_captions import read_captioned_videos
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import ReadPlan
+from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.video.extract import ExtractFrames
 from eqforge.transforms.video.images import DropFrames, ScoreImages
 from eqforge.transforms.video.oracle_pairs import MatchCaptions
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     import apache_beam as beam
 
 NAME = "eq-video"
+
+MINIMAL = GateSettings(min_changed_area=0.02, max_changed_area=0.3)
+"""Two moments of a video differ in one thing where this share of the picture changes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,6 +79,7 @@ PIPELINE = video_pipeline(
     build=build,
     stage=SEGMENTS_STAGE,
     drops_faces=("paper",),
+    gates=MINIMAL,
 )
 
 

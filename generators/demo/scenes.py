@@ -45,6 +45,7 @@ class Shot:
     photograph: str
     view: View
     seconds: float
+    drift: float = DRIFT
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -175,15 +176,16 @@ def _shot_index(clip: Clip, time_s: float) -> int:
 def _view_at(clip: Clip, time_s: float) -> View:
     index = _shot_index(clip, time_s)
     shot, since_s = clip.shots[index], time_s - clip.starts_s[index]
-    here = _crept(shot.view, since_s / shot.seconds)
+    here = _crept(shot, since_s / shot.seconds)
     before = clip.shots[index - 1] if index > 0 else shot
     if index == 0 or before.photograph != shot.photograph or since_s >= GLIDE_S:
         return here
-    return _between(_crept(before.view, 1.0), here, _ease(since_s / GLIDE_S))
+    return _between(_crept(before, 1.0), here, _ease(since_s / GLIDE_S))
 
 
-def _crept(view: View, progress: float) -> View:
-    return View(x=view.x, y=view.y, zoom=view.zoom * DRIFT**progress)
+def _crept(shot: Shot, progress: float) -> View:
+    view = shot.view
+    return View(x=view.x, y=view.y, zoom=view.zoom * shot.drift**progress)
 
 
 def _between(first: View, second: View, share: float) -> View:

@@ -168,15 +168,16 @@ def check_folder(name: str, folder: Path) -> None:
         raise InputError(f"--{name} {folder}: {found}")
 
 
-def video_settings(mode: Mode, drops_faces: bool) -> VideoSettings:
+def video_settings(mode: Mode, drops_faces: bool, gates: GateSettings) -> VideoSettings:
     """Returns the defaults of a mode.
 
     Args:
       mode: paper mode turns off every check that the papers do not describe.
       drops_faces: whether frames with faces are discarded.
+      gates: the limits on how much two frames differ, in corrected mode.
     """
     if mode == "corrected":
-        return VideoSettings(faces=FaceSettings() if drops_faces else FACES.off)
+        return VideoSettings(faces=FaceSettings() if drops_faces else FACES.off, gates=gates)
     return VideoSettings.off(
         faces=FaceSettings(face_policy="paper") if drops_faces else FACES.off,
         captions=CaptionSettings(max_tokens=None),

@@ -23,6 +23,7 @@ from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan, select
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
+from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.opencv import import_cv2
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.oracle.judges import oracle_warnings, prepare_oracle
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import apache_beam as beam
 
 STEPS = ("extracted", "judged", "paired")
+NO_GATES = GateSettings()
 
 Configured = TypeVar("Configured", bound=VideoDataset)
 
@@ -46,6 +48,7 @@ def video_pipeline(
     build: Callable[["beam.Pipeline", Target[Configured]], None],
     stage: Stage,
     drops_faces: tuple[Mode, ...],
+    gates: GateSettings = NO_GATES,
 ) -> Pipeline[Configured]:
     """Returns the pipeline of a dataset made of videos.
 
@@ -57,10 +60,11 @@ def video_pipeline(
       plan: yields the clips of the whole plan; the run settings select from them.
       stage: the planning stage of the books.
       drops_faces: the modes in which frames with faces are discarded.
+      gates: the limits on how much two frames differ in corrected mode.
     """
 
     def defaults(mode: Mode) -> dict[str, Any]:
-        return {"settings": video_settings(mode, mode in drops_faces)}
+        return {"settings": video_settings(mode, mode in drops_faces, gates)}
 
     def selected(config: Configured) -> Iterator[Clip]:
         return select(plan(config), selection_of(config.run))

@@ -45,13 +45,13 @@ def videos(demo_workspace: Workspace, tmp_path: Path) -> Path:
 
 
 def test_all_moments_of_a_video_are_paired(demo_workspace: Workspace, tmp_path: Path) -> None:
-    """Five moments of one clip and three of another: 10 + 3 pairs, none with a face."""
+    """Five moments of one clip, three and four of others: 10 + 3 + 6 pairs, none with a face."""
     output = build(
         demo_workspace.captions, demo_workspace.videos, tmp_path / "out", "--mode", "paper"
     )
 
-    assert books(output) == {"segments": (8, 8, 0), "frames": (8, 8, 0), "pairs": (13, 13, 0)}
-    assert len(rows(output, "images")) == 8
+    assert books(output) == {"segments": (12, 12, 0), "frames": (12, 12, 0), "pairs": (19, 19, 0)}
+    assert len(rows(output, "images")) == 12
     captions = map(json.loads, demo_workspace.captions.read_text().splitlines())
     by_id = {moment["id"]: moment for moment in captions}
     for row in rows(output, "samples"):
@@ -291,6 +291,19 @@ def real(data_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     }
 
 
+def test_pairs_that_change_in_part_are_kept_by_default(
+    demo_workspace: Workspace, tmp_path: Path
+) -> None:
+    """Where photographs are moved below a still camera; the other clips cut and pan."""
+    output = build(demo_workspace.captions, demo_workspace.videos, tmp_path / "out")
+
+    kept = rows(output, "samples")
+    assert {row["source_id"] for row in kept} == {"own/desk.mp4"}
+    assert len(kept) == 6
+    assert all(0.02 <= row["changed_area_fraction"] <= 0.3 for row in kept)
+    assert reasons(output, "pairs") == {"change_too_large": 13}
+
+
 def test_of_real_clips_every_frame_that_is_there_is_kept(real: dict[str, Path]) -> None:
     """corrupted.mp4 has 28 good frames at 10 a second; no_duration.webm 74 at 15000/1001."""
     for output in real.values():
@@ -335,8 +348,7 @@ def test_of_real_clips_faces_are_dropped_where_dlib_sees_them(
     assert rejected(real["paper"], "face_found") == with_face
     # People's own videos show people: nobody asked for them to be dropped.
     assert rejected(real["corrected"], "face_found") == []
-    samples = rows(real["corrected"], "samples")
-    assert name in {row["source_id"] for row in samples}
+    assert any(name in pair for pair in rejected(real["corrected"], "change_too_large"))
 
 
 def test_of_real_clips_the_odd_ones_behave(real: dict[str, Path]) -> None:

@@ -68,7 +68,7 @@ def test_a_plan_says_which_filters_are_on(
         for which in ("on:", "off:")
     )
     assert "--min-changed-area 0.02" in on
-    assert "--max-changed-area" in off
+    assert ("--max-changed-area 0.3" in on) == (own and mode == "corrected")
     assert "--oracle" in off
     assert ("--distinct-captions" in on) == (mode == "corrected")
     assert ("--min-luminance" in off) == (mode == "paper")
@@ -137,8 +137,8 @@ def test_a_pilot_measures_time_and_bytes_and_leaves_nothing_behind(
     assert float(pilot[6]) > 0  # seconds
     (forecast,) = [" ".join(words) for words in lines if words[:1] == ["all:"]]
     assert forecast.startswith("all: about ")
-    # Eight frames where the pilot had three.
-    assert forecast.endswith(f"{measured_mb(demo_workspace, tmp_path) * 8 / 3:.1f} MB of images")
+    # Twelve frames where the pilot had three.
+    assert forecast.endswith(f"{measured_mb(demo_workspace, tmp_path) * 12 / 3:.1f} MB of images")
     assert list((tmp_path / "tmp").iterdir()) == []
     assert not (tmp_path / "out").exists()
 

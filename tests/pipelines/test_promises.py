@@ -66,7 +66,7 @@ def reference(demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactor
 @pytest.fixture(scope="module")
 def expected(reference: Path) -> dict[str, bytes]:
     found = dataset_bytes(reference)
-    assert len(found) == 13 + 8 + 1 + 2  # a file a pair and a frame, rejects, manifest and card
+    assert len(found) == 19 + 12 + 1 + 2  # a file a pair and a frame, rejects, manifest and card
     return found
 
 
@@ -143,7 +143,7 @@ def test_files_that_an_earlier_run_left_behind_are_cleared_away(
 ) -> None:
     shutil.copytree(reference, tmp_path / "out")
     (tmp_path / "out" / "dataset.json").unlink()
-    shard = tmp_path / "out" / "data" / "samples-00000-of-00013.parquet"
+    shard = tmp_path / "out" / "data" / "samples-00000-of-00019.parquet"
     shutil.copy(shard, shard.with_name("samples-00000-of-00002.parquet"))
     shard.with_name(".tmp-0123").write_bytes(b"half of a file")
     shard.write_bytes(shard.read_bytes()[:-100])
@@ -311,7 +311,7 @@ def test_a_step_that_fails_on_one_record_gives_one_reject(
     (name,) = rejected(output, "error:ZeroDivisionError")
     (reject,) = [row for row in rows(output, "rejects") if row["candidate_id"] == name]
     assert (reject["stage"], reject["detail"]) == ("frames", "no score at 0x")
-    assert books(output)["frames"] == (8, 7, 1)
+    assert books(output)["frames"] == (12, 11, 1)
     assert not any(name in (row["origin_0"]["frame_id"], row["origin_1"]["frame_id"])
                    for row in rows(output, "samples"))  # fmt: skip
     assert set(rejected(output, "frame_rejected")) == set(all_pairs()) - set(ids(output))
@@ -327,7 +327,7 @@ def test_too_many_failures_end_the_run_and_are_tried_again_in_the_next(
         fail_on_the_first_image(monkeypatch)
         assert leave(demo_workspace, tmp_path) == 1
     err = capsys.readouterr().err
-    assert "1 of 8 candidates of the stage 'frames' failed with an exception" in err
+    assert "1 of 12 candidates of the stage 'frames' failed with an exception" in err
     assert "--max-error-rate 0.01" in err
     assert "Traceback" not in err
     assert not (tmp_path / "dataset.json").exists()
@@ -348,7 +348,11 @@ def fail_on_the_first_image(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def all_pairs() -> list[str]:
-    moments = {"own/tour.mkv": range(5), "demoCoffee1.mp4": range(5, 8)}
+    moments = {
+        "own/tour.mkv": range(5),
+        "demoCoffee1.mp4": range(5, 8),
+        "own/desk.mp4": range(8, 12),
+    }
     return [
         f"eq-video/{video}/own-{i:03d}-own-{j:03d}"
         for video, numbers in moments.items()
@@ -369,7 +373,7 @@ def test_a_pair_whose_measure_fails_is_a_reject(
     output = build(demo_workspace, tmp_path, "--max-error-rate", "1")
 
     assert rejected(output, "error:KeyError") == sorted(all_pairs())
-    assert books(output)["pairs"] == (13, 0, 13)
+    assert books(output)["pairs"] == (19, 0, 19)
 
 
 def test_an_image_damaged_in_the_store_is_not_written_into_a_dataset(
@@ -441,7 +445,7 @@ def test_a_terminal_shows_how_much_of_each_step_is_done(
 
     last = re.findall(r"(extracted|judged|paired)\W.*?(\d+/\d+)", terminal.getvalue())[-3:]
     assert [step for step, _ in last] == ["extracted", "judged", "paired"]
-    assert last[0][1] == "2/2"
+    assert last[0][1] == "3/3"
 
 
 def test_the_build_leaves_no_thread_and_no_scratch_folder(
