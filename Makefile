@@ -46,7 +46,7 @@ bench: $(BASE) ## Run the benchmarks, or one: make bench BENCH=benchmarks/writer
 	for file in $(BENCH); do echo "== $$file"; $(BIN)/python "$$file" $(ARGS); done
 
 docs: $(BASE) ## Write the pages, and parts of pages, that follow from the code
-	$(BIN)/python scripts/reasons.py >docs/reasons.md
+	$(BIN)/python scripts/reasons.py >docs/reference/reasons.md
 	$(BIN)/python scripts/tables.py
 
 models: $(MODELS) ## Add the packages of the neural models and the evaluation to .venv (6 GB)

@@ -84,7 +84,7 @@ def _call(module: str, factory: str, options: dict[str, str]) -> Scorer:
         lacks = ", ".join(missing) or "an identity of the class Identity"
         raise InputError(
             f"{PREFIX}{module}:{factory} returned a {type(scorer).__name__} without {lacks}; see "
-            "docs/scoring.md for what a model has"
+            "docs/guides/scoring.md for what a model has"
         )
     made: Scorer = scorer
     return made

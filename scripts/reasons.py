@@ -1,4 +1,4 @@
-"""Prints docs/reasons.md: every stage of every pipeline, and the reasons that it may give."""
+"""Prints docs/reference/reasons.md: every stage of every pipeline, and its reasons."""
 
 import textwrap
 from collections import defaultdict

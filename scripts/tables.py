@@ -1,8 +1,8 @@
-"""Writes the tables of README.md and docs/tables.md that follow from the descriptions of datasets.
+"""Writes the tables of the pages that follow from the descriptions of datasets.
 
 Such a table stands between two comments; the first names it:
 
-    <!-- made: datasets -->            every dataset
+    <!-- made: datasets in FOLDER -->  every dataset, with links to pages in a folder
     <!-- made: tables of datasets -->  which tables each has
     <!-- made: eq-sd samples -->       the columns of a dataset's table
     <!-- made: Origin -->              the parts of a column that is a record
@@ -25,7 +25,7 @@ from eqforge.schemas.tables.datasets import DATASETS, table_type
 from eqforge.schemas.tables.description import TableType
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/tables.md")
+PAGES = ("README.md", "docs/datasets/index.md", "docs/reference/tables.md")
 WIDTH = 120
 MADE = re.compile(r"(?<=<!-- made: )(.+?)( -->\n).*?(?=<!-- end -->)", re.S)
 ENTRY = re.compile(r"^  (\w+(?:,\s+\w+)*):\s(.+?)(?=^  \w|\Z)", re.M | re.S)
@@ -40,8 +40,8 @@ def page(text: str) -> str:
 
 def made(name: str) -> str:
     """Returns the Markdown of a table by its name."""
-    if name == "datasets":
-        return "\n".join(_datasets())
+    if name.startswith("datasets in "):
+        return "\n".join(_datasets(Path(name.removeprefix("datasets in "))))
     if name == "tables of datasets":
         return "\n".join(_tables())
     dataset, _, table = name.partition(" ")
@@ -51,10 +51,18 @@ def made(name: str) -> str:
     return "\n".join(_columns(found[name]))
 
 
-def _datasets() -> Iterator[str]:
-    yield "| dataset | made from | what it holds |\n|---|---|---|"
+def _datasets(folder: Path) -> Iterator[str]:
+    yield "| dataset | what it holds | made from | published | made here |\n|---|---|---|---|---|"
     for name, known in DATASETS.items():
-        yield f"| `{name}` | {known.made_from} | {known.summary.removesuffix('.')} |"
+        held = known.summary.removesuffix(".")
+        parts = (
+            f"[{name}]({folder / name}.md)",
+            held,
+            known.made_from,
+            known.published,
+            known.made,
+        )
+        yield f"| {' | '.join(parts)} |"
 
 
 def _tables() -> Iterator[str]:

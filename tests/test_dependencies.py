@@ -1,4 +1,4 @@
-"""pyproject.toml, the locks and docs/dependencies.md name the same dependencies."""
+"""pyproject.toml, the locks and docs/about/dependencies.md name the same dependencies."""
 
 import ast
 import re
@@ -89,7 +89,7 @@ def test_every_package_that_eqforge_imports_is_declared() -> None:
     declared = {
         canonicalize_name(need.name) for extra, need in direct_requirements() if extra != "dev"
     }
-    # docs/dependencies.md: installed by a command of its own
+    # docs/about/dependencies.md: installed by a command of its own
     declared.add(canonicalize_name("face-recognition"))
     assert undeclared(files, declared) == []
 
@@ -104,7 +104,7 @@ def test_every_package_that_the_tests_import_is_declared() -> None:
 
 
 def test_every_direct_dependency_is_explained_once() -> None:
-    table = (ROOT / "docs" / "dependencies.md").read_text()
+    table = (ROOT / "docs" / "about" / "dependencies.md").read_text()
     rows = re.findall(r"^\| ([\w-]+) \| (\w*) ?\| \S.*\|$", table, re.MULTILINE)
     explained = [(extra, name) for name, extra in rows if name != "package"]
     assert explained == [(extra, requirement.name) for extra, requirement in direct_requirements()]

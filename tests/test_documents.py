@@ -180,8 +180,9 @@ def test_the_blocks_of_a_page_run(page: str, demo_output: Path, tmp_path: Path) 
         pytest.skip(f"not installed: {', '.join(sorted(missing))}")
 
 
-def test_the_files_shown_in_the_readme_are_those_of_a_dataset(demo_output: Path) -> None:
-    (layout,) = (block.text for block in blocks("README.md") if block.text.startswith("out/"))
+def test_the_files_shown_are_those_of_a_dataset(demo_output: Path) -> None:
+    design = blocks("docs/about/design.md")
+    (layout,) = (block.text for block in design if block.text.startswith("out/"))
     shown = re.findall(r"^  (\S+)  ", layout, re.M)
     assert {"dataset.json", "README.md", "_work/"} <= set(shown)
     for name in shown:
@@ -197,8 +198,15 @@ def test_the_tables_of_the_documents_are_those_of_the_code() -> None:
         assert "|  |" not in text, "the docstring of a record leaves out a field"
 
 
+def test_every_dataset_and_page_is_in_the_site() -> None:
+    listed = set(re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M))
+    assert listed == {page.removeprefix("docs/") for page in PAGES if page.startswith("docs/")}
+    assert {f"datasets/{name}.md" for name in DATASETS} <= listed
+
+
 def test_every_table_is_described_once() -> None:
-    found = re.findall(r"<!-- made: (\S+) (\w+) -->", (ROOT / "docs" / "tables.md").read_text())
+    page = (ROOT / "docs" / "reference" / "tables.md").read_text()
+    found = re.findall(r"<!-- made: (\S+) (\w+) -->", page)
     described = []
     for names in found:
         known = table_type(*names)

@@ -73,7 +73,7 @@ def fetch(name: str, url: str, inputs: str) -> str:
     if name in OPENED_BY_WORKERS:
         raise InputError(
             f"--{name} {url}: every worker opens files in this folder, so it has to lie in the "
-            "image, as deploy/dataflow/README.md describes; a bucket is no folder to them"
+            "image, as docs/guides/dataflow.md describes; a bucket is no folder to them"
         )
     system, path = storage.locate(url)
     copy = os.path.join(inputs, name, os.path.basename(path.rstrip("/")))

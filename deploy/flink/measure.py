@@ -1,4 +1,4 @@
-"""Measure what Flink does with a build's kind of work; docs/scaling.md has the figures.
+"""Measure what Flink does with a build's kind of work; docs/guides/scaling.md has the figures.
 
     python deploy/flink/measure.py --flink_master=localhost:18081
     python deploy/flink/measure.py                              # the embedded cluster

@@ -162,7 +162,7 @@ def test_words_for_scanned_objects_are_readable() -> None:
 
 
 def test_the_scanned_objects_that_the_manual_fetches_have_words() -> None:
-    manual = (Path(__file__).parents[2] / "docs" / "scenes.md").read_text()
+    manual = (Path(__file__).parents[2] / "docs" / "datasets" / "eq-kubric.md").read_text()
     ids = manual.partition("GSO.json --output gso --ids")[2].partition("$")[0].split()
     named = {name for name in ids if name != "\\"}
     assert len(named) > 5

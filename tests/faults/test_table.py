@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TABLE = (ROOT / "docs" / "reliability.md").read_text()
+TABLE = (ROOT / "docs" / "about" / "reliability.md").read_text()
 
 
 @pytest.mark.parametrize("named", re.findall(r"`(tests/\S+::\S+)`", TABLE))

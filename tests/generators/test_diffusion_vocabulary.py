@@ -143,7 +143,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_the_vocabulary_that_the_documentation_shows_can_be_read(tmp_path: Path) -> None:
-    page = Path(__file__).parents[2] / "docs" / "drawings.md"
+    page = Path(__file__).parents[2] / "docs" / "datasets" / "eq-sd.md"
     (example,) = re.findall(r"```json\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     file = tmp_path / "words.json"
     file.write_text(example, encoding="utf-8")

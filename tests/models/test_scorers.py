@@ -282,7 +282,7 @@ def test_the_sigmoid_does_not_overflow() -> None:
 def test_the_python_of_the_page_on_oracles_runs(
     folders: dict[str, Path], pictures: list[Picture]
 ) -> None:
-    page = Path(__file__).parents[2] / "docs" / "oracle.md"
+    page = Path(__file__).parents[2] / "docs" / "guides" / "oracle.md"
     (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     names: dict[str, Any] = {}
     exec(code, names)

@@ -1,7 +1,7 @@
 """The parts of Flink: Beam's job server, from Maven, and a cluster, from two PyPI packages.
 
 They are in eqforge's cache; only `eqforge setup flink` fetches anything. The job server is from an
-older Beam than the Python package: docs/scaling.md has the measurements behind the choice.
+older Beam than the Python package: docs/guides/scaling.md has the measurements behind the choice.
 """
 
 import io

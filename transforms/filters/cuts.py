@@ -67,7 +67,7 @@ class CutSettings:
     """Least share of the colour histogram that moves at a camera cut, in [0, 1]; off by default.
     With 0.35 here and 7 for the points, up to 2 % of the pairs of one shaky shot are refused,
     15 % where somebody comes to fill the picture; of the pairs across a cut 2 to 43 % are kept,
-    most where the film is dark (docs/modes.md)."""
+    most where the film is dark (docs/datasets/index.md)."""
 
     max_registered_points: int | None = None
     """Most points of the one frame that are found again in the other after a camera cut, the

@@ -25,7 +25,7 @@ class Sample:
     """A row of the samples, joined with the other tables.
 
     Attributes:
-      record: the row; docs/tables.md has its fields.
+      record: the row; docs/reference/tables.md has its fields.
       images: its pictures in RGB, by the column that names them, without `_id`: `image_0`.
       rows: rows of other tables, by the column that is a key into them, without `_id`: `region`.
       details: rows of tables whose rows name their sample, such as VLUE's findings, by table.

@@ -6,7 +6,9 @@ from eqforge.evaluation.conversations.folder import REASONS
 from eqforge.evaluation.conversations.parsing import FORMS
 from eqforge.evaluation.conversations.table import CHANCE
 
-PAGE = (Path(__file__).parents[3] / "docs" / "conversations.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "conversations.md").read_text(
+    encoding="utf-8"
+)
 
 
 def test_the_page_names_every_form_reason_and_column() -> None:

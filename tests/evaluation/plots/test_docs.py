@@ -5,7 +5,7 @@ from typing import get_args
 
 from eqforge.evaluation.plots.command import Kind
 
-PAGE = (Path(__file__).parents[3] / "docs" / "efficiency.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "efficiency.md").read_text(encoding="utf-8")
 
 
 def test_the_page_names_every_kind_of_plot() -> None:

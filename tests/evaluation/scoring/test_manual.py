@@ -15,7 +15,7 @@ from tests.made_datasets import pair_tables, write_pairs
 
 pytest.importorskip("transformers")
 
-PAGE = Path(__file__).parents[3] / "docs" / "scoring.md"
+PAGE = Path(__file__).parents[3] / "docs" / "guides" / "scoring.md"
 
 
 def test_every_task_model_and_reason_is_on_the_page() -> None:

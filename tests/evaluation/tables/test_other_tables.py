@@ -60,7 +60,9 @@ def test_scores_that_are_all_equal_get_what_the_tie_rule_says(
 
 
 def test_the_line_that_the_page_shows_is_read(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "guides" / "metrics.md").read_text(
+        encoding="utf-8"
+    )
     line = next(line for line in page.splitlines() if line.startswith('{"boundary_id"'))
     (tmp_path / "m.jsonl").write_text(line)
     arguments = ["--format", "boundaries", str(tmp_path / "m.jsonl"), "--output", str(tmp_path)]

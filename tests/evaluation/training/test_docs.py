@@ -8,7 +8,7 @@ import pytest
 from eqforge.evaluation.training.objective import LOSSES
 from eqforge.evaluation.training.settings import PRESETS
 
-PAGE = (Path(__file__).parents[3] / "docs" / "training.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "training.md").read_text(encoding="utf-8")
 
 
 def test_the_python_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:

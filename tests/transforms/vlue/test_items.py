@@ -185,7 +185,7 @@ def test_items_that_cannot_be_used_are_rejects_and_the_rest_is_kept(folder: Imag
 
 
 def test_the_page_lists_every_rule_and_reason_with_its_meaning() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "vlue.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "datasets" / "vlue.md").read_text(encoding="utf-8")
 
     for name, meaning in {**RULES, **REASONS}.items():
         assert f"| `{name}` | {meaning} |" in page
