@@ -19,6 +19,8 @@ from eqforge.transforms.oracle.judges import OracleSettings
 
 Mode = Literal["paper", "corrected"]
 
+NO_GATES = GateSettings()
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunSettings:
@@ -168,7 +170,7 @@ def check_folder(name: str, folder: Path) -> None:
         raise InputError(f"--{name} {folder}: {found}")
 
 
-def video_settings(mode: Mode, drops_faces: bool, gates: GateSettings) -> VideoSettings:
+def video_settings(mode: Mode, drops_faces: bool, gates: GateSettings = NO_GATES) -> VideoSettings:
     """Returns the defaults of a mode.
 
     Args:

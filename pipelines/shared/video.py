@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import (
+    NO_GATES,
     Mode,
     VideoDataset,
     check_folder,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     import apache_beam as beam
 
 STEPS = ("extracted", "judged", "paired")
-NO_GATES = GateSettings()
 
 Configured = TypeVar("Configured", bound=VideoDataset)
 
