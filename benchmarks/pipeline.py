@@ -58,7 +58,7 @@ def configuration(folder: Path, output: Path) -> eq_video.Config:
     """Returns the configuration both sides use: the paper's construction."""
     return eq_video.Config(
         captions=folder / "captions.jsonl",
-        videos=folder / "videos",
+        videos=str(folder / "videos"),
         mode="paper",
         settings=video_settings("paper", drops_faces=True),
         run=RunSettings(output=str(output)),

@@ -181,7 +181,7 @@ def configuration(folder: Path, annotations: Path) -> eq_youcook2.Config:
     """Returns the configuration of the builds: the corrected mode, without faces."""
     return eq_youcook2.Config(
         annotations=annotations,
-        videos=folder / "videos",
+        videos=str(folder / "videos"),
         settings=VideoSettings(faces=FaceSettings(face_policy="off")),
         run=RunSettings(output=str(folder / "out")),
     )
@@ -190,9 +190,10 @@ def configuration(folder: Path, annotations: Path) -> eq_youcook2.Config:
 def store_frames(config: eq_youcook2.Config, frames: SyntheticFrames, scored: bool) -> None:
     """Fills the media store, and the ledger as if the videos had been decoded."""
     rules = rules_of(config)
-    config.videos.mkdir()
+    videos = Path(config.videos)
+    videos.mkdir()
     for clip in eq_youcook2.plan(config):
-        (config.videos / f"{clip.video}.mp4").write_bytes(b"no video")
+        (videos / f"{clip.video}.mp4").write_bytes(b"no video")
         stand_in: Any = frames
         work = extract_frames(clip, rules.videos, stand_in, rules.ledger("extract"))
         if scored:

@@ -24,12 +24,14 @@ from eqforge.pipelines.shared.text import (
     check_language,
     confirm_images,
     image_folder,
+    images_folder,
     images_of,
     language_of_mode,
     media_root,
     select_images,
 )
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.shell import MediaRoot
 from eqforge.schemas.sources.caption_sources import CaptionRecord, read_captions
 from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
 from eqforge.schemas.sources.vl_checklist import read_vl_checklist
@@ -77,10 +79,10 @@ class Config(DatasetConfig):
     weak_synonyms: bool = True
     """Use the lexicon's weak synonyms, such as metallic for silver, in corrected mode."""
 
-    images: Path | None = None
-    """Folder of the images: they are embedded, and a record whose image is missing is a reject. Of
-    an image for which a file of pairs has a box (ARO's bbox_x, bbox_y, bbox_w, bbox_h) that part is
-    cut out, as PNG."""
+    images: MediaRoot | None = None
+    """Folder of the images, here or in a store, or tar shards: they are embedded, and a record
+    whose image is missing is a reject. Of an image for which a file of pairs has a box (ARO's
+    bbox_x, bbox_y, bbox_w, bbox_h) that part is cut out, as PNG."""
 
     spacy_model: str | None = None
     """A spaCy pipeline for swaps; without it a tagger that needs no data."""
@@ -185,7 +187,7 @@ def check(config: Config) -> None:
         raise InputError("--kinds: name at least one kind")
     if unknown := sorted(set(config.kinds) - set(FOLDERS)):
         raise InputError(f"--kinds {unknown[0]}: expected {' or '.join(FOLDERS)}")
-    check_images(config.images)
+    check_images(config.images, config.run)
     check_language(config.language)
     load_lexicon(config.lexicon)
     tagger_of(config.spacy_model)
@@ -196,7 +198,8 @@ def check(config: Config) -> None:
 def confirm(config: Config, plan: PlanFiles) -> None:
     """Checks that the images of a plan can be found; see `confirm_images`."""
     batches = read_plan(TextsBatch, plan.files)
-    confirm_images(config.images, (texts.image for batch in batches for texts in batch.images))
+    names = (texts.image for batch in batches for texts in batch.images)
+    confirm_images(images_folder(config.images, config.run), names)
 
 
 def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:

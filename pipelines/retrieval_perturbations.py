@@ -107,7 +107,7 @@ def check(config: Config) -> None:
       InputError: one of them is invalid or missing.
     """
     check_at_least("--max-synonyms", config.max_synonyms, 1)
-    check_images(config.images)
+    check_images(config.images, config.run)
     check_language(config.language)
     tagger_of(config.spacy_model)
     open_wordnet()

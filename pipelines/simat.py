@@ -21,13 +21,15 @@ from eqforge.generators.simat.synonyms import load_synonyms
 from eqforge.generators.simat.triplets import TripletSettings
 from eqforge.generators.simat.vocabulary import clean_name, clean_predicate, load_vocabulary
 from eqforge.pipelines.shared.building import build_command
+from eqforge.pipelines.shared.media import shared_folder
 from eqforge.pipelines.shared.pipeline import Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, selection_of
-from eqforge.pipelines.shared.text import check_images, confirm_images, media_root
+from eqforge.pipelines.shared.text import check_images, confirm_images, images_folder, media_root
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.records.frames import FrameSettings
+from eqforge.schemas.shell import MediaRoot
 from eqforge.schemas.sources.simat import (
     Region,
     Triplet,
@@ -44,7 +46,7 @@ from eqforge.schemas.sources.visual_genome import (
 )
 from eqforge.schemas.tables.pairs import IMAGES_TABLE
 from eqforge.schemas.tables.simat import GALLERY_TABLE, QUERIES_TABLE, TRIPLETS_TABLE
-from eqforge.transforms.dataset.census import IMAGES, Medium, medium
+from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.finish import WriteDataset
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
@@ -106,9 +108,9 @@ class Config(DatasetConfig):
     """Captions of triplets: SIMAT's captions.txt, which needs --triplets, or JSON lines of subject,
     relation, object and caption. Triplets that it has not are captioned by template."""
 
-    images: Path | None = None
-    """Folder of Visual Genome's images, as the archives unpack or all in one. Without it nothing is
-    cut out, and the rows have boxes alone."""
+    images: MediaRoot | None = None
+    """Folder of Visual Genome's images, as the archives unpack or all in one; here or in a store,
+    or tar shards. Without it nothing is cut out, and the rows have boxes alone."""
 
     image_data: Path | None = None
     """Visual Genome's image_data.json: an image of another size than annotated is refused."""
@@ -205,12 +207,13 @@ def rules(config: Config) -> SimatRules:
     done = storage.join(config.run.output, WORK, "done")
     return SimatRules(
         cutter=Cutter(
-            root=None if config.images is None else str(config.images),
+            root=None
+            if config.images is None
+            else shared_folder("images", config.images, config.run),
             store=MediaStore(media_root(config.run)),
             settings=config.choices.crops,
             encoding=FrameSettings(image_format=config.image_format),
             ledger_root=done,
-            follow_links=config.run.follow_links,
         ),
         oracle=prepare_oracle(config.choices.oracle),
         ledger_root=done,
@@ -241,7 +244,7 @@ def check(config: Config) -> None:
         raise InputError(
             "name one source: --relationships FILE, --scene-graphs FILE or --retrieval-db FILE"
         )
-    check_images(config.images)
+    check_images(config.images, config.run)
     selection_of(config.run)
     if config.images is None:
         for spec in specs_of(config.choices.oracle):
@@ -255,16 +258,16 @@ def confirm(config: Config, plan: PlanFiles) -> None:
     """Checks that the images of a plan can be found; see `confirm_images`."""
     images = read_plan(PlannedImage, plan.files)
     names = (name for image in images if image.regions for name in image.paths)
-    confirm_images(config.images, names)
+    confirm_images(images_folder(config.images, config.run), names)
 
 
 def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
     """Yields, for each image with a region in the gallery, the first of its files that exists."""
-    if config.images is not None:
-        root, links = str(config.images), config.run.follow_links
+    folder = images_folder(config.images, config.run)
+    if folder is not None:
         for image in read_plan(PlannedImage, plan.files):
-            found = [medium(IMAGES, root, name, links) for name in image.paths if image.regions]
-            yield from ([each for each in found if each.path is not None] or found)[:1]
+            found = list(media_in(IMAGES, folder, image.paths if image.regions else ()))
+            yield from ([each for each in found if each.file is not None] or found)[:1]
 
 
 def warnings(config: Config) -> Iterator[str]:

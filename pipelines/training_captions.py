@@ -162,7 +162,7 @@ def check(config: Config) -> None:
         raise InputError("--negative-kinds: name at least one kind")
     check_at_least("--model-batch", config.model_batch, 1)
     check_at_least("--model-retries", config.model_retries, 0)
-    check_images(config.images)
+    check_images(config.images, config.run)
     check_language(config.language)
     tagger_of(config.spacy_model)
     load_lexicon(config.lexicon)

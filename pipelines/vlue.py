@@ -20,10 +20,12 @@ from eqforge.pipelines.shared.text import (
     check_images,
     confirm_images,
     image_folder,
+    images_folder,
     media_root,
     select_captions,
 )
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.shell import MediaRoot
 from eqforge.schemas.sources.vlue import read_answer_list, read_vlue
 from eqforge.schemas.tables.vlue import (
     FINDINGS_TABLE,
@@ -32,7 +34,7 @@ from eqforge.schemas.tables.vlue import (
     TASKS,
     Task,
 )
-from eqforge.transforms.dataset.census import IMAGES, Medium, medium
+from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.dataset.table import Table
@@ -80,9 +82,10 @@ class Config(DatasetConfig):
     min_words: int = MIN_WORDS
     """Words that a caption should have at least; fewer are a finding."""
 
-    images: Path | None = None
-    """Folder of the images: they are embedded, and an item whose image is missing is a reject.
-    Without it the rows name the images alone. Names match in any form of Unicode."""
+    images: MediaRoot | None = None
+    """Folder of the images, here or in a store, or tar shards: they are embedded, and an item whose
+    image is missing is a reject. Without it the rows name the images alone. Names match in any form
+    of Unicode, but not on a web server, which lists none."""
 
 
 def plan(config: Config) -> Iterator[VlueBatch]:
@@ -141,24 +144,29 @@ def check(config: Config) -> None:
             raise InputError("--answer-list: there is nothing to look up without --vqa FILE")
         read_answer_list(config.answer_list)
     check_at_least("--min-words", config.min_words, 0)
-    check_images(config.images)
+    check_images(config.images, config.run)
 
 
 def confirm(config: Config, plan: PlanFiles) -> None:
     """Checks that the images of a plan can be found; see `confirm_images`."""
-    root = str(config.images)
-    items = (item for batch in read_plan(VlueBatch, plan.files) for item in batch.items)
-    names = (name for item in items for name in item.images)
-    confirm_images(config.images, (match_name(root, name) for name in names))
+    folder = images_folder(config.images, config.run)
+    if folder is not None:
+        confirm_images(folder, (match_name(folder, name) for name in _names(plan)))
 
 
 def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
     """Yields the images of a plan."""
-    if config.images is not None:
-        root, links = str(config.images), config.run.follow_links
-        items = (item for batch in read_plan(VlueBatch, plan.files) for item in batch.items)
-        for name in dict.fromkeys(name for item in items for name in item.images):
-            yield replace(medium(IMAGES, root, match_name(root, name), links), name=name)
+    folder = images_folder(config.images, config.run)
+    if folder is not None:
+        names = list(dict.fromkeys(_names(plan)))
+        there = media_in(IMAGES, folder, (match_name(folder, name) for name in names))
+        yield from (replace(each, name=name) for name, each in zip(names, there, strict=True))
+
+
+def _names(plan: PlanFiles) -> Iterator[str]:
+    """Yields the names of images in a plan."""
+    items = (item for batch in read_plan(VlueBatch, plan.files) for item in batch.items)
+    return (name for item in items for name in item.images)
 
 
 def measure(_: Config, batch: VlueBatch) -> dict[str, int]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
@@ -88,6 +88,24 @@ def local_path(text: str) -> Path:
     if _URL.match(text):
         raise InputError(f"{text}: is a URL, where a file or folder of this machine is wanted")
     return Path(text)
+
+
+def media_root(text: str) -> str:
+    """Returns the path or URL of a folder that an argument names."""
+    return text if _URL.match(text) else str(Path(text))
+
+
+MediaRoot = Annotated[
+    str,
+    PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="PATH|URL",
+        instance_from_str=lambda arguments: media_root(arguments[0]),
+        is_instance=lambda value: isinstance(value, str),
+        str_from_instance=lambda value: [value],
+    ),
+]
+"""A folder of media: of this machine, or in a store, or tar shards."""
 
 
 def local_paths() -> AbstractContextManager[Any]:

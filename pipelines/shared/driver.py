@@ -23,6 +23,7 @@ from eqforge.pipelines.shared.header import (
     header_of,
     identity,
 )
+from eqforge.pipelines.shared.media import share_folders
 from eqforge.pipelines.shared.pipeline import Configured, Pipeline, Target
 from eqforge.schemas.dataset.manifest import FILE_NAME, WORK, Manifest, load_manifest
 from eqforge.schemas.errors import InputError
@@ -133,6 +134,7 @@ def _run_pipeline(
                 if not is_dry:
                     claim_output(run.output, header)
                     note_census(run.output, census)
+                    share_folders(config)
                 pipeline.build(root, target)
 
             shown = progress.watch(target.notes, dict.fromkeys(pipeline.steps, plan.records))

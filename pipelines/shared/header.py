@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from eqforge.generators.text import words
+from eqforge.pipelines.shared.media import MEDIA
 from eqforge.pipelines.shared.pipeline import Configured, Pipeline
 from eqforge.pipelines.shared.settings import DatasetConfig, RunSettings
 from eqforge.schemas.dataset.manifest import (
@@ -43,14 +44,12 @@ VERSIONED = (
     "spacy", "textblob", "lemminflect", "inflect", "transformers", "diffusers", "torch",
     "kubric-nightly", "bpy", "icu4py", "py3langid",
 )  # fmt: skip
-# Folders of media: the rows hold what was read from them, the settings only whether one was given.
-_MEDIA_FOLDERS = ("videos", "images")
 # Settings that are a file or folder of this machine, or a public name or URL, which stays as is.
 _LOCAL_OR_NAMED = ("model", "assets")
 # Settings that say where and how a run happens, and leave no trace in the rows.
 _NOT_OF_THE_ROWS = (
     "output", "overwrite", "workers", "max_error_rate", "decoder_timeout_s", "render_timeout_s",
-    "local_files_only",
+    "local_files_only", "cache_gb",
 )  # fmt: skip
 
 
@@ -103,7 +102,8 @@ def _without_places(values: dict[str, Any]) -> dict[str, Any]:
     for name, value in kept.items():
         if isinstance(value, dict):
             kept[name] = _without_places(value)
-        elif name in _MEDIA_FOLDERS:
+        elif name in MEDIA:
+            # The rows hold what was read from them, the settings only whether one was given.
             kept[name] = value is not None
         elif name == "oracle" and value is not None:
             # The models' identities, including their weights' digests, instead of their paths.

@@ -1,15 +1,16 @@
 """Settings shared by pipelines, and the two presets of those over videos."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from tyro.conf import OmitArgPrefixes
 
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.found_file import CACHE_GB
 from eqforge.schemas.machine import check_workers
 from eqforge.schemas.records.frames import FrameSettings
+from eqforge.schemas.shell import MediaRoot
 from eqforge.transforms.dataset.plan import Selection
 from eqforge.transforms.filters.cuts import CutSettings
 from eqforge.transforms.filters.faces import FACES, FaceSettings
@@ -46,7 +47,12 @@ class RunSettings:
 
     follow_links: bool = False
     """Follow symbolic links that lead out of the folder of videos or images; without it what lies
-    behind them is refused. Links that stay inside the folder are always followed."""
+    behind them is refused. Links that stay inside the folder are always followed; stores have
+    none."""
+
+    cache_gb: float = CACHE_GB
+    """Room for copies of videos and images from stores, for all processes of a machine together.
+    A copy is deleted as soon as it was read; they lie in the folder `copies` of $EQFORGE_CACHE."""
 
     workers: int = 1
     """Processes of the local runner."""
@@ -74,6 +80,7 @@ class RunSettings:
             ("max_error_rate", 0 <= self.max_error_rate <= 1, "a share from 0 to 1"),
             ("samples_per_file", self.samples_per_file >= 1, "1 or more"),
             ("images_per_file", self.images_per_file >= 1, "1 or more"),
+            ("cache_gb", self.cache_gb > 0, "more than 0"),
             ("limit", self.limit is None or self.limit >= 0, "0 or more"),
         ):
             if not is_right:
@@ -130,9 +137,10 @@ class DatasetConfig:
 class VideoDataset(DatasetConfig):
     """What every dataset made of videos is configured with; each adds its annotations."""
 
-    videos: Path
+    videos: MediaRoot
     """Folder of the videos, each directly in it and named by its id (ID.mp4, ID.webm, ...), or as
-    the annotations name it."""
+    the annotations name it: here or in a store, such as gs://BUCKET/videos. Tar shards will do,
+    too: their folder, one of them, or a quoted pattern such as 'shards/*.tar'."""
 
     decoder_timeout_s: float = 300.0
     """A video whose next frame takes longer is given up; its other frames are kept."""
@@ -157,17 +165,6 @@ def check_seconds(name: str, seconds: float) -> None:
     if not seconds > 0:
         flag = name.replace("_", "-")
         raise InputError(f"--{flag} {seconds}: expected more than 0 seconds")
-
-
-def check_folder(name: str, folder: Path) -> None:
-    """Checks a folder of media.
-
-    Raises:
-      InputError: it is not there, or is no folder.
-    """
-    if not folder.is_dir():
-        found = "is a file; expected a folder" if folder.exists() else "no such folder"
-        raise InputError(f"--{name} {folder}: {found}")
 
 
 def video_settings(mode: Mode, drops_faces: bool, gates: GateSettings = NO_GATES) -> VideoSettings:

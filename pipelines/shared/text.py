@@ -5,20 +5,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eqforge.generators.text.language import Language, refuse_language
+from eqforge.pipelines.shared.media import media_folder, shared_folder
 from eqforge.pipelines.shared.settings import (
     DatasetConfig,
     Mode,
     RunSettings,
-    check_folder,
     selection_of,
 )
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import is_sampled
 from eqforge.schemas.io import storage
-from eqforge.schemas.io.find_file import MissingFile, find_file
+from eqforge.schemas.io.find_file import MissingFile
+from eqforge.schemas.io.source_folder import SourceFolder
+from eqforge.schemas.shell import MediaRoot
 from eqforge.schemas.sources.caption_sources import CaptionRecord, Source
-from eqforge.transforms.dataset.census import IMAGES, Medium, medium
+from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.text.work import CaptionBatch, Text
@@ -43,9 +45,9 @@ class CaptionDataset(DatasetConfig):
     """The format of the captions; told by the file where it is not given. `text-pairs` takes the
     true captions of VL-CheckList, ARO and other files of text pairs."""
 
-    images: Path | None = None
-    """Folder of the images: they are embedded, and a caption whose image is missing is a reject.
-    Without it the rows name the images alone."""
+    images: MediaRoot | None = None
+    """Folder of the images, here or in a store, or tar shards: they are embedded, and a caption
+    whose image is missing is a reject. Without it the rows name the images alone."""
 
     spacy_model: str | None = None
     """A spaCy pipeline for tokens, tags and noun phrases, such as en_core_web_sm; without it a
@@ -66,37 +68,41 @@ def check_language(language: Language) -> None:
         refuse_language("qwrtp")  # in no dictionary, so that the model is loaded
 
 
-def check_images(images: Path | None) -> None:
+def images_folder(images: str | None, run: RunSettings) -> SourceFolder | None:
+    """Returns the folder of images, for the process that starts a run; None if none is given."""
+    return None if images is None else media_folder(images, run)
+
+
+def check_images(images: str | None, run: RunSettings) -> None:
     """Checks the folder of images, if one is given.
 
     Raises:
-      InputError: it is not a folder.
+      InputError: it is not a folder, or cannot be reached.
     """
-    if images is not None:
-        check_folder("images", images)
+    if (folder := images_folder(images, run)) is not None:
+        folder.check("images")
 
 
-def confirm_images(images: Path | None, names: Iterable[str]) -> None:
+def confirm_images(folder: SourceFolder | None, names: Iterable[str]) -> None:
     """Checks that the folder of images is the right one, if one is given.
 
     Args:
-      images: the folder.
+      folder: the folder.
       names: the images wanted; read until one of them is found.
 
     Raises:
       InputError: the folder holds none of them, as when it is not mounted.
     """
-    if images is None:
+    if folder is None:
         return
     example = None
-    for name in names:
-        found = find_file(str(images), name)
+    for name, found in folder.find_all(names, str):
         if not isinstance(found, MissingFile) or found.reason != "file_missing":
             return
         example = name if example is None else example
     if example is not None:
         raise InputError(
-            f"--images {images}: none of the plan's images is there; expected files such as "
+            f"--images {folder.root}: none of the plan's images is there; expected files such as "
             f"{example}"
         )
 
@@ -104,14 +110,14 @@ def confirm_images(images: Path | None, names: Iterable[str]) -> None:
 def confirm_captions(config: CaptionDataset, plan: PlanFiles) -> None:
     """Checks that the images of a plan's captions can be found; see `confirm_images`."""
     batches = read_plan(CaptionBatch, plan.files)
-    confirm_images(config.images, (text.image for batch in batches for text in batch.captions))
+    names = (text.image for batch in batches for text in batch.captions)
+    confirm_images(images_folder(config.images, config.run), names)
 
 
-def images_of(images: Path | None, run: RunSettings, names: Iterable[str]) -> Iterator[Medium]:
+def images_of(images: str | None, run: RunSettings, names: Iterable[str]) -> Iterator[Medium]:
     """Yields the images that a plan names, each once; none without a folder of images."""
-    if images is not None:
-        for name in dict.fromkeys(names):
-            yield medium(IMAGES, str(images), name, run.follow_links)
+    if (folder := images_folder(images, run)) is not None:
+        yield from media_in(IMAGES, folder, dict.fromkeys(names))
 
 
 def caption_media(config: CaptionDataset, plan: PlanFiles) -> Iterator[Medium]:
@@ -121,11 +127,11 @@ def caption_media(config: CaptionDataset, plan: PlanFiles) -> Iterator[Medium]:
     yield from images_of(config.images, config.run, names)
 
 
-def image_folder(images: Path | None, run: RunSettings) -> ImageFolder | None:
+def image_folder(images: str | None, run: RunSettings) -> ImageFolder | None:
     """Returns the folder of images with its media store; None if none is given."""
     if images is None:
         return None
-    return ImageFolder(str(images), media_root(run), follow_links=run.follow_links)
+    return ImageFolder(shared_folder("images", images, run), media_root(run))
 
 
 def media_root(run: RunSettings) -> str:

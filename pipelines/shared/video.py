@@ -5,19 +5,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from eqforge.pipelines.shared.media import media_folder, shared_folder
 from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import (
     NO_GATES,
     Mode,
     VideoDataset,
-    check_folder,
     selection_of,
     video_settings,
 )
-from eqforge.pipelines.shared.video_plan import find_video, has_pairs, media, report, run_pilot
+from eqforge.pipelines.shared.video_plan import find_videos, has_pairs, media, report, run_pilot
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.io import storage
+from eqforge.schemas.io.found_file import FoundFile
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
@@ -101,7 +102,7 @@ def check(config: VideoDataset) -> None:
       InputError: the videos folder is not a folder, or an oracle cannot be loaded.
       MissingExtra: PyAV, OpenCV, or a package of a face detector or oracle is not installed.
     """
-    check_folder("videos", config.videos)
+    media_folder(config.videos, config.run).check("videos")
     if find_spec("av") is None:
         raise MissingExtra("av", "video")
     import_cv2()
@@ -117,11 +118,11 @@ def confirm(config: VideoDataset, plan: PlanFiles) -> None:
         is readable; the message says which.
     """
     advice = "the names expected are the annotations' ids with an ending such as .mp4"
-    for clip in read_plan(Clip, plan.files):
-        found = find_video(config, clip) if clip.frames else None
-        if isinstance(found, str):
+    clips = (clip for clip in read_plan(Clip, plan.files) if clip.frames)
+    for _, found in find_videos(config, clips):
+        if isinstance(found, FoundFile):
             return
-        if found is not None and found.reason != "file_missing":
+        if found.reason != "file_missing":
             advice = found.detail
     if plan.counts.get("frames"):
         raise InputError(
@@ -162,8 +163,7 @@ def rules_of(config: VideoDataset, notes: str | None = None) -> VideoPairRules:
     """Returns how the clips of a configuration become samples."""
     settings = config.settings
     return VideoPairRules(
-        videos=str(config.videos),
-        follow_links=config.run.follow_links,
+        videos=shared_folder("videos", config.videos, config.run),
         work=storage.join(config.run.output, WORK),
         frames=settings.frames,
         decoder_timeout_s=config.decoder_timeout_s,

@@ -1,15 +1,16 @@
 """What `eqforge plan` reports about a dataset made of videos."""
 
-import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from eqforge.pipelines.shared.media import media_folder
 from eqforge.pipelines.shared.pipeline import PilotCost
 from eqforge.pipelines.shared.settings import VideoDataset
-from eqforge.schemas.io.find_file import MissingFile, find_file
+from eqforge.schemas.io.find_file import MissingFile
+from eqforge.schemas.io.found_file import FoundFile
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES
 from eqforge.transforms.dataset.census import VIDEOS, Medium
@@ -47,29 +48,27 @@ class Summary:
     samples: list[str] = field(default_factory=list)
 
 
-def find_video(config: VideoDataset, clip: Clip) -> str | MissingFile:
-    """Returns the path of a clip's video, or why there is none."""
-    return find_file(str(config.videos), clip.video, VIDEO_SUFFIXES, config.run.follow_links)
+def find_videos(
+    config: VideoDataset, clips: Iterable[Clip]
+) -> Iterator[tuple[Clip, FoundFile | MissingFile]]:
+    """Yields clips, each with its video, or why there is none."""
+    folder = media_folder(config.videos, config.run)
+    return folder.find_all(clips, lambda clip: clip.video, VIDEO_SUFFIXES)
 
 
 def media(config: VideoDataset, plan: PlanFiles) -> Iterator[Medium]:
     """Yields the videos of a plan; where no frame is wanted, a video need only exist."""
-    for clip in read_plan(Clip, plan.files):
-        if clip.video:
-            found = find_video(config, clip)
-            path = None if isinstance(found, MissingFile) else found
-            name = clip.video if path is None else os.path.relpath(path, config.videos)
-            yield Medium(kind=VIDEOS, name=name, path=path, is_read=bool(clip.frames))
-
-
-def is_there(config: VideoDataset, clip: Clip) -> bool:
-    """Tells whether the video of a clip is there."""
-    return not isinstance(find_video(config, clip), MissingFile)
+    clips = (clip for clip in read_plan(Clip, plan.files) if clip.video)
+    for clip, found in find_videos(config, clips):
+        file = None if isinstance(found, MissingFile) else found
+        name = clip.video if file is None else file.name
+        yield Medium(kind=VIDEOS, name=name, file=file, is_read=bool(clip.frames))
 
 
 def has_pairs(config: VideoDataset, clip: Clip) -> bool:
     """Tells whether a clip has pairs and its video is there."""
-    return bool(clip.pairs) and is_there(config, clip)
+    found = find_videos(config, [clip] if clip.pairs else [])
+    return any(isinstance(video, FoundFile) for _, video in found)
 
 
 def report(config: VideoDataset, clips: Iterable[Clip]) -> Iterator[str]:
@@ -93,14 +92,14 @@ def report(config: VideoDataset, clips: Iterable[Clip]) -> Iterator[str]:
 def summarise(config: VideoDataset, clips: Iterable[Clip]) -> Summary:
     """Counts what a plan holds; looks for the videos, but opens none."""
     summary = Summary()
-    for clip in clips:
+    for clip, video in find_videos(config, clips):
         summary.videos[clip.split] += 1
         summary.records[clip.split] += sum(tally.candidates for tally in clip.tallies)
         summary.frames[clip.split] += len(clip.frames)
         summary.pairs[clip.split] += len(clip.pairs)
         summary.rejects.update(f"{reject.stage}: {reject.reason}" for reject in clip.rejects)
         summary.samples += [pair.sample_id for pair in clip.pairs[:1]][:SHOWN_SAMPLES]
-        if clip.video and not is_there(config, clip):
+        if clip.video and isinstance(video, MissingFile):
             summary.missing[clip.split] += 1
     return summary
 
@@ -108,9 +107,7 @@ def summarise(config: VideoDataset, clips: Iterable[Clip]) -> Summary:
 def make_video_pairs(clip: Clip, rules: VideoPairRules, extractor: "FrameExtractor") -> ClipWork:
     """Returns a finished clip, made by the same steps without Beam."""
     media = rules.media
-    work = extract_frames(
-        clip, rules.videos, extractor, rules.ledger("extract"), rules.follow_links
-    )
+    work = extract_frames(clip, rules.videos, extractor, rules.ledger("extract"))
     work = score_images(work, media, rules.image_filters, rules.ledger("score"))
     work = drop_frames(work, rules.image_filters)
     work = measure_pairs(work, media, rules.pair_filters, rules.ledger("measure"))
@@ -120,7 +117,7 @@ def make_video_pairs(clip: Clip, rules: VideoPairRules, extractor: "FrameExtract
 
 def run_pilot(rules: VideoPairRules, clips: Sequence[Clip], folder: str) -> PilotCost:
     """Builds some clips in a temporary folder and measures what that takes."""
-    temporary = replace(rules, work=folder)
+    temporary = replace(rules, work=folder, videos=replace(rules.videos, index=None))
     extractor = temporary.extractor()
     started = time.perf_counter()
     try:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from eqforge.schemas.errors import BuildError
-from eqforge.schemas.io import storage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,38 +23,32 @@ class MissingFile:
     detail: str
 
 
+MISSING = MissingFile(reason="file_missing", detail="no file of that name")
+
+
 def find_file(
     root: str, name: str, suffixes: Sequence[str] = (), follow_links: bool = False
 ) -> str | MissingFile:
     """Returns the path of a file, or why there is none.
 
     Args:
-      root: the folder, or its URL in a store.
+      root: the folder.
       name: an id or file name, possibly with folders before it, relative to `root`.
       suffixes: endings that the name may lack. The name as it is comes first, then with each of
         them as given and in upper case, so that the choice is the same on every machine.
-      follow_links: whether a symbolic link may lead out of the folder; stores have none.
+      follow_links: whether a symbolic link may lead out of the folder.
 
     Returns:
-      A path or URL below `root`, or a MissingFile. A name that leads out of it or into a cycle of
+      A path below `root`, or a MissingFile. A name that leads out of it or into a cycle of
       links is refused, and so is a link that leads out of it, unless `follow_links` is set. Links
       that stay inside the folder are always followed.
 
     Raises:
       BuildError: there is no such folder; on one of several hosts it may not be mounted.
-      InputError: no package for URLs of that kind is installed.
     """
-    store = "://" in root
-    climbs = os.path.isabs(name) or "\0" in name or ".." in name.split("/")
-    if climbs or (store and "::" in name):  # which leads to another store
-        return MissingFile(reason="outside_root", detail=f"{name!r} leads out of the folder")
-    missing = MissingFile(reason="file_missing", detail="no file of that name")
-    if not os.path.basename(name):
-        return missing
-    if store:
-        urls = (storage.join(root, candidate) for candidate in _candidates(name, suffixes))
-        return next(filter(storage.is_file, urls), missing)
-    for candidate in _candidates(name, suffixes):
+    if (refused := refuse_name(name)) is not None:
+        return refused
+    for candidate in candidates(name, suffixes):
         found = _check(root, candidate, follow_links)
         if found is not None:
             return found
@@ -64,10 +57,18 @@ def find_file(
             f"{root}: no such folder on {socket.gethostname()}; every host needs it, under the "
             "same path"
         )
-    return missing
+    return MISSING
 
 
-def _candidates(name: str, suffixes: Sequence[str]) -> Iterator[str]:
+def refuse_name(name: str) -> MissingFile | None:
+    """Returns why a name can be that of no file below a folder, if so."""
+    if os.path.isabs(name) or "\0" in name or ".." in name.split("/"):
+        return MissingFile(reason="outside_root", detail=f"{name!r} leads out of the folder")
+    return None if os.path.basename(name) else MISSING
+
+
+def candidates(name: str, suffixes: Sequence[str]) -> Iterator[str]:
+    """Yields the names that a file may have, in the order in which they are tried."""
     yield name
     for suffix in suffixes:
         yield name + suffix

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from eqforge.schemas.errors import InputError, room_named
 from eqforge.schemas.io import digests, disk
+from eqforge.schemas.io.http_client import http_options
 
 TEMPORARY_PREFIX = ".tmp-"
 REACH_S = 20.0
@@ -60,7 +61,8 @@ def locate(url: str) -> tuple[Any, str]:
             "behind gs://, s3://, abfs://, hdfs://, hf:// or https://"
         )
     try:
-        return fsspec.core.url_to_fs(url)
+        options = http_options() if scheme in ("http", "https") else {}
+        return fsspec.core.url_to_fs(url, **options)
     except (ValueError, ImportError, OSError) as error:
         raise InputError(f"{url}: {_sentence(error)}") from error
 

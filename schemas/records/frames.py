@@ -5,6 +5,7 @@ import math
 from typing import Literal
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.objects import STORE_REASONS
 from eqforge.schemas.io.pictures import MAX_PIXELS
 
 VIDEO_SUFFIXES = (
@@ -29,6 +30,7 @@ FRAME_REASONS: dict[str, str] = {
     "video_missing": "No file of that name lies in the videos folder.",
     "outside_root": "The name leads out of the videos folder, or round in a circle of links.",
     "source_changed": "The video's file was written to or replaced while it was read.",
+    **STORE_REASONS,
     "video_empty": "The video file has no bytes.",
     "video_unreadable": "The container or the codec of the video cannot be opened.",
     "no_video_stream": "The file holds sound, subtitles or cover art, but no moving pictures.",

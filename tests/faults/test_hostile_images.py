@@ -194,10 +194,11 @@ def test_every_orientation_is_set_upright(orientation: int) -> None:
 
 _READ = f"""
 import resource, sys
+from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.dataset.image_folder import ImageFolder
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-found = ImageFolder(sys.argv[1], sys.argv[2]).find("large.jpg")
+found = ImageFolder(SourceFolder(sys.argv[1]), sys.argv[2]).find("large.jpg")
 assert isinstance(found, Rejection) == (sys.argv[3] == "refused"), found
 more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
 print(more)

@@ -30,6 +30,7 @@ from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.models.score_matrix import MatrixFiles, read_table
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import clipped
+from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.sources.action_genome import read_action_genome
 from eqforge.schemas.sources.caption_sources import CaptionRecord, Source, read_captions
@@ -166,7 +167,7 @@ def _scores(name: str, data: bytes, folder: Path) -> Outcome:
 
 def _image(data: bytes, folder: Path) -> Outcome:
     path = _file(data, folder, f"{next(_NAMES)}.img")
-    images = ImageFolder(str(folder), str(folder / "media"), max_pixels=2**20)
+    images = ImageFolder(SourceFolder(str(folder)), str(folder / "media"), max_pixels=2**20)
     try:
         found = guarded(lambda: images.find(path.name))
     finally:

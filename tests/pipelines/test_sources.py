@@ -15,6 +15,7 @@ from eqforge.pipelines.shared import header
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import source_file as sources
+from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import FrameRequest
@@ -88,7 +89,7 @@ def frames_of(videos: Path, extractor: FrameExtractor) -> ClipWork:
     requests = tuple(FrameRequest(frame_id=f"d/v/{at}", timestamp_s=at) for at in TIMES_S)
     planned = Clip(clip_id="v", video="v.mp4", split="test", root="d/v", frames=requests)
     ledger = Ledger(root=str(videos.parent / "done"), step="extract", basis=None)
-    return extract_frames(planned, str(videos), extractor, ledger)
+    return extract_frames(planned, SourceFolder(str(videos)), extractor, ledger)
 
 
 def is_true(work: ClipWork, folder: Path, extractor: FrameExtractor) -> bool:
@@ -181,7 +182,8 @@ def test_a_part_of_an_image_and_its_digest_are_of_one_reading(tmp_path: Path) ->
     (tmp_path / "images").mkdir()
     Image.new("RGB", (40, 30), "red").save(tmp_path / "images" / "a.png")
     before = sha256_hex((tmp_path / "images" / "a.png").read_bytes())
-    folder = ImageFolder(root=str(tmp_path / "images"), media_root=str(tmp_path / "media"))
+    images = SourceFolder(str(tmp_path / "images"))
+    folder = ImageFolder(root=images, media_root=str(tmp_path / "media"))
     found = folder.look_up("a.png", CornerBox(x0=0, y0=0, x1=9, y1=9))
     Image.new("RGB", (40, 30), "blue").save(tmp_path / "images" / "a.png")
 
@@ -200,7 +202,8 @@ def test_an_image_that_grows_while_it_is_read_is_a_reject(
         check(source)
 
     monkeypatch.setattr(sources.SourceFile, "check_unchanged", late)
-    found = ImageFolder(root=str(tmp_path), media_root=str(tmp_path / "media")).find("a.png")
+    images = SourceFolder(str(tmp_path))
+    found = ImageFolder(root=images, media_root=str(tmp_path / "media")).find("a.png")
 
     assert getattr(found, "reason", None) == "source_changed"
 

@@ -1,6 +1,7 @@
 """Tells whether a dataset's media are those that it was made from, reading few of them.
 
-Before a build begins, the size, times and inode of every file that it will read are recorded. The
+Before a build begins, the size, times and inode of every file that it will read are recorded, or in
+a store what it tells versions apart by. The
 finishing step binds the record to the manifest. A file that still matches has not changed; for any
 other, and for all if the record was deleted, the SHA-256 is compared with the lineage in the
 dataset's rows. In doubt a file counts as different: that costs a question, never a dataset.
@@ -18,13 +19,14 @@ from eqforge.schemas.dataset.manifest import WORK, Manifest, settled, to_json
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import shown
-from eqforge.schemas.io.find_file import MissingFile, find_file
-from eqforge.schemas.io.source_file import FileState
+from eqforge.schemas.io.found_file import FoundFile
+from eqforge.schemas.io.source_folder import SourceFolder
 
 if TYPE_CHECKING:
     from eqforge.schemas.dataset.reader import Dataset
 
 SHOWN = 5
+State = list[int | str]
 VIDEOS, IMAGES, MODEL = "videos", "images", "files of the model"
 # Columns of any table that name a source file and its digest.
 _LINEAGE = (
@@ -46,48 +48,47 @@ class Medium:
     Attributes:
       kind: what such files are called, in the plural.
       name: the file as the rows name it.
-      path: where it is; None if it is missing.
+      file: where it is; None if it is missing.
       is_read: whether its content matters, not just its existence.
     """
 
     kind: str
     name: str
-    path: str | None
+    file: FoundFile | None
     is_read: bool = True
 
-    def state(self) -> list[int] | None:
-        """Returns what changes with the content: size, times and inode; None if it is missing.
+    def state(self) -> State | None:
+        """Returns what changes with the content; None if it is missing.
 
         Raises:
           OSError: the file's status cannot be read.
         """
-        if self.path is None:
+        if self.file is None:
             return None
-        if not self.is_read:
-            return []
-        return [*FileState.of(os.stat(self.path))]
+        return self.file.state() if self.is_read else []
 
 
-def medium(kind: str, root: str, name: str, follow_links: bool) -> Medium:
-    """Returns a file that a source names by an id or a path below a folder."""
-    path = find_file(root, name, follow_links=follow_links)
-    return Medium(kind=kind, name=name, path=None if isinstance(path, MissingFile) else path)
+def media_in(kind: str, folder: SourceFolder, names: Iterable[str]) -> Iterator[Medium]:
+    """Yields files that a source names by a path below a folder."""
+    for name, found in folder.find_all(names, str):
+        yield Medium(kind=kind, name=name, file=found if isinstance(found, FoundFile) else None)
 
 
 def model_files(model: str | None) -> Iterator[Medium]:
     """Yields every file of a model that is a folder; a hub's model is identified by its commit."""
     if model is not None and os.path.isdir(model):
         for path in sorted(file for file in Path(model).rglob("*") if file.is_file()):
-            yield Medium(kind=MODEL, name=str(path.relative_to(model)), path=str(path))
+            name = str(path.relative_to(model))
+            yield Medium(kind=MODEL, name=name, file=FoundFile(name=name, place=str(path)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Census:
     """The states of media by kind and name; see Medium."""
 
-    states: dict[str, dict[str, list[int] | None]]
+    states: dict[str, dict[str, State | None]]
 
-    def present(self, kind: str) -> dict[str, list[int]]:
+    def present(self, kind: str) -> dict[str, State]:
         """Returns the states of the media that exist."""
         found = self.states.get(kind, {}).items()
         return {name: state for name, state in found if state is not None}
@@ -95,7 +96,7 @@ class Census:
 
 def take_census(media: Iterable[Medium]) -> Census:
     """Returns the states of media."""
-    states: dict[str, dict[str, list[int] | None]] = {}
+    states: dict[str, dict[str, State | None]] = {}
     for each in media:
         found = states.setdefault(each.kind, {})
         # One record may read a file whose existence alone matters to another.
@@ -146,11 +147,11 @@ def compare_media(dataset: "Dataset", media: Iterable[Medium]) -> Iterator[str]:
     """
     there = list(media)
     now, known = take_census(there), known_census(dataset)
-    paths = {(each.kind, each.name): each.path for each in there}
+    files = {(each.kind, each.name): each.file for each in there}
     lineage: dict[str, set[str]] | None = None
     if known is None:
         lineage = read_lineage(dataset)
-        of_rows: dict[str, list[int] | None] = {name: [0] for name, sha in lineage.items() if sha}
+        of_rows: dict[str, State | None] = {name: [0] for name, sha in lineage.items() if sha}
         known = Census(states={kind: of_rows for kind in now.states if kind != MODEL})
     for kind in dict.fromkeys((*known.states, *now.states)):
         before, after = known.present(kind), now.present(kind)
@@ -160,7 +161,7 @@ def compare_media(dataset: "Dataset", media: Iterable[Medium]) -> Iterator[str]:
         changed = [
             name
             for name in suspects
-            if after[name] and not _is_known(paths[kind, name], (lineage or {}).get(name, set()))
+            if after[name] and not _is_known(files[kind, name], (lineage or {}).get(name, set()))
         ]
         of = f"of {len(before.keys() | after.keys()):,} {kind}"
         gone = [name for name in before if name not in after]
@@ -178,8 +179,8 @@ def _named(of: str, names: list[str], of_one: str, of_many: str) -> Iterator[str
         yield f"{len(names):,} {of} {of_one if len(names) == 1 else of_many}: {listed}"
 
 
-def _is_known(path: str | None, digests: set[str]) -> bool:
-    return path is not None and bool(digests) and {storage.digest(path)[1]} == digests
+def _is_known(file: FoundFile | None, digests: set[str]) -> bool:
+    return file is not None and bool(digests) and {file.digest()} == digests
 
 
 def read_lineage(dataset: "Dataset") -> dict[str, set[str]]:

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io.find_file import MissingFile, find_file
+from eqforge.schemas.io.find_file import MissingFile
+from eqforge.schemas.io.objects import STORE_REASONS, FetchFailed
 from eqforge.schemas.io.pictures import MAX_PIXELS, BadImage, TooManyPixels, read_untrusted
-from eqforge.schemas.io.source_file import SourceChanged, read_source
+from eqforge.schemas.io.source_file import SourceChanged
+from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection
@@ -24,6 +26,7 @@ FOLDER_REASONS = {
     "image_missing": "No file of that name lies in the images folder.",
     "outside_root": "The name leads out of the images folder, or round in a circle of links.",
     "source_changed": "The image's file was written to or replaced while it was read.",
+    **STORE_REASONS,
     "undecodable_image": "The encoded bytes cannot be decoded to pixels.",
     "too_many_pixels": "The image is larger than the limit that keeps memory bounded.",
 }
@@ -41,18 +44,16 @@ class ImageFolder:
     """A folder of images and the media store they go to.
 
     Attributes:
-      root: the folder; nothing outside it is read, unless links are followed.
+      root: the folder; nothing outside it is read, unless it follows links.
       media_root: folder or URL of the media store.
       max_pixels: images and crops with more pixels are refused.
-      follow_links: whether symbolic links may lead out of the folder.
       clip_boxes: whether crops are clipped to the image; else they are padded with black, as by
         Pillow and so by the authors of ARO.
     """
 
-    root: str
+    root: SourceFolder
     media_root: str
     max_pixels: int = MAX_PIXELS
-    follow_links: bool = False
     clip_boxes: bool = True
 
     def find(self, name: str, box: CornerBox | None = None) -> ImageRow | Rejection:
@@ -100,18 +101,23 @@ def _look_up(folder: ImageFolder, name: str, box: CornerBox | None) -> FoundImag
 
 
 def _read(folder: ImageFolder, name: str) -> bytes | Rejection:
-    path = find_file(folder.root, name, follow_links=folder.follow_links)
-    if isinstance(path, MissingFile):
-        reason = {"file_missing": "image_missing"}.get(path.reason, path.reason)
-        return Rejection(reason=reason, detail=path.detail)
     try:
-        return read_source(path)
+        found = folder.root.find(name)
+        return image_rejection(found) if isinstance(found, MissingFile) else found.read()
     except SourceChanged as error:
         return Rejection(reason="source_changed", detail=str(error))
+    except FetchFailed as error:
+        return image_rejection(error)
     except OSError as error:
         if error.errno not in UNREADABLE:
             raise
         return Rejection(reason="undecodable_image", detail=f"cannot be read: {error.strerror}")
+
+
+def image_rejection(why: MissingFile | FetchFailed) -> Rejection:
+    """Returns the rejection for an image that cannot be had."""
+    reason = {"file_missing": "image_missing"}.get(why.reason, why.reason)
+    return Rejection(reason=reason, detail=why.detail)
 
 
 def _store(folder: ImageFolder, data: bytes, box: CornerBox | None) -> ImageRow | Rejection:

@@ -1,6 +1,5 @@
 """Crops the regions of a source image into the media store."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
@@ -10,9 +9,11 @@ from numpy.typing import NDArray
 from eqforge.generators.simat.crops import CropSettings, crop_box
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import pictures
-from eqforge.schemas.io.find_file import MissingFile, find_file
+from eqforge.schemas.io.found_file import FoundFile
+from eqforge.schemas.io.objects import FetchFailed
 from eqforge.schemas.io.pictures import BadImage, TooManyPixels, read_pixels
-from eqforge.schemas.io.source_file import SourceChanged, read_source
+from eqforge.schemas.io.source_file import SourceChanged
+from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection
@@ -21,7 +22,7 @@ from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
-from eqforge.transforms.dataset.image_folder import UNREADABLE
+from eqforge.transforms.dataset.image_folder import UNREADABLE, image_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import minimality
@@ -70,15 +71,13 @@ class Cutter:
       settings: what is cut out.
       encoding: how it is stored.
       ledger_root: the folder in which finished work is remembered.
-      follow_links: whether symbolic links may lead out of the folder of the source images.
     """
 
-    root: str | None
+    root: SourceFolder | None
     store: MediaStore
     settings: CropSettings
     encoding: FrameSettings
     ledger_root: str
-    follow_links: bool = False
 
     def ledger(self) -> Ledger:
         """Returns the ledger of the crops of an image."""
@@ -95,7 +94,7 @@ def cut_regions(image: PlannedImage, cutter: Cutter) -> tuple[Crop | Rejection, 
         return tuple(_without_image(region, image.size, cutter) for region in regions)
     if not regions:
         return ()
-    found = _read(cutter.root, image.paths, cutter.follow_links)
+    found = _read(cutter.root, image.paths)
     if isinstance(found, Rejection):
         return tuple(found for _ in regions)
     path, data = found
@@ -136,19 +135,20 @@ def _without_image(
     return box if isinstance(box, Rejection) else Crop(box=box)
 
 
-def _read(root: str, paths: Sequence[str], follow_links: bool) -> tuple[str, bytes] | Rejection:
+def _read(root: SourceFolder, paths: Sequence[str]) -> tuple[str, bytes] | Rejection:
     """Returns the path below the root and the bytes of the first file that is there."""
     missing = Rejection(reason="image_missing", detail=" or ".join(paths))
     for name in paths:
-        path = find_file(root, name, follow_links=follow_links)
-        if isinstance(path, MissingFile):
-            if path.reason != "file_missing":
-                return Rejection(reason=path.reason, detail=path.detail)
-            continue
         try:
-            return os.path.relpath(path, root), read_source(path)
+            found = root.find(name)
+            if isinstance(found, FoundFile):
+                return found.name, found.read()
+            if found.reason != "file_missing":
+                return image_rejection(found)
         except SourceChanged as error:
             return Rejection(reason="source_changed", detail=str(error))
+        except FetchFailed as error:
+            return image_rejection(error)
         except OSError as error:
             if error.errno not in UNREADABLE:
                 raise

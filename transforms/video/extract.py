@@ -2,13 +2,15 @@
 
 import contextlib
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
-from eqforge.schemas.io.find_file import MissingFile, find_file
-from eqforge.schemas.io.source_file import SourceFile, open_source
+from eqforge.schemas.io.find_file import MissingFile
+from eqforge.schemas.io.found_file import FoundFile, OpenFile
+from eqforge.schemas.io.objects import FetchFailed
+from eqforge.schemas.io.source_file import SourceFile
+from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES, MissedFrame, StoredFrame
@@ -39,11 +41,7 @@ class Extraction:
 
 
 def extract_frames(
-    clip: Clip,
-    videos: str,
-    extractor: "FrameExtractor",
-    ledger: Ledger,
-    follow_links: bool = False,
+    clip: Clip, videos: SourceFolder, extractor: "FrameExtractor", ledger: Ledger
 ) -> ClipWork:
     """Returns a clip with its frames in the media store, and a reject for every missing frame.
 
@@ -56,45 +54,40 @@ def extract_frames(
     )
     if not clip.video:  # records that name no video
         return work.with_tally(FRAMES_STAGE.tally(0, 0))
-    path = find_file(videos, clip.video, VIDEO_SUFFIXES, follow_links)
-    if isinstance(path, MissingFile):
-        reason = {"file_missing": "video_missing"}.get(path.reason, path.reason)
-        return _without_video(work, Rejection(reason=reason, detail=path.detail))
-    if not clip.frames:
-        return work.with_tally(FRAMES_STAGE.tally(0, 0))
     try:
-        extraction = _extract_once(clip, path, extractor, ledger)
-    except _SourceLost as error:
-        return _without_video(work, error.rejection)
+        found = videos.find(clip.video, VIDEO_SUFFIXES)
+        if isinstance(found, MissingFile):
+            return _without_video(work, _rejection(found))
+        if not clip.frames:
+            return work.with_tally(FRAMES_STAGE.tally(0, 0))
+        extraction = _extract_once(clip, found, extractor, ledger)
+    except FetchFailed as error:
+        return _without_video(work, _rejection(error))
     except Exception as error:
         return _without_video(work, error_rejection(error))
-    return _with_frames(
-        work,
-        Source(path=os.path.relpath(path, videos), sha256=extraction.source_sha256),
-        extraction,
-    )
+    return _with_frames(work, Source(path=found.name, sha256=extraction.source_sha256), extraction)
 
 
-class _SourceLost(Exception):
-    """A video file cannot be read, or was changed meanwhile; the rejection says so."""
-
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(f"{reason}: {detail}")
-        self.rejection = Rejection(reason=reason, detail=detail)
+def _rejection(why: MissingFile | FetchFailed) -> Rejection:
+    reason = {"file_missing": "video_missing"}.get(why.reason, why.reason)
+    return Rejection(reason=reason, detail=why.detail)
 
 
-def _extract_once(clip: Clip, path: str, extractor: "FrameExtractor", ledger: Ledger) -> Extraction:
-    with _opened(path) as source:
-        inputs = [clip.video, source.state, list(map(asdict, clip.frames))]
+def _extract_once(
+    clip: Clip, found: FoundFile, extractor: "FrameExtractor", ledger: Ledger
+) -> Extraction:
+    with _opened(found) as file:
+        inputs = [clip.video, file.state, list(map(asdict, clip.frames))]
         known = ledger.recall(inputs, Extraction)
         if known is not None and _is_all_there(known, extractor.store):
             return known
-        extraction = _extract(clip, path, source, extractor)
+        with file.copied() as source:
+            extraction = _extract(clip, source, extractor)
         # Results from a file that is still being written are not valid; and the decoder, which
         # opens it by name, may have opened another.
         was_other = any(missed.reason == "source_changed" for missed in extraction.missed)
-        if was_other or source.is_changed():
-            raise _SourceLost("source_changed", "the file changed while it was read")
+        if was_other or file.is_changed():
+            raise FetchFailed("source_changed", "the file changed while it was read")
     # A crash may be the machine's fault, not the video's: another run has to try again.
     if not any(missed.reason in TRANSIENT for missed in extraction.missed):
         extractor.store.sync((frame.image_id, frame.suffix) for frame in extraction.stored)
@@ -103,22 +96,22 @@ def _extract_once(clip: Clip, path: str, extractor: "FrameExtractor", ledger: Le
 
 
 @contextlib.contextmanager
-def _opened(path: str) -> Iterator[SourceFile]:
+def _opened(found: FoundFile) -> Iterator[OpenFile]:
     with contextlib.ExitStack() as opened:
         try:
-            source = opened.enter_context(open_source(path))
+            file = opened.enter_context(found.opened())
         except FileNotFoundError as error:
-            raise _SourceLost("video_missing", "the file was taken away") from error
+            raise FetchFailed("video_missing", "the file was taken away") from error
         except OSError as error:
-            raise _SourceLost("video_unreadable", error.strerror or str(error)) from error
-        yield source
+            raise FetchFailed("video_unreadable", error.strerror or str(error)) from error
+        yield file
 
 
 def _digest(source: SourceFile) -> str:
     try:
         return source.digest()
     except OSError as error:
-        raise _SourceLost("video_unreadable", error.strerror or str(error)) from error
+        raise FetchFailed("video_unreadable", error.strerror or str(error)) from error
 
 
 def _is_all_there(extraction: Extraction, media: MediaStore) -> bool:
@@ -128,8 +121,8 @@ def _is_all_there(extraction: Extraction, media: MediaStore) -> bool:
     )
 
 
-def _extract(clip: Clip, path: str, source: SourceFile, extractor: "FrameExtractor") -> Extraction:
-    sha256, state = _digest(source), source.state
+def _extract(clip: Clip, source: SourceFile, extractor: "FrameExtractor") -> Extraction:
+    sha256, state, path = _digest(source), source.state, str(source.stream.name)
     answers = {answer.frame_id: answer for answer in extractor.extract(path, clip.frames, state)}
     again = [frame for frame in clip.frames if _is_transient(answers[frame.frame_id])]
     if again:
@@ -180,5 +173,5 @@ class ExtractFrames(Composite):
 
     def _extract(self, clip: Clip, extractor: "FrameExtractor") -> Iterator[ClipWork]:
         rules, ledger = self.rules, self.rules.ledger("extract")
-        yield extract_frames(clip, rules.videos, extractor, ledger, rules.follow_links)
+        yield extract_frames(clip, rules.videos, extractor, ledger)
         progress.count(rules.notes, "extracted")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from eqforge.generators.text import words
 from eqforge.schemas.io import pictures, storage
+from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.ledger import Ledger
@@ -52,7 +53,6 @@ class VideoPairRules:
 
     Attributes:
       videos: the folder of videos.
-      follow_links: whether symbolic links may lead out of it.
       work: the folder or URL of the media store and of finished work.
       frames: how frames are taken and encoded.
       decoder_timeout_s: seconds without a packet read or a frame finished after which a video is
@@ -61,13 +61,12 @@ class VideoPairRules:
       notes: the folder in which processes note their progress; None notes nothing.
     """
 
-    videos: str
+    videos: SourceFolder
     work: str
     frames: FrameSettings
     decoder_timeout_s: float
     image_filters: ImageFilters
     pair_filters: PairFilters
-    follow_links: bool = False
     notes: str | None = None
 
     @property
@@ -96,7 +95,7 @@ class VideoPairRules:
 
         return FrameExtractor(
             store=self.media,
-            folder=self.videos,
+            folder=self.videos.root if self.videos.is_on_disk else None,
             settings=self.frames,
             timeout_s=self.decoder_timeout_s,
         )

@@ -3,12 +3,13 @@
 import os
 from functools import lru_cache
 
+from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.sources.vlue import canonical_name
 
 FOLDERS_REMEMBERED = 4_096
 
 
-def match_name(root: str, name: str) -> str:
+def match_name(folder: SourceFolder, name: str) -> str:
     """Returns the name under which an image lies in a folder, part by part of its path.
 
     A part that exists as written is taken; else the one that is equal in Unicode NFC, of several
@@ -16,17 +17,26 @@ def match_name(root: str, name: str) -> str:
     Archives unpacked on different systems differ only in this.
 
     Args:
-      root: the images folder.
-      name: an image's name, with folders before it, relative to `root`.
+      folder: the images folder; on a web server, which lists no names, none is matched.
+      name: an image's name, with folders before it, relative to it.
     """
-    folder, found = root, []
+    if not folder.is_on_disk:
+        names = folder.names or frozenset((name,))
+        return name if name in names else _canonical(names).get(canonical_name(name), name)
+    place, found = folder.root, []
     for part in name.split("/"):
         if part in ("", ".", ".."):
             return name  # for the images folder to judge
-        by_name = {} if os.path.lexists(os.path.join(folder, part)) else _names(folder)
+        by_name = {} if os.path.lexists(os.path.join(place, part)) else _names(place)
         found.append(by_name.get(canonical_name(part), part))
-        folder = os.path.join(folder, found[-1])
+        place = os.path.join(place, found[-1])
     return "/".join(found)
+
+
+@lru_cache
+def _canonical(names: frozenset[str]) -> dict[str, str]:
+    """Returns names by their NFC."""
+    return {canonical_name(name): name for name in sorted(names, reverse=True)}
 
 
 @lru_cache(maxsize=FOLDERS_REMEMBERED)

@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 
 from eqforge.schemas.errors import BuildError
-from eqforge.schemas.io import storage
 from eqforge.schemas.io.find_file import MissingFile, find_file
 
 SUFFIXES = (".mp4", ".mkv", ".webm")
@@ -124,29 +123,3 @@ def test_a_folder_that_is_not_mounted_is_no_missing_file(root: Path) -> None:
     """Its files would all become rejects, and the dataset would lack them without an error."""
     with pytest.raises(BuildError, match=r"elsewhere: no such folder on .+; every host needs it"):
         find_file(str(root / "elsewhere"), "a", SUFFIXES)
-
-
-@pytest.fixture
-def store() -> str:
-    root = "memory://test-find-file/videos"
-    storage.write_bytes(f"{root}/train/a.MP4", b"")
-    storage.write_bytes("memory://test-find-file/secret.mp4", b"")
-    return root
-
-
-def test_a_store_is_searched_like_a_folder(store: str) -> None:
-    assert find_file(store, "train/a", SUFFIXES) == f"{store}/train/a.MP4"
-    assert find_file(store, "train/a.MP4") == f"{store}/train/a.MP4"
-
-
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        *((name, "file_missing") for name in ("train", "b", "")),
-        *((name, "outside_root") for name in ("../secret", "/secret", "x::file:///etc/passwd")),
-    ],
-)
-def test_what_is_no_file_of_a_store_has_a_reason(store: str, name: str, reason: str) -> None:
-    found = find_file(store, name, SUFFIXES)
-    assert isinstance(found, MissingFile)
-    assert found.reason == reason

@@ -4,6 +4,7 @@ import pytest
 from PIL import Image
 
 from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.image_folder import ImageFolder
@@ -21,7 +22,7 @@ def images(tmp_path: Path) -> Path:
 
 
 def test_a_picture_is_stored_as_it_is(images: Path, tmp_path: Path) -> None:
-    found = ImageFolder(str(images), str(tmp_path / "media")).find("red.png")
+    found = ImageFolder(SourceFolder(str(images)), str(tmp_path / "media")).find("red.png")
 
     assert isinstance(found, ImageRow)
     data = (images / "red.png").read_bytes()
@@ -41,14 +42,15 @@ def test_a_picture_is_stored_as_it_is(images: Path, tmp_path: Path) -> None:
 def test_what_is_no_picture_is_refused(
     images: Path, tmp_path: Path, name: str, reason: str
 ) -> None:
-    found = ImageFolder(str(images), str(tmp_path / "media")).find(name)
+    found = ImageFolder(SourceFolder(str(images)), str(tmp_path / "media")).find(name)
 
     assert isinstance(found, Rejection)
     assert found.reason == reason
 
 
 def test_too_many_pixels_are_refused_with_the_number(images: Path, tmp_path: Path) -> None:
-    found = ImageFolder(str(images), str(tmp_path / "media"), max_pixels=1_199).find("red.png")
+    folder = ImageFolder(SourceFolder(str(images)), str(tmp_path / "media"), max_pixels=1_199)
+    found = folder.find("red.png")
 
     assert isinstance(found, Rejection)
     assert (found.reason, found.value, found.threshold) == ("too_many_pixels", 1_200, 1_199)
@@ -57,7 +59,7 @@ def test_too_many_pixels_are_refused_with_the_number(images: Path, tmp_path: Pat
 @pytest.mark.skipif(not Path("/proc/self/mem").is_file(), reason="no file that gives EIO")
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     """Reading the memory of a process from address 0 on is an error of the device."""
-    found = ImageFolder("/proc/self", str(tmp_path / "media")).find("mem")
+    found = ImageFolder(SourceFolder("/proc/self"), str(tmp_path / "media")).find("mem")
 
     assert isinstance(found, Rejection)
     assert found.reason == "undecodable_image"
@@ -68,4 +70,4 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 def test_a_store_that_cannot_be_written_ends_the_run(images: Path) -> None:
     """No folder can be made below a device: the error is of the store and no image's."""
     with pytest.raises(NotADirectoryError):
-        ImageFolder(str(images), "/dev/full/media").find("red.png")
+        ImageFolder(SourceFolder(str(images)), "/dev/full/media").find("red.png")

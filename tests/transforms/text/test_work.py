@@ -6,6 +6,7 @@ from PIL import Image
 
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.schemas.errors import MissingExtra
+from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.books import guarded
@@ -81,7 +82,7 @@ def test_only_images_that_rows_refer_to_are_kept_each_once(tmp_path: Path) -> No
     (tmp_path / "images").mkdir()
     for name, colour in (("a.png", "red"), ("b.png", "blue")):
         Image.new("RGB", (8, 8), colour).save(tmp_path / "images" / name)
-    folder = ImageFolder(str(tmp_path / "images"), str(tmp_path / "media"))
+    folder = ImageFolder(SourceFolder(str(tmp_path / "images")), str(tmp_path / "media"))
     records = [record("one"), record("two"), record("three", "b.png"), record("four", "c.png")]
 
     admitted = admit_texts(records, LIMITS, folder)

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.records.books import Reject, Tally
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import FrameRequest, FrameSettings, MissedFrame
@@ -56,7 +57,7 @@ def plan(*times_s: float, video: str = "deep/v") -> Clip:
 
 def extract(clip: Clip, videos: Path, extractor: FrameExtractor) -> ClipWork:
     ledger = Ledger(root=str(videos.parent / "done"), step="extract", basis=None)
-    return extract_frames(clip, str(videos), extractor, ledger)
+    return extract_frames(clip, SourceFolder(str(videos)), extractor, ledger)
 
 
 def test_frames_are_in_the_store_and_carry_their_lineage(

@@ -14,6 +14,7 @@ from apache_beam.testing.util import assert_that
 from PIL import Image
 from skimage import data as photographs
 
+from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.records.books import Tally
 from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FrameSettings, StoredFrame
@@ -222,7 +223,7 @@ def test_without_an_oracle_pairs_pass_as_they_are(media: MediaStore, blip: Path)
 def test_the_composite_gives_what_the_function_gives(blip: Path, media: MediaStore) -> None:
     filters = filters_of(blip, oracle_min=0.0, oracle_max=1.0)
     rules = VideoPairRules(
-        videos="videos",
+        videos=SourceFolder("videos"),
         work=str(media.root).removesuffix("/media"),
         frames=FrameSettings(),
         decoder_timeout_s=1.0,

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from eqforge.commands.overlap import REASONS
+from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.sources.vlue import VlueItem
 from eqforge.schemas.tables.vlue import Finding, Task
 from eqforge.transforms.dataset.image_folder import ImageFolder
@@ -122,7 +123,7 @@ def folder(tmp_path: Path) -> ImageFolder:
         pixels = np.random.default_rng(number).integers(0, 256, (30, 40, 3), dtype=np.uint8)
         Image.fromarray(pixels).save(path)
     (root / "broken.png").write_bytes(b"no image")
-    return ImageFolder(str(root), str(tmp_path / "media"))
+    return ImageFolder(SourceFolder(str(root)), str(tmp_path / "media"))
 
 
 @pytest.mark.parametrize("name", [COMPOSED, DECOMPOSED])
@@ -137,11 +138,11 @@ def test_an_image_is_found_in_any_form_of_unicode(folder: ImageFolder, name: str
 
 
 def test_the_exact_name_wins_over_an_equal_one(folder: ImageFolder) -> None:
-    other = Path(folder.root) / COMPOSED
+    other = Path(folder.root.root) / COMPOSED
     if other.exists():
         pytest.skip("this file system does not tell the forms apart")
     other.parent.mkdir()
-    (Path(folder.root) / "a.png").rename(other)
+    (Path(folder.root.root) / "a.png").rename(other)
 
     assert match_name(folder.root, COMPOSED) == COMPOSED
     assert match_name(folder.root, DECOMPOSED) == DECOMPOSED
@@ -155,7 +156,7 @@ def test_a_name_that_is_not_there_stays_for_the_folder_to_judge(
 
 
 def test_items_that_cannot_be_used_are_rejects_and_the_rest_is_kept(folder: ImageFolder) -> None:
-    os.symlink("/etc", Path(folder.root) / "out")
+    os.symlink("/etc", Path(folder.root.root) / "out")
     items = [
         item(name="good"),
         item(name="missing", images=["b.png"]),

@@ -1,0 +1,32 @@
+"""The folders of videos and images that a configuration names."""
+
+from dataclasses import replace
+
+from eqforge.pipelines.shared.settings import DatasetConfig, RunSettings
+from eqforge.schemas.dataset.manifest import WORK
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.source_folder import SourceFolder
+
+MEDIA = ("videos", "images")
+"""Options that name a folder of media."""
+
+
+def media_folder(root: str, run: RunSettings) -> SourceFolder:
+    """Returns a folder of media, for the process that starts a run."""
+    return SourceFolder(root, follow_links=run.follow_links, cache_gb=run.cache_gb)
+
+
+def shared_folder(option: str, root: str, run: RunSettings) -> SourceFolder:
+    """Returns a folder of media, for the workers of a run: they need not list it again."""
+    return replace(media_folder(root, run), index=_index(option, run))
+
+
+def share_folders(config: DatasetConfig) -> None:
+    """Writes the lists of a configuration's folders down for the workers of a run."""
+    for option in MEDIA:
+        if (root := getattr(config, option, None)) is not None:
+            media_folder(root, config.run).share(_index(option, config.run))
+
+
+def _index(option: str, run: RunSettings) -> str:
+    return storage.join(run.output, WORK, f"list-of-{option}.json")
