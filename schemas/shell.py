@@ -12,6 +12,7 @@ import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from eqforge.schemas.errors import InputError, reported_errors
+from eqforge.schemas.urls import copy_of, takes_urls
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(://|::)|data:")
 
@@ -80,11 +81,13 @@ def check_finite(settings: Any) -> None:
 
 
 def local_path(text: str) -> Path:
-    """Returns the path that an argument names.
+    """Returns the path that an argument names, or that of the copy of a file in a store.
 
     Raises:
-      InputError: it is a URL, in which a path would drop a slash.
+      InputError: it is a URL, in which a path would drop a slash, where `copied_urls` takes none.
     """
+    if "://" in text and (copy := copy_of(text)) is not None:
+        return copy
     if _URL.match(text):
         raise InputError(f"{text}: is a URL, where a file or folder of this machine is wanted")
     return Path(text)
@@ -109,7 +112,7 @@ MediaRoot = Annotated[
 
 
 def local_paths() -> AbstractContextManager[Any]:
-    """Returns the context in which options that are paths refuse URLs."""
+    """Returns the context in which options that are paths refuse URLs, or fetch them."""
     registry = ConstructorRegistry()
 
     @registry.primitive_rule
@@ -118,7 +121,7 @@ def local_paths() -> AbstractContextManager[Any]:
             return None
         return PrimitiveConstructorSpec(
             nargs=1,
-            metavar="PATH",
+            metavar="PATH|URL" if takes_urls() else "PATH",
             instance_from_str=lambda arguments: local_path(arguments[0]),
             is_instance=lambda value: isinstance(value, Path),
             str_from_instance=lambda value: [str(value)],

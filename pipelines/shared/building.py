@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from eqforge.pipelines.shared.command import parse
+from eqforge.pipelines.shared.media import inputs_from_stores
 from eqforge.pipelines.shared.pipeline import Configured, Pipeline
 from eqforge.schemas import signals
 from eqforge.schemas.errors import reported_errors
@@ -11,7 +12,7 @@ from eqforge.schemas.visible import visible
 
 def build_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
     """Builds a dataset as its command line says; returns the exit status."""
-    with reported_errors(goes_on=True):
+    with reported_errors(goes_on=True), inputs_from_stores():
         program = f"eqforge build {pipeline.name}"
         config, beam_args = parse(pipeline.config, pipeline.defaults, argv, program)
         pipeline.needs(config)

@@ -23,12 +23,13 @@ from eqforge.pipelines.shared.header import (
     header_of,
     identity,
 )
-from eqforge.pipelines.shared.media import share_folders
+from eqforge.pipelines.shared.media import inputs_from_stores, share_folders
 from eqforge.pipelines.shared.pipeline import Configured, Pipeline, Target
 from eqforge.schemas.dataset.manifest import FILE_NAME, WORK, Manifest, load_manifest
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import storage
+from eqforge.schemas.io.input_copies import fetch_inputs
 from eqforge.schemas.io.source_file import one_content
 from eqforge.transforms.dataset.census import note_census, take_census
 from eqforge.transforms.dataset.finish import DatasetTarget
@@ -96,6 +97,7 @@ def _run_pipeline(
     pipeline: Pipeline[Configured], config: Configured, options: PipelineOptions
 ) -> bool:
     run = config.run
+    fetch_inputs()
     pipeline.check(config)
     header = header_of(pipeline, config)
     check_output(run, header)

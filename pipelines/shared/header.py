@@ -26,6 +26,7 @@ from eqforge.schemas.io import pictures, storage
 from eqforge.schemas.io.checked import shown
 from eqforge.schemas.io.source_file import digest_input
 from eqforge.schemas.tables.description import SCHEMA_VERSION
+from eqforge.schemas.urls import public
 from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.finish import delete_parts
 from eqforge.transforms.filters import minimality
@@ -108,8 +109,9 @@ def _without_places(values: dict[str, Any]) -> dict[str, Any]:
         elif name == "oracle" and value is not None:
             # The models' identities, including their weights' digests, instead of their paths.
             kept[name] = [asdict(judge) for judge in judges_of(value)]
-        elif name in _LOCAL_OR_NAMED and value is not None and os.path.exists(value):
-            kept[name] = os.path.basename(os.path.normpath(value))
+        elif name in _LOCAL_OR_NAMED and value is not None:
+            is_local = os.path.exists(value)
+            kept[name] = os.path.basename(os.path.normpath(value)) if is_local else public(value)
     return kept
 
 

@@ -1,14 +1,26 @@
-"""The folders of videos and images that a configuration names."""
+"""What a configuration names in stores: folders of videos and images, and annotations."""
 
+import contextlib
+import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 
 from eqforge.pipelines.shared.settings import DatasetConfig, RunSettings
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.source_folder import SourceFolder
+from eqforge.schemas.urls import copied_urls
+from eqforge.transforms.engines.run_folder import private_folder
 
 MEDIA = ("videos", "images")
 """Options that name a folder of media."""
+
+
+@contextlib.contextmanager
+def inputs_from_stores() -> Iterator[None]:
+    """Lets the options of a dataset that name a file take URLs in the block; see `copied_urls`."""
+    with private_folder(tempfile.gettempdir()) as folder, copied_urls(folder):
+        yield
 
 
 def media_folder(root: str, run: RunSettings) -> SourceFolder:

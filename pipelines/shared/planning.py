@@ -10,9 +10,11 @@ from typing import Any, TypeVar
 from eqforge.pipelines.shared.command import parse
 from eqforge.pipelines.shared.filters import filter_lines
 from eqforge.pipelines.shared.header import check_output, header_of
+from eqforge.pipelines.shared.media import inputs_from_stores
 from eqforge.pipelines.shared.pipeline import Pilot, Pipeline
 from eqforge.pipelines.shared.settings import DatasetConfig
 from eqforge.schemas.errors import InputError, reported_errors
+from eqforge.schemas.io.input_copies import fetch_inputs
 from eqforge.schemas.io.source_file import one_content
 from eqforge.schemas.visible import in_lines
 from eqforge.transforms.engines.run_folder import run_folder
@@ -43,7 +45,7 @@ class PlanReport:
 
 def plan_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
     """Prints what a build would make and cost; returns the exit status."""
-    with reported_errors(), one_content():
+    with reported_errors(), one_content(), inputs_from_stores():
         own, number = _take_pilots(list(argv), pipeline.pilot)
         has_output = any(text.partition("=")[0] == "--output" for text in own)
         # A plan writes nothing; given the build's folder, it also checks that this is free.
@@ -78,6 +80,7 @@ def plan_dataset(
     Raises:
       InputError: an input, a setting or the output folder is wrong.
     """
+    fetch_inputs()
     pipeline.check(config)
     header = header_of(pipeline, config)
     if checks_output:

@@ -15,6 +15,7 @@ from typing import IO, Any, TypeVar
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
+from eqforge.schemas.urls import is_http, public
 
 T = TypeVar("T")
 State = tuple[str, ...]
@@ -34,8 +35,6 @@ _VERSIONS = (
     *("generation", "ETag", "etag", "Last-Modified", "LastModified", "last_modified"),
     *("updated", "mtime", "created"),
 )
-_USER = re.compile(r"(?<=://)[^/\s@'\"]*@")
-_QUERY = re.compile(r"(?<=\w)\?[^\s'\"<>)]*=[^\s'\"<>)]*")
 _MD5 = re.compile("[0-9a-f]{32}")
 
 
@@ -51,16 +50,6 @@ class FetchFailed(Exception):
         """Keeps both."""
         super().__init__(f"{reason}: {detail}")
         self.reason, self.detail = reason, detail
-
-
-def public(text: str) -> str:
-    """Returns a URL, or a message with URLs, without passwords and signatures."""
-    return _QUERY.sub("", _USER.sub("", text))
-
-
-def is_http(url: str) -> bool:
-    """Tells whether a URL names a web server, which lists no files."""
-    return url.startswith(("https://", "http://"))
 
 
 def state_of(info: dict[str, Any]) -> State:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.objects import FetchFailed, State, public, read_part, stat, state_of
+from eqforge.schemas.io.objects import FetchFailed, State, read_part, stat, state_of
+from eqforge.schemas.urls import public
 
 SUFFIX = ".tar"
 COMPRESSED = tuple(

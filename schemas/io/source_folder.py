@@ -31,12 +31,11 @@ from eqforge.schemas.io.objects import (
     DOWNLOAD_FAILED,
     FetchFailed,
     State,
-    is_http,
-    public,
     retried,
     stat,
     state_of,
 )
+from eqforge.schemas.urls import is_http, public
 
 Item = TypeVar("Item")
 ASKED_AT_ONCE = 32

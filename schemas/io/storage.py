@@ -15,6 +15,7 @@ from typing import IO, Any
 from eqforge.schemas.errors import InputError, room_named
 from eqforge.schemas.io import digests, disk
 from eqforge.schemas.io.http_client import http_options
+from eqforge.schemas.urls import public
 
 TEMPORARY_PREFIX = ".tmp-"
 REACH_S = 20.0
@@ -57,14 +58,14 @@ def locate(url: str) -> tuple[Any, str]:
     scheme = fsspec.core.split_protocol(url)[0]
     if "::" in url or (scheme in known_implementations and scheme not in _STORES):
         raise InputError(
-            f"{url}: is no store that datasets lie in; they lie on a disk of this machine, or "
-            "behind gs://, s3://, abfs://, hdfs://, hf:// or https://"
+            f"{public(url)}: is no store that datasets lie in; they lie on a disk of this machine, "
+            "or behind gs://, s3://, abfs://, hdfs://, hf:// or https://"
         )
     try:
         options = http_options() if scheme in ("http", "https") else {}
         return fsspec.core.url_to_fs(url, **options)
     except (ValueError, ImportError, OSError) as error:
-        raise InputError(f"{url}: {_sentence(error)}") from error
+        raise InputError(f"{public(url)}: {_sentence(error)}") from error
 
 
 def check_reachable(url: str, timeout_s: float = REACH_S) -> None:
@@ -89,13 +90,13 @@ def check_reachable(url: str, timeout_s: float = REACH_S) -> None:
         found = answer.get(timeout=timeout_s)
     except queue.Empty:
         raise InputError(
-            f"{url}: cannot be reached: no answer within {timeout_s:g} s; are network and "
+            f"{public(url)}: cannot be reached: no answer within {timeout_s:g} s; are network and "
             "credentials there?"
         ) from None
     if isinstance(found, InputError):
         raise found
     if found is not None:
-        raise InputError(f"{url}: cannot be reached: {_sentence(found)}") from found
+        raise InputError(f"{public(url)}: cannot be reached: {_sentence(found)}") from found
 
 
 def _ask(url: str, answer: "queue.SimpleQueue[Exception | None]") -> None:
@@ -109,7 +110,7 @@ def _ask(url: str, answer: "queue.SimpleQueue[Exception | None]") -> None:
 
 
 def _sentence(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    return public(" ".join(str(error).split())) or type(error).__name__
 
 
 def is_local(url: str) -> bool:

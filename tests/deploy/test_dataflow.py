@@ -11,7 +11,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability import common_urns
@@ -84,9 +83,7 @@ def test_the_job_that_the_launcher_would_send_writes_the_same_bytes(
     expected = dataset_bytes(output)
 
     parameter = f"--arguments={shlex.join([*own, '--', '--dry_run=True'])}"
-    assert (
-        main(launcher()["command"]([f"--dataset={dataset}", parameter, *JOB], str(tmp_path))) == 0
-    )
+    assert main(launcher()["command"]([f"--dataset={dataset}", parameter, *JOB])) == 0
     assert f"{output}: a dry run" in capsys.readouterr().out
     assert dataset_bytes(output) == expected, "a dry run changes nothing"
 
@@ -198,41 +195,28 @@ def test_the_template_takes_every_dataset_and_its_command_line() -> None:
     assert not set(parameters) & set(PipelineOptions([]).get_all_options())
 
 
-def test_the_launcher_turns_parameters_into_a_command(tmp_path: Path) -> None:
+def test_the_launcher_turns_parameters_into_a_command() -> None:
     own = "--captions '/a b.jsonl' --videos=/videos --overwrite --only x y --output gs://b/out"
     arguments = ["--dataset=eq-video", f"--arguments={own} -- --num_workers 2", "--region=us"]
-    assert launcher()["command"](arguments, str(tmp_path)) == [
+    assert launcher()["command"](arguments) == [
         *("build", "eq-video", "--captions", "/a b.jsonl", "--videos=/videos", "--overwrite"),
         *("--only", "x", "y", "--output", "gs://b/out"),
         *("--", "--num_workers", "2", "--region=us", "--no_wait_until_finish"),
     ]
 
 
-@pytest.mark.parametrize("between", ["=", " "])
-def test_annotations_in_a_bucket_are_fetched(between: str, tmp_path: Path) -> None:
-    fsspec.filesystem("memory").pipe_file("/launch/captions.jsonl", b"{}\n")
-    own = f"--captions{between}memory://launch/captions.jsonl --only http://id"
-    build = launcher()["command"](["--dataset=eq-video", f"--arguments={own}"], str(tmp_path))
-    copy = " ".join(build[2:-4]).removeprefix(f"--captions{between}")
-    assert Path(copy).read_bytes() == b"{}\n"
-    assert copy.endswith("/captions.jsonl")
-    assert build[-4:] == ["--only", "http://id", "--", "--no_wait_until_finish"]
-
-
 @pytest.mark.parametrize(
     ("dataset", "own", "message"),
     [
-        ("eq-video", "--captions=memory://launch/other.jsonl", "no such file"),
-        ("eq-video", "--videos memory://launch", "every worker opens"),
         ("eq-video", "--only 'x", "--arguments: No closing quotation"),
         ("eq-other", "", "expected one of"),
     ],
 )
 def test_what_cannot_be_launched_is_refused_in_a_sentence(
-    dataset: str, own: str, message: str, tmp_path: Path
+    dataset: str, own: str, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        launcher()["command"]([f"--dataset={dataset}", f"--arguments={own}"], str(tmp_path))
+        launcher()["command"]([f"--dataset={dataset}", f"--arguments={own}"])
 
 
 # --- the image

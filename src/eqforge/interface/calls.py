@@ -15,6 +15,7 @@ from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.generators.text.lints.findings import Finding
 from eqforge.interface.keywords import settings_from
 from eqforge.pipelines.shared.command import default_config
+from eqforge.pipelines.shared.media import inputs_from_stores
 from eqforge.pipelines.shared.pipeline import Pipeline
 from eqforge.pipelines.shared.registry import pipeline_of
 from eqforge.pipelines.shared.settings import Mode
@@ -45,8 +46,9 @@ def build(dataset: str, *, beam: Sequence[str] = (), **settings: Any) -> "OpenDa
     from eqforge.pipelines.shared.driver import build_dataset
 
     pipeline = _pipeline(dataset)
-    config = _config(pipeline, settings)
-    build_dataset(pipeline, config, beam)
+    with inputs_from_stores():
+        config = _config(pipeline, settings)
+        build_dataset(pipeline, config, beam)
     return open(config.run.output)
 
 
@@ -64,8 +66,8 @@ def plan(dataset: str, *, pilot: int = 0, **settings: Any) -> "PlanReport":
     from eqforge.pipelines.shared.planning import UNNAMED, forecast, plan_dataset
 
     pipeline = _pipeline(dataset)
-    config = _config(pipeline, {"output": UNNAMED, **settings})
-    with one_content():
+    with one_content(), inputs_from_stores():
+        config = _config(pipeline, {"output": UNNAMED, **settings})
         report = plan_dataset(pipeline, config, pilot, checks_output="output" in settings)
         if pipeline.pilot is None or not report.pilots:
             return report
