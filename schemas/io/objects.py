@@ -92,9 +92,8 @@ def retried(call: Callable[[], T]) -> T:
         except Exception as error:  # every file system of fsspec raises its own
             if _is_missing(error):
                 raise FetchFailed("file_missing", "no file of that name") from error
-            if isinstance(error.__cause__, FetchFailed):
-                raise error.__cause__ from error
-            if wait_s is None or isinstance(error, PermissionError | ValueError):
+            final = isinstance(error, PermissionError | ValueError)
+            if wait_s is None or final or isinstance(error.__cause__, ValueError):
                 raise FetchFailed(DOWNLOAD_FAILED, _sentence(error)) from error
             time.sleep(wait_s)
     raise AssertionError("the last call returned or raised")
@@ -108,7 +107,7 @@ def _is_missing(error: Exception) -> bool:
         return False
     if type(cause).__module__.startswith("aiohttp"):
         return status is not None and 400 <= status < 500 and status not in (408, 425, 429)
-    return not isinstance(cause, TimeoutError | ConnectionError)
+    return not isinstance(cause, TimeoutError | ConnectionError | ValueError)
 
 
 def _sentence(error: Exception) -> str:

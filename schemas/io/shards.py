@@ -91,10 +91,16 @@ def _members(stream: IO[bytes], shard: str, state: State) -> Iterator[Member]:
                 raise InputError(f"{public(shard)}: {name!r} is {kind}; expected plain files")
             start = entry.offset_data
             yield Member(name=name, shard=shard, state=state, start=start, size=entry.size)
-        # It ends in zeros, or with its last file; tarfile takes any damaged header for the end.
+        # tarfile takes a damaged header for the end, or a missing one, and leaves what follows.
         stream.seek(tar.offset)
-        if any(stream.read(tarfile.BLOCKSIZE)):
+        end = stream.read(tarfile.BLOCKSIZE)
+        if not end:
+            raise tarfile.ReadError("it ends without the zeros of a complete tar; is it cut off?")
+        if any(end):
             raise tarfile.ReadError(f"a damaged header at byte {tar.offset:,}")
+        while piece := stream.read(_PIECE_BYTES):
+            if any(piece):
+                raise tarfile.ReadError("something follows its end; is it two tars in one?")
 
 
 class _Object(io.RawIOBase):
