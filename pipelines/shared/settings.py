@@ -61,7 +61,8 @@ class RunSettings:
     """Seed of the run; every random choice derives from it and a record's id."""
 
     max_error_rate: float = 0.01
-    """The run fails when more than this share of a stage's candidates end in an exception."""
+    """The run fails when more than this share of a stage's candidates end in an exception, or
+    cannot be downloaded from their store."""
 
     samples_per_file: int = 50_000
     """Candidates for each samples file."""

@@ -102,9 +102,9 @@ def retried(call: Callable[[], T]) -> T:
 def _is_missing(error: Exception) -> bool:
     """Tells whether nothing is there; fsspec says so of servers that fail or cannot be reached."""
     cause = error.__cause__
-    status = getattr(cause, "status", None)
     if not isinstance(error, FileNotFoundError):
-        return False
+        return getattr(error, "status", None) in (404, 410)
+    status = getattr(cause, "status", None)
     if type(cause).__module__.startswith("aiohttp"):
         return status is not None and 400 <= status < 500 and status not in (408, 425, 429)
     return not isinstance(cause, TimeoutError | ConnectionError | ValueError)

@@ -104,14 +104,17 @@ class SourceFolder:
                 found = "is a file; expected a folder"
                 found = found if os.path.exists(self.root) else "no such folder"
                 raise InputError(f"--{flag} {self.root}: {found}")
-        elif kind == "listed":
+            return
+        if kind == "listed":
             storage.check_reachable(self.root)
-            try:
-                is_empty = not self.names
-            except FetchFailed as error:
-                raise InputError(f"--{flag} {self.root}: {error.detail}") from error
-            if is_empty:
-                raise InputError(f"--{flag} {self.root}: no such folder, or no file in it")
+        try:
+            is_empty = kind == "listed" and not self.names
+            if kind == "web":
+                _check_answers(self.root)
+        except FetchFailed as error:
+            raise InputError(f"--{flag} {self.root}: {error.detail}") from error
+        if is_empty:
+            raise InputError(f"--{flag} {self.root}: no such folder, or no file in it")
 
     def share(self, url: str) -> None:
         """Writes the list of files down, if there is one, for the workers of a run."""
@@ -143,20 +146,24 @@ class SourceFolder:
     ) -> Iterator[tuple[Item, FoundFile | MissingFile]]:
         """Yields items, each with the file that it names, in their order.
 
+        Where a web server fails, the reason is DOWNLOAD_FAILED.
+
         Raises:
           BuildError: there is no such folder on this host.
-          InputError: the store does not answer.
         """
         if _kind(self.root) != "web":
             yield from ((item, self.find(name(item), suffixes)) for item in items)
             return
+
+        def find(item: Item) -> FoundFile | MissingFile:
+            try:
+                return self.find(name(item), suffixes)
+            except FetchFailed as error:
+                return MissingFile(reason=error.reason, detail=error.detail)
+
         with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
             for chunk in batched(items, 32 * ASKED_AT_ONCE):
-                found = pool.map(lambda item: self.find(name(item), suffixes), chunk)
-                try:
-                    yield from zip(chunk, found, strict=True)
-                except FetchFailed as error:
-                    raise InputError(f"{self.root}: {error.detail}") from error
+                yield from zip(chunk, pool.map(find, chunk), strict=True)
 
     def _listed(self, name: str, index: _Index) -> FoundFile:
         number, start, size = index.files[name]
@@ -259,6 +266,20 @@ def _list_shards(root: str) -> list[str] | None:
         return sorted(glob.glob(root))
     system, path = storage.locate(root)
     return retried(lambda: [system.unstrip_protocol(each) for each in sorted(system.glob(path))])
+
+
+def _check_answers(root: str) -> None:
+    """Checks that a web server answers; what it says of a folder does not matter.
+
+    Raises:
+      FetchFailed: it does not.
+    """
+    system, path = storage.locate(root)
+    try:
+        retried(lambda: system.info(path))
+    except FetchFailed as error:
+        if error.reason == DOWNLOAD_FAILED:
+            raise
 
 
 @functools.lru_cache(maxsize=1 << 20)

@@ -4,10 +4,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from eqforge.schemas.io.objects import DOWNLOAD_FAILED
 from eqforge.schemas.records.scores import Rejection
 
 ERROR_PREFIX = "error:"
 """The prefix of the reason if an exception ended the work on a record: `error:<Type>`."""
+
+
+def is_failure(reason: str) -> bool:
+    """Tells whether a reason says nothing of the candidate: it may be another in the next run."""
+    return reason.startswith(ERROR_PREFIX) or reason == DOWNLOAD_FAILED
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -19,7 +19,7 @@ from eqforge.schemas.dataset.manifest import (
 )
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.io import storage
-from eqforge.schemas.records.books import ERROR_PREFIX, Stage
+from eqforge.schemas.records.books import Stage, is_failure
 from eqforge.transforms.dataset.census import keep_census
 from eqforge.transforms.dataset.replace import (
     CARD,
@@ -291,12 +291,12 @@ def check_books(manifest: Manifest, seen: set[str], target: DatasetTarget) -> No
             raise BuildError(
                 f"the stage {stage.name!r} gave the undocumented reason {unknown[0]!r}"
             )
-        failed = sum(n for reason, n in books.reasons.items() if reason.startswith(ERROR_PREFIX))
+        failed = sum(n for reason, n in books.reasons.items() if is_failure(reason))
         if failed > target.max_error_rate * books.candidates:
             raise BuildError(
                 f"{failed} of {books.candidates} candidates of the stage {stage.name!r} failed "
-                f"with an exception, more than --max-error-rate {target.max_error_rate}; "
-                f"the rejects in {target.output}/data say which and why"
+                "with an exception or could not be downloaded, more than --max-error-rate "
+                f"{target.max_error_rate}; the rejects in {target.output}/data say which and why"
             )
     kept = manifest.stages[target.stages[-1].name].kept
     if kept != manifest.num_rows("samples"):
