@@ -23,7 +23,7 @@ from eqforge.pipelines.shared.header import (
     header_of,
     identity,
 )
-from eqforge.pipelines.shared.media import inputs_from_stores, share_folders
+from eqforge.pipelines.shared.media import share_folders
 from eqforge.pipelines.shared.pipeline import Configured, Pipeline, Target
 from eqforge.schemas.dataset.manifest import FILE_NAME, WORK, Manifest, load_manifest
 from eqforge.schemas.errors import InputError
