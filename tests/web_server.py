@@ -1,6 +1,7 @@
-"""A web server with ranges that serves a folder, and fails as it is told to."""
+"""A web server with ranges that fails as it is told to: of a folder, or in front of a store."""
 
 import contextlib
+import http.client
 import re
 import threading
 import time
@@ -13,10 +14,12 @@ from urllib.parse import unquote
 
 Fault = Literal["503", "cut", "long", "slow", "whole", "other", "away"]
 SLOW_S = 0.05
+# Headers that this server gives by itself, or that are of one connection.
+_OWN = {"Content-Length", "Transfer-Encoding", "Connection", "Date", "Server"}
 
 
 class WebServer:
-    """Files of a folder, behind http://localhost.
+    """Files of a folder, behind http://localhost; or a store, whose objects go by their last name.
 
     Attributes:
       faults: for each name, what goes wrong with its next GETs, one after the other: 503; the
@@ -28,9 +31,9 @@ class WebServer:
       sent: how many bytes of each file were sent.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Names the folder."""
-        self.folder = folder
+    def __init__(self, folder: Path, store: str | None = None) -> None:
+        """Names the folder, or the address of the store."""
+        self.folder, self.store = folder, store
         self.faults: dict[str, list[Fault]] = defaultdict(list)
         self.redirects: dict[str, str] = {}
         self.down: set[str] = set()
@@ -75,34 +78,58 @@ class _Handler(BaseHTTPRequestHandler):
         self.answer("GET")
 
     def answer(self, method: str) -> None:
-        name = unquote(self.path.partition("?")[0]).lstrip("/")
-        fault, path = self.web.fault_of(method, name), self.web.folder / name
+        path, _, query = self.path.partition("?")
+        name = unquote(path).lstrip("/")
+        if self.web.store is not None:  # of Google's, metadata and lists have no alt=media
+            is_file = "alt=media" in query or (query == "" and "storage/v1" not in path)
+            name = name.rpartition("/")[2] if is_file else ""
         if name in self.web.redirects:
-            self.send_response(302)
-            self.send_header("Location", self.web.redirects[name])
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self.say(302, {"Location": self.web.redirects[name], "Content-Length": "0"})
             return
-        if fault == "503" or fault == "away" or not path.is_file():
-            self.send_response(503 if fault == "503" else 404)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        data, status = path.read_bytes(), 200
-        tag = f'"{path.stat().st_mtime_ns}"'
-        asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
-        if asked and fault != "whole":
-            data, status = data[int(asked[1]) : int(asked[2]) + 1], 206
-        if fault == "long":
-            data += b"x"
+        fault = self.web.fault_of(method, name)
+        found = (503, {"Content-Length": "0"}, b"") if fault == "503" else self.found(method, name)
+        if fault == "away":
+            found = 404, {"Content-Length": "0"}, b""
+        status, headers, data = found
         if fault == "other":
             data = bytes(len(data))
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("ETag", tag)
-        self.end_headers()
+        if fault == "long":
+            data += b"x"
+        if fault == "whole":
+            status, data = 200, (self.web.folder / name).read_bytes()
+        self.say(status, headers | ({"Content-Length": str(len(data))} if data else {}))
         if method == "GET":
             self.send(name, data, fault)
+
+    def say(self, status: int, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for key, value in headers.items():
+            self.send_header(key, value)
+        self.end_headers()
+
+    def found(self, method: str, name: str) -> tuple[int, dict[str, str], bytes]:
+        """The right answer: status, headers and bytes."""
+        if self.web.store is not None:
+            there = http.client.HTTPConnection(self.web.store.removeprefix("http://"))
+            there.request(method, self.path, headers=dict(self.headers))
+            answer = there.getresponse()
+            headers = {key: value for key, value in answer.getheaders() if key not in _OWN}
+            data = answer.read()
+            there.close()
+            return (
+                answer.status,
+                headers | {"Content-Length": answer.headers["Content-Length"] or str(len(data))},
+                data,
+            )
+        path = self.web.folder / name
+        if not path.is_file():
+            return 404, {"Content-Length": "0"}, b""
+        data, status = path.read_bytes(), 200
+        asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        if asked:
+            data, status = data[int(asked[1]) : int(asked[2]) + 1], 206
+        tag = f'"{path.stat().st_mtime_ns}"'
+        return status, {"ETag": tag, "Content-Length": str(len(data))}, data
 
     def send(self, name: str, data: bytes, fault: Fault | None) -> None:
         if fault == "cut":

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.runners.stores import Store, running_store, server
 from tests.runners.tiers import Cluster, check_flink, need, running_cluster
 
 
@@ -13,3 +14,12 @@ def flink_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
     need("flink-cluster", check_flink)
     with running_cluster(tmp_path_factory.mktemp("flink") / "cluster") as cluster:
         yield cluster
+
+
+@pytest.fixture(params=["gs", "s3"])
+def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """An object store of its own."""
+    need("object-stores", lambda: server(request.param))
+    monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+    with running_store(request.param) as found:
+        yield found

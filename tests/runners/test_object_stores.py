@@ -1,106 +1,20 @@
 """Builds whose output is no folder but an object store, spoken to in its own protocol.
 
-The stores are programs in Go that keep everything in memory: fake-gcs-server answers as Google
-Cloud Storage does, gofakes3 as S3.
+See `stores` for the programs that answer as the stores do.
 """
 
 import os
 import signal
-import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import fsspec
 import pytest
 
-from eqforge.schemas.io.cache import cache_folder
-from eqforge.transforms.engines.install import installing, run_tool
 from tests.builds import dataset_bytes, start, wait_for
 from tests.faults.runs import Inputs, make_inputs
-from tests.runners.tiers import check_flink, free_ports, need, running_cluster, wait_for_port
+from tests.runners.stores import Store
+from tests.runners.tiers import check_flink, free_ports, need, running_cluster
 
 pytestmark = pytest.mark.timeout(900)
-
-SERVERS = {
-    "gs": "github.com/fsouza/fake-gcs-server@v1.56.1",
-    "s3": "github.com/johannesboyne/gofakes3/cmd/gofakes3@v1.2.0",
-}
-
-
-@dataclass(frozen=True)
-class Store:
-    """A store that runs: its scheme, what a user's environment says of it, and its files."""
-
-    scheme: str
-    variables: dict[str, str]
-    files: Any
-
-    @property
-    def output(self) -> str:
-        return f"{self.scheme}://bucket/out"
-
-    def dataset_bytes(self) -> dict[str, bytes]:
-        """Every file of a finished dataset, by its name in the output."""
-        self.files.invalidate_cache()
-        names = (path.removeprefix("bucket/out/") for path in self.files.find("bucket/out"))
-        finished = (name for name in names if not name.startswith("_work/"))
-        return {name: self.files.cat_file(f"bucket/out/{name}") for name in finished}
-
-    def written(self, folder: str) -> dict[str, Any]:
-        """When each file of a folder was written, by its name."""
-        self.files.invalidate_cache()
-        found = self.files.find(f"bucket/out/{folder}", detail=True)
-        time = {"gs": "updated", "s3": "LastModified"}[self.scheme]
-        return {path: str(info[time]) for path, info in found.items() if info["type"] == "file"}
-
-
-def server(scheme: str) -> Path:
-    """Returns the program of a store, built by Go the first time."""
-    folder = cache_folder() / "tests" / SERVERS[scheme].rpartition("/")[2]
-    if not folder.is_dir():
-        with installing(folder) as new:
-            run_tool("go", "install", SERVERS[scheme], folder=new, needs="Go", GOBIN=str(new))
-    return next(folder.iterdir())
-
-
-def open_store(scheme: str, url: str) -> Store:
-    """Returns a store that answers at an address, with an empty bucket."""
-    if scheme == "gs":
-        variables = {"STORAGE_EMULATOR_HOST": url, "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false"}
-        files = fsspec.filesystem("gs", endpoint_url=url, token="anon", project="test")
-    else:
-        keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
-        # gofakes3 gives the checksum of the whole object for a part of it too.
-        checks = {"AWS_RESPONSE_CHECKSUM_VALIDATION": "when_required"}
-        region = {"AWS_DEFAULT_REGION": "us-east-1"}
-        variables = {"AWS_ENDPOINT_URL": url, **region, **keys, **checks}
-        files = fsspec.filesystem("s3", key="key", secret="secret", endpoint_url=url)
-    files.mkdir("bucket")
-    return Store(scheme, variables, files)
-
-
-@pytest.fixture(params=["gs", "s3"])
-def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    """An object store of its own."""
-    scheme: str = request.param
-    need("object-stores", lambda: server(scheme))
-    port = free_ports(1)[0]
-    address = f"localhost:{port}"
-    arguments = {
-        "gs": ["-scheme", "http", "-port", str(port), "-external-url", f"http://{address}"],
-        "s3": ["-host", address],
-    }
-    command = [str(server(scheme)), *arguments[scheme], "-backend", "memory"]
-    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
-    try:
-        wait_for_port(port)
-        yield open_store(scheme, f"http://{address}")
-    finally:
-        running.kill()
-        running.wait()
 
 
 @pytest.fixture(scope="module")
