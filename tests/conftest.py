@@ -32,7 +32,7 @@ def demo_output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if made := os.environ.get("EQFORGE_DEMO"):
         return Path(made)
     folder = tmp_path_factory.mktemp("demo") / "demo"
-    assert demo.main(["--output", str(folder)]) == 0
+    assert demo.main(["--all", "--output", str(folder)]) == 0
     return folder
 
 

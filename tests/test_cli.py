@@ -122,11 +122,12 @@ def test_the_demo_says_what_to_install_for_what_it_leaves_out(
     some = demo.builds(demo_workspace)
     monkeypatch.setattr(demo, "builds", lambda _: {n: some[n] for n in ("eq-gebc", "eq-kubric")})
 
-    assert demo.main(["--output", str(tmp_path)]) == 0
+    assert demo.main(["--all", "--output", str(tmp_path)]) == 0
 
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert last.startswith("eq-kubric was left out: bpy is not installed")
-    assert last.endswith("pip install 'eqforge[render]'")
+    lines = capsys.readouterr().out.splitlines()
+    (left_out,) = (line for line in lines if line.startswith("eq-kubric was left out"))
+    assert left_out.endswith("bpy is not installed: pip install 'eqforge[render]'")
+    assert lines[-1] == f"Look at the pairs: {tmp_path / 'pairs.png'}"
 
 
 def test_inspect_shows_the_numbers(demo_output: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""`eqforge demo`: builds every dataset end to end in its own workspace, offline."""
+"""`eqforge demo`: builds small datasets end to end in its own workspace, offline."""
 
 import shlex
 import sys
@@ -17,6 +17,13 @@ from eqforge.schemas.visible import visible
 if TYPE_CHECKING:
     from eqforge.generators.demo.workspace import Workspace
 
+OWN = "eq-video"
+LARGE = frozenset(("eq-sd", "eq-kubric"))
+"""Datasets that need gigabytes of packages."""
+
+SHOWN_PAIRS = 4
+"""Pairs of the contact sheet."""
+
 SMALL_SCENES = ("--pairs", "3", "--resolution", "128")
 """A pair of each kind, in a quarter of the default's time."""
 
@@ -29,16 +36,19 @@ SMALL_DRAWINGS = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Build every dataset end to end on bundled inputs, offline, and verify it.
+    """Build datasets of videos and captions end to end on bundled inputs, offline, and verify them.
 
     The inputs are made on the spot: the photographs that scikit-image ships, and clips that pan and
-    zoom over them, with annotations in the published formats. Of the rendered and of the drawn
-    pairs there is one of each kind, small; a model of random weights draws, so its pictures show
-    nothing.
+    zoom over them, with annotations in the published formats.
     """
 
     output: Path = Path("out/demo")
     """Folder for the inputs and the datasets."""
+
+    all: bool = False
+    """Also render pairs and draw pairs, one of each kind, small, and score the pairs of `eq-video`.
+    Models of random weights draw and score: the pictures show nothing, and the scores are chance.
+    """
 
     workers: int = 1
     """Processes of the local runner."""
@@ -129,17 +139,51 @@ def demo(arguments: Arguments) -> int:
     started = time.monotonic()
     print(f"making clips and annotations in {arguments.output / 'workspace'}", file=sys.stderr)
     chosen = builds(make_workspace(arguments.output / "workspace"))
+    if not arguments.all:
+        chosen = {name: build for name, build in chosen.items() if name not in LARGE}
     missing = {name: text for name, build in chosen.items() if (text := _missing(build))}
     built = [name for name in chosen if name not in missing]
     status = max(_build(name, chosen[name], arguments) for name in built)
-    print(f"\nthe demo took {time.monotonic() - started:.0f} s. Look at:")
-    for name in built:
-        print(f"  eqforge inspect {shlex.quote(str(arguments.output / name))}")
-    last = shlex.quote(str(arguments.output / built[-1]))
-    print(f"  eqforge inspect {last} --sheet pairs.png")
+    if arguments.all and (text := _missing_model()):
+        missing["score"] = text
+    elif arguments.all:
+        status = max(status, _score(arguments.output))
+    sheet = shlex.quote(str(_draw_sheet(arguments.output, built)))
+    print(f"\nthe demo took {time.monotonic() - started:.0f} s")
     for name, text in missing.items():
         print(visible(f"{name} was left out: {text}"))
+    print(f"eqforge inspect {shlex.quote(str(arguments.output / built[0]))} shows a dataset's rows")
+    print(f"Look at the pairs: {sheet}")
     return status
+
+
+def _draw_sheet(output: Path, built: list[str]) -> Path:
+    """Draws a pair of each dataset of pictures, or of the first if that is all there is."""
+    from eqforge.commands.contact_sheet import draw_sheet
+    from eqforge.schemas.dataset.reader import open_dataset
+
+    sheet = output / "pairs.png"
+    name = OWN if OWN in built else built[0]
+    draw_sheet(open_dataset(str(output / name)), SHOWN_PAIRS, False, sheet)
+    return sheet
+
+
+def _score(output: Path) -> int:
+    """Scores the pairs of a user's own videos with a tiny CLIP and prints the table of metrics."""
+    from eqforge.evaluation.scoring import command as scoring
+    from eqforge.evaluation.tables import command as tables
+    from eqforge.generators.demo.tiny_clip import save_tiny_clip
+
+    dataset, scores = str(output / OWN), str(output / "scores")
+    model = f"clip:{save_tiny_clip(output / 'tiny-clip')}"
+    scored = scoring.main([dataset, "--model", model, "--output", scores])
+    return max(scored, tables.main([dataset, scores]))
+
+
+def _missing_model() -> str | None:
+    from eqforge.pipelines import eq_sd
+
+    return _missing(Build(main=eq_sd.main, arguments=(), check=eq_sd.check_installed))
 
 
 def _missing(build: Build) -> str | None:
