@@ -1,15 +1,17 @@
-"""BLEU and CIDEr of captions, as implemented by COCO's evaluation server."""
+"""BLEU and CIDEr of captions cut into words, as by COCO's evaluation server."""
 
 import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.evaluation.metrics.ngrams import bleu, cider_d
 from eqforge.schemas.errors import InputError, MissingExtra
 
 Tokenizer = Literal["treebank", "ptb"]
@@ -63,35 +65,23 @@ def score_captions(
 
     Raises:
       InputError: an image has no reference, or the tokenizer needs Java and there is none.
-      MissingExtra: pycocoevalcap or nltk is not installed.
-
-    Source: BLEU (Papineni et al. 2002) and CIDEr-D (Vedantam et al. 2015) in `pycocoevalcap`.
+      MissingExtra: nltk is not installed.
     """
-    try:
-        from pycocoevalcap.bleu.bleu import Bleu
-        from pycocoevalcap.cider.cider import Cider
-    except ImportError as error:
-        raise MissingExtra("pycocoevalcap", "models") from error
     if not all(references):
         raise InputError("an image has no reference caption")
     flat = [text for group in references for text in group]
-    words = tokenize([*captions, *flat], tokenizer)
-    said = {number: [line] for number, line in enumerate(words[: len(captions)])}
-    true: dict[int, list[str]] = {}
-    rest = iter(words[len(captions) :])
-    for number, group in enumerate(references):
-        true[number] = [next(rest) for _ in group]
-    bleu, _ = Bleu(4).compute_score(true, said, verbose=0)
-    _, cider = Cider().compute_score(true, said)
-    return CaptionScores(bleu=tuple(map(float, bleu)), cider=np.asarray(cider, dtype=np.float64))
+    words = [line.split() for line in tokenize([*captions, *flat], tokenizer)]
+    said, rest = words[: len(captions)], iter(words[len(captions) :])
+    true = [[next(rest) for _ in group] for group in references]
+    return CaptionScores(bleu=bleu(said, true), cider=cider_d(said, true))
 
 
 def tokenize(texts: Sequence[str], tokenizer: Tokenizer) -> list[str]:
     """Returns each text as lower-case words separated by single spaces, without punctuation.
 
     Raises:
-      InputError: the tokenizer is `ptb` and there is no Java, or it fails.
-      MissingExtra: nltk or pycocoevalcap is not installed.
+      InputError: the tokenizer is `ptb` and Java or its program is missing, or it fails.
+      MissingExtra: nltk is not installed.
     """
     lines = [" ".join(text.split()) for text in texts]
     cut = _by_treebank(lines) if tokenizer == "treebank" else _by_java(lines)
@@ -108,13 +98,15 @@ def _by_treebank(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _by_java(lines: Sequence[str]) -> list[list[str]]:
-    try:
-        import pycocoevalcap
-    except ImportError as error:
-        raise MissingExtra("pycocoevalcap", "models") from error
+    home = find_spec("pycocoevalcap")
+    if home is None or home.submodule_search_locations is None:
+        raise InputError(
+            "the tokenizer ptb is a Java program of pycocoevalcap's: "
+            "pip install --no-deps pycocoevalcap==1.2, or take treebank"
+        )
     if shutil.which("java") is None:
         raise InputError("the tokenizer ptb needs Java, and there is none; take treebank")
-    (jar,) = Path(pycocoevalcap.__path__[0], "tokenizer").glob("stanford-corenlp-*.jar")
+    (jar,) = Path(home.submodule_search_locations[0], "tokenizer").glob("stanford-corenlp-*.jar")
     command = ["java", "-cp", str(jar), "edu.stanford.nlp.process.PTBTokenizer"]
     done = subprocess.run(
         [*command, "-preserveLines", "-lowerCase"],

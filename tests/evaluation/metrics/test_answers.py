@@ -1,9 +1,11 @@
 import itertools
 import shutil
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
+from eqforge.evaluation.metrics import captioning
 from eqforge.evaluation.metrics.answers import grounded, normal_answer, vqa_accuracy
 from eqforge.evaluation.metrics.captioning import score_captions, tokenize
 from eqforge.schemas.errors import InputError
@@ -78,7 +80,6 @@ def _bleu(said: list[list[str]], true: list[list[list[str]]], order: int) -> flo
 
 
 def test_bleu_is_that_of_its_definition_on_words_without_punctuation() -> None:
-    pytest.importorskip("pycocoevalcap")
     found = score_captions(CAPTIONS, REFERENCES)
     said = [line.split() for line in tokenize(CAPTIONS, "treebank")]
     true = [[line.split() for line in tokenize(group, "treebank")] for group in REFERENCES]
@@ -88,7 +89,6 @@ def test_bleu_is_that_of_its_definition_on_words_without_punctuation() -> None:
 
 
 def test_cider_is_highest_for_a_reference_itself_and_zero_without_a_shared_word() -> None:
-    pytest.importorskip("pycocoevalcap")
     references = [[" ".join(words)] for words in itertools.permutations("abcdef", 5)][:6]
     same = score_captions([group[0] for group in references], references).cider
     other = score_captions(["x y z w v"] * 6, references).cider
@@ -96,8 +96,8 @@ def test_cider_is_highest_for_a_reference_itself_and_zero_without_a_shared_word(
     assert (same > 0).all()
 
 
+@pytest.mark.skipif(find_spec("pycocoevalcap") is None, reason="it is no dependency of eqforge")
 def test_the_tokenizer_of_cocos_server_agrees_on_plain_captions() -> None:
-    pytest.importorskip("pycocoevalcap")
     texts = ["A man's dog, (brown) isn't here!", "Two dogs - one ball; fun", ""]
     if shutil.which("java") is None:
         with pytest.raises(InputError, match="needs Java"):
@@ -106,7 +106,14 @@ def test_the_tokenizer_of_cocos_server_agrees_on_plain_captions() -> None:
         assert tokenize(texts, "ptb") == tokenize(texts, "treebank")
 
 
+def test_the_tokenizer_of_cocos_server_says_where_it_comes_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(captioning, "find_spec", lambda _: None)
+    with pytest.raises(InputError, match=r"pip install --no-deps pycocoevalcap==1\.2"):
+        tokenize(["a"], "ptb")
+
+
 def test_an_image_without_references_is_refused() -> None:
-    pytest.importorskip("pycocoevalcap")
     with pytest.raises(InputError, match="no reference"):
         score_captions(["a"], [[]])

@@ -54,7 +54,6 @@ def _rows(folder: Path) -> dict[tuple[str, str], dict[str, str]]:
 
 
 def test_answers_of_every_task_become_its_accuracy(vlue: Path, tmp_path: Path) -> None:
-    pytest.importorskip("pycocoevalcap")
     path = _write(tmp_path / "m.jsonl", RIGHT)
     assert main([str(vlue), str(path), "--output", str(tmp_path)]) == 0
     rows = _rows(tmp_path)
