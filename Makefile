@@ -15,13 +15,13 @@ WORDNET := .venv/.wordnet
 ARGS ?=
 BENCH ?= $(sort $(filter-out benchmarks/corrections.py benchmarks/cuts.py,$(wildcard benchmarks/[a-z]*.py)))
 
-.PHONY: help demo test check runners extras bench docs dev models render dataflow lock clean
+.PHONY: help demo test check runners extras interpreters bench docs dev models render dataflow lock clean
 ifneq ($(shell cat .venv/.made-for 2>/dev/null),$(CURDIR))
 .PHONY: $(BASE)  # .venv is another checkout's
 endif
 
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' Makefile
 
 # What cannot be had on this machine is left out, and the demo says so.
 demo: $(BASE) ## Build and verify small datasets; ARGS=--all renders, draws and scores too (8 GB)
@@ -44,7 +44,10 @@ runners: $(DEV) $(MODELS) $(RENDER) $(WORDNET) ## Run the tests of all engines, 
 	EQFORGE_RUNNERS=all $(BIN)/pytest tests/runners $(ARGS)
 
 extras: $(DEV) $(WORDNET) ## Install each extra from the wheel into a clean environment, and try it (15 GB, for a while)
-	EQFORGE_EXTRAS=all $(BIN)/pytest tests/extras $(ARGS)
+	EQFORGE_EXTRAS=all EQFORGE_PYTHONS="$(EQFORGE_PYTHONS)" $(BIN)/pytest tests/extras $(ARGS)
+
+interpreters: $(DEV) $(WORDNET) ## Build the same bytes with every Python there is; EQFORGE_PYTHONS="..." names more
+	EQFORGE_PYTHONS="$(EQFORGE_PYTHONS)" $(BIN)/pytest tests/extras/test_interpreters.py $(ARGS)
 
 bench: $(DEV) ## Run the benchmarks, or one: make bench BENCH=benchmarks/writer.py
 	for file in $(BENCH); do echo "== $$file"; $(BIN)/python "$$file" $(ARGS) || exit 1; done

@@ -94,6 +94,17 @@ def test_the_module_of_a_dataset_equals_the_command(
     assert [done.returncode for done in wrong] == [2, 2]
 
 
+def test_windows_is_refused_with_one_sentence() -> None:
+    code = "import sys; sys.argv = ['eqforge']; sys.modules['fcntl'] = None; import eqforge"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "eqforge: eqforge runs on Linux and macOS; on Windows, install and start it inside WSL\n"
+    )
+
+
 # --- the demo
 
 
@@ -120,7 +131,7 @@ def test_the_demo_says_what_to_install_for_what_it_leaves_out(
     monkeypatch.setitem(sys.modules, "bpy", None)  # as if it were not installed
     monkeypatch.setattr(workspace, "make_workspace", lambda _: demo_workspace)
     some = demo.builds(demo_workspace)
-    monkeypatch.setattr(demo, "builds", lambda _: {n: some[n] for n in ("eq-gebc", "eq-kubric")})
+    monkeypatch.setattr(demo, "builds", lambda _: {n: some[n] for n in ("eq-video", "eq-kubric")})
 
     assert demo.main(["--all", "--output", str(tmp_path)]) == 0
 

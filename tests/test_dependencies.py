@@ -94,8 +94,6 @@ def test_every_package_that_eqforge_imports_is_declared() -> None:
     declared = {
         canonicalize_name(need.name) for extra, need in direct_requirements() if extra != "dev"
     }
-    # docs/about/dependencies.md: installed by a command of its own
-    declared.add(canonicalize_name("face-recognition"))
     assert undeclared(files, declared) == []
 
 

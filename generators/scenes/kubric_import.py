@@ -7,6 +7,7 @@ segmentation fault.
 import importlib
 import importlib.util
 import os
+import platform
 import sys
 from typing import Any
 
@@ -27,10 +28,23 @@ def check_installed() -> None:
 
     Raises:
       MissingExtra: one is not.
+      InputError: one is not, and there is none for this machine.
     """
     for package in PACKAGES:
         if importlib.util.find_spec(package) is None:
+            if refusal := no_blender():
+                raise InputError(refusal)
             raise MissingExtra(package, EXTRA)
+
+
+def no_blender() -> str:
+    """Returns why no Blender can be installed here, and what can be done; empty if one can."""
+    if sys.version_info[:2] != (3, 11):
+        here = ".".join(map(str, sys.version_info[:2]))
+        return f"Blender 4.2 is built for Python 3.11 alone, and this is Python {here}"
+    if (sys.platform, platform.machine()) == ("linux", "aarch64"):
+        return "Blender 4.2 is not built for Linux on ARM64: render on x86-64 or a Mac"
+    return ""
 
 
 def import_kubric(scratch: str) -> None:

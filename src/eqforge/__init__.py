@@ -10,7 +10,10 @@ The commands are functions here, with the options as keyword arguments:
 """
 
 import os
+import sys
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,6 +33,11 @@ __all__ = [
     "score",
     "verify",
 ]
+
+if find_spec("fcntl") is None:
+    _refusal = "eqforge runs on Linux and macOS; on Windows, install and start it inside WSL"
+    _is_program = Path(sys.argv[0]).stem == "eqforge"
+    raise SystemExit(f"eqforge: {_refusal}") if _is_program else ImportError(_refusal)
 
 # MKL, which computes torch's matrix products on CPUs, reads this at its first one: a row's last
 # bits then do not depend on its position in a batch.

@@ -30,7 +30,11 @@ COMMANDS = {
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
+    return make_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+def make_wheel(folder: Path) -> Path:
+    """Makes the wheel of this checkout in a folder, as a release does."""
     run(sys.executable, "-c", STAGE, folder, cwd=copy_checkout(folder / "checkout"))
     (sdist,) = folder.glob("*.tar.gz")
     options = ("--no-deps", "--no-build-isolation", "--wheel-dir", folder)

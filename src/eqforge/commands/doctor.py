@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from eqforge.generators.scenes.kubric_import import EXTRA, no_blender
 from eqforge.generators.text.wordnet import wordnet_version
 from eqforge.schemas.errors import EqforgeError
 from eqforge.schemas.io.cache import cache_folder
@@ -137,7 +138,7 @@ def _packages() -> Iterator[Fact]:
             f"eqforge[{extra}]",
             ", ".join(extras[extra]) if not missing else None,
             _COSTS[extra],
-            f"pip install 'eqforge[{extra}]'",
+            (extra == EXTRA and no_blender()) or f"pip install 'eqforge[{extra}]'",
             said=f"lacks {', '.join(missing)}",
         )
     if find_spec("av") is not None:
