@@ -13,7 +13,7 @@ from tests.faults.runs import SETTINGS, Inputs, make_inputs
 from tests.runners.stores import Store
 from tests.runners.test_object_stores import eqforge
 from tests.runners.tiers import check_flink, need, running_cluster
-from tests.web_server import WebServer
+from tests.web_server import Fault, WebServer
 
 pytestmark = pytest.mark.timeout(900)
 VIDEOS = 6
@@ -81,7 +81,7 @@ def test_a_store_that_fails_now_and_then_changes_nothing(
 ) -> None:
     """Answers of 503, cut off, too long or slow; S3's and Google's checksums tell other bytes."""
     with WebServer(tmp_path, store.url).running() as web:
-        faults = ["503", "cut", "long", "slow", "other"]
+        faults: list[Fault] = ["503", "cut", "long", "slow", "other"]
         web.faults |= {f"{number:02}.mp4": [fault] for number, fault in enumerate(faults)}
         found = eqforge(*command(store, tmp_path / "out"), **store.behind(web.url))
         assert found == (0, "")
