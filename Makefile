@@ -54,6 +54,7 @@ bench: $(DEV) ## Run the benchmarks, or one: make bench BENCH=benchmarks/writer.
 
 docs: $(DEV) ## Write the pages, and parts of pages, that follow from the code
 	$(BIN)/python scripts/reasons.py >docs/reference/reasons.md
+	$(BIN)/python scripts/documents.py >docs/reference/json.md
 	$(BIN)/python scripts/tables.py
 
 models: $(MODELS) ## Add the packages of the neural models and the evaluation to .venv (6 GB)

@@ -22,7 +22,7 @@ from eqforge.generators.scenes.propose import SCENES_STAGE, SceneProposer, sampl
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.models.pretrained import device_here
 from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.generated import select_pairs, tables_of
+from eqforge.pipelines.shared.generated import made_of, select_pairs, tables_of
 from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, check_seconds
 from eqforge.schemas.dataset.manifest import WORK
@@ -263,6 +263,7 @@ def run_pilot(config: Config, planned: Sequence[PlannedPair], folder: str) -> Pi
         seconds=done - ready,
         num_bytes=sum(work.made.num_bytes for work in works if work.made is not None),
         start_s=ready - started,
+        made=made_of(works, rules.generated),
     )
 
 
@@ -279,7 +280,7 @@ PIPELINE = Pipeline(
     build=build,
     tables=tables,
     stages=(SCENES_STAGE, RENDERS_STAGE, IMAGES_STAGE, PAIRS_STAGE),
-    steps=(RENDERED, MEASURED),
+    steps={RENDERED: "pairs", MEASURED: "pairs"},
     pilot=Pilot(
         records="pairs",
         number=2,

@@ -30,7 +30,7 @@ from eqforge.generators.diffusion.settings import DiffusionSettings
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, load_vocabulary
 from eqforge.models.pretrained import device_here
 from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.generated import select_pairs, tables_of
+from eqforge.pipelines.shared.generated import made_of, select_pairs, tables_of
 from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode
 from eqforge.schemas.dataset.manifest import WORK
@@ -311,6 +311,7 @@ def run_pilot(config: Config, pairs: Sequence[PromptPair], folder: str) -> Pilot
         seconds=time.perf_counter() - loaded,
         num_bytes=sum(i.num_bytes for work in made if work.made for i in work.made.images),
         start_s=loaded - started,
+        made=made_of(made, rules.generated),
     )
 
 
@@ -328,7 +329,7 @@ PIPELINE = Pipeline(
     build=build,
     tables=tables,
     stages=(DRAWINGS_STAGE, IMAGES_STAGE, PAIRS_STAGE),
-    steps=(DRAWN, MEASURED),
+    steps={DRAWN: "pairs", MEASURED: "pairs"},
     pilot=Pilot(
         records="pairs",
         number=0,

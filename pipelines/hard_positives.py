@@ -239,7 +239,7 @@ PIPELINE = Pipeline(
     build=build,
     tables=tables,
     stages=(CAPTIONS_STAGE, HARD_POSITIVES_STAGE),
-    steps=("reworded",),
+    steps={"reworded": "images"},
 )
 
 

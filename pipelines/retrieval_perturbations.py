@@ -144,7 +144,7 @@ PIPELINE = Pipeline(
     build=build,
     tables=tables,
     stages=(CAPTIONS_STAGE, PERTURBATIONS_STAGE),
-    steps=("perturbed",),
+    steps={"perturbed": "captions"},
 )
 
 

@@ -320,7 +320,7 @@ PIPELINE = Pipeline(
     build=build,
     tables=tables,
     stages=(RELATIONS_STAGE, QUERIES_STAGE),
-    steps=(simat.CUT,),
+    steps={simat.CUT: "source images"},
 )
 
 

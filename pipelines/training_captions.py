@@ -207,7 +207,7 @@ PIPELINE = Pipeline(
     build=build,
     tables=tables,
     stages=(CAPTIONS_STAGE, TRAINING_TEXTS_STAGE),
-    steps=("edited",),
+    steps={"edited": "captions"},
 )
 
 

@@ -171,7 +171,7 @@ def _names(plan: PlanFiles) -> Iterator[str]:
 
 def measure(_: Config, batch: VlueBatch) -> dict[str, int]:
     """Returns what a batch adds to the counts of a plan."""
-    counts: dict[str, int] = {}
+    counts = {"items": len(batch.items)}
     for item in batch.items:
         if item.number == 0:
             counts["retrieval rows"] = counts.get("retrieval rows", 0) + 1
@@ -206,7 +206,7 @@ PIPELINE = Pipeline(
     build=build,
     tables=tables,
     stages=(ANNOTATIONS_STAGE,),
-    steps=("imported",),
+    steps={"imported": "items"},
 )
 
 

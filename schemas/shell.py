@@ -1,26 +1,67 @@
 """The wrapper of every command: its options, errors in one sentence, signals."""
 
 import dataclasses
+import functools
 import math
+import operator
 import re
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, get_args
 
 import tyro
+from tyro.conf import OmitArgPrefixes
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
+from eqforge.schemas.console import ConsoleOptions, session, take
 from eqforge.schemas.errors import InputError, reported_errors
+from eqforge.schemas.presets import options_of, read_presets
 from eqforge.schemas.urls import copy_of, takes_urls
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(://|::)|data:")
+_TYPES = {"STR": "TEXT", "INT": "NUMBER", "FLOAT": "NUMBER"}
+_TYPE = re.compile(r"\b(STR|INT|FLOAT)\b")
 
 
-class Main(Protocol):
-    """Runs a command with `argv`, by default the program's own; returns the exit status."""
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Command:
+    """A command: what its `main` is.
 
-    def __call__(self, argv: Sequence[str] | None = None) -> int: ...
+    Attributes:
+      program: its name in the help, such as `eqforge lint`.
+      settings: the class of its options, or a union of such classes; its docstring is the help.
+      run: does the work, and returns the exit status.
+      description: the help, if it is not the docstring.
+      console: the options of its output: DocumentOptions for a command that gives a document.
+      keeps_output: see `console.session`.
+    """
+
+    program: str
+    settings: Any
+    run: Callable[[Any], int]
+    description: str | None
+    console: type[ConsoleOptions]
+    keeps_output: bool
+
+    def __call__(self, argv: Sequence[str] | None = None) -> int:
+        """Runs the command with `argv`, by default the program's own; returns the exit status.
+
+        Raises:
+          SystemExit: see reported_errors.
+        """
+        with reported_errors(), session(keeps_output=self.keeps_output):
+            return self.run(
+                parse(
+                    self.settings,
+                    argv,
+                    console=self.console,
+                    prog=self.program,
+                    description=self.description,
+                )
+            )
+        raise AssertionError("reported_errors swallows nothing")
 
 
 def shell(
@@ -29,39 +70,77 @@ def shell(
     run: Callable[[Any], int],
     *,
     description: str | None = None,
-) -> Main:
-    """Returns the `main` of a command.
+    console: type[ConsoleOptions] = ConsoleOptions,
+    keeps_output: bool = False,
+) -> Command:
+    """Returns the `main` of a command; see Command."""
+    return Command(
+        program=program,
+        settings=settings,
+        run=run,
+        description=description,
+        console=console,
+        keeps_output=keeps_output,
+    )
 
-    Args:
-      program: its name in the help, such as `eqforge lint`.
-      settings: the class of its options, or a union of such classes; its docstring is the help.
-      run: does the work, and returns the exit status.
-      description: the help, if it is not the docstring.
 
-    Returns:
-      A function of a command line, by default the program's own. It returns the exit status of
-      `run`, or raises SystemExit; see reported_errors.
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class CommandLine:
+    """A parsed command line.
+
+    Attributes:
+      settings: the settings.
+      console: the options of its output.
+      sources: where options were given; see Presets.
     """
 
-    def main(argv: Sequence[str] | None = None) -> int:
-        with reported_errors():
-            return run(parse(settings, argv, prog=program, description=description))
-        raise AssertionError("reported_errors swallows nothing")
-
-    return main
+    settings: Any
+    console: Any
+    sources: dict[str, str]
 
 
 def parse(settings: Any, argv: Sequence[str] | None, **options: Any) -> Any:
-    """Parses a command line into settings; see tyro.cli for the options.
+    """Returns the settings of a command line; see `parse_line`."""
+    return parse_line(settings, argv, **options).settings
+
+
+def parse_line(
+    settings: Any,
+    argv: Sequence[str] | None,
+    *,
+    console: type[ConsoleOptions] = ConsoleOptions,
+    default: Callable[[Sequence[str]], Any] | None = None,
+    **options: Any,
+) -> CommandLine:
+    """Parses a command line, and takes its options of output for the session.
+
+    Args:
+      settings: a dataclass, or a union of such, which are commands of the command.
+      argv: the arguments; None takes the program's own.
+      console: the options of output.
+      default: returns the settings of an empty command line, given all arguments; None takes
+        the dataclass's own.
+      **options: see tyro.cli.
 
     Raises:
-      InputError: a URL is given where a file or folder of this machine is expected.
+      InputError: a URL is given where a file or folder of this machine is expected, or a file of
+        settings is wrong.
       SystemExit: help was asked for (0), or an option is unknown or wrong (2).
     """
-    with local_paths():
-        found = tyro.cli(settings, args=argv, **options)
-    check_finite(found)
-    return found
+    given = list(sys.argv[1:] if argv is None else argv)
+    presets = read_presets([_chosen(settings, given), console], given)
+    given += presets.arguments
+    start = tyro.MISSING_NONPROP if default is None else _added(default(given), console)
+    with in_words():
+        found = tyro.cli(with_console(settings, console), args=given, default=start, **options)
+    own = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
+    output = own.pop(_CONSOLE)
+    take(output)
+    made = found.own_kind(**own)
+    check_finite(made)
+    common = {option.name for option in options_of(console)}
+    sources = {name: source for name, source in presets.sources.items() if name not in common}
+    return CommandLine(settings=made, console=output, sources=sources)
 
 
 def check_finite(settings: Any) -> None:
@@ -110,13 +189,46 @@ MediaRoot = Annotated[
 ]
 """A folder of media: of this machine, or in a store, or tar shards."""
 
+_CONSOLE = "console"
 
-def local_paths() -> AbstractContextManager[Any]:
-    """Returns the context in which options that are paths refuse URLs, or fetch them."""
+
+def with_console(settings: Any, console: type[ConsoleOptions]) -> Any:
+    """Returns dataclasses of options with those of the output added."""
+    if not isinstance(settings, type):
+        return functools.reduce(
+            operator.or_, (with_console(kind, console) for kind in get_args(settings))
+        )
+    return dataclasses.make_dataclass(
+        settings.__name__,
+        [(_CONSOLE, Annotated[console, OmitArgPrefixes], console())],
+        bases=(settings,),
+        namespace={"__doc__": settings.__doc__, "own_kind": settings},
+        frozen=True,
+        kw_only=True,
+    )
+
+
+def _added(default: Any, console: type[ConsoleOptions]) -> Any:
+    """Returns settings with the options of the output."""
+    values = {field.name: getattr(default, field.name) for field in dataclasses.fields(default)}
+    return with_console(type(default), console)(**values)
+
+
+def _chosen(settings: Any, argv: Sequence[str]) -> type:
+    """Returns the dataclass that a command line chooses, by the name of the command."""
+    if isinstance(settings, type):
+        return settings
+    kinds: tuple[type, ...] = get_args(settings)
+    return next((kind for kind in kinds if [kind.__name__.lower()] == list(argv[:1])), kinds[0])
+
+
+def in_words() -> AbstractContextManager[Any]:
+    """Returns the context in which types read as words, and paths refuse URLs, or fetch them."""
     registry = ConstructorRegistry()
+    known: list[PrimitiveTypeInfo] = []
 
     @registry.primitive_rule
-    def rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Path] | None:
+    def path(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Path] | None:
         if info.type is not Path:
             return None
         return PrimitiveConstructorSpec(
@@ -127,4 +239,23 @@ def local_paths() -> AbstractContextManager[Any]:
             str_from_instance=lambda value: [str(value)],
         )
 
+    @registry.primitive_rule
+    def words(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+        if info.type is Path or any(info is other for other in known):
+            return None
+        known.append(info)
+        spec = ConstructorRegistry.get_primitive_spec(info)  # of the other rules
+        known.pop()
+        if isinstance(spec, PrimitiveConstructorSpec):
+            return dataclasses.replace(spec, metavar=_in_words(spec.metavar))
+        return None
+
     return registry
+
+
+def _in_words(metavar: str) -> str:
+    """Returns a type as words: `{None}|INT` is `NUMBER or None`, `[STR [STR ...]]` `TEXT ...`."""
+    text = re.sub(r"\[(.+) \[(?:\1 )?\.\.\.\]\]", r"\1 ...", metavar)
+    text = re.sub(r"^\{None\}\|(.+)$", r"\1 or None", text)
+    text = re.sub(r"^\{None,(.+)\}$", r"{\1} or None", text)
+    return _TYPE.sub(lambda found: _TYPES[found[0]], text)

@@ -21,6 +21,8 @@ SAME_S = 1.0
 """Signals so soon after the first are the same request: `timeout` sends its signal twice."""
 GRACE_S = 8.0
 """For the cleanup. Docker kills after 10 s, Slurm and Kubernetes after 30."""
+TOLD_S = 0.3
+"""A cleanup that takes longer is announced."""
 LAST_S = 1.0
 """For what is left after the last message: threads and exit handlers."""
 _LOOK_S = 0.05
@@ -93,7 +95,11 @@ class Listener:
             time.sleep(_LOOK_S)
             if self._is_pending() and main is not None:
                 signal.pthread_kill(main, self.number or signal.SIGINT)
+        is_told = False
         while self.number is not None and not self.is_said and self._has_time(GRACE_S):
+            if not is_told and not self._has_time(TOLD_S):
+                is_told = True
+                _write("stopping; a second signal ends it at once")
             time.sleep(_LOOK_S)
         if self.is_said:
             time.sleep(LAST_S)
@@ -114,9 +120,13 @@ class Listener:
         """Ends the process; its children notice and end, too."""
         number = self.number or signal.SIGINT
         if not self.is_said:
-            with contextlib.suppress(OSError):  # print may have been interrupted
-                os.write(2, f"eqforge: {sentence(number, self.goes_on)}\n".encode())
+            _write(sentence(number, self.goes_on))
         os._exit(128 + number)
+
+
+def _write(text: str) -> None:
+    with contextlib.suppress(OSError):  # print may have been interrupted
+        os.write(2, f"eqforge: {text}\n".encode())
 
 
 _listener = Listener()

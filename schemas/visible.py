@@ -120,3 +120,19 @@ def quoted(text: str) -> str:
     """Returns a string in double quotes that YAML and Python read back as it is."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{_HIDDEN.sub(_written_out, escaped)}"'
+
+
+def counted(number: int, things: str) -> str:
+    """Returns a number of things, such as `1 video` or `1,000 queries`."""
+    if number != 1:
+        return f"{number:,} {things}"
+    is_y = things.endswith("ies")
+    return f"1 {things.removesuffix('ies') + 'y' if is_y else things.removesuffix('s')}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Returns `; did you mean …?` with the nearest of some names, or "" if none is near."""
+    from rapidfuzz import fuzz, process  # only where something is wrong
+
+    near = process.extractOne(name, list(known), scorer=fuzz.ratio, score_cutoff=60)
+    return f"; did you mean {visible(near[0])!r}?" if near else ""

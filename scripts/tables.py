@@ -16,13 +16,11 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
-
-import pyarrow as pa
+from typing import Any, get_args, get_origin, get_type_hints
 
 from eqforge.schemas.tables.columns import arrow_type
 from eqforge.schemas.tables.datasets import DATASETS, table_type
-from eqforge.schemas.tables.description import TableType
+from eqforge.schemas.tables.description import PictureSuffix, TableType
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/datasets/index.md", "docs/reference/tables.md")
@@ -87,20 +85,16 @@ def _columns(record: type) -> Iterator[str]:
     hints, meanings = get_type_hints(record, include_extras=True), _meanings(record)
     lines: dict[tuple[str, str], list[str]] = {}
     for each in fields(record):
-        name = "image" if _is_picture(hints[each.name]) else each.name
+        name = "image" if hints[each.name] == PictureSuffix else each.name
         meaning = "the picture" if name != each.name else meanings.get(each.name, "")
         lines.setdefault((_type(hints[each.name]), meaning), []).append(f"`{name}`")
     for (kind, meaning), names in lines.items():
         yield f"| {', '.join(names)} | {kind} | {meaning} |"
 
 
-def _is_picture(hint: Any) -> bool:
-    return get_origin(hint) is Annotated and isinstance(get_args(hint)[1], pa.Field)
-
-
 def _type(hint: Any) -> str:
     said = get_args(hint)
-    if _is_picture(hint):
+    if hint == PictureSuffix:
         return "struct of `bytes` and `path`"
     if NoneType in said:
         return f"{_type(said[0])} or null"

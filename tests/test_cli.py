@@ -41,17 +41,27 @@ def test_an_unknown_command_or_dataset_is_refused(capsys: pytest.CaptureFixture[
     assert main(["bild"]) == 2
     assert "no command 'bild'" in capsys.readouterr().err
     assert main(["build", "eq-youcook3"]) == 2
-    err = capsys.readouterr().err
-    assert "no dataset 'eq-youcook3'" in err
-    assert "eq-youcook2" in err
+    assert "no dataset 'eq-youcook3'; did you mean 'eq-youcook2'?" in capsys.readouterr().err
+    assert main(["xyz"]) == 2
+    assert "usage: " in capsys.readouterr().err
+
+
+def test_common_options_may_stand_before_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for before in (["--quiet", "doctor", "--json"], ["doctor", "--json", "--quiet"]):
+        assert main(before) == 0
+        assert capsys.readouterr().out.startswith("[")
+    with pytest.raises(SystemExit):
+        main(["--quiet", "verify", "nothing"])
+    assert capsys.readouterr().err == "eqforge: nothing: no such folder\n"
 
 
 def test_every_dataset_has_the_pipeline_of_its_name() -> None:
     assert [pipeline_of(name).name for name in DATASETS] == list(DATASETS)
 
 
-def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--version"]) == 0
+@pytest.mark.parametrize("flag", ["--version", "-V"])
+def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str], flag: str) -> None:
+    assert main([flag]) == 0
     assert capsys.readouterr().out.strip() == eqforge.__version__ == version("eqforge")
 
 

@@ -71,7 +71,7 @@ def converse_command(settings: ConverseSettings) -> int:
     return 0
 
 
-main = shell("eqforge converse", ConverseSettings, converse_command)
+main = shell("eqforge converse", ConverseSettings, converse_command, keeps_output=True)
 """Asks what a command line names."""
 
 if __name__ == "__main__":

@@ -31,7 +31,6 @@ from eqforge.evaluation.conversations.questions import ARRANGEMENTS, Arrangement
 from eqforge.evaluation.conversations.settings import ConverseSettings
 from eqforge.evaluation.conversations.side_by_side import Pixels, side_by_side
 from eqforge.evaluation.scoring.header import device_name
-from eqforge.evaluation.scoring.progress import Progress
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.score_tables import Counts
@@ -40,6 +39,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.pictures import BadImage, TooManyPixels, read_pixels
+from eqforge.schemas.ticker import Ticker
 from eqforge.schemas.versions import versions_of
 
 _LIBRARIES = ("torch", "transformers", "tokenizers", "pillow", "numpy")
@@ -165,7 +165,7 @@ def _ask_all(
     places = [storage.join(folder, path_of("answers", number, of)) for number in range(of)]
     left = [number for number in range(of) if not storage.exists(places[number])]
     before = sum(len(shard) for shard in shards) - sum(len(shards[number]) for number in left)
-    progress, done = Progress(sum(map(len, shards)), before, "pairs"), before
+    ticker, done = Ticker(sum(map(len, shards)), "pairs", before=before), before
     for number in left:
         images = shelf.read({image for pair in shards[number] for image in pair.images})
         rows: list[dict[str, Any]] = []
@@ -177,10 +177,10 @@ def _ask_all(
                 why = {"reason": error.reason, "detail": error.detail}
                 failures.append({"sample_id": pair.sample_id} | why)
             done += 1
-            progress.show(done)
+            ticker.show(done)
         write_rows(storage.join(folder, path_of("failures", number, of)), FAILURES, failures)
         write_rows(places[number], ANSWERS, rows)
-    progress.close()
+    ticker.close()
 
 
 @contextlib.contextmanager

@@ -226,7 +226,7 @@ def efficiency_command(settings: EfficiencySettings) -> int:
     return 0
 
 
-main = shell("eqforge efficiency", EfficiencySettings, efficiency_command)
+main = shell("eqforge efficiency", EfficiencySettings, efficiency_command, keeps_output=True)
 """Measures what a command line names."""
 
 if __name__ == "__main__":

@@ -198,7 +198,7 @@ def as_text(front: Front) -> str:
     )
 
 
-main = shell("eqforge pareto", ParetoSettings, pareto_command)
+main = shell("eqforge pareto", ParetoSettings, pareto_command, keeps_output=True)
 """Finds the front that a command line asks for."""
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from eqforge.evaluation.scoring.pictures import process_context
@@ -28,13 +28,13 @@ def share(job: Job, devices: Sequence[str]) -> list[Job]:
     ]
 
 
-def run_processes(model: str, jobs: Sequence[Job], show: Callable[[int], None]) -> None:
+def run_processes(model: str, jobs: Sequence[Job], show: Callable[[Iterable[str]], None]) -> None:
     """Runs jobs in parallel and waits for all; when one fails the others are stopped.
 
     Args:
       model: as on the command line; every process loads it.
       jobs: one per process.
-      show: called with the number of finished units, earlier runs included.
+      show: called with the names of the finished units' notes, earlier runs included.
 
     Raises:
       InputError: a model or a file cannot be read.
@@ -53,7 +53,7 @@ def run_processes(model: str, jobs: Sequence[Job], show: Callable[[int], None]) 
         while any(process.exitcode is None for process in processes):
             if any(process.exitcode not in (None, 0) for process in processes):
                 break
-            show(len(done(jobs[0].folder)))
+            show(done(jobs[0].folder))
             time.sleep(_POLL_S)
     finally:
         for process in processes:

@@ -3,7 +3,8 @@
 import dataclasses
 import shutil
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,7 +18,6 @@ from eqforge.evaluation.scoring.image_batches import Batch, cut_batches
 from eqforge.evaluation.scoring.index import Index, Pairs, make_index, make_pairs
 from eqforge.evaluation.scoring.pictures import Failure
 from eqforge.evaluation.scoring.processes import run_processes, share
-from eqforge.evaluation.scoring.progress import Progress
 from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.evaluation.scoring.tasks import Task, task_of
 from eqforge.evaluation.scoring.work import (
@@ -38,6 +38,7 @@ from eqforge.schemas.dataset.score_tables import to_json as scores_json
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import storage
+from eqforge.schemas.ticker import Ticker
 
 _UNIT_BATCHES = 4
 
@@ -172,8 +173,16 @@ def _do(
     count = -(-len(index.captions) // sizes.caption_unit) if isinstance(scorer, DualEncoder) else 0
     captions = [unit for unit in range(count) if note_name("captions", unit) not in before]
     left = [batch for batch in batches if note_name("images", batch.unit) not in before]
-    total = count + len({batch.unit for batch in batches})
-    progress = Progress(total, len(before), "parts")
+    sizes_of = _unit_sizes(batches, len(index.captions) if count else 0, sizes.caption_unit)
+    finished = set(before)
+    ticker = Ticker(
+        sizes_of.total(), "images and captions", before=sum(sizes_of[name] for name in before)
+    )
+
+    def show(names: Iterable[str]) -> None:
+        finished.update(names)
+        ticker.show(sum(sizes_of[name] for name in finished))
+
     job = Job(
         folder=work,
         dataset=dataset,
@@ -189,11 +198,21 @@ def _do(
         max_pixels=settings.max_pixels,
     )
     if len(devices) > 1:
-        run_processes(settings.model, share(job, devices), progress.show)
+        run_processes(settings.model, share(job, devices), show)
     else:
-        for number, _ in enumerate(run_job(job, scorer), start=len(before) + 1):
-            progress.show(number)
-    progress.close()
+        for name in run_job(job, scorer):
+            show([name])
+    ticker.close()
+
+
+def _unit_sizes(batches: Sequence[Batch], captions: int, caption_unit: int) -> Counter[str]:
+    """Returns how many images or captions each unit has, by the name of its note."""
+    found: Counter[str] = Counter()
+    for batch in batches:
+        found[note_name("images", batch.unit)] += sum(len(piece.rows) for piece in batch.pieces)
+    for unit, start in enumerate(range(0, captions, caption_unit)):
+        found[note_name("captions", unit)] = min(caption_unit, captions - start)
+    return found
 
 
 def _gather(

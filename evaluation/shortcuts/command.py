@@ -51,6 +51,10 @@ class AuditSettings:
     """Exit with 1 if a true caption is told from a negative more often than this, in [0, 1]."""
 
 
+_AUDITED = {"hard_negative", "caption_1", "role"}
+"""Columns of samples: one of them is there if the captions can be audited."""
+
+
 def audit_command(settings: AuditSettings) -> int:
     """Audits a file and prints the report; returns 0, or 1 if `fail_above` is exceeded.
 
@@ -82,10 +86,21 @@ def audit_command(settings: AuditSettings) -> int:
 
 
 def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
-    """Returns the pairs of a file or dataset, and the number of captions without a false one."""
+    """Returns the pairs of a file or dataset, and the number of captions without a false one.
+
+    Raises:
+      InputError: it is a dataset without true and false captions.
+    """
+    from eqforge.schemas.dataset.reader import open_samples
     from eqforge.schemas.sources.labelled_captions import is_training, read_labelled_captions
     from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
 
+    if path.is_dir() and not _AUDITED & set(open_samples(str(path)).columns("samples")):
+        raise InputError(
+            f"{path}: has no captions of one image of which one is false; the audit takes "
+            "hard-positives, training-captions, datasets of pairs, and files of VL-CheckList, ARO, "
+            "SugarCrepe or Winoground"
+        )
     if not is_training(path):
         return read_text_pairs(path), 0
     records = list(read_labelled_captions(path))
@@ -105,7 +120,7 @@ def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
     return pairs, len(records) - len(pairs)
 
 
-main = shell("eqforge audit", AuditSettings, audit_command, description=__doc__)
+main = shell("eqforge audit", AuditSettings, audit_command, description=__doc__, keeps_output=True)
 """Audits what a command line names; 1 if `--fail-above` is exceeded."""
 
 if __name__ == "__main__":

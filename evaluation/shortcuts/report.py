@@ -5,6 +5,17 @@ import dataclasses
 from eqforge.evaluation.shortcuts.audit import CHANCE, CONTRASTS, Audit
 from eqforge.schemas import visible
 
+_SEEN = {
+    "length": "sees how many characters and words a caption has",
+    "rarity": "sees how rare a caption's words are",
+    "position": "sees which words a caption begins and ends with, and which are in each third",
+    "words": "sees the words of a caption and pairs of neighbours",
+    "letters": "sees runs of two to four letters",
+    "language_model_total": "a language model's probability of the whole caption",
+    "language_model_per_token": "the same for each token, so that length does not count",
+}
+"""What each probe judges by."""
+
 
 def as_text(name: str, audit: Audit) -> str:
     """Returns a readable report.
@@ -31,6 +42,8 @@ def as_text(name: str, audit: Audit) -> str:
             for result in results
         ]
     if audit.results:
+        probes = {result.probe for result in audit.results}
+        lines += ["", *(f"{name}: {text}" for name, text in _SEEN.items() if name in probes)]
         lines += ["", *_method(audit)]
     return visible.in_lines(lines)
 

@@ -134,7 +134,7 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRule
     return samples_report(dataset, task, scores, of_samples)
 
 
-main = shell("eqforge metrics", MetricsSettings, metrics_command)
+main = shell("eqforge metrics", MetricsSettings, metrics_command, keeps_output=True)
 """Measures what a command line names."""
 
 if __name__ == "__main__":

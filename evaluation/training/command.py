@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from eqforge.evaluation.training.settings import parse_settings
+from eqforge.schemas.console import session
 from eqforge.schemas.errors import reported_errors
 
 _DESCRIPTION = """Train a dual encoder, or linear layers behind a CLIP, on a dataset with images.
@@ -19,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
       SystemExit: 1 if the training broke off, 2 for input that cannot be trained on; see
         reported_errors.
     """
-    with reported_errors():
+    with reported_errors(), session():
         settings = parse_settings(None if argv is None else list(argv), _DESCRIPTION)
         from eqforge.evaluation.training.finetune import finetune
 

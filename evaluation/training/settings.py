@@ -212,7 +212,7 @@ def parse_settings(argv: list[str] | None, description: str | None) -> FinetuneS
     start = FinetuneSettings(
         dataset=first.dataset, model=first.model, output=first.output, **chosen
     )
-    found: FinetuneSettings = parse(FinetuneSettings, argv, default=start, **common)
+    found: FinetuneSettings = parse(FinetuneSettings, argv, default=lambda _: start, **common)
     return dataclasses.replace(found, loss=found.loss or losses)
 
 

@@ -6,19 +6,18 @@ from eqforge.pipelines.shared.command import parse
 from eqforge.pipelines.shared.media import inputs_from_stores
 from eqforge.pipelines.shared.pipeline import Configured, Pipeline
 from eqforge.schemas import signals
+from eqforge.schemas.console import session
 from eqforge.schemas.errors import reported_errors
-from eqforge.schemas.visible import visible
 
 
 def build_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
     """Builds a dataset as its command line says; returns the exit status."""
-    with reported_errors(goes_on=True), inputs_from_stores():
+    with reported_errors(goes_on=True), session(), inputs_from_stores():
         program = f"eqforge build {pipeline.name}"
         config, beam_args = parse(pipeline.config, pipeline.defaults, argv, program)
         pipeline.needs(config)
         with signals.idle():  # an exception may leave a library half loaded
             from eqforge.pipelines.shared.driver import build_and_tell
-        for line in build_and_tell(pipeline, config, beam_args):
-            print(visible(line))
+        build_and_tell(pipeline, config, beam_args)
         return 0
     return 2

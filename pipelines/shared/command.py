@@ -9,6 +9,7 @@ import tyro
 
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, RunSettings
 from eqforge.schemas import shell
+from eqforge.schemas.console import ConsoleOptions, DocumentOptions
 
 Configured = TypeVar("Configured", bound=DatasetConfig)
 
@@ -20,7 +21,20 @@ def parse(
     program: str,
     note: str = "",
 ) -> tuple[Configured, list[str]]:
-    """Returns the configuration of a command line, and Beam's arguments after `--`.
+    """Returns the configuration of a command line, and Beam's arguments; see parse_line."""
+    line, beam_args = parse_line(kind, defaults, argv, program, note)
+    return line.settings, beam_args
+
+
+def parse_line(
+    kind: type[Configured],
+    defaults: Callable[[Mode], dict[str, Any]],
+    argv: Sequence[str],
+    program: str,
+    note: str = "",
+    console: type[ConsoleOptions] = DocumentOptions,
+) -> tuple[shell.CommandLine, list[str]]:
+    """Returns a parsed command line, and Beam's arguments after `--`.
 
     Args:
       kind: the configuration's dataclass.
@@ -28,23 +42,24 @@ def parse(
       argv: the arguments after the command.
       program: what the help calls the command.
       note: added to the help.
+      console: the options of the output.
 
     Raises:
-      SystemExit: help was asked for (0), or an argument is unknown or wrong (2).
+      InputError, SystemExit: see shell.parse_line.
     """
     split = list(argv).index("--") if "--" in argv else len(argv)
-    own, beam_args = list(argv[:split]), list(argv[split + 1 :])
-    config = shell.parse(
+    line = shell.parse_line(
         kind,
-        own,
+        argv[:split],
         prog=program,
         description=f"{kind.__doc__} {note}".strip(),
-        default=default_config(kind, defaults, _mode_of(own)),
+        console=console,
+        default=lambda own: default_config(kind, defaults, _mode_of(own)),
     )
-    return config, beam_args
+    return line, list(argv[split + 1 :])
 
 
-def _mode_of(arguments: list[str]) -> Mode:
+def _mode_of(arguments: Sequence[str]) -> Mode:
     """Returns the mode that a command line asks for, before it is parsed: defaults depend on it."""
     given = [value for flag, value in itertools.pairwise(arguments) if flag == "--mode"]
     given += [text.partition("=")[2] for text in arguments if text.startswith("--mode=")]

@@ -6,7 +6,9 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
@@ -25,12 +27,15 @@ from eqforge.pipelines.shared.header import (
 )
 from eqforge.pipelines.shared.media import share_folders
 from eqforge.pipelines.shared.pipeline import Configured, Pipeline, Target
-from eqforge.schemas.dataset.manifest import FILE_NAME, WORK, Manifest, load_manifest
+from eqforge.schemas.console import give
+from eqforge.schemas.dataset.manifest import FILE_NAME, WORK, Manifest, StageBooks, load_manifest
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.input_copies import fetch_inputs
 from eqforge.schemas.io.source_file import one_content
+from eqforge.schemas.records.books import Stage
+from eqforge.schemas.visible import counted, in_lines
 from eqforge.transforms.dataset.census import note_census, take_census
 from eqforge.transforms.dataset.finish import DatasetTarget
 from eqforge.transforms.dataset.plan import PlanFiles, copy_plan, write_plan
@@ -40,23 +45,45 @@ from eqforge.transforms.engines import run as runners
 from eqforge.transforms.engines.exclusive_job import locked
 from eqforge.transforms.engines.run_folder import outside, run_folder
 
+SHOWN_REASONS = 5
+"""How many reasons the last lines of a build name for a stage."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuildReport:
+    """What a build did.
+
+    Attributes:
+      output: the folder or URL of the dataset.
+      state: `kept` if the finished dataset was left as it is, `submitted` if a job whose end is not
+        waited for builds it, or only checks that it could.
+      manifest: the dataset's, once it is finished.
+    """
+
+    output: str
+    state: Literal["built", "kept", "submitted"]
+    manifest: Manifest | None = None
+
 
 def build_and_tell(
     pipeline: Pipeline[Configured], config: Configured, beam_args: Sequence[str]
-) -> Iterator[str]:
-    """Plans and builds a dataset, and yields lines for whoever asked for it.
+) -> None:
+    """Plans and builds a dataset, and says what came of it.
 
     Raises:
       InputError, BuildError: see build_dataset.
     """
     options = runners.pipeline_options(beam_args, config.run.workers)
-    is_run = run_pipeline(pipeline, config, options)
+    is_run, output = run_pipeline(pipeline, config, options), config.run.output
+    if is_run and not placement.is_waited_for(options):
+        print(submitted(options, output))
+        give(BuildReport(output=output, state="submitted"))
+        return
     if not is_run:
-        yield f"{config.run.output}: was finished already, and is left as it is"
-    if not is_run or placement.is_waited_for(options):
-        yield finished(load_manifest(config.run.output), config.run.output)
-    else:
-        yield submitted(options, config.run.output)
+        print(f"{output}: was finished already, and is left as it is")
+    manifest = load_manifest(output)
+    print(in_lines(finished(manifest, output, pipeline.stages)))
+    give(BuildReport(output=output, state="built" if is_run else "kept", manifest=manifest))
 
 
 def build_dataset(
@@ -139,7 +166,9 @@ def _run_pipeline(
                     share_folders(config)
                 pipeline.build(root, target)
 
-            shown = progress.watch(target.notes, dict.fromkeys(pipeline.steps, plan.records))
+            steps = pipeline.steps.items()
+            expected = {step: (plan.counts.get(unit, 0), unit) for step, unit in steps}
+            shown = progress.watch(target.notes, expected)
             with stopped_unless_complete(run.output), shown:
                 runners.run(wire, options, _worker_log(run.output), run.output)
             return True
@@ -178,7 +207,7 @@ def _dataset_target(
 
 def describe(name: str, plan: PlanFiles) -> str:
     """Returns a one-line summary of a plan."""
-    counts = ", ".join(f"{count:,} {what}" for what, count in plan.counts.items())
+    counts = ", ".join(counted(count, what) for what, count in plan.counts.items())
     return f"{name}: {counts}"
 
 
@@ -190,12 +219,24 @@ def submitted(options: PipelineOptions, output: str) -> str:
     return f"{output}: submitted as {job}; complete when {FILE_NAME} is there"
 
 
-def finished(manifest: Manifest, output: str) -> str:
-    """Returns the message for a complete dataset."""
-    *_, (stage, books) = manifest.stages.items()
-    others = [table for table in manifest.tables if table != "samples"]
-    rows = ", ".join(f"{manifest.num_rows(table):,} {table}" for table in others)
-    return (
-        f"{output}: {manifest.num_rows('samples'):,} samples of {books.candidates:,} candidate "
-        f"{stage.replace('_', ' ')}; {rows}; look with: eqforge inspect {shlex.quote(output)}"
-    )
+def finished(manifest: Manifest, output: str, stages: Sequence[Stage] = ()) -> Iterator[str]:
+    """Yields the message for a complete dataset; one without samples says what refused them."""
+    others = [table for table in manifest.tables if table not in ("samples", "rejects")]
+    rows = "".join(f", {counted(manifest.num_rows(table), table)}" for table in others)
+    samples = manifest.num_rows("samples")
+    for stage, books in manifest.stages.items():
+        if books.rejected:
+            yield f"{stage}: {books.kept:,} of {books.candidates:,} kept; {_commonest(books)}"
+    for known in () if samples else stages:
+        for reason in manifest.stages[known.name].reasons:
+            yield f"  {reason}: {known.reasons.get(reason, 'an exception')}"
+    look = f"look with: eqforge inspect {shlex.quote(output)}"
+    yield f"{output}: {counted(samples, 'samples')}{rows}; {look}"
+
+
+def _commonest(books: StageBooks) -> str:
+    """Returns the commonest reasons of a stage with their counts."""
+    found = sorted(books.reasons.items(), key=lambda entry: -entry[1])
+    rest = sum(count for _, count in found[SHOWN_REASONS:])
+    shown = [f"{reason} {count:,}" for reason, count in found[:SHOWN_REASONS]]
+    return ", ".join([*shown, f"others {rest:,}"] if rest else shown)

@@ -17,17 +17,27 @@ def filter_lines(config: DatasetConfig) -> Iterator[str]:
     A filter is a limit (`min_…`, `max_…`, off if None), a choice that may be `off`, or one of the
     switches above. A dataset without filters yields nothing.
     """
-    found = [
-        filter_
-        for name in _FILTERS
-        if hasattr(config, name)
-        for filter_ in _filters(getattr(config, name))
-    ]
+    found = list(_filters_of(config))
     on = [_flag(name, value) for name, value in found if _is_on(value)]
     off = [_flag(name, True) for name, value in found if not _is_on(value)]
     if found:
         yield f"  filters on: {', '.join(on) or 'none'}"
         yield f"  filters off: {', '.join(off) or 'none'}"
+
+
+def limits_of(config: DatasetConfig) -> dict[str, float | None]:
+    """Returns the limits of a configuration's scores by option, such as `min-ssim`."""
+    return {
+        name.replace("_", "-"): value
+        for name, value in _filters_of(config)
+        if name.startswith(("min_", "max_")) and (value is None or not isinstance(value, str))
+    }
+
+
+def _filters_of(config: DatasetConfig) -> Iterator[tuple[str, Any]]:
+    for name in _FILTERS:
+        if hasattr(config, name):
+            yield from _filters(getattr(config, name))
 
 
 def _filters(settings: Any) -> Iterator[tuple[str, Any]]:

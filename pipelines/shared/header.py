@@ -198,11 +198,12 @@ def _check_same(
 ) -> None:
     if dataset != header.dataset:
         raise InputError(f"--output {run.output}: {what} {dataset}; name another folder")
-    if run.only and run.overwrite:
+    found = [*_differences(there, identity(header)), *others]
+    if run.only and (run.overwrite or any(each.startswith("--only ") for each in found)):
         raise InputError(
             f"--output {run.output}: {what} {dataset}; --only builds a part: name another folder"
         )
-    refuse(run, f"{what} {dataset}", [*_differences(there, identity(header)), *others])
+    refuse(run, f"{what} {dataset}", found)
 
 
 def refuse(run: RunSettings, what: str, differences: Sequence[str]) -> None:
@@ -235,12 +236,18 @@ def _differences(there: list[Any], here: list[Any]) -> Iterator[str]:
     old = {"mode": mode_there, **_flat(config_there)}
     new = {"mode": mode_here, **_flat(config_here)}
     for name in [*old, *(name for name in new if name not in old)]:
-        before, now = (shown(found[name]) if name in found else "unknown" for found in (old, new))
+        before, now = (_value(found, name) for found in (old, new))
         if name not in old or name not in new or old[name] != new[name]:
             yield f"--{name.replace('_', '-')} {before} there, {now} here"
     if inputs_there != inputs_here:
         names = [file["name"] for file in inputs_here if file not in inputs_there]
         yield f"the input {', '.join(names) or 'files'}: another content"
+
+
+def _value(config: dict[str, Any], name: str) -> str:
+    if name not in config:
+        return "unknown"
+    return "none" if config[name] == [] else shown(config[name])
 
 
 def _flat(config: dict[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,11 @@
 """The description of a dataset that each pipeline file gives."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from eqforge.pipelines.shared.pilot_report import PilotYield
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode
 from eqforge.schemas.records.books import Stage
 from eqforge.transforms.dataset.census import Medium
@@ -66,11 +67,13 @@ class PilotCost:
       seconds: wall-clock time of its records.
       num_bytes: size of the images it stored, in bytes.
       start_s: start-up time of a process before its first record, in seconds.
+      made: what its records became.
     """
 
     seconds: float
     num_bytes: int
     start_s: float = 0.0
+    made: PilotYield
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,7 +119,8 @@ class Pipeline(Generic[Configured]):
       build: wires the Beam pipeline.
       tables: the tables, sized for a plan.
       stages: the stages of the books, in order.
-      steps: the names under which workers count finished records, in the order of the work.
+      steps: the names under which workers count what they finished, in the order of the work, each
+        with the count of `measure` that it reaches.
     """
 
     name: str
@@ -135,4 +139,4 @@ class Pipeline(Generic[Configured]):
     build: Callable[["beam.Pipeline", Target[Configured]], None]
     tables: Callable[[Configured, PlanFiles], tuple[Table, ...]]
     stages: tuple[Stage, ...]
-    steps: tuple[str, ...]
+    steps: Mapping[str, str]

@@ -1,22 +1,25 @@
 """`eqforge plan`: what a build would make, and what it would cost."""
 
-import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from eqforge.pipelines.shared.command import parse
+from eqforge.pipelines.shared.command import parse_line
 from eqforge.pipelines.shared.filters import filter_lines
 from eqforge.pipelines.shared.header import check_output, header_of
 from eqforge.pipelines.shared.media import inputs_from_stores
+from eqforge.pipelines.shared.pilot_report import PilotReport, histogram_lines, histograms
 from eqforge.pipelines.shared.pipeline import Pilot, Pipeline
-from eqforge.pipelines.shared.settings import DatasetConfig
+from eqforge.pipelines.shared.settings import DatasetConfig, RunSettings
+from eqforge.schemas.console import DocumentOptions, give, session
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.io.input_copies import fetch_inputs
 from eqforge.schemas.io.source_file import one_content
-from eqforge.schemas.visible import in_lines
+from eqforge.schemas.presets import COMMAND_LINE
+from eqforge.schemas.shell import CommandLine
+from eqforge.schemas.visible import counted, in_lines
 from eqforge.transforms.engines.run_folder import run_folder
 
 Configured = TypeVar("Configured", bound=DatasetConfig)
@@ -26,56 +29,97 @@ UNNAMED = "out"
 """Stands for the output of a plan that names none; it is never read."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions(DocumentOptions):
+    """What is printed, where settings come from, and how the cost is estimated."""
+
+    pilot: int | None = None
+    """Also build so many of the plan's records in a temporary folder, estimate time and storage,
+    and show the scores that a setting limits."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlanReport:
     """What a build would try.
 
     Attributes:
+      dataset: its name.
+      mode: `paper` or `corrected`.
       counts: counts of the plan's contents, such as candidate pairs.
       lines: the counts, the filters and what the plan refuses, in words.
-      pilots: the first records that a pilot can build, up to the number asked for.
-      forecast: what a pilot cost and what a build would cost, in words; empty without a pilot.
+      sources: where settings that are not a default were given, by option.
+      pilot: what a pilot cost and gave; null without one.
+      forecast: the same in words; empty without a pilot.
     """
 
+    dataset: str
+    mode: str
     counts: dict[str, int]
     lines: tuple[str, ...]
-    pilots: tuple[Any, ...] = ()
+    sources: dict[str, str] = field(default_factory=dict)
+    pilot: PilotReport | None = None
     forecast: tuple[str, ...] = ()
 
 
 def plan_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
     """Prints what a build would make and cost; returns the exit status."""
-    with reported_errors(), one_content(), inputs_from_stores():
-        own, number = _take_pilots(list(argv), pipeline.pilot)
-        has_output = any(text.partition("=")[0] == "--output" for text in own)
+    with reported_errors(), one_content(), session(), inputs_from_stores():
+        line = _parse(pipeline, argv)
+        pipeline.needs(line.settings)
         # A plan writes nothing; given the build's folder, it also checks that this is free.
-        named = own if has_output else ["--output", UNNAMED, *own]
-        program, note = f"eqforge plan {pipeline.name}", _help(pipeline.pilot)
-        config, _ = parse(pipeline.config, pipeline.defaults, named, program, note)
-        pipeline.needs(config)
-        report = plan_dataset(pipeline, config, number, checks_output=has_output)
-        print(in_lines(report.lines))
-        if pipeline.pilot is not None and report.pilots:
-            print(in_lines(forecast(pipeline, config, report)))
-            print(
-                f"the pilot's first {pipeline.pilot.records} may not be typical; what it built was "
-                "thrown away",
-                file=sys.stderr,
-            )
+        report = plan_dataset(
+            pipeline,
+            line.settings,
+            _pilots(pipeline.pilot, line.console),
+            checks_output="output" in line.sources,
+            tell=lambda lines: print(in_lines(lines)),
+        )
+        set_elsewhere = {k: v for k, v in line.sources.items() if v != COMMAND_LINE}
+        for name, source in set_elsewhere.items():
+            print(in_lines([f"  --{name} is set by {source}"]))
+        give(replace(report, sources=line.sources))
         return 0
     return 2
 
 
+def _parse(pipeline: Pipeline[Configured], argv: Sequence[str]) -> CommandLine:
+    """Parses the command line of a plan, which need not name an output."""
+    line, _ = parse_line(
+        pipeline.config,
+        lambda mode: {"run": RunSettings(output=UNNAMED), **pipeline.defaults(mode)},
+        argv,
+        f"eqforge plan {pipeline.name}",
+        "Shows what a build would try and what the plan refuses. --output may be left out.",
+        DocumentOptions if pipeline.pilot is None else PlanOptions,
+    )
+    return line
+
+
+def _pilots(pilot: Pilot[Any] | None, options: Any) -> int:
+    """Returns how many records the pilot builds."""
+    if pilot is None or options.pilot is None:
+        return 0 if pilot is None else pilot.number
+    if options.pilot < 0:
+        raise InputError(f"--pilot {options.pilot}: expected a number of {pilot.records}")
+    return int(options.pilot)
+
+
 def plan_dataset(
-    pipeline: Pipeline[Configured], config: Configured, pilots: int, *, checks_output: bool
+    pipeline: Pipeline[Configured],
+    config: Configured,
+    pilots: int,
+    *,
+    checks_output: bool,
+    tell: Callable[[Iterable[str]], None] = lambda lines: None,
 ) -> PlanReport:
-    """Plans a dataset: reads the annotations, opens no media and writes nothing.
+    """Plans a dataset: reads the annotations and writes nothing; opens media only for a pilot.
 
     Args:
       pipeline: the dataset's pipeline.
       config: its settings.
-      pilots: how many records to keep for a pilot; see `forecast`.
+      pilots: how many records to build and discard, to estimate the cost.
       checks_output: whether to check that the output folder is free or holds the same dataset.
+      tell: called with the lines of the plan, and with those of the pilot.
 
     Raises:
       InputError: an input, a setting or the output folder is wrong.
@@ -97,29 +141,13 @@ def plan_dataset(
             yield record
 
     lines = tuple(_report(pipeline, config, watched()))
-    return PlanReport(counts=dict(counts), lines=lines, pilots=tuple(kept))
-
-
-def _help(pilot: Pilot[Any] | None) -> str:
-    if pilot is None:
-        return "Shows what a build would try. --output may be left out."
-    default = f" (default: {pilot.number})" if pilot.number else ""
-    return (
-        "Shows what a build would try and what the plan refuses. With --pilot N it also builds N "
-        f"{pilot.records}{default} in a temporary folder, to estimate time and storage. "
-        "--output may be left out."
-    )
-
-
-def _take_pilots(arguments: list[str], pilot: Pilot[Any] | None) -> tuple[list[str], int]:
-    """Returns the arguments without `--pilot N`, and N."""
-    if pilot is None or "--pilot" not in arguments:
-        return arguments, 0 if pilot is None else pilot.number
-    place = arguments.index("--pilot")
-    number = "".join(arguments[place + 1 : place + 2])
-    if not number.isdigit():
-        raise InputError(f"--pilot {number}: expected a number of {pilot.records}")
-    return arguments[:place] + arguments[place + 2 :], int(number)
+    tell(lines)
+    report = PlanReport(dataset=pipeline.name, mode=config.mode, counts=dict(counts), lines=lines)
+    if pipeline.pilot is None or not kept:
+        return report
+    found, forecast = _forecast(pipeline, pipeline.pilot, config, counts, kept)
+    tell(forecast)
+    return replace(report, pilot=found, forecast=forecast)
 
 
 def _report(
@@ -137,24 +165,40 @@ def _report(
     yield from (f"{what:>20}  {count:>12,}" for what, count in counts.items())
 
 
-def forecast(
-    pipeline: Pipeline[Configured], config: Configured, report: PlanReport
-) -> tuple[str, ...]:
-    """Builds a plan's pilots; returns lines with their cost, and that of a build, scaled up."""
-    pilot = pipeline.pilot
-    assert pilot is not None
+def _forecast(
+    pipeline: Pipeline[Configured],
+    pilot: Pilot[Configured],
+    config: Configured,
+    counts: Mapping[str, int],
+    records: Sequence[Any],
+) -> tuple[PilotReport, tuple[str, ...]]:
+    """Builds a plan's pilots; returns their cost and yield, scaled up to a build, and in words."""
     with run_folder(), tempfile.TemporaryDirectory(prefix="eqforge-pilot-") as folder:
-        cost = pilot.run(config, report.pilots, folder)
+        cost = pilot.run(config, records, folder)
     built: Counter[str] = Counter()
-    for record in report.pilots:
+    for record in records:
         built.update(pipeline.measure(config, record))
-    scale = report.counts.get(pilot.unit, 0) / max(1, built[pilot.unit])
-    what = f"{len(report.pilots)} {pilot.records}"
+    scale = counts.get(pilot.unit, 0) / max(1, built[pilot.unit])
+    found = PilotReport(
+        records=len(records),
+        seconds=cost.seconds,
+        num_bytes=cost.num_bytes,
+        total_seconds=cost.seconds * scale + cost.start_s,
+        total_bytes=cost.num_bytes * scale,
+        kept=cost.made.kept,
+        rejects=cost.made.rejects,
+        scores=tuple(histograms(config, cost.made.values)),
+    )
+    what = counted(len(records), pilot.records)
     if pilot.unit != pilot.records:
-        what += f", {built[pilot.unit]} {pilot.unit}"
-    duration, size = _duration(cost.seconds * scale + cost.start_s), _size(cost.num_bytes * scale)
-    return (
+        what += f", {counted(built[pilot.unit], pilot.unit)}"
+    refused = ", ".join(f"{reason} {count:,}" for reason, count in found.rejects.items())
+    duration, size = _duration(found.total_seconds), _size(found.total_bytes)
+    return found, (
         f"pilot: {what} in {cost.seconds:.1f} s on {pilot.clock}",
+        f"kept: {counted(found.kept, 'pairs')}; refused: {refused or 'none'}",
+        *histogram_lines(found.scores),
+        f"the pilot's first {pilot.records} may not be typical; what it built was thrown away",
         f"all: about {duration} on {pilot.clock} and {size} of images",
     )
 

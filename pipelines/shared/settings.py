@@ -139,9 +139,10 @@ class VideoDataset(DatasetConfig):
     """What every dataset made of videos is configured with; each adds its annotations."""
 
     videos: MediaRoot
-    """Folder of the videos, each directly in it and named by its id (ID.mp4, ID.webm, ...), or as
-    the annotations name it: here or in a store, such as gs://BUCKET/videos. Tar shards will do,
-    too: their folder, one of them, or a quoted pattern such as 'shards/*.tar'."""
+    """Folder of the videos, here or in a store, such as gs://BUCKET/videos. Each is looked for by
+    the name that the annotations or captions give, as it stands and with an ending such as .mp4;
+    where they give an id, that is the name. Tar shards will do, too: their folder, one of them, or
+    a quoted pattern such as 'shards/*.tar'."""
 
     decoder_timeout_s: float = 300.0
     """A video whose next frame takes longer is given up; its other frames are kept."""

@@ -22,7 +22,7 @@ from eqforge.schemas.shell import MediaRoot
 from eqforge.schemas.sources.caption_sources import CaptionRecord, Source
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.image_folder import ImageFolder
-from eqforge.transforms.dataset.plan import PlanFiles, read_plan
+from eqforge.transforms.dataset.plan import PlanFiles, no_sample, read_plan
 from eqforge.transforms.text.work import CaptionBatch, Text
 
 BATCH = 256
@@ -185,7 +185,9 @@ def _select(
     groups: Iterable[tuple[str, tuple[Text, ...]]], run: RunSettings
 ) -> Iterator[tuple[Text, ...]]:
     selection, missing, number = selection_of(run), set(run.only), 0
+    seen: list[str] = []
     for image, group in groups:
+        seen += (text.text_id for text in group) if run.only else ()
         named = {name for name in run.only for text in group if _is_of(name, text.text_id)}
         if run.only and not named:
             continue
@@ -197,7 +199,7 @@ def _select(
         missing -= named
         yield group
     if missing:
-        raise InputError(f"--only: the source has no text for {min(missing)!r}")
+        raise InputError(no_sample(min(missing), seen))
 
 
 def _is_of(name: str, text_id: str) -> bool:

@@ -14,11 +14,10 @@ from eqforge.pipelines.shared.settings import (
     selection_of,
     video_settings,
 )
-from eqforge.pipelines.shared.video_plan import find_videos, has_pairs, media, report, run_pilot
+from eqforge.pipelines.shared.video_plan import has_pairs, media, none_there, report, run_pilot
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.io import storage
-from eqforge.schemas.io.found_file import FoundFile
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
@@ -35,7 +34,7 @@ from eqforge.transforms.video.rules import PairFilters, VideoPairRules
 if TYPE_CHECKING:
     import apache_beam as beam
 
-STEPS = ("extracted", "judged", "paired")
+STEPS = {"extracted": "videos", "judged": "frames", "paired": "candidate pairs"}
 
 Configured = TypeVar("Configured", bound=VideoDataset)
 
@@ -117,18 +116,8 @@ def confirm(config: VideoDataset, plan: PlanFiles) -> None:
       InputError: it holds none of the plan's videos, as when it is not mounted, or none of them
         is readable; the message says which.
     """
-    advice = "the names expected are the annotations' ids with an ending such as .mp4"
-    clips = (clip for clip in read_plan(Clip, plan.files) if clip.frames)
-    for _, found in find_videos(config, clips):
-        if isinstance(found, FoundFile):
-            return
-        if found.reason != "file_missing":
-            advice = found.detail
-    if plan.counts.get("frames"):
-        raise InputError(
-            f"--videos {config.videos}: none of the {plan.counts['videos']:,} videos of the plan "
-            f"is there; {advice}"
-        )
+    if wrong := none_there(config, read_plan(Clip, plan.files)):
+        raise InputError(wrong)
 
 
 def warnings(config: VideoDataset) -> Iterator[str]:

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from eqforge.pipelines.shared.media import media_folder
+from eqforge.pipelines.shared.pilot_report import yield_of
 from eqforge.pipelines.shared.pipeline import PilotCost
 from eqforge.pipelines.shared.settings import VideoDataset
+from eqforge.schemas.io import storage
 from eqforge.schemas.io.find_file import MissingFile
 from eqforge.schemas.io.found_file import FoundFile
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES
+from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.census import VIDEOS, Medium
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.video.clip_work import ClipWork, images_of
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from eqforge.transforms.video.frames.extract import FrameExtractor
 
 SHOWN_SAMPLES = 3
+_ENDINGS = "an ending such as .mp4"
 
 
 @dataclass(kw_only=True, slots=True)
@@ -65,6 +69,23 @@ def media(config: VideoDataset, plan: PlanFiles) -> Iterator[Medium]:
         yield Medium(kind=VIDEOS, name=name, file=file, is_read=bool(clip.frames))
 
 
+def none_there(config: VideoDataset, clips: Iterable[Clip]) -> str:
+    """Returns what is wrong if none of the videos that clips need is there, else ""."""
+    advice = ""
+    for clip, found in find_videos(config, (clip for clip in clips if clip.frames)):
+        if isinstance(found, FoundFile):
+            return ""
+        looked_for = f"{storage.join(config.videos, clip.video)}, also with {_ENDINGS}"
+        is_lost = found.reason == "file_missing"
+        advice = advice or (f"looked for {looked_for}" if is_lost else found.detail)
+    return advice and f"--videos {config.videos}: none of the plan's videos is there; {advice}"
+
+
+def is_there(config: VideoDataset, clip: Clip) -> bool:
+    """Tells whether the video of a clip is there."""
+    return all(isinstance(found, FoundFile) for _, found in find_videos(config, [clip]))
+
+
 def has_pairs(config: VideoDataset, clip: Clip) -> bool:
     """Tells whether a clip has pairs and its video is there."""
     found = find_videos(config, [clip] if clip.pairs else [])
@@ -73,7 +94,8 @@ def has_pairs(config: VideoDataset, clip: Clip) -> bool:
 
 def report(config: VideoDataset, clips: Iterable[Clip]) -> Iterator[str]:
     """Yields a plan's counts as lines."""
-    summary = summarise(config, clips)
+    kept: list[Clip] = []
+    summary = summarise(config, _kept(clips, kept))
     headings = ("split", "videos", "missing", "records", "frames", "candidate pairs")
     yield "  ".join(f"{heading:>15}" for heading in headings)
     counters = (summary.videos, summary.missing, summary.records, summary.frames, summary.pairs)
@@ -87,6 +109,16 @@ def report(config: VideoDataset, clips: Iterable[Clip]) -> Iterator[str]:
         yield "  a pair needs two usable moments of one video: videos with fewer give none"
     if summary.samples:
         yield f"  first samples: {', '.join(summary.samples[:SHOWN_SAMPLES])}"
+    if summary.missing.total() == summary.videos.total() and (wrong := none_there(config, kept)):
+        yield f"  WARNING: a build would refuse this: {wrong}"
+
+
+def _kept(clips: Iterable[Clip], kept: list[Clip]) -> Iterator[Clip]:
+    """Yields clips, and keeps the first that needs its video, for an example."""
+    for clip in clips:
+        if clip.frames and not kept:
+            kept.append(clip)
+        yield clip
 
 
 def summarise(config: VideoDataset, clips: Iterable[Clip]) -> Summary:
@@ -106,13 +138,21 @@ def summarise(config: VideoDataset, clips: Iterable[Clip]) -> Summary:
 
 def make_video_pairs(clip: Clip, rules: VideoPairRules, extractor: "FrameExtractor") -> ClipWork:
     """Returns a finished clip, made by the same steps without Beam."""
-    media = rules.media
+    scored = _scored(clip, rules, extractor)
+    return drop_pairs(_measured(scored, rules), rules.pair_filters)
+
+
+def _scored(clip: Clip, rules: VideoPairRules, extractor: "FrameExtractor") -> ClipWork:
+    """Returns a clip with all its frames scored."""
     work = extract_frames(clip, rules.videos, extractor, rules.ledger("extract"))
-    work = score_images(work, media, rules.image_filters, rules.ledger("score"))
-    work = drop_frames(work, rules.image_filters)
-    work = measure_pairs(work, media, rules.pair_filters, rules.ledger("measure"))
-    work = score_matches(work, media, rules.pair_filters, rules.ledger("match"))
-    return drop_pairs(work, rules.pair_filters)
+    return score_images(work, rules.media, rules.image_filters, rules.ledger("score"))
+
+
+def _measured(scored: ClipWork, rules: VideoPairRules) -> ClipWork:
+    """Returns a clip with the pairs of its usable frames measured."""
+    work = drop_frames(scored, rules.image_filters)
+    work = measure_pairs(work, rules.media, rules.pair_filters, rules.ledger("measure"))
+    return score_matches(work, rules.media, rules.pair_filters, rules.ledger("match"))
 
 
 def run_pilot(rules: VideoPairRules, clips: Sequence[Clip], folder: str) -> PilotCost:
@@ -121,10 +161,23 @@ def run_pilot(rules: VideoPairRules, clips: Sequence[Clip], folder: str) -> Pilo
     extractor = temporary.extractor()
     started = time.perf_counter()
     try:
-        finished = [make_video_pairs(clip, temporary, extractor) for clip in clips]
+        scored = [_scored(clip, temporary, extractor) for clip in clips]
     finally:
         extractor.close()
+    measured = [_measured(work, temporary) for work in scored]
+    finished = [drop_pairs(work, temporary.pair_filters) for work in measured]
+    images = {row.image_id: row.scores for work in scored for row in _rows(work)}
     return PilotCost(
         seconds=time.perf_counter() - started,
         num_bytes=sum(image.num_bytes for work in finished for image in images_of(work)),
+        made=yield_of(
+            sum(len(work.pairs) for work in finished),
+            (reject for work in finished for reject in work.rejects),
+            images.values(),
+            ((pair.measures, pair.scores) for work in measured for pair in work.pairs),
+        ),
     )
+
+
+def _rows(scored: ClipWork) -> Iterator[ImageRow]:
+    return (frame.image for frame in scored.frames if frame.image is not None)

@@ -129,6 +129,8 @@ def read_manifest(folder: str) -> tuple[Manifest, str]:
         with storage.open_below(folder, FILE_NAME) as stream:
             data = stream.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError) as error:
+        if storage.is_local(folder) and not storage.exists(folder):
+            raise InputError(f"{folder}: no such folder") from error
         raise InputError(
             f"{folder} holds no {FILE_NAME}: it is no dataset, or its build has not finished "
             "(run the same build again to finish it)"

@@ -8,12 +8,12 @@ the memory of plain Python lists.
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import clipped
+from eqforge.schemas.io.checked import clipped, name_of
 from eqforge.schemas.io.source_file import open_input, read_input
 
 T = TypeVar("T")
@@ -66,8 +66,19 @@ def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
     except msgspec.ValidationError as error:
         found = _PLACE.match(str(error))
         place, what = (found["where"], found["what"]) if found else ("", str(error))
+        there = "" if place else _fields(data, what, type_)
         raise InputError(
-            f"{prefix}{': ' + place.lstrip('.') if place else ''}: {clipped(what)}"
+            f"{prefix}{': ' + place.lstrip('.') if place else ''}: {clipped(what)}{there}"
         ) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{prefix}: not valid JSON: {clipped(str(error))}") from error
+
+
+def _fields(data: bytes, what: str, type_: Any) -> str:
+    """Returns the fields of a record that lacks one, or those it may have, for a message."""
+    if "unknown field" in what and (known := getattr(type_, "__struct_fields__", ())):
+        return f"; expected {', '.join(known)}"
+    if "missing required field" not in what:
+        return ""
+    names = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=dict[str, Any])
+    return f"; found {', '.join(map(name_of, names)) or 'none'}"

@@ -124,7 +124,7 @@ def detect_source(path: str | Path) -> Source:
         shape = decode(read_bytes(path), _Shape, path.name)
         return "karpathy" if shape.annotations is msgspec.UNSET else "coco"
     if path.suffix not in by_suffix:
-        raise InputError(f"{path}: expected .json, {', '.join(by_suffix)}; or name the format")
+        raise InputError(f"{path}: expected .json, {', '.join(by_suffix)}; or name its --source")
     return by_suffix[path.suffix]
 
 

@@ -34,6 +34,7 @@ MAX_CARRIED_CHARS = 10_000
 """The limit for all other fields of a line; they are repeated in every pair of the moment."""
 
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of a bad byte
+_DETAIL = re.compile(", found|(?<=not valid JSON): ")  # it differs between lines of one mistake
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,9 +82,18 @@ def _check_share(path: str | Path, lines: Sequence[_Line], max_bad_share: float)
 
 
 def _listed(problems: Iterable[tuple[int, str]]) -> str:
-    """Returns the first problems in the order of the file, after a colon."""
-    named = [f"line {number}: {problem}" for number, problem in sorted(problems)]
+    """Returns the first kinds of problems in the order of the file, after a colon."""
+    kinds: dict[str, list[tuple[int, str]]] = {}
+    for number, problem in sorted(problems):
+        kinds.setdefault(_DETAIL.split(problem)[0], []).append((number, problem))
+    named = [f"{_lines([number for number, _ in kind])}: {kind[0][1]}" for kind in kinds.values()]
     return f": {listed(named)}" if named else ""
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    """Returns the numbers of lines with the same problem, such as `lines 1, 2, 3 and 5 more`."""
+    first, rest = ", ".join(map(str, numbers[:3])), len(numbers[3:])
+    return f"line{'s' * (len(numbers) > 1)} {first}{f' and {rest:,} more' if rest else ''}"
 
 
 def _texts(path: str | Path) -> Iterator[tuple[int, str]]:

@@ -5,12 +5,13 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from eqforge import __version__
 from eqforge.schemas import signals
 from eqforge.schemas.errors import check_memory, reported_errors
+from eqforge.schemas.visible import nearest, visible
 
 # Each command's module, with its main(argv), and what it does.
 COMMANDS = {
@@ -77,11 +78,20 @@ COMMANDS = {
         "eqforge.commands.doctor",
         "Tell what this machine has and lacks, and what that costs.",
     ),
+    "completion": (
+        "eqforge.commands.completion",
+        "Print the script that completes commands and options by Tab: bash, zsh, fish.",
+    ),
     "setup": (
         "eqforge.commands.setup_tools",
         "Fetch what a step needs and no package brings: wordnet, flink, prism.",
     ),
 }
+
+COMMON = ("--quiet", "--verbose", "--json", "--config")
+EVERYWHERE = """Before or behind any command: --quiet (errors and the last line only), --verbose,
+--config FILE (TOML, named as the options are); EQFORGE_SEED=3 in the environment is --seed 3.
+`eqforge --version` or -V tells the version, `eqforge completion bash` completes commands by Tab."""
 
 _LAST_S = 5.0
 """How many seconds the program may take to exit after its command."""
@@ -152,18 +162,28 @@ def _run(arguments: list[str]) -> int:
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
     usage = _help({n: text for n, (_, text) in COMMANDS.items()}, "eqforge COMMAND", "command")
     if arguments in ([], ["-h"], ["--help"]):
-        print(usage)
+        print(f"{usage}\n\n{EVERYWHERE}")
         return 0
-    if arguments == ["--version"]:
+    if arguments in (["-V"], ["--version"]):
         print(__version__)
         return 0
-    name, rest = arguments[0], arguments[1:]
+    name, *rest = _options_last(arguments) or [""]
     if name not in COMMANDS:
-        return _refuse(f"no command {name!r}", usage)
+        return _refuse(name, COMMANDS, usage, "command")
     if name in ("plan", "build"):
-        return _on_dataset(name, rest)
+        return _on_dataset(name, _options_last(rest))
     run: Callable[[list[str]], int] = _import(COMMANDS[name][0]).main
     return run(rest)
+
+
+def _options_last(arguments: list[str]) -> list[str]:
+    """Returns arguments with the common options at their beginning moved behind the others."""
+    number = 0
+    while number < len(arguments) and arguments[number].partition("=")[0] in COMMON:
+        number += 2 if arguments[number] == "--config" else 1
+    rest = arguments[number:]
+    end = rest.index("--") if "--" in rest else len(rest)
+    return [*rest[:end], *arguments[:number], *rest[end:]]
 
 
 def _on_dataset(command: str, arguments: list[str]) -> int:
@@ -175,7 +195,7 @@ def _on_dataset(command: str, arguments: list[str]) -> int:
         return 0 if arguments else 2
     name, rest = arguments[0], arguments[1:]
     if name not in datasets:
-        return _refuse(f"no dataset {name!r}", usage)
+        return _refuse(name, datasets, usage, "dataset")
     run = _import(COMMANDS[command][0])
     on_pipeline: Callable[..., int] = getattr(run, f"{command}_command")
     return on_pipeline(_import("eqforge.pipelines.shared.registry").pipeline_of(name), rest)
@@ -197,7 +217,8 @@ def _prepare_logging() -> None:
 def _is_not_of_a_store(record: logging.LogRecord) -> bool:
     from eqforge.schemas.io.storage import LIBRARIES  # imported only when something is logged
 
-    return record.name.partition(".")[0] not in LIBRARIES
+    is_verbose = logging.getLogger().level == logging.INFO
+    return is_verbose or record.name.partition(".")[0] not in LIBRARIES
 
 
 def _help(texts: Mapping[str, str], usage: str, what: str) -> str:
@@ -214,8 +235,10 @@ def _help(texts: Mapping[str, str], usage: str, what: str) -> str:
     )
 
 
-def _refuse(message: str, usage: str) -> int:
-    print(f"eqforge: {message}\n\n{usage}", file=sys.stderr)
+def _refuse(name: str, known: Iterable[str], usage: str, what: str) -> int:
+    hint = nearest(name, known)
+    shown = "" if hint else f"\n\n{usage}"
+    print(f"eqforge: no {what} {visible(name)!r}{hint}{shown}", file=sys.stderr)
     return 2
 
 

@@ -421,7 +421,7 @@ def test_damage_and_a_missing_package_is_damage(
 
     last = capsys.readouterr().out.splitlines()[-1]
     checks = len(CHECKS)
-    assert last == f"{captions}: 1 problems, but 1 of {checks} checks not made"
+    assert last == f"{captions}: 1 problem, but 1 of {checks} checks not made"
 
 
 def _checklist(folder: Path) -> Path:

@@ -254,17 +254,22 @@ def test_the_command_says_what_it_found_and_fails(
     path = _write(tmp_path, [row])
     assert main([str(path)]) == 1
     out = capsys.readouterr().out
-    assert "1 findings in 1 records" in out
+    assert "1 finding in 1 record" in out
     assert "error    negative_equals_positive 1" in out
     assert main([str(path), "--json"]) == 1
-    assert json.loads(capsys.readouterr().out) == {
-        "file": str(path),
-        "severity": "error",
-        "record_id": "a",
-        "kind": "negative_equals_positive",
-        "field": "negative",
-        "detail": "red car",
-    }
+    printed = capsys.readouterr()
+    (report,) = json.loads(printed.out)
+    assert (report["path"], report["records"]) == (str(path), 1)
+    assert report["findings"] == [
+        {
+            "record_id": "a",
+            "kind": "negative_equals_positive",
+            "field": "negative",
+            "detail": "red car",
+            "severity": "error",
+        }
+    ]
+    assert "1 finding in 1 record" in printed.err
 
 
 def test_the_exit_status_follows_the_severity(
@@ -276,7 +281,7 @@ def test_the_exit_status_follows_the_severity(
     assert main([str(path), "--fail-on", "error"]) == 0
     path = _write(tmp_path, [row | {"hard_negative": "tan car"}])
     assert main([str(path)]) == 0
-    assert "0 findings in 1 records" in capsys.readouterr().out
+    assert "0 findings in 1 record" in capsys.readouterr().out
 
 
 def test_unreadable_input_is_exit_status_2(

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ def test_a_plan_counts_and_writes_nothing(settings: dict[str, Any], tmp_path: Pa
     report = eqforge.plan("eq-video", **settings, output=tmp_path / "none", pilot=1)
     assert report.counts["candidate pairs"] > 0
     assert report.lines[0] == "eq-video: what a build would try"
-    assert report.forecast[0].startswith("pilot: 1 videos")
+    assert report.forecast[0].startswith("pilot: 1 video")
     assert list(tmp_path.iterdir()) == []
     assert eqforge.plan("eq-video", **settings).forecast == ()
 
@@ -116,8 +117,8 @@ def test_lint_gives_the_findings_of_the_command(
     pairs.write_text(json.dumps(pair) + "\n")
     found = eqforge.lint(pairs)
     main(["lint", str(pairs), "--json"])
-    printed = [json.loads(line)["kind"] for line in capsys.readouterr().out.splitlines()]
-    assert [finding.kind for finding in found] == printed != []
+    (report,) = json.loads(capsys.readouterr().out)
+    assert [asdict(finding) for finding in found] == report["findings"] != []
 
 
 def test_scores_become_a_table(clips: OpenDataset, tmp_path: Path) -> None:
@@ -141,14 +142,15 @@ def test_scores_become_a_table(clips: OpenDataset, tmp_path: Path) -> None:
         ({"captoins": "x"}, "no setting 'captoins'; did you mean 'captions'?"),
         ({"captions": 3}, "captions=3: Expected a path, got `int`"),
         ({"captions": "x", "videos": "y"}, "not given: output"),
+        ({"captions": "x", "videos": "y", "output": "z", "only": "a"}, "Expected a list"),
         (
             {"captions": "x", "videos": "y", "output": "z", "mode": "some"},
-            "mode='some': Invalid enum value 'some'",
+            "mode='some': expected one of 'paper', 'corrected'",
         ),
-        ({"captions": "x", "videos": "y", "output": "z", "workers": 0}, "--workers 0: expected"),
+        ({"captions": "x", "videos": "y", "output": "z", "workers": 0}, "workers 0: expected"),
         (
             {"captions": "x", "videos": "y", "output": "z", "min_luminance": float("nan")},
-            "--min-luminance nan: expected a finite number",
+            "min_luminance nan: expected a finite number",
         ),
     ],
 )

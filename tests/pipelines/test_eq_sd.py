@@ -413,5 +413,5 @@ def test_a_plan_counts_without_a_model_and_with_pilots_tells_the_time(
 
     assert plan_command(eq_sd.PIPELINE, ["--pairs", "1513", *QUICK, "--pilot", "1"]) == 0
     out = capsys.readouterr().out
-    assert "pilot: 1 pairs in " in out
+    assert "pilot: 1 pair in " in out
     assert "all: about " in out

@@ -139,7 +139,7 @@ def test_videos_that_are_all_links_out_of_the_folder_are_told_as_such(
 
     assert ended.value.code == 2
     assert capsys.readouterr().err.endswith(
-        f"none of the 1 videos of the plan is there; the link {CLIP!r} leads out of the folder; "
+        f"none of the plan's videos is there; the link {CLIP!r} leads out of the folder; "
         "--follow-links allows that\n"
     )
 

@@ -68,5 +68,5 @@ def test_a_conflict_names_what_differs_and_both_values(tmp_path: Path) -> None:
 
 def test_the_command_that_is_hinted_at_can_be_pasted_into_a_shell() -> None:
     books = {"pairs": StageBooks(candidates=2, kept=1, rejected=1, reasons={"same_image": 1})}
-    said = finished(replace(HEADER, stages=books, tables={"samples": []}), "out; rm a")
+    *_, said = finished(replace(HEADER, stages=books, tables={"samples": []}), "out; rm a")
     assert said.endswith("look with: eqforge inspect 'out; rm a'")

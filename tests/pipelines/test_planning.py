@@ -133,7 +133,7 @@ def test_a_pilot_measures_time_and_bytes_and_leaves_nothing_behind(
     )  # fmt: skip
 
     (pilot,) = [words for words in lines if words[:1] == ["pilot:"]]
-    assert pilot[1:5] == ["1", "videos,", "3", "frames"]
+    assert pilot[1:5] == ["1", "video,", "3", "frames"]
     assert float(pilot[6]) > 0  # seconds
     (forecast,) = [" ".join(words) for words in lines if words[:1] == ["all:"]]
     assert forecast.startswith("all: about ")
@@ -156,9 +156,12 @@ def measured_mb(workspace: Workspace, folder: Path) -> float:
 
 
 @pytest.mark.parametrize("pilot", [["--pilot"], ["--pilot", "many"], ["--pilot", "-1"]])
-def test_a_wrong_pilot_is_refused(capsys: pytest.CaptureFixture[str], pilot: list[str]) -> None:
+def test_a_wrong_pilot_is_refused(
+    demo_workspace: Workspace, capsys: pytest.CaptureFixture[str], pilot: list[str]
+) -> None:
+    inputs = ["--captions", demo_workspace.captions, "--videos", demo_workspace.videos]
     with pytest.raises(SystemExit) as left:
-        plan_command(eq_video.PIPELINE, pilot)
+        plan_command(eq_video.PIPELINE, [*map(str, inputs), *pilot])
 
     assert left.value.code == 2
-    assert "expected a number of videos" in capsys.readouterr().err
+    assert "--pilot" in capsys.readouterr().err

@@ -12,6 +12,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import is_sampled
 from eqforge.schemas.io import storage
 from eqforge.schemas.records.clips import Clip, PairCandidate
+from eqforge.schemas.visible import nearest
 from eqforge.transforms.engines.composite import Composite
 
 if TYPE_CHECKING:
@@ -55,7 +56,13 @@ def select(clips: Iterable[Clip], selection: Selection) -> Iterator[Clip]:
     """
     wanted = set(selection.only)
     left = selection.limit
+    seen: list[str] = []
+    videos: dict[str, str] = {}
     for clip in clips:
+        if selection.only:
+            seen += (pair.sample_id for pair in clip.pairs)
+            first = next((pair.sample_id for pair in clip.pairs), "")
+            videos |= {clip.clip_id: first, clip.root: first}
         if selection.only and not any(pair.sample_id in wanted for pair in clip.pairs):
             continue
         if not is_sampled(clip.clip_id, selection.sample) or left == 0:
@@ -66,9 +73,19 @@ def select(clips: Iterable[Clip], selection: Selection) -> Iterator[Clip]:
         wanted -= {pair.sample_id for pair in chosen}
         yield clip if len(chosen) == len(clip.pairs) else _narrow(clip, chosen)
     if wanted:
-        raise InputError(
-            f"--only: the plan has no sample {min(wanted)!r}; `eqforge plan` shows what it has"
-        )
+        name = min(wanted)
+        if example := videos.get(name):
+            raise InputError(f"--only {name}: is a video; name samples of it, such as {example}")
+        raise InputError(no_sample(name, seen))
+
+
+def no_sample(name: str, known: Iterable[str]) -> str:
+    """Returns the message for a sample in `--only` that a plan does not have."""
+    hint = nearest(name, known)
+    return (
+        f"--only {name}: the plan has no such sample, or --limit or --sample excludes it{hint}"
+        f"{'' if hint else '; `eqforge plan` and `eqforge inspect` show ids'}"
+    )
 
 
 def _narrow(clip: Clip, pairs: list[PairCandidate]) -> Clip:

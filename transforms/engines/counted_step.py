@@ -44,7 +44,11 @@ class CountedStep(Composite, Generic[Rules]):
     def make(self, element: Any) -> Any:
         """Returns what an element becomes; the annotation says of which type."""
 
+    def size(self, element: Any) -> int:
+        """Returns how many things of the progress an element holds."""
+        return 1
+
     def _make(self, element: Any) -> Any:
         made = self.make(element)
-        progress.count(self.progress_folder, self.counted)
+        progress.count(self.progress_folder, self.counted, self.size(element))
         return made

@@ -16,7 +16,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from eqforge.schemas.ticker import in_words
+
 LINE_EVERY_S = 10.0
+Expected = Mapping[str, tuple[int, str]]
 _lock = threading.Lock()
 _files: dict[tuple[int, str], Path] = {}
 
@@ -46,14 +49,12 @@ def totals(folder: str) -> Counter[str]:
 
 
 @contextlib.contextmanager
-def watch(
-    folder: str, expected: Mapping[str, int], line_every_s: float = LINE_EVERY_S
-) -> Iterator[None]:
+def watch(folder: str, expected: Expected, line_every_s: float = LINE_EVERY_S) -> Iterator[None]:
     """Shows progress during the block: bars on a terminal, else a line now and then.
 
     Args:
       folder: where the processes note their counts; created, and removed at the end.
-      expected: number of items of each stage, in the order they are shown.
+      expected: how many of what each stage makes, in the order they are shown.
       line_every_s: seconds between two lines.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
@@ -80,39 +81,38 @@ def _remove_notes(folder: str) -> None:
             path.unlink(missing_ok=True)
 
 
-def _show_bars(folder: str, expected: Mapping[str, int], over: threading.Event) -> None:
+def _show_bars(folder: str, expected: Expected, over: threading.Event) -> None:
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, Progress, TextColumn
 
     columns = (
         TextColumn("{task.description:>10}"),
         BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[words]}"),
     )
+    started = time.monotonic()
     with Progress(*columns, console=Console(stderr=True)) as bars:
-        tasks = {stage: bars.add_task(stage, total=total) for stage, total in expected.items()}
+        tasks = {
+            stage: bars.add_task(stage, total=total, words="")
+            for stage, (total, _) in expected.items()
+        }
         last = False
         while not last:
             last = over.wait(0.5)
             counts = totals(folder)
             for stage, task in tasks.items():
-                bars.update(task, completed=min(counts[stage], expected[stage]))
+                total, unit = expected[stage]
+                done = min(counts[stage], total)
+                words = in_words(done, total, unit, time.monotonic() - started)
+                bars.update(task, completed=done, words=words)
 
 
-def _show_lines(
-    folder: str, expected: Mapping[str, int], over: threading.Event, every_s: float
-) -> None:
+def _show_lines(folder: str, expected: Expected, over: threading.Event, every_s: float) -> None:
     started = time.monotonic()
     while not over.wait(every_s):
-        counts = totals(folder)
-        done = ", ".join(
-            f"{min(counts[stage], total)}/{total} {stage}" for stage, total in expected.items()
+        counts, passed = totals(folder), time.monotonic() - started
+        done = "; ".join(
+            f"{stage} {in_words(min(counts[stage], total), total, unit, passed)}"
+            for stage, (total, unit) in expected.items()
         )
-        print(f"{time.monotonic() - started:6.0f} s  {done}", file=sys.stderr, flush=True)
+        print(f"{passed:6.0f} s  {done}", file=sys.stderr, flush=True)

@@ -19,7 +19,8 @@ from eqforge.transforms.filters.luma import check_pixels
 from eqforge.transforms.filters.opencv import import_cv2
 
 REASONS = {
-    "camera_cut": "Colours change, and points are not found again, as from one shot to another.",
+    "camera_cut": "Colours change, and points are not found again, as from one shot to "
+    "another: --min-histogram-change and --max-registered-points.",
 }
 
 HISTOGRAM = "cut_histogram_change"

@@ -17,10 +17,13 @@ from eqforge.transforms.filters.lab import colours, lightness
 from eqforge.transforms.filters.luma import check_pixels, mean_luma, scale_to
 
 REASONS = {
-    "change_too_small": "The two images are nearer to each other than a setting allows.",
-    "change_too_large": "The two images are further from each other than a setting allows.",
-    "background_changed": "Outside the changed area the images differ more than allowed.",
-    "luminance_shift": "The mean luminance differs more than allowed.",
+    "change_too_small": "The two images are nearer to each other than --min-changed-area, "
+    "--max-ssim or --min-phash-distance allows.",
+    "change_too_large": "The two images are further from each other than --max-changed-area, "
+    "--min-ssim or --max-phash-distance allows.",
+    "background_changed": "Outside the changed area the images differ more than "
+    "--min-background-ssim allows.",
+    "luminance_shift": "The mean luminance differs more than --max-luminance-shift allows.",
 }
 
 VERSION = "2"

@@ -95,10 +95,10 @@ QUALITY = ImageFilter(
     settings=QualitySettings,
     off=QualitySettings(min_luminance=None, min_contrast=None, min_sharpness=None),
     reasons={
-        "black_image": "The mean luminance is below its minimum.",
-        "constant_image": "The greatest standard deviation of a colour channel is below its "
-        "minimum.",
-        "blurred_image": "The sharpness is below its minimum.",
+        "black_image": "The mean luminance is below --min-luminance.",
+        "constant_image": "The greatest standard deviation of a colour channel is below "
+        "--min-contrast.",
+        "blurred_image": "The sharpness is below --min-sharpness.",
     },
     packages=("numpy", "scipy", "pillow"),
     basis=lambda _: VERSION,

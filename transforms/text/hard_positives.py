@@ -177,5 +177,8 @@ class MakeHardPositives(CountedStep[HardPositiveRules]):
 
     counted = "reworded"
 
+    def size(self, batch: TextsBatch) -> int:
+        return len(batch.images)
+
     def make(self, batch: TextsBatch) -> TextWork:
         return make_hard_positives(batch, self.rules)

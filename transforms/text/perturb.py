@@ -160,5 +160,8 @@ class PerturbCaptions(CountedStep[PerturbationRules]):
 
     counted = "perturbed"
 
+    def size(self, batch: CaptionBatch) -> int:
+        return len(batch.captions)
+
     def make(self, batch: CaptionBatch) -> TextWork:
         return perturb_batch(batch, self.rules)

@@ -112,5 +112,8 @@ class MakeTrainingTexts(CountedStep[TrainingRules]):
 
     counted = "edited"
 
+    def size(self, batch: CaptionBatch) -> int:
+        return len(batch.captions)
+
     def make(self, batch: CaptionBatch) -> TextWork:
         return make_training_texts(batch, self.rules)

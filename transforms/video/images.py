@@ -88,7 +88,7 @@ class ScoreImages(ClipStep):
     def make(self, work: ClipWork) -> ClipWork:
         rules = self.rules
         scored = score_images(work, rules.media, rules.image_filters, rules.ledger("score"))
-        progress.count(rules.notes, "judged")
+        progress.count(rules.notes, "judged", len(work.clip.frames))
         return scored
 
 

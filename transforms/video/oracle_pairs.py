@@ -94,5 +94,5 @@ class MatchCaptions(Composite):
     def _score(self, work: ClipWork) -> ClipWork:
         rules = self.rules
         scored = score_matches(work, rules.media, rules.pair_filters, rules.ledger("match"))
-        progress.count(rules.notes, "paired")
+        progress.count(rules.notes, "paired", len(work.clip.pairs))
         return scored

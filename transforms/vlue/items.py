@@ -160,5 +160,8 @@ class ImportVlue(CountedStep[VlueRules]):
 
     counted = "imported"
 
+    def size(self, batch: VlueBatch) -> int:
+        return len(batch.items)
+
     def make(self, batch: VlueBatch) -> VlueWork:
         return import_batch(batch, self.rules)

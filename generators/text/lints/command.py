@@ -1,18 +1,19 @@
 """The command `eqforge lint`: lints files of text pairs and finished datasets."""
 
-import collections
 import dataclasses
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, get_args
 
 import tyro
 
 from eqforge.generators.text.lints.findings import KINDS, Finding, Severity
+from eqforge.schemas.console import DocumentOptions, give
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.shell import shell
-from eqforge.schemas.visible import in_lines, json_text
+from eqforge.schemas.ticker import ticked
+from eqforge.schemas.visible import counted, in_lines
 
 if TYPE_CHECKING:
     from eqforge.schemas.sources.labelled_captions import LabelledCaptions
@@ -28,14 +29,26 @@ class LintSettings:
     hard_positives: Path | None = None
     """The second file of a published hard-positive set, whose first is the one path given."""
 
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Print one JSON object per finding instead of a summary."""
-
     examples: int = 3
     """How many findings of a kind the summary shows."""
 
     fail_on: Severity = "warning"
     """The least severity that makes the exit status 1."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class LintReport:
+    """What is wrong with a file or a dataset.
+
+    Attributes:
+      path: of the file, or the folder of the dataset.
+      records: how many it has.
+      findings: their defects.
+    """
+
+    path: str
+    records: int
+    findings: tuple[Finding, ...]
 
 
 def lint_command(settings: LintSettings) -> int:
@@ -50,21 +63,14 @@ def lint_command(settings: LintSettings) -> int:
         raise InputError("name what to lint: one file of text pairs or one dataset at least")
     levels = get_args(Severity)
     fatal = levels[: levels.index(settings.fail_on) + 1]
-    failed = False
+    reports: list[LintReport] = []
     for path in settings.paths:
-        counter = _Counter(_records(path, settings))
-        shown: dict[str, list[Finding]] = collections.defaultdict(list)
-        counts: collections.Counter[str] = collections.Counter()
-        for finding in lint_records(counter):
-            failed |= finding.severity in fatal
-            counts[finding.kind] += 1
-            if settings.json:
-                print(_as_json(path, finding))
-            elif len(shown[finding.kind]) < settings.examples:
-                shown[finding.kind].append(finding)
-        if not settings.json:
-            print(_summary(path, counter.records, counts, shown))
-    return int(failed)
+        counter = _Counter(ticked(_records(path, settings), None, "records", str(path)))
+        found = tuple(lint_records(counter))
+        reports.append(LintReport(path=str(path), records=counter.records, findings=found))
+        print(_summary(reports[-1], settings.examples))
+    give(reports)
+    return int(any(f.severity in fatal for report in reports for f in report.findings))
 
 
 def lint_file(path: Path, settings: LintSettings) -> Iterator[Finding]:
@@ -101,24 +107,23 @@ def _records(path: Path, settings: LintSettings) -> "Iterator[LabelledCaptions]"
     return map(label_pair, with_hard_positives(read_text_pairs(path), reworded))
 
 
-def _as_json(path: Path, finding: Finding) -> str:
-    row = {"file": str(path), "severity": finding.severity, **dataclasses.asdict(finding)}
-    return json_text(row)
-
-
-def _summary(
-    path: Path, records: int, counts: dict[str, int], shown: dict[str, list[Finding]]
-) -> str:
-    total = sum(counts.values())
-    lines = [f"{path}: {total:,} findings in {records:,} records"]
+def _summary(report: LintReport, examples: int) -> str:
+    """Returns the findings in words, with some examples of each kind."""
+    lines = []
     for kind, (severity, meaning) in KINDS.items():
-        if counts[kind]:
-            lines.append(f"  {severity:<8} {kind} {counts[kind]:,}: {meaning}")
-            lines += (f"           {f.record_id} {f.field}: {f.detail}" for f in shown[kind])
-    return in_lines(lines)
+        found = [finding for finding in report.findings if finding.kind == kind]
+        if found:
+            lines.append(f"  {severity:<8} {kind} {len(found):,}: {meaning}")
+            shown = found[:examples]
+            lines += (f"           {f.record_id} {f.field}: {f.detail}" for f in shown)
+    total = f"{report.path}: {counted(len(report.findings), 'findings')} in "
+    total += counted(report.records, "records")
+    return in_lines([*lines, total])
 
 
-main = shell("eqforge lint", LintSettings, lint_command, description=__doc__)
+main = shell(
+    "eqforge lint", LintSettings, lint_command, description=__doc__, console=DocumentOptions
+)
 """Runs the command line; returns 1 if there are findings of at least the severity to fail on."""
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The findings of a lint and the closed list of their kinds."""
 
-from dataclasses import dataclass
+import dataclasses
 from typing import Literal
 
 Severity = Literal["error", "warning", "note"]
@@ -41,7 +41,7 @@ KINDS: dict[str, tuple[Severity, str]] = {
 """Severity and meaning of every kind of finding."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
     """One defect of one record.
 
@@ -50,6 +50,7 @@ class Finding:
       kind: a key of KINDS.
       field: the caption at fault: "positive", "negative", "hard_positive" or "perturbed".
       detail: the text at fault, or how it differs.
+      severity: of the kind.
     """
 
     record_id: str
@@ -57,7 +58,8 @@ class Finding:
     field: str
     detail: str
 
-    @property
-    def severity(self) -> Severity:
-        """The severity of the finding's kind."""
-        return KINDS[self.kind][0]
+    severity: Severity = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        """Sets the severity of the kind."""
+        object.__setattr__(self, "severity", KINDS[self.kind][0])

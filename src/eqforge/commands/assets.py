@@ -178,5 +178,5 @@ def _fetch(arguments: Fetch, assets: list[Asset]) -> int:
     return 1 if failures else 0
 
 
-main = shell("eqforge assets", List | Check | Fetch, assets_command)
+main = shell("eqforge assets", List | Check | Fetch, assets_command, keeps_output=True)
 """Lists, checks or fetches what a command line names."""

@@ -24,6 +24,7 @@ from eqforge.schemas.records.books import Stage
 from eqforge.schemas.sources.labelled_captions import dataset_captions
 from eqforge.schemas.tables.datasets import dataset_type, table_type
 from eqforge.schemas.tables.description import SCHEMA_VERSION, TableType
+from eqforge.schemas.ticker import ticked
 from eqforge.transforms.dataset.write import fingerprint_records
 from eqforge.transforms.generated.render import scene_pair_of
 
@@ -92,7 +93,10 @@ def check_rows(dataset: Dataset) -> Iterator[str]:
         for file in files:
             if kind is None:
                 continue
-            found = fingerprint_records(kind.schema, read_records(dataset, file.path, kind))
+            records = read_records(dataset, file.path, kind)
+            found = fingerprint_records(
+                kind.schema, ticked(records, file.rows, "rows", f"rows of {file.path}")
+            )
             if found != dataset.fingerprint(file.path):
                 yield f"{file.path}: its rows are not those it was written with"
 
@@ -212,7 +216,8 @@ def check_images(dataset: Dataset) -> Iterator[str]:
         if kind.holds_pictures:
             (key,) = kind.key
             columns = [key, "image", "width_px", "height_px", "num_bytes"]
-            for row in dataset.rows(kind.name, columns):
+            rows, total = dataset.rows(kind.name, columns), dataset.manifest.num_rows(kind.name)
+            for row in ticked(rows, total, kind.name, "pictures"):
                 fault = _fault(row, row[key])
                 if fault is not None:
                     yield f"{_called(kind, row[key])}: {fault}"
@@ -259,7 +264,7 @@ def check_lints(dataset: Dataset) -> Iterator[str]:
     Edits beyond CLIP's context length are left to `eqforge lint`: a dataset may be for models that
     read longer captions, and one built with a token limit has none.
     """
-    for found in lint_records(dataset_captions(dataset)):
+    for found in lint_records(ticked(dataset_captions(dataset), None, "records", "lints")):
         if found.severity == "error" and found.kind not in OF_CLIP:
             yield f"sample {found.record_id}: {found.field}: {found.kind}: {found.detail}"
 

@@ -4,7 +4,7 @@ import math
 import re
 import sys
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,7 +39,9 @@ _MARKS: Final = r"[\u0e31-\u0e3a\u0e47-\u0e4e\u3001\u3002\uff0c]*"
 _PIECE: Final = re.compile(rf"[{_ALONE}]{_MARKS}|\s+|[^\s{_ALONE}]+")
 
 
-def draw_sheet(dataset: Dataset, rows: int, boxes: bool, file: Path) -> int:
+def draw_sheet(
+    dataset: Dataset, rows: int, boxes: bool, file: Path, only: str | None = None
+) -> int:
     """Draws samples from all over a dataset, in the order of their ids; returns how many.
 
     Args:
@@ -47,12 +49,30 @@ def draw_sheet(dataset: Dataset, rows: int, boxes: bool, file: Path) -> int:
       rows: the most samples.
       boxes: whether to draw the boxes of the objects.
       file: the picture to write; its suffix gives the format.
+      only: the id of the one sample to draw; None draws from all over.
 
     Raises:
       InputError: the dataset has no pictures or no boxes, or the file cannot be written.
     """
-    entries = read_entries(dataset, rows, boxes)
-    images = _images(dataset, {name for entry in entries for name in entry.pictures})
+    entries = read_entries(dataset, rows, boxes, only)
+    return draw_entries(dataset, entries, _read(dataset, entries), file)
+
+
+def draw_entries(
+    dataset: Dataset, entries: Sequence[Entry], pictures: Mapping[str, bytes], file: Path
+) -> int:
+    """Draws cells; returns how many.
+
+    Args:
+      dataset: whose they are.
+      entries: what is drawn.
+      pictures: the encoded pictures by their keys.
+      file: the picture to write; its suffix gives the format.
+
+    Raises:
+      InputError: a picture does not decode, or the file cannot be written.
+    """
+    images = {name: _opened(dataset, name, data) for name, data in pictures.items()}
     lettering = Lettering(TEXT_PX)
     below = LINES if any(len(entry.pictures) > 1 for entry in entries) else 1
     cells = [_cell(entry, images, below, lettering) for entry in entries]
@@ -70,13 +90,14 @@ def draw_sheet(dataset: Dataset, rows: int, boxes: bool, file: Path) -> int:
     return len(cells)
 
 
-def _images(dataset: Dataset, wanted: set[str]) -> dict[str, Image.Image]:
+def _read(dataset: Dataset, entries: Sequence[Entry]) -> dict[str, bytes]:
+    wanted = {name for entry in entries for name in entry.pictures}
     found = make_shelf(dataset).read(wanted)
     if lost := wanted - found.keys():
         raise InputError(
             f"{dataset.folder}: no image {name_of(min(lost))}; eqforge verify finds all damage"
         )
-    return {name: _opened(dataset, name, data) for name, data in found.items()}
+    return found
 
 
 def _opened(dataset: Dataset, name: str, data: bytes) -> Image.Image:

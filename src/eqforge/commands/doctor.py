@@ -285,5 +285,5 @@ def _table(found: list[Fact]) -> "Table":
     return table
 
 
-main = shell("eqforge doctor", Arguments, doctor)
+main = shell("eqforge doctor", Arguments, doctor, keeps_output=True)
 """Reports on this machine as a command line asks."""

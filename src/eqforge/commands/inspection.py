@@ -4,13 +4,15 @@ import dataclasses
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from eqforge.schemas.console import DocumentOptions, give
+from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.shell import shell
-from eqforge.schemas.visible import json_text, visible
+from eqforge.schemas.visible import in_lines, json_text, nearest, visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -36,29 +38,67 @@ class Arguments:
     boxes: bool = False
     """Draw the boxes of the objects as well, where the dataset has them."""
 
+    rejects: str | None = None
+    """List what was refused for this reason, with what was measured and its limit; with --sheet,
+    draw the pictures of it that the build has left in the dataset's folder _work."""
+
+    id: str | None = None
+    """Show the sample, or the reject, with this id; with --sheet, draw it."""
+
     full: bool = False
     """Show every column of the samples, and the columns of every table with their types."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Inspection:
+    """What a dataset holds.
+
+    Attributes:
+      folder: of the dataset, or its URL.
+      manifest: the dataset's, with its books.
+      samples: whole rows: as many as were asked for, or the one with the id.
+      rejects: whole rows: those with the reason, or with the id.
+    """
+
+    folder: str
+    manifest: Manifest
+    samples: tuple[dict[str, Any], ...] = ()
+    rejects: tuple[dict[str, Any], ...] = ()
+
+
 def inspect(arguments: Arguments) -> int:
     """Prints a dataset's counts, reasons, columns and a few rows, or draws a contact sheet."""
-    from rich.console import Console
-    from rich.highlighter import JSONHighlighter
-
     from eqforge.commands.contact_sheet import draw_sheet
     from eqforge.schemas.dataset.reader import open_dataset
 
     if arguments.rows < 0:
         raise InputError(f"--rows {arguments.rows}: expected 0 or more")
+    if arguments.id is not None and arguments.rejects is not None:
+        raise InputError("--id and --rejects: name one of them")
     dataset = open_dataset(arguments.dataset)
-    if arguments.sheet is not None:
+    if arguments.rejects is not None:
+        found = _show_rejects(dataset, arguments.rejects, arguments)
+    elif arguments.id is not None:
+        found = _show_one(dataset, arguments.id, arguments)
+    elif arguments.sheet is not None:
         drawn = draw_sheet(dataset, arguments.rows, arguments.boxes, arguments.sheet)
         print(f"{arguments.sheet}: {drawn} samples")
-        return 0
+        found = Inspection(folder=arguments.dataset, manifest=dataset.manifest)
+    else:
+        found = _show_all(dataset, arguments)
+    give(found)
+    return 0
+
+
+def _show_all(dataset: "Dataset", arguments: Arguments) -> Inspection:
+    from rich.console import Console
+
     console = Console(highlight=False, markup=False, emoji=False)
     title = f"{dataset.manifest.dataset}, {dataset.manifest.mode} mode"
     console.print(visible(title), style="bold")
-    shown = [tables(dataset), books(dataset), reasons(dataset)]
+    shown = [tables(dataset), books(dataset)]
+    if any(entry.reasons for entry in dataset.manifest.stages.values()):
+        shown.append(reasons(dataset))
     if dataset.manifest.findings:
         shown.append(findings(dataset))
     if "nouns" in dataset.columns("captions"):
@@ -66,10 +106,63 @@ def inspect(arguments: Arguments) -> int:
     for table in (*shown, columns(dataset)) if arguments.full else shown:
         console.print(table)
         console.print()
-    for row in islice(dataset.rows("samples"), arguments.rows):
-        short = row if arguments.full else {k: v for k, v in row.items() if _is_short(v)}
-        console.print(JSONHighlighter()(json_text(short, indent=2)), soft_wrap=True)
-    return 0
+    samples = tuple(islice(dataset.rows("samples"), arguments.rows))
+    for row in samples:
+        _print_row(row if arguments.full else {k: v for k, v in row.items() if _is_short(v)})
+    return Inspection(folder=dataset.folder, manifest=dataset.manifest, samples=samples)
+
+
+def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Inspection:
+    """Lists or draws the rejects with a reason."""
+    from eqforge.commands.contact_sheet import draw_entries
+    from eqforge.commands.rejects import StoredRejects, read_rejects, words_of
+
+    found = read_rejects(dataset, reason)
+    few = found[: arguments.rows]
+    if arguments.sheet is None:
+        print(in_lines(map(words_of, few)))
+        if len(few) < len(found):
+            print(f"{len(few):,} of {len(found):,} rejects; --rows {len(found)} shows all")
+    else:
+        entries, pictures = StoredRejects(dataset).entries(few)
+        drawn = draw_entries(dataset, entries, pictures, arguments.sheet)
+        lost = "" if drawn == len(few) else "; of the others no picture is left"
+        print(f"{arguments.sheet}: {drawn} of {len(few)} rejects{lost}")
+    return Inspection(folder=dataset.folder, manifest=dataset.manifest, rejects=tuple(few))
+
+
+def _show_one(dataset: "Dataset", name: str, arguments: Arguments) -> Inspection:
+    """Shows or draws the sample, or shows the rejects, with an id."""
+    from eqforge.commands.contact_sheet import draw_entries, draw_sheet
+    from eqforge.commands.rejects import StoredRejects, words_of
+
+    samples = tuple(row for row in dataset.rows("samples") if row["sample_id"] == name)
+    rejects = tuple(row for row in dataset.rows("rejects") if row["candidate_id"] == name)
+    if not samples and not rejects:
+        ids = (row["sample_id"] for row in dataset.rows("samples", ["sample_id"]))
+        hint = nearest(name, ids) or "; eqforge inspect DATASET shows some of its ids"
+        raise InputError(f"--id {name}: {dataset.folder} has no such sample or reject{hint}")
+    if arguments.sheet is not None and samples:
+        draw_sheet(dataset, 1, arguments.boxes, arguments.sheet, name)
+        print(f"{arguments.sheet}: {visible(name)}")
+    elif arguments.sheet is not None:
+        entries, pictures = StoredRejects(dataset).entries(list(rejects))
+        draw_entries(dataset, entries, pictures, arguments.sheet)
+        print(in_lines([f"{arguments.sheet}: {words_of(rejects[0])}"]))
+    else:
+        for row in (*samples, *rejects):
+            _print_row(row)
+    return Inspection(
+        folder=dataset.folder, manifest=dataset.manifest, samples=samples, rejects=rejects
+    )
+
+
+def _print_row(row: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.highlighter import JSONHighlighter
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    console.print(JSONHighlighter()(json_text(row, indent=2)), soft_wrap=True)
 
 
 def tables(dataset: "Dataset") -> "Table":
@@ -183,5 +276,5 @@ def _is_short(value: object) -> bool:
     return value is not None and not is_long and not isinstance(value, list | dict)
 
 
-main = shell("eqforge inspect", Arguments, inspect)
+main = shell("eqforge inspect", Arguments, inspect, console=DocumentOptions, keeps_output=True)
 """Shows the dataset that a command line names."""

@@ -65,20 +65,21 @@ _NEEDED: Final = (
 )
 
 
-def read_entries(dataset: Dataset, rows: int, boxes: bool) -> list[Entry]:
+def read_entries(dataset: Dataset, rows: int, boxes: bool, only: str | None = None) -> list[Entry]:
     """Returns entries of rows from all over a dataset, in the order of their ids.
 
     Args:
       dataset: one with pictures.
       rows: the most entries.
       boxes: whether to include the boxes of the objects.
+      only: the id of the one sample that is wanted; None for samples from all over.
 
     Raises:
       InputError: there is nothing to draw, or no boxes; the message says why.
     """
     columns = dataset.columns("samples")
     make = _maker(dataset, columns, boxes)
-    samples = list(_spread(dataset, rows, columns)) if columns else []
+    samples = list(_spread(dataset, rows, columns, only)) if columns else []
     entries = [make(sample) for sample in samples if _pictures(sample)]
     if not entries:
         found = "holds no pictures to draw; build it again with --images FOLDER"
@@ -101,15 +102,15 @@ def _maker(dataset: Dataset, columns: Sequence[str], boxes: bool) -> Callable[[R
     return _of_text
 
 
-def _spread(dataset: Dataset, rows: int, columns: Sequence[str]) -> Iterator[Row]:
-    """Yields samples at even distances, including the first."""
+def _spread(dataset: Dataset, rows: int, columns: Sequence[str], only: str | None) -> Iterator[Row]:
+    """Yields samples at even distances, including the first, or the one that is wanted."""
     total = dataset.manifest.num_rows("samples")
     chosen = {place * total // rows for place in range(min(rows, total))} if rows < total else None
     heavy = ("annotation", "scores", "origin_0", "origin_1", "spec_0", "spec_1", "generation")
     needed = next((names for name, names in _NEEDED if name in columns), ("sample_id",))
     names = dict.fromkeys([*needed, *(name for name in columns if name not in heavy)])
     for place, sample in enumerate(dataset.rows("samples", list(names))):
-        if chosen is None or place in chosen:
+        if sample["sample_id"] == only or (only is None and (chosen is None or place in chosen)):
             yield sample
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from eqforge.schemas.console import DocumentOptions, give
 from eqforge.schemas.errors import (
     MAX_MESSAGE_CHARS,
     EqforgeError,
@@ -19,7 +20,7 @@ from eqforge.schemas.errors import (
     MissingExtra,
 )
 from eqforge.schemas.shell import shell
-from eqforge.schemas.visible import shortened, visible
+from eqforge.schemas.visible import counted, shortened, visible
 
 if TYPE_CHECKING:
     from eqforge.schemas.dataset.reader import Dataset
@@ -63,9 +64,11 @@ class Verification:
 
     Attributes:
       checks: the outcome of each check by its name.
+      verdict: in words.
     """
 
     checks: dict[str, Outcome]
+    verdict: str
 
     @property
     def states(self) -> set[str]:
@@ -86,7 +89,8 @@ def verify_command(arguments: Arguments) -> int:
       a check could not be made.
     """
     found = verify_dataset(arguments.dataset, arguments.key, arguments.signature, _print)
-    print(visible(f"{arguments.dataset.rstrip('/') or '/'}: {_verdict(found.checks.values())}"))
+    print(visible(f"{arguments.dataset.rstrip('/') or '/'}: {found.verdict}"))
+    give(found)
     return 1 if "FAILED" in found.states else 0 if found.is_sound else NOT_CHECKED
 
 
@@ -125,7 +129,7 @@ def verify_dataset(
         checks[name] = _outcome(name, dataset)
         tell(name, checks[name])
     dataset.check_unreplaced()
-    return Verification(checks=checks)
+    return Verification(checks=checks, verdict=_verdict(checks.values()))
 
 
 def _outcome(name: str, dataset: "Dataset") -> Outcome:
@@ -165,12 +169,12 @@ def _verdict(outcomes: Collection[Outcome]) -> str:
     for outcome in outcomes:
         found[outcome.state] += len(outcome.lines)
     missing = sum(outcome.state == "not checked" for outcome in outcomes)
-    verdict = f"{found['FAILED']} problems" if found["FAILED"] else "sound"
+    verdict = counted(found["FAILED"], "problems") if found["FAILED"] else "sound"
     if missing:
         verdict = verdict if found["FAILED"] else "no problem found"
         verdict += f", but {missing} of {len(outcomes)} checks not made"
     return verdict + (f"; noted {found['noted']} published defects" if found["noted"] else "")
 
 
-main = shell("eqforge verify", Arguments, verify_command)
+main = shell("eqforge verify", Arguments, verify_command, console=DocumentOptions)
 """Checks the dataset that a command line names."""

@@ -6,14 +6,13 @@ complete BuildError.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.generators.text.lints.findings import Finding
-from eqforge.interface.keywords import settings_from
+from eqforge.interface.keywords import in_keywords, settings_from
 from eqforge.pipelines.shared.command import default_config
 from eqforge.pipelines.shared.media import inputs_from_stores
 from eqforge.pipelines.shared.pipeline import Pipeline
@@ -22,6 +21,7 @@ from eqforge.pipelines.shared.settings import Mode
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.source_file import one_content
 from eqforge.schemas.tables.datasets import DATASETS
+from eqforge.schemas.visible import nearest
 
 if TYPE_CHECKING:
     from eqforge.commands import verify as verify_module
@@ -46,10 +46,10 @@ def build(dataset: str, *, beam: Sequence[str] = (), **settings: Any) -> "OpenDa
     from eqforge.pipelines.shared.driver import build_dataset
 
     pipeline = _pipeline(dataset)
-    with inputs_from_stores():
+    with in_keywords(pipeline.config), inputs_from_stores():
         config = _config(pipeline, settings)
         build_dataset(pipeline, config, beam)
-    return open(config.run.output)
+        return open(config.run.output)
 
 
 def plan(dataset: str, *, pilot: int = 0, **settings: Any) -> "PlanReport":
@@ -63,15 +63,12 @@ def plan(dataset: str, *, pilot: int = 0, **settings: Any) -> "PlanReport":
     Raises:
       InputError: an input, a setting or the output folder is wrong.
     """
-    from eqforge.pipelines.shared.planning import UNNAMED, forecast, plan_dataset
+    from eqforge.pipelines.shared.planning import UNNAMED, plan_dataset
 
     pipeline = _pipeline(dataset)
-    with one_content(), inputs_from_stores():
+    with one_content(), in_keywords(pipeline.config), inputs_from_stores():
         config = _config(pipeline, {"output": UNNAMED, **settings})
-        report = plan_dataset(pipeline, config, pilot, checks_output="output" in settings)
-        if pipeline.pilot is None or not report.pilots:
-            return report
-        return replace(report, forecast=forecast(pipeline, config, report))
+        return plan_dataset(pipeline, config, pilot, checks_output="output" in settings)
 
 
 def open(path: str | Path) -> "OpenDataset":
@@ -141,7 +138,8 @@ def score(
     from eqforge.evaluation.scoring.run import score_dataset
 
     given = {"dataset": str(dataset), "model": model, "output": output, **settings}
-    return score_dataset(settings_from(ScoreSettings, given))
+    with in_keywords(ScoreSettings):
+        return score_dataset(settings_from(ScoreSettings, given))
 
 
 def metrics(*paths: str | Path, **settings: Any) -> "Report":
@@ -156,12 +154,14 @@ def metrics(*paths: str | Path, **settings: Any) -> "Report":
     """
     from eqforge.evaluation.tables.command import metrics_report
 
-    return metrics_report(settings_from(MetricsSettings, {"paths": paths, **settings}))
+    with in_keywords(MetricsSettings):
+        return metrics_report(settings_from(MetricsSettings, {"paths": paths, **settings}))
 
 
 def _pipeline(dataset: str) -> Pipeline[Any]:
     if dataset not in DATASETS:
-        raise InputError(f"no dataset {dataset!r}; there are {', '.join(DATASETS)}")
+        hint = nearest(dataset, DATASETS) or f"; there are {', '.join(DATASETS)}"
+        raise InputError(f"no dataset {dataset!r}{hint}")
     return pipeline_of(dataset)
 
 

@@ -1,7 +1,8 @@
 """The settings of commands as keyword arguments: `--max-side 256` is `max_side=256`."""
 
+import contextlib
 import dataclasses
-import difflib
+import re
 import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any, TypeVar
 import msgspec
 import tyro
 
-from eqforge.schemas.errors import InputError
+from eqforge.schemas.errors import BuildError, InputError
 from eqforge.schemas.shell import check_finite, local_path
+from eqforge.schemas.visible import nearest
 
 Settings = TypeVar("Settings")
 
@@ -30,10 +32,9 @@ def settings_from(
       InputError: a name is unknown, a value has the wrong type or range, or a required one is
         missing.
     """
-    names = set(_names(kind))
-    if unknown := sorted(given.keys() - names):
-        near = difflib.get_close_matches(unknown[0], names, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(names))}"
+    names = dict(_names(kind))
+    if unknown := sorted(given.keys() - names.keys()):
+        hint = nearest(unknown[0], names) or f"; there are {', '.join(sorted(names))}"
         raise InputError(f"no setting {unknown[0]!r}{hint}")
     made = _make(kind, given, default)
     if missing := list(_missing(made)):
@@ -42,12 +43,13 @@ def settings_from(
     return made
 
 
-def _names(kind: type) -> Iterator[str]:
+def _names(kind: type) -> Iterator[tuple[str, Any]]:
+    """Yields the name and type of each setting; groups are not part of names."""
     for name, hint in typing.get_type_hints(kind).items():
         if dataclasses.is_dataclass(hint):
             yield from _names(typing.cast(type, hint))
         else:
-            yield name
+            yield name, hint
 
 
 def _make(kind: type[Settings], given: Mapping[str, Any], default: Any) -> Settings:
@@ -78,7 +80,34 @@ def _converted(name: str, value: Any, hint: Any) -> Any:
     try:
         return msgspec.convert(_plain(value), hint, dec_hook=_path)
     except msgspec.ValidationError as error:
-        raise InputError(f"{name}={value!r}: {error}") from error
+        raise InputError(f"{name}={value!r}: {_expected(str(error), value, hint)}") from error
+
+
+def _expected(error: str, value: Any, hint: Any) -> str:
+    """Returns what is wrong with a value, with the values there are or in Python's words."""
+    kinds = (hint, *typing.get_args(hint))
+    known = [typing.get_args(kind) for kind in kinds if typing.get_origin(kind) is typing.Literal]
+    if known and isinstance(value, str):
+        return f"expected one of {', '.join(map(repr, known[0]))}{nearest(value, known[0])}"
+    return error.replace("`array`", "a list").replace("`object`", "a mapping")
+
+
+@contextlib.contextmanager
+def in_keywords(kind: type) -> Iterator[None]:
+    """Names settings by their keywords in errors of the block: `--max-side` is `max_side`."""
+    hints = dict(_names(kind))
+
+    def keyword(found: re.Match[str]) -> str:
+        name = found[1].replace("-", "_")
+        if name not in hints:
+            return found[0]
+        return f"{name}=True" if hints[name] is bool else name
+
+    try:
+        yield
+    except (InputError, BuildError) as error:
+        said = re.sub(r"--([a-z][a-z0-9-]*)", keyword, str(error))
+        raise type(error)(said) from error
 
 
 def _plain(value: Any) -> Any:

@@ -19,12 +19,18 @@ progress.count(sys.argv[1], "made", 2)
 SHOW = """
 import sys, time
 from eqforge.transforms.engines import progress
-with progress.watch(sys.argv[1], {"made": 3, "judged": 3}):
+with progress.watch(sys.argv[1], {"made": (3, "videos"), "judged": (3, "frames")}):
     progress.count(sys.argv[1], "made", 2)
     progress.count(sys.argv[1], "judged")
     time.sleep(1.2)
     progress.count(sys.argv[1], "made", 1)
 """
+
+# At a rate that depends on the clock.
+LINE = (
+    r"(?m)^ +\d+ s  made 2 of 3 videos, [\d.,]+ a (?:second|minute), \d+ (?:s|min) left; "
+    r"judged 0 of 3 frames$"
+)
 
 
 def test_counts_of_all_processes_add_up(tmp_path: Path) -> None:
@@ -50,14 +56,17 @@ def test_counting_needs_no_folder_and_no_driver(tmp_path: Path) -> None:
 
 def test_watching_makes_its_folder_and_removes_it(tmp_path: Path) -> None:
     folder = tmp_path / "notes"
-    with progress.watch(str(folder), {"made": 1}):
+    with progress.watch(str(folder), {"made": (1, "videos")}):
         progress.count(str(folder), "made")
         assert progress.totals(str(folder)) == {"made": 1}
     assert not folder.exists()
 
 
 def test_the_folder_is_removed_after_an_error_too(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), progress.watch(str(tmp_path / "notes"), {"made": 1}):
+    with (
+        pytest.raises(ZeroDivisionError),
+        progress.watch(str(tmp_path / "notes"), {"made": (1, "videos")}),
+    ):
         raise ZeroDivisionError
     assert not (tmp_path / "notes").exists()
 
@@ -69,9 +78,11 @@ def test_without_a_terminal_there_are_lines(
 
     def two_lines() -> bool:
         said.write(capsys.readouterr().err)
-        return len(re.findall(r"(?m)^ +\d+ s  2/3 made, 0/3 judged$", said.getvalue())) >= 2
+        return len(re.findall(LINE, said.getvalue())) >= 2
 
-    with progress.watch(folder, {"made": 3, "judged": 3}, line_every_s=0.02):
+    with progress.watch(
+        folder, {"made": (3, "videos"), "judged": (3, "frames")}, line_every_s=0.02
+    ):
         progress.count(folder, "made", 2)
         wait_for(two_lines)
 
@@ -94,6 +105,6 @@ def test_a_terminal_shows_bars(tmp_path: Path) -> None:
     os.close(ours)
     assert run.wait(timeout=30) == 0
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode())
-    assert "2/3" in text
-    assert re.search(r"made \S+ 3/3", text)
-    assert re.search(r"judged \S+\s*\S* 1/3", text)
+    assert "2 of 3 videos" in text
+    assert re.search(r"made \S+ 3 of 3 videos", text)
+    assert re.search(r"judged \S+\s*\S* 1 of 3 frames", text)

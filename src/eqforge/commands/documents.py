@@ -1,0 +1,15 @@
+"""The JSON documents that commands print with `--json`, by command."""
+
+from eqforge.commands.inspection import Inspection
+from eqforge.commands.verify import Verification
+from eqforge.generators.text.lints.command import LintReport
+from eqforge.pipelines.shared.driver import BuildReport
+from eqforge.pipelines.shared.planning import PlanReport
+
+DOCUMENTS = {
+    "plan": PlanReport,
+    "build": BuildReport,
+    "verify": Verification,
+    "inspect": Inspection,
+    "lint": list[LintReport],
+}

@@ -1,0 +1,114 @@
+"""The rejects of a dataset by reason, with the pictures that the build has stored of them."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from eqforge.commands.sheet_entries import Entry
+from eqforge.schemas.dataset.manifest import WORK
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io import storage
+from eqforge.schemas.records.clips import Clip, PairCandidate
+from eqforge.schemas.records.frames import StoredFrame
+from eqforge.schemas.visible import nearest
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.dataset.plan import read_plan
+from eqforge.transforms.video.extract import Extraction
+
+Row = dict[str, Any]
+
+
+def read_rejects(dataset: Dataset, reason: str) -> list[Row]:
+    """Returns the rejects with a reason, in the order of the dataset.
+
+    Raises:
+      InputError: the dataset has none; the message names its reasons.
+    """
+    found = [row for row in dataset.rows("rejects") if row["reason"] == reason]
+    if not found:
+        books = dataset.manifest.stages.values()
+        reasons = sorted({reason for stage in books for reason in stage.reasons})
+        there = f"; it has {', '.join(reasons)}" if reasons else "; it has no rejects at all"
+        hint = nearest(reason, reasons) or there
+        raise InputError(f"--rejects {reason}: {dataset.folder} has no such reject{hint}")
+    return found
+
+
+def words_of(row: Row) -> str:
+    """Returns a reject in one line."""
+    return f"{row['candidate_id']}  {why_of(row)}"
+
+
+def why_of(row: Row) -> str:
+    """Returns why something was refused, with the value and its limit."""
+    said = str(row["reason"])
+    if row["value"] is not None:
+        said += f"  {row['detail']} {row['value']:g}"
+        return said if row["threshold"] is None else f"{said}, the limit is {row['threshold']:g}"
+    return f"{said}  {row['detail']}" if row["detail"] else said
+
+
+class StoredRejects:
+    """The pictures of rejects that are left in the work folder of a dataset made of videos.
+
+    Args:
+      dataset: the dataset, with its work folder.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        work = storage.join(dataset.folder, WORK)
+        self._media = MediaStore(storage.join(work, "media"))
+        self._frames = {frame.frame_id: frame for frame in _stored_frames(work)}
+        self._pairs = {pair.sample_id: pair for pair in _planned_pairs(work)}
+
+    def entries(self, rejects: list[Row]) -> tuple[list[Entry], dict[str, bytes]]:
+        """Returns the cells of the rejects whose pictures are stored, and the pictures by key.
+
+        Raises:
+          InputError: none is.
+        """
+        pictures: dict[str, bytes] = {}
+        entries: list[Entry] = []
+        for row in rejects:
+            pair = self._pairs.get(row["candidate_id"])
+            frames = [self._frames.get(name) for name in _frame_ids(row, pair)]
+            stored = [frame for frame in frames if frame is not None]
+            with contextlib.suppress(FileNotFoundError):
+                pictures |= {f.image_id: self._media.get(f.image_id, f.suffix) for f in stored}
+            shown = tuple(f.image_id for f in stored if f.image_id in pictures)
+            if shown and len(shown) == len(frames):
+                why = why_of(row)
+                cells = ((why,),) if pair is None else ((pair.caption_0, why), (pair.caption_1,))
+                entries.append(Entry(title=row["candidate_id"], pictures=shown, texts=cells))
+        if not entries:
+            raise InputError(
+                "no pictures of these rejects are stored: only those of videos are, in the folder "
+                f"{WORK} beside the dataset, from the moment their frames were extracted"
+            )
+        return entries, pictures
+
+
+def _frame_ids(row: Row, pair: PairCandidate | None) -> tuple[str, ...]:
+    return (row["candidate_id"],) if pair is None else (pair.frame_0_id, pair.frame_1_id)
+
+
+def _stored_frames(work: str) -> Iterator[StoredFrame]:
+    for url in _files(storage.join(work, "done", "extract")):
+        with contextlib.suppress(msgspec.DecodeError, FileNotFoundError):
+            yield from msgspec.json.decode(storage.read_bytes(url), type=Extraction).stored
+
+
+def _planned_pairs(work: str) -> Iterator[PairCandidate]:
+    with contextlib.suppress(msgspec.DecodeError):  # the plan of another kind of dataset
+        for clip in read_plan(Clip, _files(storage.join(work, "plan"))):
+            yield from clip.pairs
+
+
+def _files(folder: str) -> Iterator[str]:
+    """Yields the files in the folders of a folder."""
+    for name in storage.list_names(folder):
+        inner = storage.join(folder, name)
+        yield from (storage.join(inner, file) for file in storage.list_files(inner))

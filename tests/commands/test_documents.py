@@ -1,0 +1,124 @@
+"""What `--json` prints, beside what docs/reference/json.md says of it and what Python returns."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import eqforge
+from eqforge.cli import main
+from eqforge.commands.documents import DOCUMENTS
+from eqforge.generators.demo.workspace import Workspace
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def built(demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("documents") / "own"
+    assert main(["--quiet", *_arguments(demo_workspace, "build"), "--output", str(folder)]) == 0
+    return folder
+
+
+def _arguments(workspace: Workspace, command: str) -> list[str]:
+    inputs = ["--captions", str(workspace.captions), "--videos", str(workspace.videos)]
+    return [command, "eq-video", *inputs, "--max-ssim", "0.25"]
+
+
+def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    """Returns the document of a command; its fields are those of the documented record."""
+    capsys.readouterr()
+    main([*arguments, "--json"])
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    kind = DOCUMENTS[arguments[0]]
+    assert printed.err, "words for people go to standard error"
+    assert json.loads(msgspec.json.encode(msgspec.convert(found, kind))) == found
+    return found
+
+
+def test_the_page_of_documents_is_what_the_records_say() -> None:
+    script = [sys.executable, str(ROOT / "scripts" / "documents.py")]
+    printed = subprocess.run(script, capture_output=True, text=True, check=True).stdout
+    assert (ROOT / "docs" / "reference" / "json.md").read_text(encoding="utf-8") == printed
+
+
+def test_a_plan_s_document_is_what_python_returns(
+    demo_workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = document(capsys, *_arguments(demo_workspace, "plan"), "--pilot", "2")
+    report = eqforge.plan(
+        "eq-video",
+        captions=demo_workspace.captions,
+        videos=demo_workspace.videos,
+        max_ssim=0.25,
+    )
+    assert found["counts"] == report.counts
+    assert tuple(found["lines"]) == report.lines
+    assert found["sources"]["max-ssim"] == "command line"
+    pilot = found["pilot"]
+    assert pilot["kept"] + pilot["rejects"]["pairs: change_too_small"] == 13
+    (ssim,) = [each for each in pilot["scores"] if each["score"] == "ssim"]
+    assert ssim["limits"] == {"min-ssim": None, "max-ssim": 0.25}
+    assert ssim["dropped"] == pilot["rejects"]["pairs: change_too_small"]
+    assert sum(ssim["counts"]) == 13
+    assert len(ssim["edges"]) == len(ssim["counts"]) + 1
+
+
+def test_a_build_s_document_holds_the_manifest(
+    demo_workspace: Workspace, built: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = [*_arguments(demo_workspace, "build"), "--output", str(built)]
+    found = document(capsys, *again)
+    assert (found["output"], found["state"]) == (str(built), "kept")
+    manifest = eqforge.open(built).manifest
+    assert found["manifest"] == json.loads(msgspec.json.encode(manifest))
+
+
+def test_verify_s_document_is_what_python_returns(
+    built: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = document(capsys, "verify", str(built))
+    assert found == json.loads(msgspec.json.encode(eqforge.verify(built)))
+
+
+def test_inspect_gives_rejects_by_reason_and_single_rows(
+    built: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = document(capsys, "inspect", str(built), "--rows", "2")
+    assert len(found["samples"]) == 2
+    name = found["samples"][1]["sample_id"]
+    assert document(capsys, "inspect", str(built), "--id", name)["samples"] == found["samples"][1:]
+    refused = document(capsys, "inspect", str(built), "--rejects", "change_too_small")["rejects"]
+    assert len(refused) == 3
+    assert all(row["value"] > row["threshold"] == 0.25 for row in refused)
+
+
+def test_what_was_refused_is_drawn_from_the_work_folder(
+    built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sheet = tmp_path / "rejects.png"
+    arguments = ["inspect", str(built), "--rejects", "change_too_small", "--sheet", str(sheet)]
+    assert main(arguments) == 0
+    assert "3 of 3 rejects" in capsys.readouterr().out
+    assert sheet.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--rejects", "change_too_smal"], "did you mean 'change_too_small'?"),
+        (["--id", "eq-video/own/tour.mkv/own-000-own-0"], "did you mean 'eq-video/own/tour.mkv/"),
+        (["--id", "a", "--rejects", "b"], "name one of them"),
+    ],
+)
+def test_inspect_names_the_nearest(
+    built: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["inspect", str(built), *arguments])
+    assert said in capsys.readouterr().err

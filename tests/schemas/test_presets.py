@@ -1,0 +1,96 @@
+"""Options from a file and from variables, and where each was given."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from tyro.conf import OmitArgPrefixes, Positional
+
+from eqforge.pipelines.shared.registry import pipeline_of
+from eqforge.schemas.console import DocumentOptions
+from eqforge.schemas.errors import TRACEBACK, InputError
+from eqforge.schemas.presets import options_of, read_presets
+from eqforge.schemas.shell import parse_line
+from eqforge.schemas.tables.datasets import DATASETS
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Inner:
+    """A group."""
+
+    max_side: int | None = None
+    """In pixels."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """Settings of a command."""
+
+    path: Positional[str]
+    """What stands on its own."""
+    names: tuple[str, ...] = ()
+    """A list."""
+    strict: bool = True
+    """A switch."""
+    mode: Literal["a", "b"] = "a"
+    """A choice."""
+    inner: OmitArgPrefixes[Inner] = field(default_factory=Inner)
+
+
+def parsed(*argv: str) -> tuple[Any, dict[str, str]]:
+    line = parse_line(Settings, argv)
+    return line.settings, line.sources
+
+
+def test_the_command_line_beats_the_file_which_beats_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "eqforge.toml"
+    file.write_text('max_side = 256\nstrict = false\nnames = ["x y", "z"]\n')
+    monkeypatch.setenv("EQFORGE_MAX_SIDE", "128")
+    monkeypatch.setenv("EQFORGE_MODE", "b")
+    monkeypatch.setenv("EQFORGE_PATH", "not an option")
+
+    settings, sources = parsed("here", "--config", str(file), "--strict")
+
+    inner = Inner(max_side=256)
+    assert settings == Settings(path="here", names=("x y", "z"), mode="b", inner=inner)
+    assert sources == {
+        "strict": "command line",
+        "max-side": str(file),
+        "names": str(file),
+        "mode": "EQFORGE_MODE",
+    }
+
+
+def test_variables_hold_lists_and_switches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQFORGE_NAMES", "a 'b c'")
+    monkeypatch.setenv("EQFORGE_STRICT", "no")
+    settings, _ = parsed("here")
+    assert settings == Settings(path="here", names=("a", "b c"), strict=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("max-sid = 3", "no option 'max-sid'; did you mean 'max-side'?"),
+        ("strict = 3", "strict is 3; expected true or false"),
+        ("max-side = [3]", "expected a text or a number"),
+        ("max-side = ", "cannot be read as TOML"),
+        ("path = 'x'", "no option 'path'"),
+    ],
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "eqforge.toml"
+    file.write_text(text)
+    with pytest.raises(InputError) as refused:
+        read_presets([Settings], ["--config", str(file)])
+    assert said in str(refused.value)
+
+
+def test_no_option_has_the_name_of_another_variable() -> None:
+    own = {"CACHE", "FOLDER", "VERSIONS", "WORKER_LOG", "CAGE", TRACEBACK.removeprefix("EQFORGE_")}
+    for name in DATASETS:
+        options = [*options_of(pipeline_of(name).config), *options_of(DocumentOptions)]
+        assert own.isdisjoint(option.name.replace("-", "_").upper() for option in options)
