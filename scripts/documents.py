@@ -1,4 +1,4 @@
-"""Prints docs/reference/json.md: the JSON Schema of the document that each command prints with `--json`."""
+"""Prints docs/reference/json.md: the JSON Schema of what each command prints with `--json`."""
 
 import inspect
 import json
