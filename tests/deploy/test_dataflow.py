@@ -24,7 +24,9 @@ from eqforge.generators.demo.workspace import Workspace
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.tables.datasets import DATASETS
 from tests.builds import dataset_bytes
+from tests.faults.runs import SETTINGS, make_inputs
 from tests.small_builds import COMMANDS, captions, drawings, scenes
+from tests.web_server import WebServer
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy" / "dataflow"
@@ -121,6 +123,28 @@ def run_here(job: Proto) -> None:
     for environment in job.components.environments.values():
         environment.CopyFrom(here)
     FnApiRunner().run_via_runner_api(job, PipelineOptions([])).wait_until_finish()
+
+
+def test_the_job_reads_videos_and_captions_where_they_lie(
+    tmp_path: Path, jobs: list[Proto], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of them has to be in the image; the launcher's copies are gone when workers start."""
+    monkeypatch.setenv("EQFORGE_CACHE", str(tmp_path / "cache"))
+    inputs, output = make_inputs(tmp_path / "inputs", 3), tmp_path / "out"
+    assert main(["build", "eq-video", *inputs.arguments(output)]) == 0
+    expected = dataset_bytes(output)
+    shutil.rmtree(output)
+    with WebServer(tmp_path / "inputs").running() as web:
+        named = f"--captions {web.url}/captions.jsonl --videos {web.url}/videos"
+        files = "--samples-per-file 1 --images-per-file 1"
+        own = f"{named} {shlex.join(SETTINGS)} {files} --output {output} -- --dry_run=True"
+        assert main(launcher()["command"](["--dataset=eq-video", f"--arguments={own}", *JOB])) == 0
+        assert not [name for name in web.sent if name.endswith(".mp4")]
+
+        (job,) = jobs
+        check_job(job)
+        run_here(job)
+        assert dataset_bytes(output) == expected
 
 
 # --- machines for heavy steps

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from eqforge.schemas.io.cache import cache_folder
 from tests.builds import dataset_bytes, finished_work, reasons, wait_for
 from tests.builds import start as start_eqforge
 from tests.faults.runs import SETTINGS, Inputs, make_inputs
@@ -42,6 +43,10 @@ def expected(inputs: Inputs, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 @pytest.fixture(autouse=True)
 def stored(store: Store, inputs: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The inputs lie in the store; copies go to a folder of the test's own."""
+    (tmp_path / "cache").mkdir()
+    for entry in cache_folder().iterdir():
+        if entry.name != "copies":  # Flink lies there
+            (tmp_path / "cache" / entry.name).symlink_to(entry)
     monkeypatch.setenv("EQFORGE_CACHE", str(tmp_path / "cache"))
     for path in inputs.captions.parent.rglob("*"):
         if path.is_file():
