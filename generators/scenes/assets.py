@@ -2,6 +2,7 @@
 
 import difflib
 import functools
+import io
 import json
 import os
 import shlex
@@ -17,7 +18,9 @@ from eqforge.generators.scenes.manifest import Asset, read_manifest
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
+from eqforge.schemas.io.objects import FetchFailed, fetch, stat
 from eqforge.schemas.records.scenes import Vector
+from eqforge.schemas.urls import public
 
 BUILTIN = "builtin"
 BUILTIN_MANIFEST = str(Path(__file__).parent / "data" / "assets.json")
@@ -122,20 +125,19 @@ def fetch_archive(asset: Asset) -> bytes:
     Raises:
       InputError: it is missing, too large or not the pinned one.
     """
-    system, path = storage.locate(asset.archive)
+    address, copy = public(asset.archive), io.BytesIO()
     try:
-        size = system.size(path)
-        data: bytes = b"" if size and size > MAX_ARCHIVE_BYTES else system.cat_file(path)
-    except Exception as error:
-        # Every file system of fsspec raises its own errors.
+        info = stat(asset.archive)
+        if info["size"] <= MAX_ARCHIVE_BYTES:
+            fetch(asset.archive, info, copy)
+    except FetchFailed as error:
+        raise InputError(f"asset {asset.asset_id!r}: {address}: {error.detail}") from error
+    if info["size"] > MAX_ARCHIVE_BYTES:
         raise InputError(
-            f"asset {asset.asset_id!r}: {asset.archive}: {type(error).__name__}: {error}"
-        ) from error
-    if size and size > MAX_ARCHIVE_BYTES:
-        raise InputError(
-            f"asset {asset.asset_id!r}: {asset.archive} has {size:,} bytes, more than "
+            f"asset {asset.asset_id!r}: {address} has {info['size']:,} bytes, more than "
             f"{MAX_ARCHIVE_BYTES:,}"
         )
+    data = copy.getvalue()
     if asset.sha256 is not None and (found := sha256_hex(data)) != asset.sha256:
         raise InputError(
             f"asset {asset.asset_id!r}: {asset.archive} is not the pinned archive: expected "

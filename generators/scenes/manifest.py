@@ -15,6 +15,7 @@ from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import Node, parse_json
 from eqforge.schemas.io.source_file import read_input
 from eqforge.schemas.records.scenes import Vector
+from eqforge.schemas.urls import public
 
 AssetKind = Literal["object", "hdri"]
 AS_STORED: Mapping[str, str] = {"axis_forward": "Y", "axis_up": "Z"}
@@ -124,9 +125,10 @@ def read_manifest(url: str) -> Manifest:
     except Exception as error:
         # Every file system of fsspec has its own errors.
         raise InputError(
-            f"{url}: no readable manifest of assets: {type(error).__name__}: {error}"
+            f"{public(url)}: no readable manifest of assets: {type(error).__name__}: "
+            f"{public(str(error))}"
         ) from error
-    node = parse_json(text, url)
+    node = parse_json(text, public(url))
     folder, _, name = url.replace("\\", "/").rpartition("/")
     data_dir = text_or(node, "data_dir", "") or folder or "."
     return Manifest(

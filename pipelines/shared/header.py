@@ -125,9 +125,9 @@ def _input_file(path: Path | str) -> InputFile:
     url = str(path)
     if not (Path(url).is_file() if storage.is_local(url) else storage.exists(url)):
         found = "is a folder; expected a file" if Path(url).is_dir() else "no such file"
-        raise InputError(f"{path}: {found}")
+        raise InputError(f"{public(url)}: {found}")
     try:
-        return InputFile(name=url.rpartition("/")[2], sha256=digest_input(url))
+        return InputFile(name=public(url).rpartition("/")[2], sha256=digest_input(url))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 

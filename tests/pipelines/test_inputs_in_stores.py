@@ -10,9 +10,13 @@ import fsspec
 import pytest
 
 from eqforge.cli import main
+from eqforge.generators.demo.workspace import Workspace
 from eqforge.schemas.io import objects
+from eqforge.schemas.io.input_copies import fetch_inputs
+from eqforge.schemas.urls import copied_urls, copy_of
 from tests.builds import books, dataset_bytes, finished_work, reasons, rejected, start, wait_for
 from tests.faults.runs import SETTINGS, Inputs, make_inputs
+from tests.small_builds import COMMANDS
 from tests.web_server import WebServer
 
 VIDEOS = 6
@@ -98,6 +102,42 @@ def test_from_a_store_and_from_shards(
         output = tmp_path / str(number)
         assert main(command(root, output, "--videos", videos)) == 0
         assert dataset_bytes(output) == expected
+
+
+@pytest.mark.parametrize("dataset", ["vlue", "simat"])
+def test_images_from_anywhere_give_the_bytes_of_local_ones(
+    dataset: str, demo_workspace: Workspace, tmp_path: Path
+) -> None:
+    _, *local = COMMANDS[dataset](demo_workspace, tmp_path)
+    assert main(["build", dataset, *local, "--output", str(tmp_path / "local")]) == 0
+    expected = dataset_bytes(tmp_path / "local")
+    with tarfile.open(tmp_path / "images.tar", "w") as tar:
+        for image in sorted((tmp_path / "images").iterdir()):
+            tar.add(image, arcname=image.name)
+    fsspec.filesystem("memory").put(f"{tmp_path}/images", "/all-images", recursive=True)
+
+    with WebServer(tmp_path).running() as web:
+        places = (f"{web.url}/images", "memory://all-images", f"{web.url}/images.tar")
+        for number, place in enumerate(places):
+            output = tmp_path / str(number)
+            here = str(tmp_path / "images")
+            there = [place if word == here else word for word in local]
+            assert main(["build", dataset, *there, "--output", str(output)]) == 0
+            assert dataset_bytes(output) == expected
+
+
+def test_a_folder_of_annotations_is_copied_as_it_is(
+    inputs: Inputs, expected: dict[str, bytes], tmp_path: Path
+) -> None:
+    """Hard positives take the pairs of a finished dataset, which is a folder."""
+    fsspec.filesystem("memory").pipe(
+        {f"/folder-of/out/{name}": data for name, data in expected.items()}
+    )
+    with copied_urls(str(tmp_path)):
+        copy = copy_of("memory://folder-of/out")
+        assert copy is not None
+        fetch_inputs()
+        assert dataset_bytes(copy) == expected
 
 
 def test_what_is_there_already_is_known_from_anywhere(
