@@ -15,7 +15,7 @@ WORDNET := .venv/.wordnet
 ARGS ?=
 BENCH ?= $(sort $(filter-out benchmarks/corrections.py benchmarks/cuts.py,$(wildcard benchmarks/[a-z]*.py)))
 
-.PHONY: help demo test check runners extras interpreters bench docs dev models render dataflow lock clean
+.PHONY: help demo test check runners extras interpreters bench docs site dev models render dataflow lock clean
 ifneq ($(shell cat .venv/.made-for 2>/dev/null),$(CURDIR))
 .PHONY: $(BASE)  # .venv is another checkout's
 endif
@@ -56,6 +56,9 @@ docs: $(DEV) ## Write the pages, and parts of pages, that follow from the code
 	$(BIN)/python scripts/reasons.py >docs/reference/reasons.md
 	$(BIN)/python scripts/documents.py >docs/reference/json.md
 	$(BIN)/python scripts/tables.py
+
+site: $(DEV) ## Write the documentation as a site that opens from the folder, out/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 models: $(MODELS) ## Add the packages of the neural models and the evaluation to .venv (6 GB)
 

@@ -30,6 +30,7 @@ PAGES = sorted(
     for pattern in ("*.md", "docs/**/*.md", "deploy/**/*.md")
     for path in ROOT.glob(pattern)
 )
+NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))
 SHELL = ("sh", "console")
 BLOCK = re.compile(r"((?:^<!-- (?:needs|file): [^\n]* -->\n)*)^```(\w*)\n(.*?)^```$", re.M | re.S)
 MARK = re.compile(r"<!-- (needs|file): (.*) -->")
@@ -178,6 +179,23 @@ def test_the_blocks_of_a_page_run(page: str, demo_output: Path, tmp_path: Path) 
         run_block(block, tmp_path)
     if missing:
         pytest.skip(f"not installed: {', '.join(sorted(missing))}")
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_cells_of_a_notebook_run(notebook: Path, demo_output: Path, tmp_path: Path) -> None:
+    text = notebook.read_text(encoding="utf-8")
+    if "clip:FOLDER" in text:
+        if is_missing("clip:FOLDER"):
+            pytest.skip("not installed: eqforge[models]")
+        SUPPLIED["clip:FOLDER"](tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "demo").symlink_to(demo_output)
+    copy = tmp_path / notebook.name
+    copy.write_text(text.replace("clip:FOLDER", f"clip:{tmp_path}/clip-FOLDER"), encoding="utf-8")
+    run(["jupyter-execute", "--inplace", str(copy)], tmp_path)
+    cells = json.loads(copy.read_text(encoding="utf-8"))["cells"]
+    assert all(cell["outputs"] for cell in cells[-1:] if cell["cell_type"] == "code")
 
 
 def test_the_files_shown_are_those_of_a_dataset(demo_output: Path) -> None:
