@@ -5,10 +5,12 @@ import signal
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import pytest
 
+import eqforge
 from eqforge.cli import main
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.schemas.io import objects
@@ -261,6 +263,26 @@ def test_a_signature_leaves_no_trace(
     assert dataset_bytes(tmp_path / "out") == expected
     files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert not [path for path in files if b"hunter2" in path.read_bytes()]
+
+
+def test_functions_take_urls_and_a_pilot_fetches_what_it_builds(
+    web: WebServer, expected: dict[str, bytes], tmp_path: Path, cache: Path
+) -> None:
+    named: dict[str, Any] = {
+        "captions": f"{web.url}/captions.jsonl",
+        "videos": f"{web.url}/videos",
+        "mode": "paper",
+        "face_policy": "off",
+    }
+    report = eqforge.plan("eq-video", pilot=1, **named)
+    assert report.counts["videos"] == VIDEOS
+    assert report.forecast
+    assert sum(name.endswith(".mp4") for name in web.sent) == 1
+    assert copies(cache) == []
+
+    files = {"samples_per_file": 1, "images_per_file": 1}
+    eqforge.build("eq-video", output=str(tmp_path / "out"), **named, **files)
+    assert dataset_bytes(tmp_path / "out") == expected
 
 
 def test_help_says_what_takes_a_url(capsys: pytest.CaptureFixture[str]) -> None:
