@@ -26,7 +26,8 @@ def built(demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -
 
 def _arguments(workspace: Workspace, command: str) -> list[str]:
     inputs = ["--captions", str(workspace.captions), "--videos", str(workspace.videos)]
-    return [command, "eq-video", *inputs, "--max-ssim", "0.25"]
+    any_area = ["--min-changed-area", "0", "--max-changed-area", "1"]
+    return [command, "eq-video", *inputs, *any_area, "--max-ssim", "0.25"]
 
 
 def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
@@ -50,22 +51,24 @@ def test_the_page_of_documents_is_what_the_records_say() -> None:
 def test_a_plan_s_document_is_what_python_returns(
     demo_workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = document(capsys, *_arguments(demo_workspace, "plan"), "--pilot", "2")
+    found = document(capsys, *_arguments(demo_workspace, "plan"), "--pilot", "3")
     report = eqforge.plan(
         "eq-video",
         captions=demo_workspace.captions,
         videos=demo_workspace.videos,
         max_ssim=0.25,
+        min_changed_area=0,
+        max_changed_area=1,
     )
     assert found["counts"] == report.counts
     assert tuple(found["lines"]) == report.lines
     assert found["sources"]["max-ssim"] == "command line"
     pilot = found["pilot"]
-    assert pilot["kept"] + pilot["rejects"]["pairs: change_too_small"] == 13
+    assert pilot["kept"] + pilot["rejects"]["pairs: change_too_small"] == 19
     (ssim,) = [each for each in pilot["scores"] if each["score"] == "ssim"]
     assert ssim["limits"] == {"min-ssim": None, "max-ssim": 0.25}
     assert ssim["dropped"] == pilot["rejects"]["pairs: change_too_small"]
-    assert sum(ssim["counts"]) == 13
+    assert sum(ssim["counts"]) == 19
     assert len(ssim["edges"]) == len(ssim["counts"]) + 1
 
 

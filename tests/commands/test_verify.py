@@ -18,6 +18,7 @@ from eqforge.commands import inspection, verify
 from eqforge.commands.checks import CHECKS
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.generators.text.lints import command as lint
+from eqforge.generators.text import parts
 from eqforge.generators.text.lints import vocabulary
 from eqforge.generators.text.lints.lint import lint_records
 from eqforge.pipelines import (
@@ -34,7 +35,7 @@ from tests.handmade import write
 from tests.made_datasets import describe
 
 SAMPLES = "data/samples-00000-of-00001.parquet"
-IMAGES = "data/images-00000-of-00002.parquet"
+IMAGES = "data/images-00000-of-00003.parquet"
 REJECTS = "data/rejects-00000-of-00001.parquet"
 
 
@@ -43,6 +44,7 @@ def sound(demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -
     output = tmp_path_factory.mktemp("verify") / "out"
     inputs = ["--captions", str(demo_workspace.captions), "--videos", str(demo_workspace.videos)]
     settings = ["--face-policy", "off", "--images-per-file", "4"]
+    settings += ["--min-changed-area", "0", "--max-changed-area", "1"]
     settings += ["--min-histogram-change", "0.35", "--max-registered-points", "7"]
     assert eq_video.main([*inputs, *settings, "--output", str(output)]) == 0
     shutil.rmtree(output / "_work")
@@ -204,7 +206,7 @@ def test_a_sample_that_stands_twice_is_found(
     found = problems(dataset, capsys)
 
     assert found["ids"] == [f"samples: {name}: 2 rows"]
-    assert found["books"] == ["4 candidates kept, 5 samples"]
+    assert found["books"] == ["10 candidates kept, 11 samples"]
 
 
 def test_a_caption_the_settings_refuse_is_found(
@@ -220,7 +222,7 @@ def test_books_that_do_not_balance_are_found(
 ) -> None:
     patch_manifest(dataset, lambda manifest: manifest["stages"]["pairs"].update(candidates=14))
 
-    assert problems(dataset, capsys) == {"books": ["pairs: 14 candidates, 4 + 9 left"]}
+    assert problems(dataset, capsys) == {"books": ["pairs: 20 candidates, 10 + 9 left"]}
 
 
 def test_books_that_balance_but_do_not_match_the_rows_are_found(
@@ -385,6 +387,7 @@ def no_dictionary(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         vocabulary.in_dictionary,
         vocabulary.is_known_word,
         vocabulary.is_sure_word,
+        parts.english,
     )
 
     def forget() -> None:
