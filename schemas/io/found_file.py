@@ -8,7 +8,8 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO
+from functools import partial
+from typing import IO, Any
 
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.copies import room_for
@@ -74,8 +75,8 @@ class FoundFile:
         """
         if self.listed is None:
             return storage.digest(self.place)[1]
-        sha256, (_, start, size) = hashlib.sha256(), self._stat()
-        read_part(self.place, start, size, sha256.update)
+        sha256, info = hashlib.sha256(), self._stat()
+        read_part(self.place, self.start or 0, self._size(info), sha256.update)
         return sha256.hexdigest()
 
     def read(self) -> bytes:
@@ -88,10 +89,10 @@ class FoundFile:
         """
         if self.listed is None:
             return read_source(self.place)
-        state, _, _ = self._stat()
-        with self._copy() as copy:
+        info = self._stat()
+        with self._copy(info) as copy:
             data = copy.read()
-        if self._stat()[0] != state:
+        if state_of(self._stat()) != state_of(info):
             raise FetchFailed("source_changed", "the file changed while it was read")
         return data
 
@@ -110,27 +111,26 @@ class FoundFile:
                     state=source.state, copied=lambda: here, is_changed=source.is_changed
                 )
             return
-        state, _, _ = self._stat()
+        info = self._stat()
         yield OpenFile(
-            state=self._own(state),
-            copied=self._opened_copy,
-            is_changed=lambda: self._stat()[0] != state,
+            state=self._own(state_of(info)),
+            copied=partial(self._opened_copy, info),
+            is_changed=lambda: state_of(self._stat()) != state_of(info),
         )
 
     @contextlib.contextmanager
-    def _opened_copy(self) -> Iterator[SourceFile]:
-        with self._copy() as copy, open_source(copy.name) as source:
+    def _opened_copy(self, info: dict[str, Any]) -> Iterator[SourceFile]:
+        with self._copy(info) as copy, open_source(copy.name) as source:
             yield source
 
     @contextlib.contextmanager
-    def _copy(self) -> Iterator[IO[bytes]]:
+    def _copy(self, info: dict[str, Any]) -> Iterator[IO[bytes]]:
         """Opens a copy, which exists during the block.
 
         Raises:
           FetchFailed: the bytes did not come, or there will never be room for them.
         """
-        info, limit = stat(self.place), int(self.cache_gb * 1e9)
-        size = info["size"] if self.start is None else self.size
+        size, limit = self._size(info), round(self.cache_gb * 1e9)
         if size > limit:
             detail = f"{size:,} bytes, more than --cache-gb {self.cache_gb:g}"
             raise FetchFailed("too_large_to_copy", detail)
@@ -143,16 +143,16 @@ class FoundFile:
             copy.seek(0)
             yield copy
 
-    def _stat(self) -> tuple[State, int, int]:
-        """Returns the state of the file or its shard as of now, and the part that the file is.
+    def _size(self, info: dict[str, Any]) -> int:
+        return info["size"] if self.start is None else self.size
+
+    def _stat(self) -> dict[str, Any]:
+        """Returns the metadata of the file, or of its shard, as of now.
 
         Raises:
           FetchFailed: it is missing, or its shard is not the one whose members are known.
         """
         info = stat(self.place)
-        state = state_of(info)
-        if self.start is None:
-            return state, 0, info["size"]
-        if state != self.listed:
+        if self.start is not None and state_of(info) != self.listed:
             raise FetchFailed("source_changed", "its shard is another than when it was listed")
-        return state, self.start, self.size
+        return info

@@ -16,7 +16,16 @@ from eqforge.generators.demo.workspace import Workspace
 from eqforge.schemas.io import objects
 from eqforge.schemas.io.input_copies import fetch_inputs
 from eqforge.schemas.urls import copied_urls, copy_of
-from tests.builds import books, dataset_bytes, finished_work, reasons, rejected, start, wait_for
+from tests.builds import (
+    books,
+    dataset_bytes,
+    finished_work,
+    processes,
+    reasons,
+    rejected,
+    start,
+    wait_for,
+)
 from tests.faults.runs import SETTINGS, Inputs, make_inputs
 from tests.small_builds import COMMANDS
 from tests.web_server import WebServer
@@ -82,7 +91,7 @@ def test_from_a_web_server_each_file_comes_once(
         str(path.relative_to(web.folder)): path.stat().st_size
         for path in [web.folder / "captions.jsonl", *(web.folder / "videos").iterdir()]
     }
-    assert web.sent == sizes
+    assert +web.sent == sizes
     assert copies(cache) == []
 
 
@@ -226,6 +235,33 @@ def test_a_killed_run_goes_on_and_believes_no_object_that_changed(
     assert copies(cache) == []
 
 
+def test_a_worker_killed_while_it_copies_leaves_nothing_behind(
+    web: WebServer, expected: dict[str, bytes], tmp_path: Path, cache: Path
+) -> None:
+    """Its copy is deleted by who makes the next, and takes no room from then on."""
+    names = sorted(path.name for path in (web.folder / "videos").iterdir())
+    for name in names[2:]:
+        web.faults[f"videos/{name}"] = ["slow"]
+    with start(*command(web.url, tmp_path / "out", "--workers", "2")) as run:
+        wait_for(lambda: any(web.sent[f"videos/{name}"] for name in names[2:]))
+        worker = next(
+            number
+            for number, what in processes(run.pid)
+            if "sdk_worker_main" in what and not what.startswith("/bin/sh")
+        )
+        os.kill(worker, signal.SIGKILL)
+        _, said = run.communicate()
+    assert run.returncode == 1
+    assert "a worker process died" in said
+
+    web.faults.clear()
+    largest = max(path.stat().st_size for path in (web.folder / "videos").iterdir())
+    room = ("--cache-gb", f"{largest / 1e9:.9f}")
+    assert main(command(web.url, tmp_path / "out", *room)) == 0
+    assert dataset_bytes(tmp_path / "out") == expected
+    assert copies(cache) == []
+
+
 @pytest.mark.parametrize(
     ("named", "said"),
     [
@@ -280,7 +316,7 @@ def test_functions_take_urls_and_a_pilot_fetches_what_it_builds(
     assert sum(name.endswith(".mp4") for name in web.sent) == 1
     assert copies(cache) == []
 
-    files = {"samples_per_file": 1, "images_per_file": 1}
+    files: dict[str, Any] = {"samples_per_file": 1, "images_per_file": 1}
     eqforge.build("eq-video", output=str(tmp_path / "out"), **named, **files)
     assert dataset_bytes(tmp_path / "out") == expected
 

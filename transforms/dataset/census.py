@@ -20,6 +20,7 @@ from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import shown
 from eqforge.schemas.io.found_file import FoundFile
+from eqforge.schemas.io.objects import FetchFailed
 from eqforge.schemas.io.source_folder import SourceFolder
 
 if TYPE_CHECKING:
@@ -180,7 +181,12 @@ def _named(of: str, names: list[str], of_one: str, of_many: str) -> Iterator[str
 
 
 def _is_known(file: FoundFile | None, digests: set[str]) -> bool:
-    return file is not None and bool(digests) and {file.digest()} == digests
+    if file is None or not digests:
+        return False
+    try:
+        return {file.digest()} == digests
+    except FetchFailed:
+        return False
 
 
 def read_lineage(dataset: "Dataset") -> dict[str, set[str]]:
