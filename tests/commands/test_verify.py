@@ -222,7 +222,7 @@ def test_books_that_do_not_balance_are_found(
 ) -> None:
     patch_manifest(dataset, lambda manifest: manifest["stages"]["pairs"].update(candidates=14))
 
-    assert problems(dataset, capsys) == {"books": ["pairs: 20 candidates, 10 + 9 left"]}
+    assert problems(dataset, capsys) == {"books": ["pairs: 14 candidates, 10 + 9 left"]}
 
 
 def test_books_that_balance_but_do_not_match_the_rows_are_found(
