@@ -11,7 +11,7 @@ READ_S = 60.0
 @functools.cache
 def http_options() -> dict[str, Any]:
     """Returns fsspec's options for https:// and http://; always the same object."""
-    import aiohttp
+    from fsspec.implementations.http import aiohttp  # which is what it opens URLs by
 
     trace = aiohttp.TraceConfig()
     trace.on_request_redirect.append(_check_redirect)

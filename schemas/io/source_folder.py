@@ -187,7 +187,8 @@ def _entries(folder: str) -> Iterator[str]:
     """Yields the names in a folder, those of folders with a slash behind."""
     if os.path.isdir(folder):
         with os.scandir(folder) as entries:
-            yield from (entry.name + "/" * entry.is_dir() for entry in entries)
+            for entry in entries:  # a link may lead round in a circle
+                yield entry.name + "/" * entry.is_dir(follow_symlinks=False)
 
 
 def _holds_shards(names: Iterable[str]) -> bool:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yarl
+from fsspec.implementations.http import yarl
 
 from eqforge.schemas.io import http_client, objects
 from eqforge.schemas.io.objects import FetchFailed, fetch, stat, state_of
