@@ -19,13 +19,7 @@ from more_itertools import batched
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import shards, storage
-from eqforge.schemas.io.find_file import (
-    MISSING,
-    MissingFile,
-    candidates,
-    find_file,
-    refuse_name,
-)
+from eqforge.schemas.io.find_file import MISSING, MissingFile, candidates, find_file, refuse_name
 from eqforge.schemas.io.found_file import CACHE_GB, FoundFile
 from eqforge.schemas.io.objects import (
     DOWNLOAD_FAILED,
