@@ -79,7 +79,7 @@ def refuse(
         (["--sample", "5"], "--sample 5: expected a share such as 1% or 12.5%"),
         (["--sample", "nan%"], "--sample nan%: expected a share"),
         (["--sample", "101%"], "--sample 101%: expected a share"),
-        (["--only", "eq-video/nobody/1-2"], "the plan has no sample 'eq-video/nobody/1-2'"),
+        (["--only", "eq-video/nobody/1-2"], "--only eq-video/nobody/1-2: the plan has no such sample"),
         (["--", "--nonsense"], "--nonsense: no option of Beam's local runner"),
         (["--", "nonsense"], "nonsense: no option of Beam's local runner"),
         (["--", "--runner", "NoRunner"], "--runner NoRunner: Unexpected pipeline runner"),
@@ -258,7 +258,7 @@ def test_a_folder_with_none_of_the_videos_is_refused(
 
     err = refuse(capsys, [*command, "--videos", str(tmp_path / "empty")])
 
-    assert "none of the 2 videos of the plan is there" in err
+    assert "none of the plan's videos is there; looked for" in err
     assert not (tmp_path / "out").exists()
 
 

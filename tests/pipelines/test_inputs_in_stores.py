@@ -265,7 +265,7 @@ def test_a_worker_killed_while_it_copies_leaves_nothing_behind(
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        ({"videos": "{url}/nowhere"}, "none of the 6 videos of the plan is there"),
+        ({"videos": "{url}/nowhere"}, "none of the plan's videos is there; looked for"),
         ({"videos": "http://localhost:1/v"}, "--videos http://localhost:1/v: Cannot connect"),
         ({"videos": "memory://nowhere"}, "--videos memory://nowhere: no such folder, or no file"),
         ({"captions": "{url}/none.jsonl"}, "/none.jsonl: no such file"),
