@@ -80,5 +80,8 @@ def _fields(data: bytes, what: str, type_: Any) -> str:
         return f"; expected {', '.join(known)}"
     if "missing required field" not in what:
         return ""
-    names = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=dict[str, Any])
+    try:
+        names = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""  # what follows the missing field may not be JSON
     return f"; found {', '.join(map(name_of, names)) or 'none'}"

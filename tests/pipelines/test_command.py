@@ -79,7 +79,10 @@ def refuse(
         (["--sample", "5"], "--sample 5: expected a share such as 1% or 12.5%"),
         (["--sample", "nan%"], "--sample nan%: expected a share"),
         (["--sample", "101%"], "--sample 101%: expected a share"),
-        (["--only", "eq-video/nobody/1-2"], "--only eq-video/nobody/1-2: the plan has no such sample"),
+        (
+            ["--only", "eq-video/nobody/1-2"],
+            "--only eq-video/nobody/1-2: the plan has no such sample",
+        ),
         (["--", "--nonsense"], "--nonsense: no option of Beam's local runner"),
         (["--", "nonsense"], "nonsense: no option of Beam's local runner"),
         (["--", "--runner", "NoRunner"], "--runner NoRunner: Unexpected pipeline runner"),

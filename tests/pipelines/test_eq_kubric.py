@@ -163,7 +163,9 @@ def test_a_sample_or_share_that_is_not_in_the_plan_is_refused(
         with pytest.raises(SystemExit) as left:
             eq_kubric.main([*SETTINGS, *wrong, "--output", str(tmp_path / "out")])
         assert left.value.code == 2
-    assert "--only eq-kubric/counting/000002: the plan has no such sample" in capsys.readouterr().err
+    assert (
+        "--only eq-kubric/counting/000002: the plan has no such sample" in capsys.readouterr().err
+    )
     assert not (tmp_path / "out").exists()
 
 

@@ -374,7 +374,10 @@ def test_a_pair_on_which_the_generator_fails_is_one_reject(
         (["--pairs", "2", "--scene-pairs", "1"], "--pairs: give the number of all pairs, or"),
         (["--pairs", "-1"], "-1 pairs: expected 0 or more"),
         (["--object-pairs", "99999"], "pairs that change the object, not 99,999"),
-        (["--pairs", "2", "--only", "eq-sd/object/999999"], "no sample 'eq-sd/object/999999'"),
+        (
+            ["--pairs", "2", "--only", "eq-sd/object/999999"],
+            "--only eq-sd/object/999999: the plan has no such sample",
+        ),
         (["--pairs", "0"], "the settings leave nothing to build"),
         (["--cross-replace", "2"], "--cross-replace 2.0: expected 0 to 1"),
         (["--vocabulary", "none.json"], "none.json"),

@@ -332,7 +332,7 @@ def test_a_name_that_only_begins_like_a_record_is_refused(
         hard_positives.main(command)
 
     assert left.value.code == 2
-    assert f"--only: the source has no text for '{name}'" in capsys.readouterr().err
+    assert f"--only {name}: the plan has no such sample" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

@@ -42,17 +42,25 @@ def test_moments_are_named_by_their_own_id_or_by_times_and_caption(tmp_path: Pat
 
 
 def test_the_readme_s_two_lines_stand_in_one_file(tmp_path: Path) -> None:
-    """Only one of them states split and licence, which are the video's."""
     lines = re.findall(r'^\{"video": .*\}$', README.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(lines) == 2
 
     (video,) = read(tmp_path, *lines, share=0.0)
 
-    assert (video.video, video.split, video.licence) == ("own/tour.mkv", "val", "CC0")
+    assert (video.video, video.split, video.licence) == ("own/desk.mp4", "all", None)
     assert [(s.start_s, s.end_s, s.caption) for s in video.segments] == [
-        (2.5, 5.0, "rows of old coins on a dark cloth"),
-        (11.5, 11.5, "the green eye of a cat"),
+        (2.0, 2.0, "a photo of a cat left of a photo of a cup"),
+        (5.0, 5.0, "a photo of a cat below a photo of a cup"),
     ]
+
+
+def test_one_line_states_split_and_licence_for_its_video(tmp_path: Path) -> None:
+    said = {"video": "a.mp4", "timestamp_s": 1, "caption": "cut", "split": "val", "licence": "CC0"}
+    unsaid = {"video": "a.mp4", "timestamp_s": 2, "caption": "fry"}
+
+    (video,) = read(tmp_path, json.dumps(unsaid), json.dumps(said), share=0.0)
+
+    assert (video.split, video.licence) == ("val", "CC0")
 
 
 MIXED = [

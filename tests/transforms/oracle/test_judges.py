@@ -237,7 +237,7 @@ def test_a_model_is_loaded_once_and_called_by_one_thread_at_a_time(
         return Watched(scorer, scorer.identity)
 
     judges = oracle(f"blip-itm:{blip}")
-    monkeypatch.setattr(oracle_scores, "load_scorer", load)
+    monkeypatch.setattr("eqforge.models.spec.load_scorer", load)
     oracle_scores._load.cache_clear()
     with ThreadPoolExecutor(4) as threads:
         work = [threads.submit(score_pair, judges, images(n), CAPTIONS) for n in range(12)]
