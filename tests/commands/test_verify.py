@@ -17,8 +17,8 @@ from eqforge.commands import checks as module
 from eqforge.commands import inspection, verify
 from eqforge.commands.checks import CHECKS
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.generators.text.lints import command as lint
 from eqforge.generators.text import parts
+from eqforge.generators.text.lints import command as lint
 from eqforge.generators.text.lints import vocabulary
 from eqforge.generators.text.lints.lint import lint_records
 from eqforge.pipelines import (
