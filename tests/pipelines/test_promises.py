@@ -443,9 +443,9 @@ def test_a_terminal_shows_how_much_of_each_step_is_done(
         watched.setattr(sys, "stderr", terminal)
         build(demo_workspace, tmp_path)
 
-    last = re.findall(r"(extracted|judged|paired)\W.*?(\d+/\d+)", terminal.getvalue())[-3:]
+    last = re.findall(r"(extracted|judged|paired)\W.*?(\d+ of \d+ \w+)", terminal.getvalue())[-3:]
     assert [step for step, _ in last] == ["extracted", "judged", "paired"]
-    assert last[0][1] == "3/3"
+    assert last[0][1] == "3 of 3 videos"
 
 
 def test_the_build_leaves_no_thread_and_no_scratch_folder(
