@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.pipeline import Target
+from eqforge.pipelines.shared.pipeline import FileBelow, Input, Target
 from eqforge.pipelines.shared.settings import VideoDataset
 from eqforge.pipelines.shared.video import rules_of, video_pipeline
 from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.sources.moment_files import moment_files
 from eqforge.schemas.sources.video_captions import read_captioned_videos
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import ReadPlan
@@ -36,12 +37,14 @@ MINIMAL = GateSettings(min_changed_area=0.02, max_changed_area=0.3)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(VideoDataset):
-    """Pairs of captioned moments of a video, from a JSON-lines file of captions."""
+    """Pairs of captioned moments of a video, from your own captions in any of several forms."""
 
     captions: Path
-    """JSON lines: {"video": "a.mp4", "start_s": 0.0, "end_s": 2.5, "caption": "..."}, or with
-    timestamp_s instead of start_s and end_s; optional id, split, licence; others are carried
-    along. Lines that are no captioned moment are refused, at most --max-error-rate of them."""
+    """JSON lines (.jsonl): {"video": "a.mp4", "start_s": 0.0, "end_s": 2.5, "caption": "..."}, or
+    with timestamp_s instead of start_s and end_s; optional id, split, licence; others are carried
+    along. Or a .json array of these, a .csv or .tsv table with these columns, or subtitles, .srt
+    or .vtt, named like their video: one file, or a folder. Records that are no captioned moment are
+    refused, at most --max-error-rate of them."""
 
 
 def plan(config: Config) -> Iterator[Clip]:
@@ -66,9 +69,10 @@ def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     )
 
 
-def inputs(config: Config) -> tuple[Path, ...]:
-    """Returns the caption file."""
-    return (config.captions,)
+def inputs(config: Config) -> Iterator[Input]:
+    """Yields the caption file, or those of the folder."""
+    for file in moment_files(config.captions):
+        yield file if file == config.captions else FileBelow(config.captions, file)
 
 
 PIPELINE = video_pipeline(

@@ -12,7 +12,7 @@ WIDTH = 120
 INTRODUCTION = """\
 Every reject names its stage and one of that stage's reasons. An exception on one record is
 `error:<Type>`; when more than `--max-error-rate` of a stage's candidates end so, the build fails.
-The lines of `eq-video`'s captions that are no captioned moments are held to the same share, before
+The records of `eq-video`'s captions that are no captioned moments are held to that share, before
 any work. (This page is written by `make docs`.)
 """
 

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import msgspec
 
 from eqforge.generators.text import words
 from eqforge.pipelines.shared.media import MEDIA
-from eqforge.pipelines.shared.pipeline import Configured, Pipeline
+from eqforge.pipelines.shared.pipeline import Configured, FileBelow, Input, Pipeline
 from eqforge.pipelines.shared.settings import DatasetConfig, RunSettings
 from eqforge.schemas.dataset.manifest import (
     FILE_NAME,
@@ -56,7 +56,7 @@ _NOT_OF_THE_ROWS = (
 
 def manifest_header(
     name: str,
-    inputs: Iterable[Path | str],
+    inputs: Iterable[Input],
     config: DatasetConfig,
     warnings: Iterable[str] = (),
 ) -> Manifest:
@@ -64,7 +64,7 @@ def manifest_header(
 
     Args:
       name: name of the dataset.
-      inputs: the files that the plan is made from; paths or URLs.
+      inputs: the files that the plan is made from.
       config: the dataset's settings.
       warnings: what a user should know before trusting the numbers.
 
@@ -121,7 +121,10 @@ def _name_of(value: Any) -> str:
     raise TypeError(f"no setting can be a {type(value).__name__}")
 
 
-def _input_file(path: Path | str) -> InputFile:
+def _input_file(path: Input) -> InputFile:
+    if isinstance(path, FileBelow):
+        name = path.file.relative_to(path.folder).as_posix()
+        return replace(_input_file(path.file), name=name)
     url = str(path)
     if not (Path(url).is_file() if storage.is_local(url) else storage.exists(url)):
         found = "is a folder; expected a file" if Path(url).is_dir() else "no such file"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from eqforge.pipelines.shared.pilot_report import PilotYield
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode
@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     import apache_beam as beam
 
 Configured = TypeVar("Configured", bound=DatasetConfig)
+
+
+class FileBelow(NamedTuple):
+    """A file of a folder that an option names."""
+
+    folder: Path
+    file: Path
+
+
+Input: TypeAlias = Path | str | FileBelow
+"""A file that a plan is made from: a path, a URL, or one of a folder."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,7 +116,7 @@ class Pipeline(Generic[Configured]):
       name: name of the dataset, and the prefix of its ids.
       config: its configuration, from which the command line is made.
       defaults: the fields of the configuration that a mode sets.
-      inputs: the files that the plan is made from, as paths or URLs.
+      inputs: the files that the plan is made from, as paths or URLs, or in a folder.
       needs: raises InputError or MissingExtra if the machine lacks what is fetched once; comes
         before anything that takes time, such as importing Beam.
       check: raises InputError or MissingExtra if a build could not run.
@@ -126,7 +137,7 @@ class Pipeline(Generic[Configured]):
     name: str
     config: type[Configured]
     defaults: Callable[[Mode], dict[str, Any]] = _no_defaults
-    inputs: Callable[[Configured], Iterable[Path | str]]
+    inputs: Callable[[Configured], Iterable[Input]]
     needs: Callable[[Configured], object] = _no_needs
     check: Callable[[Configured], None]
     plan: Callable[[Configured], Iterator[Any]]

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from eqforge.pipelines.shared.media import media_folder, shared_folder
-from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
+from eqforge.pipelines.shared.pipeline import Input, Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import (
     NO_GATES,
     Mode,
@@ -43,7 +42,7 @@ def video_pipeline(
     *,
     name: str,
     config: type[Configured],
-    inputs: Callable[[Configured], Iterable[Path]],
+    inputs: Callable[[Configured], Iterable[Input]],
     plan: Callable[[Configured], Iterator[Clip]],
     build: Callable[["beam.Pipeline", Target[Configured]], None],
     stage: Stage,

@@ -65,7 +65,7 @@ class DataFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InputFile:
-    """An input the plan was made from: its name and SHA-256."""
+    """An input the plan was made from: its name, or path below a folder, and SHA-256."""
 
     name: str
     sha256: str

@@ -5,6 +5,10 @@ A file of captioned videos is JSON lines, one captioned moment per line:
     {"video": "kitchen/take1.mp4", "start_s": 2.0, "end_s": 5.5, "caption": "cut the onion"}
     {"video": "kitchen/take1.mp4", "timestamp_s": 9.25, "caption": "fry the onion", "id": "fry"}
 
+A CSV or TSV file has these fields as columns, and an empty cell says nothing; a JSON file is an
+array of such objects. Subtitles are a file of their own per video, which is named like it, alone or
+in a folder: the times of a cue, and its text as the caption.
+
 `video` is a path below the videos folder. Optional fields: `id` (unique within the video; made from
 times and caption by default), `split` (default `all`) and `licence`; a line without the last two
 has those of its video's other lines. Any other field is kept as annotation.
@@ -13,7 +17,6 @@ The order of the lines never matters. A line that is not a captioned moment is r
 too many of them is an error that lists the first.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,10 +25,10 @@ from pathlib import Path
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io.checked import Node, listed, parse_json, shown
-from eqforge.schemas.io.source_file import open_text
+from eqforge.schemas.io.checked import Node, shown
 from eqforge.schemas.records.scores import compact_json
 from eqforge.schemas.sources.captioned_videos import CaptionedSegment, CaptionedVideo, RefusedRecord
+from eqforge.schemas.sources.moment_files import Record, problems_listed, read_records
 
 FIELDS = ("video", "start_s", "end_s", "timestamp_s", "caption", "id", "split", "licence")
 MAX_TIME_S = 10_000_000
@@ -33,14 +36,12 @@ MAX_TIME_S = 10_000_000
 MAX_CARRIED_CHARS = 10_000
 """The limit for all other fields of a line; they are repeated in every pair of the moment."""
 
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of a bad byte
-_DETAIL = re.compile(", found|(?<=not valid JSON): ")  # it differs between lines of one mistake
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Line:
-    """A line of the file: a moment, or the problem it has."""
+    """A record of the file: a moment, or the problem it has."""
 
+    unit: str
     number: int
     digest: str
     video: str = ""
@@ -51,17 +52,18 @@ class _Line:
 
 
 def read_captioned_videos(path: str | Path, max_bad_share: float = 0.0) -> list[CaptionedVideo]:
-    """Reads a user's JSON lines, described above; returns the videos in the order of their names.
+    """Reads a user's captions, described above; returns the videos in the order of their names.
 
     Args:
-      path: the file.
-      max_bad_share: the share of lines, in [0, 1], that need not be captioned moments.
+      path: the file, or a folder of subtitles.
+      max_bad_share: the share of records, in [0, 1], that need not be captioned moments.
 
     Raises:
-      InputError: the file cannot be read or is not UTF-8, no line is a captioned moment, or too
-        many are not; the message lists the first ten with their numbers.
+      InputError: a file cannot be read as what its ending says, no record is a captioned moment,
+        or too many are not; the message lists the first ten with their numbers.
     """
-    lines = [_read_line(Path(path).name, number, text) for number, text in _texts(path)]
+    path = Path(path)
+    lines = [_read_line(path.name, record) for record in read_records(path)]
     lines.sort(key=lambda line: line.video)
     videos = [list(group) for _, group in groupby(lines, key=lambda line: line.video)]
     agreed = [_agreed(group) for group in videos]
@@ -70,57 +72,30 @@ def read_captioned_videos(path: str | Path, max_bad_share: float = 0.0) -> list[
 
 
 def _check_share(path: str | Path, lines: Sequence[_Line], max_bad_share: float) -> None:
-    bad = [(line.number, line.problem) for line in lines if line.problem]
+    bad = [(line.unit, line.number, line.problem) for line in lines if line.problem]
     if len(bad) == len(lines):
-        raise InputError(f"{path}: holds no captioned moment{_listed(bad)}")
+        raise InputError(f"{path}: holds no captioned moment{problems_listed(bad)}")
     if len(bad) > max_bad_share * len(lines):
         raise InputError(
-            f"{path}: {len(bad):,} of {len(lines):,} lines are no captioned moments, and "
+            f"{path}: {len(bad):,} of {len(lines):,} records are no captioned moments, and "
             f"--max-error-rate {max_bad_share:g} allows {int(max_bad_share * len(lines)):,}"
-            f"{_listed(bad)}"
+            f"{problems_listed(bad)}"
         )
 
 
-def _listed(problems: Iterable[tuple[int, str]]) -> str:
-    """Returns the first kinds of problems in the order of the file, after a colon."""
-    kinds: dict[str, list[tuple[int, str]]] = {}
-    for number, problem in sorted(problems):
-        kinds.setdefault(_DETAIL.split(problem)[0], []).append((number, problem))
-    named = [f"{_lines([number for number, _ in kind])}: {kind[0][1]}" for kind in kinds.values()]
-    return f": {listed(named)}" if named else ""
-
-
-def _lines(numbers: Sequence[int]) -> str:
-    """Returns the numbers of lines with the same problem, such as `lines 1, 2, 3 and 5 more`."""
-    first, rest = ", ".join(map(str, numbers[:3])), len(numbers[3:])
-    return f"line{'s' * (len(numbers) > 1)} {first}{f' and {rest:,} more' if rest else ''}"
-
-
-def _texts(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Yields the lines that are not blank, with their numbers from 1.
-
-    Raises:
-      InputError: the file cannot be read, or is not UTF-8.
-    """
-    broken: list[tuple[int, str]] = []
+def _read_line(file: str, record: Record) -> _Line:
+    known = _Line(
+        unit=record.unit,
+        number=record.number,
+        digest=sha256_hex(record.source.encode(errors="surrogatepass"))[:16],
+        video=record.video,
+        problem=record.problem,
+    )
+    if record.problem:
+        return known
+    where = f"{record.unit} {record.number}"
     try:
-        with open_text(path, encoding="utf-8-sig", errors="surrogateescape") as stream:
-            for number, line in enumerate(stream, start=1):
-                if not line.isascii() and (found := _NOT_UTF8.search(line)):
-                    broken.append((number, f"the byte {ord(found[0]) - 0xDC00:#x}"))
-                elif line.strip() and not broken:
-                    yield number, line.strip()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    if broken:
-        raise InputError(f"{path}: not UTF-8 text{_listed(broken)}")
-
-
-def _read_line(file: str, number: int, text: str) -> _Line:
-    known = _Line(number=number, digest=sha256_hex(text.encode())[:16])
-    where = f"line {number}"
-    try:
-        line = parse_json(text, file, where)
+        line = Node(file, where, record.value)
         known = replace(known, video=line["video"].name())
         split, licence = line.get("split"), line.get("licence")
         return replace(

@@ -158,7 +158,7 @@ MOMENT = {"video": "a.mp4", "timestamp_s": 1.0, "caption": "a cup"}
             eq_video.main,
             "captions",
             b"\n".join([json.dumps(MOMENT).encode(), b"no JSON"]),
-            "1 of 2 lines are no captioned moments, and --max-error-rate 0.01 allows 0: line 2: ",
+            "1 of 2 records are no captioned moments, and --max-error-rate 0.01 allows 0: line 2: ",
         ),
     ],
 )
@@ -170,13 +170,13 @@ def test_annotations_of_another_format_are_refused(
     content: bytes,
     message: str,
 ) -> None:
-    file = tmp_path / "annotations.file"
+    file = tmp_path / "annotations.jsonl"
     file.write_bytes(content)
     named = [f"--{flag}", str(file), "--videos", str(tmp_path)]
 
     err = refuse(capsys, [*named, "--output", str(tmp_path / "out")], main)
 
-    assert "annotations.file" in err
+    assert "annotations.jsonl" in err
     assert message in err
     assert len(err.splitlines()) == 1
     assert not (tmp_path / "out").exists()

@@ -1,5 +1,6 @@
 """Eq-Video from captioned moments: the demo's, hostile ones, and moments of real clips."""
 
+import csv
 import io
 import json
 import os
@@ -19,6 +20,7 @@ from eqforge.commands import verify
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_video
 from eqforge.pipelines.shared.planning import plan_command
+from eqforge.schemas.dataset.manifest import load_manifest
 from tests import clips
 from tests.builds import books, ids, measured, reasons, rejected, rows
 
@@ -302,6 +304,34 @@ def test_pairs_that_change_in_part_are_kept_by_default(
     assert len(kept) == 6
     assert all(0.02 <= row["changed_area_fraction"] <= 0.3 for row in kept)
     assert reasons(output, "pairs") == {"change_too_large": 13}
+
+
+def test_captions_of_any_form_give_the_same_pairs(
+    demo_workspace: Workspace, videos: Path, tmp_path: Path
+) -> None:
+    """A table, and subtitles beside the videos, one of them in a folder below."""
+    times = {"demoCoffee1": (1.0, 8.0), f"below/{CLIP.removesuffix('.mp4')}": (2.0, 8.0)}
+    (videos / "below").mkdir()
+    shutil.copy(videos / CLIP, videos / "below" / CLIP)
+    for name, (first, second) in times.items():
+        cues = [f"00:00:0{s:.3f} --> 00:00:0{s + 1:.3f}\n<i>at {s}</i>\n" for s in (first, second)]
+        (videos / name).with_suffix(".vtt").write_text("\n".join(["WEBVTT\n", *cues]))
+    moments = [(name, s, s + 1, f"at {s}") for name, both in times.items() for s in both]
+    with open(tmp_path / "captions.csv", "w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([("video", "start_s", "end_s", "caption"), *moments])
+
+    built = [
+        build(captions, videos, tmp_path / f"out-{n}", "--mode", "paper", "--face-policy", "off")
+        for n, captions in enumerate([tmp_path / "captions.csv", videos])
+    ]
+
+    table, subtitles = (rows(output, "samples") for output in built)
+    assert table == subtitles
+    assert {row["source_id"] for row in table} == set(times)
+    assert [file.name for file in load_manifest(str(built[1])).inputs] == [
+        "below/demoCoffee1.vtt",
+        "demoCoffee1.vtt",
+    ]
 
 
 def test_of_real_clips_every_frame_that_is_there_is_kept(real: dict[str, Path]) -> None:

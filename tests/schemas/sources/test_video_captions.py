@@ -138,7 +138,9 @@ def test_bad_lines_are_refused_as_long_as_they_are_few(tmp_path: Path) -> None:
     assert [(r.reason, r.detail) for r in video.refused] == [
         ("bad_segment", "timestamp_s: expected a number, found str 'soon'")
     ]
-    with pytest.raises(InputError, match=r"2 of 101 lines are no captioned moments, .* allows 1:"):
+    with pytest.raises(
+        InputError, match=r"2 of 101 records are no captioned moments, .* allows 1:"
+    ):
         read(tmp_path, *good, bad, bad, share=0.01)
 
 
@@ -150,7 +152,7 @@ def test_too_many_bad_lines_are_one_error_that_counts_each_mistake(tmp_path: Pat
         read(tmp_path, *lines, share=0.4)
 
     assert (
-        "c.jsonl: 20 of 40 lines are no captioned moments, and --max-error-rate 0.4 allows 16: "
+        "c.jsonl: 20 of 40 records are no captioned moments, and --max-error-rate 0.4 allows 16: "
         "lines 2, 4, 6 and 16 more: not valid JSON: "
     ) in str(refused.value)
     assert "; line 8: the field 'caption' is missing" in str(refused.value)
