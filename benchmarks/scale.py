@@ -180,7 +180,7 @@ _picture = lru_cache(maxsize=DISTINCT_FRAMES)(make_picture)
 def configuration(folder: Path, annotations: Path) -> eq_youcook2.Config:
     """Returns the configuration of the builds: the corrected mode, without faces."""
     return eq_youcook2.Config(
-        annotations=annotations,
+        annotations=(annotations,),
         videos=str(folder / "videos"),
         settings=VideoSettings(faces=FaceSettings(face_policy="off")),
         run=RunSettings(output=str(folder / "out")),

@@ -17,6 +17,7 @@ from eqforge.pipelines.shared.settings import VideoDataset
 from eqforge.pipelines.shared.video import rules_of, video_pipeline
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.sources.gebplus import read_gebplus
+from eqforge.schemas.sources.several_files import read_files
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import ReadPlan
 from eqforge.transforms.video.extract import ExtractFrames
@@ -39,8 +40,8 @@ NAME = "eq-gebc"
 class Config(VideoDataset):
     """Pairs around event boundaries, from GEB+'s boundary captions and Kinetics videos."""
 
-    annotations: Path
-    """GEB+'s train.json, val.json or test.json; the file's name becomes the split."""
+    annotations: tuple[Path, ...]
+    """GEB+'s train.json, val.json or test.json, or several; a file's name becomes the split."""
 
     action_words: Path | None = None
     """Word list, one a line: a caption with one of these words is dropped. Without it the five
@@ -49,16 +50,20 @@ class Config(VideoDataset):
 
 def plan(config: Config) -> Iterator[Clip]:
     """Yields a clip per video, with the pairs of frames that have one boundary between them."""
-    rules = BoundaryRules(
+    rules = {path: _rules(config, path.stem) for path in config.annotations}
+    for path, video in read_files(config.annotations, read_gebplus):
+        yield propose_boundary_pairs(video, rules[path])
+
+
+def _rules(config: Config, split: str) -> BoundaryRules:
+    return BoundaryRules(
         dataset=NAME,
-        split=config.annotations.stem,
+        split=split,
         action_words=read_word_list(config.action_words or ACTION_WORDS),
         with_subject=config.mode == "corrected",
         at_middle=config.mode == "corrected",
         captions=config.settings.captions,
     )
-    for video in sorted(read_gebplus(config.annotations), key=lambda video: video.video_id):
-        yield propose_boundary_pairs(video, rules)
 
 
 def build(root: "beam.Pipeline", target: Target[Config]) -> None:
@@ -78,8 +83,8 @@ def build(root: "beam.Pipeline", target: Target[Config]) -> None:
 
 
 def inputs(config: Config) -> tuple[Path, ...]:
-    """Returns the annotation file and the word list."""
-    return (config.annotations, config.action_words or ACTION_WORDS)
+    """Returns the annotation files and the word list."""
+    return (*sorted(config.annotations), config.action_words or ACTION_WORDS)
 
 
 PIPELINE = video_pipeline(

@@ -16,6 +16,7 @@ from eqforge.pipelines.shared.pipeline import Target
 from eqforge.pipelines.shared.settings import VideoDataset
 from eqforge.pipelines.shared.video import rules_of, video_pipeline
 from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.sources.several_files import read_files
 from eqforge.schemas.sources.youcook2 import read_youcook2
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import ReadPlan
@@ -35,13 +36,13 @@ NAME = "eq-youcook2"
 class Config(VideoDataset):
     """Pairs of steps of a cooking video, from YouCook2's annotations and videos."""
 
-    annotations: Path
-    """YouCook2's youcookii_annotations_trainval.json."""
+    annotations: tuple[Path, ...]
+    """YouCook2's youcookii_annotations_trainval.json, or several files of its form."""
 
 
 def plan(config: Config) -> Iterator[Clip]:
     """Yields a clip per video: the middle frame of each step, and all pairs of steps."""
-    for video in sorted(read_youcook2(config.annotations), key=lambda video: video.video_id):
+    for _, video in read_files(config.annotations, read_youcook2):
         yield propose_segment_pairs(NAME, video, config.settings.captions)
 
 
@@ -62,8 +63,8 @@ def build(root: "beam.Pipeline", target: Target[Config]) -> None:
 
 
 def inputs(config: Config) -> tuple[Path, ...]:
-    """Returns the annotation file."""
-    return (config.annotations,)
+    """Returns the annotation files."""
+    return tuple(sorted(config.annotations))
 
 
 PIPELINE = video_pipeline(

@@ -103,6 +103,9 @@ def _without_places(values: dict[str, Any]) -> dict[str, Any]:
     for name, value in kept.items():
         if isinstance(value, dict):
             kept[name] = _without_places(value)
+        elif name == "annotations" and isinstance(value, list | tuple):
+            # One file stands there by its name, whether or not there could be several.
+            kept[name] = value[0] if len(value) == 1 else sorted(value)
         elif name in MEDIA:
             # The rows hold what was read from them, the settings only whether one was given.
             kept[name] = value is not None

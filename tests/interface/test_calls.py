@@ -178,3 +178,14 @@ def test_importing_eqforge_loads_nothing() -> None:
     assert done.stdout == "[]\n"
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         eqforge.nothing  # noqa: B018
+
+
+def test_a_setting_of_several_files_may_be_one(demo_workspace: Workspace) -> None:
+    videos, file = demo_workspace.videos, demo_workspace.youcook2
+    plans = [
+        eqforge.plan("eq-youcook2", annotations=given, videos=videos)
+        for given in (file, str(file), [file])
+    ]
+    assert plans[0] == plans[1] == plans[2]
+    with pytest.raises(eqforge.InputError, match="named twice"):
+        eqforge.plan("eq-youcook2", annotations=[file, file], videos=videos)

@@ -8,6 +8,7 @@ boundaries 0 and 1 become a pair. The last video has two boundaries, one pair, a
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from eqforge.commands import verify
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.generators.text.words import ACTION_WORDS, read_word_list
 from eqforge.pipelines import eq_gebc
+from eqforge.schemas.dataset.manifest import load_manifest
 from eqforge.schemas.sources.gebplus import read_gebplus
 from tests.builds import books, ids, measured, reasons, rejected, rows
 
@@ -41,14 +43,44 @@ def corrected(demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactor
 
 
 def build(workspace: Workspace, output: Path, *arguments: str) -> Path:
-    inputs = ["--annotations", str(workspace.gebplus), "--videos", str(workspace.videos)]
-    assert eq_gebc.main([*inputs, "--output", str(output), *arguments]) == 0
-    return output
+    return build_of([str(workspace.gebplus)], workspace, output, *arguments)
 
 
 def annotated(workspace: Workspace) -> dict[str, dict[str, Any]]:
     videos = json.loads(workspace.gebplus.read_text()).values()
     return {record["boundary_id"]: record for records in videos for record in records}
+
+
+def test_several_files_make_one_dataset_whatever_their_order(
+    demo_workspace: Workspace, paper: Path, tmp_path: Path
+) -> None:
+    videos = json.loads(demo_workspace.gebplus.read_text())
+    of_val = {"demoRocket1": videos.pop("demoRocket1")}
+    for name, part in {"train": videos, "val": of_val}.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(part))
+    train, val = (str(tmp_path / f"{name}.json") for name in ("train", "val"))
+
+    one, other = (
+        build_of(files, demo_workspace, tmp_path / f"out-{files[0][-8:-5]}", "--mode", "paper")
+        for files in ((train, val), (val, train))
+    )
+
+    for path in sorted(one.rglob("*.*")):
+        if "_work" not in path.parts:
+            assert path.read_bytes() == (other / path.relative_to(one)).read_bytes()
+    assert ids(one) == ids(paper)
+    splits = {(row["source_id"], row["split"]) for row in rows(one, "samples")}
+    assert splits == {("demoGebCat2", "train"), ("demoPeople3", "train"), ("demoRocket1", "val")}
+    manifest = load_manifest(str(one))
+    assert manifest.config["annotations"] == ["train.json", "val.json"]
+    assert [file.name for file in manifest.inputs[:2]] == ["train.json", "val.json"]
+    assert load_manifest(str(paper)).config["annotations"] == "gebplus.json"
+
+
+def build_of(files: Sequence[str], workspace: Workspace, output: Path, *arguments: str) -> Path:
+    inputs = ["--annotations", *files, "--videos", str(workspace.videos)]
+    assert eq_gebc.main([*inputs, "--output", str(output), *arguments]) == 0
+    return output
 
 
 def test_every_boundary_is_used_or_refused(paper: Path) -> None:

@@ -77,6 +77,8 @@ def _default(field: dataclasses.Field[Any], default: Any) -> Any:
 
 
 def _converted(name: str, value: Any, hint: Any) -> Any:
+    if hint == tuple[Path, ...] and isinstance(value, str | Path):
+        value = [value]  # a single file, as on a command line
     try:
         return msgspec.convert(_plain(value), hint, dec_hook=_path)
     except msgspec.ValidationError as error:
