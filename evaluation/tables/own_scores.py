@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 
 from eqforge.evaluation.tables.sample_scores import SampleScores, checked, rectangle
 from eqforge.evaluation.tables.samples import text_array
+from eqforge.models.arrays import read_array
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.checked import Node, load_json, read_text_lines
 from eqforge.schemas.io.foreign_tables import column_names, csv_rows, read_parquet
 from eqforge.schemas.io.typed_json import decode, read_lines
 
-FILE_SUFFIXES = (".parquet", ".csv", ".jsonl")
+FILE_SUFFIXES = (".parquet", ".csv", ".jsonl", ".json", ".npy")
+IDS_SUFFIX = ".ids.txt"
 
 
 class _Line(msgspec.Struct):
@@ -29,8 +32,9 @@ def read_file(path: Path, width: int, quantity: str | None = None) -> SampleScor
     """Reads a file of scores that any program wrote, a row a sample.
 
     Args:
-      path: `.parquet` or `.jsonl` with the columns `sample_id`, a text, and `values`, a list; or
-        `.csv` with `sample_id` and `value_0`, `value_1`, ….
+      path: `.parquet` or `.jsonl` with the columns `sample_id`, a text, and `values`, a list;
+        `.json`, an array of such records or an object of values by id; `.csv` with `sample_id` and
+        `value_0`, `value_1`, …; or `.npy`, [samples, width], beside `.ids.txt` with their ids.
       width: number of scores per sample.
       quantity: what a score is; None if unknown.
 
@@ -47,8 +51,8 @@ def read_file(path: Path, width: int, quantity: str | None = None) -> SampleScor
             f"{path}: expected a folder of eqforge score, or a file that ends in "
             f"{', '.join(FILE_SUFFIXES)}"
         )
-    reader = {".parquet": _from_parquet, ".csv": _from_csv, ".jsonl": _from_lines}[path.suffix]
-    keys, values = reader(path, width)
+    readers = {".parquet": _from_parquet, ".csv": _from_csv, ".npy": _from_array}
+    keys, values = readers.get(path.suffix, _from_records)(path, width)
     return checked(
         str(path),
         SampleScores(
@@ -73,8 +77,10 @@ def read_labels(path: Path, name: Literal["cluster", "subset"]) -> list[str] | N
         )
     elif path.suffix == ".csv":
         found = [row.get(name) for row in csv_rows(path)]
+    elif path.suffix == ".npy":
+        return None
     else:
-        found = [getattr(line, name) for _, line in _parsed_lines(path)]
+        found = [getattr(line, name) for _, line in _records(path)]
     if all(value is None for value in found):
         return None
     if not all(isinstance(value, str) for value in found):
@@ -113,18 +119,52 @@ def _from_csv(path: Path, width: int) -> tuple[list[str], NDArray[np.float64]]:
     return keys, np.array(values).reshape(-1, width)
 
 
-def _from_lines(path: Path, width: int) -> tuple[list[str], NDArray[np.float64]]:
+def _from_array(path: Path, width: int) -> tuple[list[str], NDArray[np.float64]]:
+    values, ids = read_array(path), path.with_suffix(IDS_SUFFIX)
+    if not ids.is_file():
+        raise InputError(f"{path}: expected the ids of its rows in {ids}, a line each")
+    keys = read_text_lines(ids)
+    if values.shape != (len(keys), width):
+        raise InputError(
+            f"{path}: expected {width} scores for each of the {len(keys):,} ids in {ids}, found an "
+            f"array of shape {values.shape}"
+        )
+    return keys, values.astype(np.float64)
+
+
+def _from_records(path: Path, width: int) -> tuple[list[str], NDArray[np.float64]]:
     keys, values = [], []
-    for number, line in _parsed_lines(path):
+    for where, line in _records(path):
         if len(line.values) != width:
-            raise InputError(
-                f"{path}: line {number}: expected {width} scores; found {len(line.values)}"
-            )
+            raise InputError(f"{path}: {where}: expected {width} scores; found {len(line.values)}")
         keys.append(line.sample_id)
         values.append(line.values)
     return keys, np.array(values, dtype=np.float64).reshape(-1, width)
 
 
-def _parsed_lines(path: Path) -> Iterator[tuple[int, _Line]]:
-    for number, data in read_lines(path):
-        yield number, decode(data, _Line, str(path), f"line {number}")
+def _records(path: Path) -> Iterator[tuple[str, _Line]]:
+    """Yields the records of JSON lines, or of one JSON document, each with its place."""
+    if path.suffix == ".jsonl":
+        for number, data in read_lines(path):
+            yield f"line {number}", decode(data, _Line, str(path), f"line {number}")
+        return
+    document = load_json(path)
+    if isinstance(document.value, dict):
+        for sample_id, node in document.items():
+            yield node.where, _Line(sample_id=sample_id, values=_numbers(node))
+        return
+    for number, entry in enumerate(document.elements(), start=1):
+        node = Node(path.name, f"entry {number}", entry.value)
+        labels = {name: node.get(name) for name in ("cluster", "subset")}
+        yield (
+            node.where,
+            _Line(
+                sample_id=node["sample_id"].text(),
+                values=_numbers(node["values"]),
+                **{name: label.text() for name, label in labels.items() if label is not None},
+            ),
+        )
+
+
+def _numbers(node: Node) -> list[float]:
+    return [value.number() for value in node.elements()]
