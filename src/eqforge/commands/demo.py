@@ -21,7 +21,7 @@ OWN = "eq-video"
 LARGE = frozenset(("eq-sd", "eq-kubric"))
 """Datasets that need gigabytes of packages."""
 
-SHOWN_PAIRS = 4
+SHOWN_PAIRS = 6
 """Pairs of the contact sheet."""
 
 SMALL_SCENES = ("--pairs", "3", "--resolution", "128")
