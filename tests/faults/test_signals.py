@@ -16,6 +16,7 @@ from tests.faults.conftest import Whole
 MOMENTS = int(os.environ.get("EQFORGE_SIGNAL_MOMENTS", "0"))
 """How many moments of the first three seconds are tried, 50 ms apart; 0 tries three."""
 GO_ON = "; the same command goes on where this one stopped"
+STOPPING = "eqforge: stopping; a second signal ends it at once\n"
 
 
 def python(code: str, *arguments: str) -> "subprocess.Popen[str]":
@@ -137,7 +138,7 @@ def test_a_second_signal_ends_a_long_way_out_at_once() -> None:
         assert run.poll() is None
         os.kill(run.pid, signal.SIGTERM)
         _, said = run.communicate(timeout=5)
-    assert (run.returncode, said) == (143, "eqforge: ended by SIGTERM\n")
+    assert (run.returncode, said) == (143, f"{STOPPING}eqforge: ended by SIGTERM\n")
 
 
 @pytest.mark.parametrize(
@@ -147,7 +148,7 @@ def test_a_way_out_that_hangs_is_cut_short(then: str) -> None:
     with python(_BODY.format(then=then), "1") as run:
         os.kill(run.pid, signal.SIGHUP)
         _, said = run.communicate(timeout=10)
-    assert (run.returncode, said) == (129, "eqforge: ended by SIGHUP\n")
+    assert (run.returncode, said) == (129, f"{STOPPING}eqforge: ended by SIGHUP\n")
 
 
 def test_a_library_is_loaded_to_its_end_before_the_signal_is_heard(tmp_path: Path) -> None:

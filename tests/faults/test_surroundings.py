@@ -106,7 +106,6 @@ def test_python_without_assertions_builds_the_same_bytes(whole: Whole, tmp_path:
         ["efficiency", "out", "--model", "clip:m", "--output", "simplecache::memory://m"],
         ["inspect", "out", "--sheet", "https://host/sheet.png"],
         ["build", "eq-video", "--captions", "data:text/plain,x", "--videos", "v", "--output", "o"],
-        ["plan", "eq-video", "--captions", "c", "--videos", "file:///v"],
     ],
 )
 def test_a_url_where_a_path_is_wanted_is_one_sentence(
