@@ -213,7 +213,9 @@ def test_the_tables_of_the_documents_are_those_of_the_code() -> None:
     for page in script["PAGES"]:
         text = (ROOT / page).read_text(encoding="utf-8")
         assert script["page"](text) == text
-        assert "|  |" not in text, "the docstring of a record leaves out a field"
+        assert page != "docs/reference/tables.md" or "|  |" not in text, (
+            "the docstring of a record leaves out a field"
+        )
 
 
 def test_every_dataset_and_page_is_in_the_site() -> None:

@@ -38,6 +38,16 @@ class Door:
 
 DOORS = (
     Door(
+        user="transforms/engines/run.py",
+        package="apache-beam",
+        version="2.77",
+        file="apache_beam/utils/interactive_utils.py",
+        texts=(
+            "def is_in_ipython():",
+            "  if is_in_ipython():\n    from apache_beam.runners.interactive",
+        ),
+    ),
+    Door(
         user="schemas/io/safe_pickle.py",
         package="python",
         version="3.11",

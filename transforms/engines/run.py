@@ -18,6 +18,7 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners.runner import PipelineRunner, create_runner
 from apache_beam.runners.worker import sdk_worker
+from apache_beam.utils import interactive_utils
 
 from eqforge.schemas import errors
 from eqforge.schemas.errors import BuildError, EqforgeError, InputError
@@ -170,6 +171,7 @@ def run(
                 kept_to_this_machine(options),
                 _alone(options, job),
                 served(options, log),
+                _not_interactive(),
                 beam.Pipeline(options=options) as root,
             ):
                 wire(root)
@@ -177,6 +179,17 @@ def run(
             raise type(error)(_plain(str(error))) from error
         except Exception as error:
             raise _own_error(error, log, lost) from error
+
+
+@contextlib.contextmanager
+def _not_interactive() -> Iterator[None]:
+    """Keeps Beam 2.77 from its interactive part in a notebook: that needs an older pandas."""
+    found = interactive_utils.is_in_ipython
+    interactive_utils.is_in_ipython = lambda: False
+    try:
+        yield
+    finally:
+        interactive_utils.is_in_ipython = found
 
 
 def _alone(options: PipelineOptions, job: str | None) -> contextlib.AbstractContextManager[None]:
