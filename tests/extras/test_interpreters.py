@@ -20,6 +20,8 @@ from tests.test_packaging import ROOT, run
 NAMED = os.environ.get("EQFORGE_PYTHONS")
 pytestmark = pytest.mark.skipif(NAMED is None, reason="`make interpreters` names them")
 DATASETS = ("video", "text")
+
+
 def interpreters() -> dict[str, str]:
     """Version and program of each interpreter that starts; what cannot start is no interpreter."""
     code = "import ensurepip, sys; print('.'.join(map(str, sys.version_info[:2])), sys.executable)"
