@@ -155,7 +155,7 @@ def process_context() -> Any:
     A fork of this process would hold its threads' locks and its GPU context.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", "transformers", __name__])
+    context.set_forkserver_preload(["torch", "transformers.image_processing_utils", __name__])
     return context
 
 

@@ -43,7 +43,8 @@ class ScoreSettings:
     """Processes of each device; on a CPU each computes with one thread."""
 
     workers: int = 2
-    """Processes that decode and prepare images, for each process that computes; 0 for none."""
+    """Processes that decode and prepare images, for each process that computes; 0 for none. Fewer
+    are started where there is little to prepare."""
 
     prefetch: int = 2
     """Batches that each worker prepares ahead."""

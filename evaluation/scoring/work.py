@@ -31,6 +31,9 @@ from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.io import storage
 
+BATCHES_OF_A_WORKER = 4
+"""A worker is started for so many batches at least: it imports what takes as long to prepare."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class BatchSizes:
@@ -66,7 +69,7 @@ class Job:
       sizes: batch sizes.
       device: the model's device, as torch names it.
       autocast: whether the model computes in bfloat16 where torch holds that safe.
-      workers: processes that prepare images.
+      workers: processes that prepare images, at most.
       prefetch: batches that each of them prepares ahead.
       max_pixels: images with more pixels are refused.
     """
@@ -180,7 +183,7 @@ def _go_through_images(job: Job, scorer: Scorer) -> Iterator[str]:
         reads_pixels=scorer.reads_pixels,
         max_pixels=job.max_pixels,
     )
-    workers = job.workers if sends else 0
+    workers = min(job.workers, len(job.batches) // BATCHES_OF_A_WORKER) if sends else 0
     take = _Vectors(job, scorer) if isinstance(scorer, DualEncoder) else _Scores(job, scorer)
     failures: list[Failure] = []
     batches = prepared_batches(preparation, workers, job.prefetch, job.device)

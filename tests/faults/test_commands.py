@@ -101,7 +101,7 @@ def test_ctrl_c_ends_scoring_and_its_workers_with_one_sentence_and_it_goes_on(
     inputs: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "out"
-    arguments = [*score(inputs, output), "--workers", "2"]
+    arguments = [*score(inputs, output), "--workers", "2", "--image-batch", "1"]
     process = subprocess.Popen(
         [*ENTRY, *arguments],
         env=environment(), stderr=subprocess.PIPE, text=True, start_new_session=True,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eqforge.evaluation.scoring import work
 from eqforge.evaluation.scoring.run import score_dataset
 from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.models.own import load_model
@@ -126,10 +127,15 @@ def test_a_fusion_encoder_reads_each_image_with_each_of_its_captions_once(
 
 @pytest.mark.parametrize("changes", [{"processes": 2}, {"workers": 2}])
 def test_the_same_bytes_with_processes_and_with_workers(
-    changes: dict[str, int], clip_folder: Path, pairs_dataset: Path, tmp_path: Path
+    changes: dict[str, int],
+    clip_folder: Path,
+    pairs_dataset: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model = f"clip:{clip_folder}"
     score(pairs_dataset, model, tmp_path / "one")
+    monkeypatch.setattr(work, "BATCHES_OF_A_WORKER", 1)
     score(pairs_dataset, model, tmp_path / "two", **changes)
     assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
 

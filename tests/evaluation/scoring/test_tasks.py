@@ -414,9 +414,9 @@ def test_a_worker_that_is_killed_is_one_clear_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
-    dataset = write_pairs(tmp_path / "d", pair_tables(1))
+    dataset = write_pairs(tmp_path / "d", pair_tables(2))
     command = ["score", str(dataset), "--model", f"{OWN}_deadly", "--output", str(tmp_path / "s")]
-    assert main([*command, "--workers", "1"]) == 1
+    assert main([*command, "--workers", "1", "--image-batch", "1"]) == 1
     assert "a process that prepares images was killed" in capsys.readouterr().err
 
 
