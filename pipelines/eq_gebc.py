@@ -6,16 +6,19 @@ Example:
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eqforge.generators.text.words import ACTION_WORDS, read_word_list
 from eqforge.pipelines.shared.building import build_command
+from eqforge.pipelines.shared.media import media_folder
 from eqforge.pipelines.shared.pipeline import Target
 from eqforge.pipelines.shared.settings import VideoDataset
 from eqforge.pipelines.shared.video import rules_of, video_pipeline
+from eqforge.schemas.io.trimmed_clips import TrimmedClips
 from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import VIDEO_SUFFIXES
 from eqforge.schemas.sources.gebplus import read_gebplus
 from eqforge.schemas.sources.several_files import read_files
 from eqforge.transforms.dataset.finish import WriteWorks
@@ -51,8 +54,10 @@ class Config(VideoDataset):
 def plan(config: Config) -> Iterator[Clip]:
     """Yields a clip per video, with the pairs of frames that have one boundary between them."""
     rules = {path: _rules(config, path.stem) for path in config.annotations}
+    clips = TrimmedClips(media_folder(config.videos, config.run), VIDEO_SUFFIXES)
     for path, video in read_files(config.annotations, read_gebplus):
-        yield propose_boundary_pairs(video, rules[path])
+        clip = propose_boundary_pairs(video, rules[path])
+        yield replace(clip, video=clips.find(clip.video))
 
 
 def _rules(config: Config, split: str) -> BoundaryRules:

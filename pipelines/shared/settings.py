@@ -1,5 +1,6 @@
 """Settings shared by pipelines, and the two presets of those over videos."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -144,18 +145,27 @@ class VideoDataset(DatasetConfig):
     where they give an id, that is the name. Tar shards will do, too: their folder, one of them, or
     a quoted pattern such as 'shards/*.tar'."""
 
+    frames_fps: float | None = None
+    """How many frames a second were taken, where a video is not a file but a folder of its frames,
+    such as VIDEO/00001.jpg, numbered from 1. Needed where moments are given in seconds: the frame
+    at t seconds is the one with the number t * RATE + 1, rounded down."""
+
     decoder_timeout_s: float = 300.0
     """A video whose next frame takes longer is given up; its other frames are kept."""
 
     settings: OmitArgPrefixes[VideoSettings] = field(default_factory=VideoSettings)
 
     def __post_init__(self) -> None:
-        """Checks the time limit.
+        """Checks the time limit and the rate.
 
         Raises:
-          InputError: it is not more than 0.
+          InputError: one is not more than 0, or the rate has no end.
         """
         check_seconds("decoder_timeout_s", self.decoder_timeout_s)
+        if self.frames_fps is not None and not 0 < self.frames_fps < math.inf:
+            raise InputError(
+                f"--frames-fps {self.frames_fps}: expected more than 0 frames a second"
+            )
 
 
 def check_seconds(name: str, seconds: float) -> None:

@@ -13,7 +13,14 @@ from eqforge.pipelines.shared.settings import (
     selection_of,
     video_settings,
 )
-from eqforge.pipelines.shared.video_plan import has_pairs, media, none_there, report, run_pilot
+from eqforge.pipelines.shared.video_plan import (
+    has_pairs,
+    lacks_rate,
+    media,
+    none_there,
+    report,
+    run_pilot,
+)
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.io import storage
@@ -97,10 +104,17 @@ def check(config: VideoDataset) -> None:
     """Checks what a build needs besides the annotations.
 
     Raises:
-      InputError: the videos folder is not a folder, or an oracle cannot be loaded.
+      InputError: the videos folder is not a folder, or lists none where a rate of frames is
+        given, or an oracle cannot be loaded.
       MissingExtra: PyAV, OpenCV, or a package of a face detector or oracle is not installed.
     """
-    media_folder(config.videos, config.run).check("videos")
+    folder = media_folder(config.videos, config.run)
+    folder.check("videos")
+    if config.frames_fps is not None and not folder.is_on_disk and folder.names is None:
+        raise InputError(
+            f"--frames-fps: --videos {config.videos}: a web server does not list its files, so "
+            "that folders of frames cannot be read there; copy them, or put them into tar shards"
+        )
     if find_spec("av") is None:
         raise MissingExtra("av", "video")
     import_cv2()
@@ -113,10 +127,11 @@ def confirm(config: VideoDataset, plan: PlanFiles) -> None:
 
     Raises:
       InputError: it holds none of the plan's videos, as when it is not mounted, or none of them
-        is readable; the message says which.
+        is readable, or folders of frames whose rate is needed; the message says which.
     """
-    if wrong := none_there(config, read_plan(Clip, plan.files)):
-        raise InputError(wrong)
+    for wrong in (none_there, lacks_rate):
+        if said := wrong(config, read_plan(Clip, plan.files)):
+            raise InputError(said)
 
 
 def warnings(config: VideoDataset) -> Iterator[str]:
@@ -164,4 +179,5 @@ def rules_of(config: VideoDataset, notes: str | None = None) -> VideoPairRules:
             oracle=prepare_oracle(settings.oracle),
         ),
         notes=notes,
+        frames_fps=config.frames_fps,
     )

@@ -13,6 +13,7 @@ from eqforge.pipelines.shared.settings import VideoDataset
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.find_file import MissingFile
 from eqforge.schemas.io.found_file import FoundFile
+from eqforge.schemas.io.found_frames import FoundFrames, FoundVideo, or_frames
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES
 from eqforge.schemas.tables.pairs import ImageRow
@@ -20,9 +21,11 @@ from eqforge.transforms.dataset.census import VIDEOS, Medium
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.video.clip_work import ClipWork, images_of
 from eqforge.transforms.video.extract import extract_frames
+from eqforge.transforms.video.frame_numbers import needs_rate, rate_missing
 from eqforge.transforms.video.images import drop_frames, score_images
 from eqforge.transforms.video.oracle_pairs import score_matches
 from eqforge.transforms.video.pair import drop_pairs, measure_pairs
+from eqforge.transforms.video.pictures import FrameFolder, FramePicture
 from eqforge.transforms.video.propose.segments import TOO_FEW
 from eqforge.transforms.video.rules import VideoPairRules
 
@@ -41,6 +44,7 @@ class Summary:
       videos, missing, records, frames, pairs: by split; `missing` counts videos without a file.
       rejects: planning rejects by reason.
       samples: ids of the first candidate pairs.
+      unrated: a folder of frames whose rate is needed and not given; empty if there is none.
     """
 
     videos: Counter[str] = field(default_factory=Counter)
@@ -50,30 +54,56 @@ class Summary:
     pairs: Counter[str] = field(default_factory=Counter)
     rejects: Counter[str] = field(default_factory=Counter)
     samples: list[str] = field(default_factory=list)
+    unrated: str = ""
 
 
 def find_videos(
     config: VideoDataset, clips: Iterable[Clip]
-) -> Iterator[tuple[Clip, FoundFile | MissingFile]]:
+) -> Iterator[tuple[Clip, FoundVideo | MissingFile]]:
     """Yields clips, each with its video, or why there is none."""
     folder = media_folder(config.videos, config.run)
-    return folder.find_all(clips, lambda clip: clip.video, VIDEO_SUFFIXES)
+    for clip, found in folder.find_all(clips, lambda clip: clip.video, VIDEO_SUFFIXES):
+        yield clip, or_frames(folder, clip.video, VIDEO_SUFFIXES, found)
 
 
 def media(config: VideoDataset, plan: PlanFiles) -> Iterator[Medium]:
-    """Yields the videos of a plan; where no frame is wanted, a video need only exist."""
+    """Yields the videos of a plan; where no frame is wanted, a video need only exist.
+
+    Of a folder of frames, it yields the pictures that are wanted.
+    """
     clips = (clip for clip in read_plan(Clip, plan.files) if clip.video)
     for clip, found in find_videos(config, clips):
+        if isinstance(found, FoundFrames):
+            yield from _pictures(config, clip, found)
+            continue
         file = None if isinstance(found, MissingFile) else found
         name = clip.video if file is None else file.name
         yield Medium(kind=VIDEOS, name=name, file=file, is_read=bool(clip.frames))
+
+
+def _pictures(config: VideoDataset, clip: Clip, frames: FoundFrames) -> Iterator[Medium]:
+    folder = FrameFolder(
+        frames=frames,
+        videos=media_folder(config.videos, config.run),
+        frames_fps=config.frames_fps,
+        end_tolerance_s=config.settings.frames.end_tolerance_s,
+    )
+    if not clip.frames:
+        here = FoundFile(name=frames.name, place=frames.name)
+        yield Medium(kind=VIDEOS, name=frames.name, file=here, is_read=False)
+    for request in clip.frames:
+        found = folder.find(request)
+        if isinstance(found, FramePicture):
+            yield Medium(kind=VIDEOS, name=found.file.name, file=found.file)
+        else:
+            yield Medium(kind=VIDEOS, name=request.frame_id, file=None)
 
 
 def none_there(config: VideoDataset, clips: Iterable[Clip]) -> str:
     """Returns what is wrong if none of the videos that clips need is there, else ""."""
     advice = ""
     for clip, found in find_videos(config, (clip for clip in clips if clip.frames)):
-        if isinstance(found, FoundFile):
+        if not isinstance(found, MissingFile):
             return ""
         looked_for = f"{storage.join(config.videos, clip.video)}, also with {_ENDINGS}"
         is_lost = found.reason == "file_missing"
@@ -81,15 +111,20 @@ def none_there(config: VideoDataset, clips: Iterable[Clip]) -> str:
     return advice and f"--videos {config.videos}: none of the plan's videos is there; {advice}"
 
 
-def is_there(config: VideoDataset, clip: Clip) -> bool:
-    """Tells whether the video of a clip is there."""
-    return all(isinstance(found, FoundFile) for _, found in find_videos(config, [clip]))
+def lacks_rate(config: VideoDataset, clips: Iterable[Clip]) -> str:
+    """Returns what is missing if moments of folders of frames are given in seconds, else ""."""
+    if config.frames_fps is not None:
+        return ""
+    for _, found in find_videos(config, (clip for clip in clips if needs_rate(clip.frames))):
+        if isinstance(found, FoundFrames):
+            return f"--videos {config.videos}: {rate_missing(found.name)}"
+    return ""
 
 
 def has_pairs(config: VideoDataset, clip: Clip) -> bool:
     """Tells whether a clip has pairs and its video is there."""
     found = find_videos(config, [clip] if clip.pairs else [])
-    return any(isinstance(video, FoundFile) for _, video in found)
+    return any(not isinstance(video, MissingFile) for _, video in found)
 
 
 def report(config: VideoDataset, clips: Iterable[Clip]) -> Iterator[str]:
@@ -111,6 +146,8 @@ def report(config: VideoDataset, clips: Iterable[Clip]) -> Iterator[str]:
         yield f"  first samples: {', '.join(summary.samples[:SHOWN_SAMPLES])}"
     if summary.missing.total() == summary.videos.total() and (wrong := none_there(config, kept)):
         yield f"  WARNING: a build would refuse this: {wrong}"
+    if summary.unrated and config.frames_fps is None:
+        yield f"  WARNING: a build would refuse this: {rate_missing(summary.unrated)}"
 
 
 def _kept(clips: Iterable[Clip], kept: list[Clip]) -> Iterator[Clip]:
@@ -133,6 +170,8 @@ def summarise(config: VideoDataset, clips: Iterable[Clip]) -> Summary:
         summary.samples += [pair.sample_id for pair in clip.pairs[:1]][:SHOWN_SAMPLES]
         if clip.video and isinstance(video, MissingFile):
             summary.missing[clip.split] += 1
+        if isinstance(video, FoundFrames) and needs_rate(clip.frames):
+            summary.unrated = summary.unrated or video.name
     return summary
 
 
@@ -144,7 +183,7 @@ def make_video_pairs(clip: Clip, rules: VideoPairRules, extractor: "FrameExtract
 
 def _scored(clip: Clip, rules: VideoPairRules, extractor: "FrameExtractor") -> ClipWork:
     """Returns a clip with all its frames scored."""
-    work = extract_frames(clip, rules.videos, extractor, rules.ledger("extract"))
+    work = extract_frames(clip, rules.videos, extractor, rules.ledger("extract"), rules.frames_fps)
     return score_images(work, rules.media, rules.image_filters, rules.ledger("score"))
 
 

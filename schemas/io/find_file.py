@@ -4,7 +4,7 @@ import errno
 import os
 import socket
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from eqforge.schemas.errors import BuildError
@@ -48,8 +48,29 @@ def find_file(
     """
     if (refused := refuse_name(name)) is not None:
         return refused
-    for candidate in candidates(name, suffixes):
-        found = _check(root, candidate, follow_links)
+    return _first(root, candidates(name, suffixes), follow_links, stat.S_ISREG)
+
+
+def find_folder(
+    root: str, name: str, suffixes: Sequence[str] = (), follow_links: bool = False
+) -> str | MissingFile:
+    """Returns the path of a folder, or why there is none; see `find_file`.
+
+    After the names that a file may have comes the name without an ending of `suffixes`.
+
+    Raises:
+      BuildError: there is no folder `root`.
+    """
+    if (refused := refuse_name(name)) is not None:
+        return refused
+    return _first(root, folder_candidates(name, suffixes), follow_links, stat.S_ISDIR)
+
+
+def _first(
+    root: str, names: Iterable[str], follow_links: bool, is_kind: Callable[[int], bool]
+) -> str | MissingFile:
+    for name in names:
+        found = _check(root, name, follow_links, is_kind)
         if found is not None:
             return found
     if not os.path.isdir(root):
@@ -75,7 +96,17 @@ def candidates(name: str, suffixes: Sequence[str]) -> Iterator[str]:
         yield name + suffix.upper()
 
 
-def _check(root: str, name: str, follow_links: bool) -> str | MissingFile | None:
+def folder_candidates(name: str, suffixes: Sequence[str]) -> Iterator[str]:
+    """Yields the names that a folder in place of a file may have, in the order of trying."""
+    yield from candidates(name, suffixes)
+    stem, ending = os.path.splitext(name)
+    if ending.lower() in suffixes:
+        yield stem
+
+
+def _check(
+    root: str, name: str, follow_links: bool, is_kind: Callable[[int], bool]
+) -> str | MissingFile | None:
     """Returns the path of a file below the root, why it is refused, or None if there is none."""
     path = os.path.join(root, name)
     try:
@@ -89,7 +120,7 @@ def _check(root: str, name: str, follow_links: bool) -> str | MissingFile | None
     if not follow_links and not _is_below(folder, real):
         detail = f"the link {_link_out(folder, name)!r} leads out of the folder; "
         return MissingFile(reason="outside_root", detail=f"{detail}--follow-links allows that")
-    return path if stat.S_ISREG(mode) else None
+    return path if is_kind(mode) else None
 
 
 def _is_below(folder: str, real: str) -> bool:

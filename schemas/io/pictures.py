@@ -38,6 +38,7 @@ MAX_PIXELS: Final = 2**26
 """Pictures with more pixels are refused undecoded unless a setting says otherwise."""
 
 _OPENED: Final = tuple(sorted(SUFFIXES.keys() - {"MPO"}))  # which Pillow opens as JPEG
+_CLOCKWISE_DEG: Final = {3: 180, 4: 180, 5: 270, 6: 90, 7: 90, 8: 270}  # by EXIF's orientation
 _BITS, _PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0  # of TIFF 6.0, section 8
 
 
@@ -91,6 +92,20 @@ def read_untrusted(data: bytes, max_pixels: int) -> tuple[str, NDArray[np.uint8]
     with opened(data, max_pixels) as image:
         suffix = SUFFIXES[image.format or ""]
         return suffix, np.asarray(_upright_rgb(image))
+
+
+def read_frame(data: bytes, max_pixels: int) -> tuple[int, NDArray[np.uint8]]:
+    """Decodes a frame of a video; returns by how many degrees it was turned, and its pixels.
+
+    Returns:
+      Degrees clockwise (0, 90, 180, 270), and uint8 [height, width, 3].
+
+    Raises:
+      TooManyPixels, BadImage: as `open_rgb`.
+    """
+    with opened(data, max_pixels) as image:
+        upright = _upright_rgb(image)
+        return _CLOCKWISE_DEG.get(_orientation(image), 0), np.asarray(upright)
 
 
 @contextlib.contextmanager
@@ -151,10 +166,17 @@ def _grey_bits(image: Image.Image) -> int:
 
 def _upright(image: Image.Image) -> Image.Image:
     try:
-        is_turned = image.getexif().get(ExifTags.Base.Orientation, 1) != 1
-        return ImageOps.exif_transpose(image) if is_turned else image
+        return ImageOps.exif_transpose(image) if _orientation(image) != 1 else image
     except Exception:
         return image
+
+
+def _orientation(image: Image.Image) -> int:
+    """Returns how EXIF says that a picture lies, from 1, which is upright, to 8."""
+    try:
+        return int(image.getexif().get(ExifTags.Base.Orientation, 1))
+    except Exception:
+        return 1
 
 
 def _number_in(text: str) -> int:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from fractions import Fraction
 from typing import Literal
 
 from eqforge.schemas.errors import InputError
@@ -26,18 +27,24 @@ VIDEO_SUFFIXES = (
 )
 """Suffixes tried after a video's id; the first that is found wins."""
 
+CLOCK_GRACE_S = Fraction(1, 2_000_000)
+"""The float nearest to a frame's time may lie so far below it."""
+
 FRAME_REASONS: dict[str, str] = {
     "video_missing": "No file of that name lies in the videos folder.",
     "outside_root": "The name leads out of the videos folder, or round in a circle of links.",
     "source_changed": "The video's file was written to or replaced while it was read.",
     **STORE_REASONS,
-    "video_empty": "The video file has no bytes.",
+    "video_empty": "The video file has no bytes, or the folder of its frames no numbered picture.",
     "video_unreadable": "The container or the codec of the video cannot be opened.",
     "no_video_stream": "The file holds sound, subtitles or cover art, but no moving pictures.",
     "too_many_pixels": "The picture has more pixels than the settings allow.",
     "before_first_frame": "The time lies before the first frame is shown.",
     "after_last_frame": "The time lies after the last frame has ended.",
     "undecodable": "The data that the frame needs is damaged or cut off.",
+    "frames_unclear": "In the folder of frames two pictures have one number, names are of several "
+    "kinds, or numbers begin with 0.",
+    "frame_missing": "The folder of frames has no picture of the frame's number.",
     "decoder_crashed": "The decoder's process died before it came to this frame.",
     "decoder_timeout": "The decoder's process gave no sign of life for too long.",
 }
@@ -141,6 +148,8 @@ class StoredImage:
 class StoredFrame(StoredImage):
     """A frame that was decoded, encoded as an image and put into the media store.
 
+    The three fields of times are None where the rate of a folder of frames is not known.
+
     Attributes:
       frame_id: the request's name.
       requested_timestamp_s: the time that was asked for; where a number was, the frame's own.
@@ -152,10 +161,10 @@ class StoredFrame(StoredImage):
     """
 
     frame_id: str
-    requested_timestamp_s: float
-    timestamp_s: float
+    requested_timestamp_s: float | None
+    timestamp_s: float | None
     pts: int
-    time_base: str
+    time_base: str | None
     frame_index: int
     rotation_deg: int
 

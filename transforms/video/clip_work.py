@@ -1,17 +1,19 @@
 """The state of one video in the pipeline, and the rows it becomes."""
 
 import json
+import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eqforge.generators.text.words import WordEdit
 from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.clips import Clip, PairCandidate
-from eqforge.schemas.records.frames import FRAME_REASONS, StoredFrame
+from eqforge.schemas.records.frames import FRAME_REASONS, MissedFrame, StoredFrame
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.schemas.records.spans import spans_of
 from eqforge.schemas.tables.pairs import ImageRow, Origin, PairSample
+from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters.images import IMAGE_FILTER_REASONS
 from eqforge.transforms.filters.minimality import PairMeasures
 
@@ -25,10 +27,33 @@ FRAMES_STAGE = Stage(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source:
-    """A source file: its path relative to the folder the user named, and its SHA-256."""
+    """A source file: its path relative to the folder the user named, and its SHA-256.
+
+    A folder of frames has no digest of its own, nor has a file that could not be read.
+    """
 
     path: str
-    sha256: str
+    sha256: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Extraction:
+    """What one pass over a video gave.
+
+    Attributes:
+      stored, missed: the frames.
+      source_sha256: digest of the video's file; None for a folder of frames.
+      sources: the pictures of a folder of frames, by the ids of the frames.
+    """
+
+    stored: tuple[StoredFrame, ...]
+    missed: tuple[MissedFrame, ...]
+    source_sha256: str | None = None
+    sources: dict[str, Source] = field(default_factory=dict)
+
+    def is_stored(self, media: MediaStore) -> bool:
+        """Tells whether a store still has each frame, whole: a power cut may have shortened one."""
+        return all(media.exists(each.image_id, each.suffix, each.num_bytes) for each in self.stored)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,12 +80,13 @@ class ClipWork:
 
     Attributes:
       clip: the plan.
-      source: the video file; None if it could not be read.
+      source: the video file, or the folder of its frames; None if it could not be read.
       encoding: how frames are encoded, as JSON.
       frames: the frames still in play.
       pairs: the pairs still in play, once they are measured.
       rejects: everything refused so far, planning included.
       tallies: the books so far.
+      sources: the pictures of a folder of frames, by the ids of the frames.
     """
 
     clip: Clip
@@ -70,15 +96,17 @@ class ClipWork:
     pairs: tuple[MeasuredPair, ...] = ()
     rejects: tuple[Reject, ...] = ()
     tallies: tuple[Tally, ...] = ()
+    sources: dict[str, Source] = field(default_factory=dict)
 
     def reject(self, candidate_id: str, stage: Stage, rejection: Rejection) -> Reject:
         """Returns the reject of a candidate of this clip, with the clip's lineage."""
+        source = self.sources.get(candidate_id, self.source)
         return stage.reject(
             candidate_id,
             rejection,
             source_id=self.clip.clip_id,
-            source_path=None if self.source is None else self.source.path,
-            source_sha256=None if self.source is None else self.source.sha256,
+            source_path=None if source is None else source.path,
+            source_sha256=None if source is None else source.sha256,
         )
 
     def with_rejects(self, rejects: list[Reject]) -> "ClipWork":
@@ -129,20 +157,26 @@ def samples_of(work: ClipWork, dataset: str) -> Iterator[PairSample]:
 
 
 def _origin(work: ClipWork, frame: StoredFrame) -> Origin:
-    assert work.source is not None
+    source = work.sources.get(frame.frame_id, work.source)
+    assert source is not None
+    assert source.sha256 is not None, "the frame was read from it"
     return Origin(
         frame_id=frame.frame_id,
-        source_path=work.source.path,
-        source_sha256=work.source.sha256,
+        source_path=source.path,
+        source_sha256=source.sha256,
         licence=work.clip.licence,
-        requested_timestamp_s=frame.requested_timestamp_s,
-        timestamp_s=frame.timestamp_s,
+        requested_timestamp_s=_seconds(frame.requested_timestamp_s),
+        timestamp_s=_seconds(frame.timestamp_s),
         pts=frame.pts,
-        time_base=frame.time_base,
+        time_base=frame.time_base or "",
         frame_index=frame.frame_index,
         rotation_deg=frame.rotation_deg,
         parameters=work.encoding,
     )
+
+
+def _seconds(time_s: float | None) -> float:
+    return math.nan if time_s is None else time_s
 
 
 def images_of(work: ClipWork) -> Iterator[ImageRow]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from eqforge.schemas.io.find_file import MissingFile
 from eqforge.schemas.io.found_file import FoundFile, OpenFile
+from eqforge.schemas.io.found_frames import FoundFrames, find_video
 from eqforge.schemas.io.objects import FetchFailed
 from eqforge.schemas.io.source_file import SourceFile
 from eqforge.schemas.io.source_folder import SourceFolder
@@ -17,10 +18,10 @@ from eqforge.schemas.records.frames import VIDEO_SUFFIXES, MissedFrame, StoredFr
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
-from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.composite import Composite
-from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, KeptFrame, Source
+from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, Extraction, KeptFrame, Source
+from eqforge.transforms.video.pictures import FrameFolder, extract_pictures
 from eqforge.transforms.video.rules import VideoPairRules, encoding_parameters
 
 if TYPE_CHECKING:
@@ -31,22 +32,27 @@ if TYPE_CHECKING:
 TRANSIENT = ("decoder_crashed", "decoder_timeout")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Extraction:
-    """What one pass over a video gave."""
-
-    source_sha256: str
-    stored: tuple[StoredFrame, ...]
-    missed: tuple[MissedFrame, ...]
-
-
 def extract_frames(
-    clip: Clip, videos: SourceFolder, extractor: "FrameExtractor", ledger: Ledger
+    clip: Clip,
+    videos: SourceFolder,
+    extractor: "FrameExtractor",
+    ledger: Ledger,
+    frames_fps: float | None = None,
 ) -> ClipWork:
     """Returns a clip with its frames in the media store, and a reject for every missing frame.
 
     A video that was finished before, and has not changed since, is not decoded again. If no frame
     is wanted, because no pair was planned, the file need only exist.
+
+    Args:
+      clip: the video and the frames wanted of it.
+      videos: the folder that it lies in, as a file or as a folder of frames.
+      extractor: takes frames out of files.
+      ledger: what was finished before.
+      frames_fps: frames a second at which folders of frames were made; None if not known.
+
+    Raises:
+      InputError: a folder of frames is asked for a time, and its rate is not known.
     """
     encoding = json.dumps(encoding_parameters(extractor.settings), sort_keys=True)
     work = ClipWork(
@@ -55,12 +61,22 @@ def extract_frames(
     if not clip.video:  # records that name no video
         return work.with_tally(FRAMES_STAGE.tally(0, 0))
     try:
-        found = videos.find(clip.video, VIDEO_SUFFIXES)
+        found = find_video(videos, clip.video, VIDEO_SUFFIXES)
         if isinstance(found, MissingFile):
             return _without_video(work, _rejection(found))
         if not clip.frames:
             return work.with_tally(FRAMES_STAGE.tally(0, 0))
-        extraction = _extract_once(clip, found, extractor, ledger)
+        if isinstance(found, FoundFrames):
+            settings = extractor.settings
+            folder = FrameFolder(
+                frames=found,
+                videos=videos,
+                frames_fps=frames_fps,
+                end_tolerance_s=settings.end_tolerance_s,
+            )
+            extraction = extract_pictures(clip, folder, settings, extractor.store, ledger)
+        else:
+            extraction = _extract_once(clip, found, extractor, ledger)
     except FetchFailed as error:
         return _without_video(work, _rejection(error))
     except Exception as error:
@@ -79,7 +95,7 @@ def _extract_once(
     with _opened(found) as file:
         inputs = [clip.video, file.state, list(map(asdict, clip.frames))]
         known = ledger.recall(inputs, Extraction)
-        if known is not None and _is_all_there(known, extractor.store):
+        if known is not None and known.is_stored(extractor.store):
             return known
         with file.copied() as source:
             extraction = _extract(clip, source, extractor)
@@ -114,13 +130,6 @@ def _digest(source: SourceFile) -> str:
         raise FetchFailed("video_unreadable", error.strerror or str(error)) from error
 
 
-def _is_all_there(extraction: Extraction, media: MediaStore) -> bool:
-    """Tells whether the store still has every frame, whole: a power cut may have shortened one."""
-    return all(
-        media.exists(frame.image_id, frame.suffix, frame.num_bytes) for frame in extraction.stored
-    )
-
-
 def _extract(clip: Clip, source: SourceFile, extractor: "FrameExtractor") -> Extraction:
     sha256, state, path = _digest(source), source.state, str(source.stream.name)
     answers = {answer.frame_id: answer for answer in extractor.extract(path, clip.frames, state)}
@@ -148,7 +157,7 @@ def _without_video(work: ClipWork, rejection: Rejection) -> ClipWork:
 
 def _with_frames(work: ClipWork, source: Source, extraction: Extraction) -> ClipWork:
     frames = tuple(KeptFrame(stored=stored) for stored in extraction.stored)
-    found = replace(work, source=source, frames=frames)
+    found = replace(work, source=source, frames=frames, sources=extraction.sources)
     return found.with_rejects([_reject_missed(found, missed) for missed in extraction.missed])
 
 
@@ -173,5 +182,5 @@ class ExtractFrames(Composite):
 
     def _extract(self, clip: Clip, extractor: "FrameExtractor") -> Iterator[ClipWork]:
         rules, ledger = self.rules, self.rules.ledger("extract")
-        yield extract_frames(clip, rules.videos, extractor, ledger)
+        yield extract_frames(clip, rules.videos, extractor, ledger, rules.frames_fps)
         progress.count(rules.notes, "extracted")

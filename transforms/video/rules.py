@@ -55,6 +55,7 @@ class VideoPairRules:
       videos: the folder of videos.
       work: the folder or URL of the media store and of finished work.
       frames: how frames are taken and encoded.
+      frames_fps: frames a second at which folders of frames were made; None if not known.
       decoder_timeout_s: seconds without a packet read or a frame finished after which a video is
         given up.
       image_filters, pair_filters: what is measured and what is refused.
@@ -68,6 +69,7 @@ class VideoPairRules:
     image_filters: ImageFilters
     pair_filters: PairFilters
     notes: str | None = None
+    frames_fps: float | None = None
 
     @property
     def media(self) -> MediaStore:

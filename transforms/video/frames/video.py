@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from eqforge.schemas.errors import EqforgeError, MissingExtra
 from eqforge.schemas.io.source_file import SourceFile, open_source
-from eqforge.schemas.records.frames import FrameSettings
+from eqforge.schemas.records.frames import CLOCK_GRACE_S, FrameSettings
 from eqforge.transforms.video.frames.h264 import is_idr
 
 if TYPE_CHECKING:
@@ -29,9 +29,6 @@ SELF_CONTAINED_FORMATS = (
 )
 
 _DURATION = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
-
-# The float nearest to a frame's time may lie just below it.
-CLOCK_GRACE_S = Fraction(1, 2_000_000)
 
 
 class VideoUnusable(EqforgeError):

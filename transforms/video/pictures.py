@@ -1,0 +1,216 @@
+"""Takes the planned frames out of a folder of numbered pictures, into the media store."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.io.find_file import MissingFile
+from eqforge.schemas.io.found_file import FoundFile
+from eqforge.schemas.io.found_frames import FoundFrames
+from eqforge.schemas.io.objects import STORE_REASONS, FetchFailed
+from eqforge.schemas.io.pictures import VERSION, BadImage, TooManyPixels, read_frame
+from eqforge.schemas.io.source_file import SourceChanged
+from eqforge.schemas.io.source_folder import SourceFolder
+from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import FrameRequest, FrameSettings, MissedFrame, StoredFrame
+from eqforge.schemas.records.scores import Rejection
+from eqforge.transforms.dataset.encode_image import EncodedImage, encode_image
+from eqforge.transforms.dataset.image_folder import UNREADABLE
+from eqforge.transforms.dataset.ledger import Ledger
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.video.clip_work import Extraction, Source
+from eqforge.transforms.video.frame_numbers import exact_rate, number_of
+
+PASSING = frozenset({"source_changed", "video_unreadable", *STORE_REASONS})
+"""Reasons that may not hold in another run."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FrameFolder:
+    """A folder of frames, and how a frame is found in it.
+
+    Attributes:
+      frames: the folder.
+      videos: the folder of videos that it lies in.
+      frames_fps: frames a second at which it was made; None if that is not known.
+      end_tolerance_s: how long after its end the last frame still answers, in seconds.
+    """
+
+    frames: FoundFrames
+    videos: SourceFolder
+    frames_fps: float | None
+    end_tolerance_s: float
+
+    def find(self, request: FrameRequest) -> "FramePicture | Rejection":
+        """Returns the picture of a frame, or why there is none.
+
+        Raises:
+          InputError: it is asked for by its time, and the rate is not known.
+        """
+        number = number_of(request, self.frames, self.frames_fps, self.end_tolerance_s)
+        if isinstance(number, Rejection):
+            return number
+        found = self.videos.find(self.frames.path(number))
+        if isinstance(found, MissingFile):
+            return _without_picture(found)
+        return FramePicture(number=number, file=found)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FramePicture:
+    """The picture of a frame.
+
+    Attributes:
+      number: in its folder, from 1.
+      file: its file.
+    """
+
+    number: int
+    file: FoundFile
+
+    def state(self) -> list[Any]:
+        """Returns what changes with the picture."""
+        try:
+            return [self.file.name, *self.file.state()]
+        except OSError as error:
+            return [self.file.name, error.strerror]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Taken:
+    """What came of a picture.
+
+    Attributes:
+      source: its file.
+      image: what is stored, with its name in the store; or why there is nothing.
+      rotation_deg: degrees clockwise that it was turned by.
+    """
+
+    source: Source
+    image: tuple[EncodedImage, str] | Rejection
+    rotation_deg: int = 0
+
+
+def extract_pictures(
+    clip: Clip, folder: FrameFolder, settings: FrameSettings, store: MediaStore, ledger: Ledger
+) -> Extraction:
+    """Returns the frames of a clip, each from the one picture that it means.
+
+    Pictures that were taken before, and have not changed since, are not read again.
+
+    Args:
+      clip: the video and the frames wanted of it.
+      folder: the folder of its frames.
+      settings: how they are encoded.
+      store: where they go.
+      ledger: what was finished before.
+
+    Raises:
+      InputError: a time is asked for, and the rate is not known.
+    """
+    found = [folder.find(request) for request in clip.frames]
+    states = [[f.reason, f.detail] if isinstance(f, Rejection) else f.state() for f in found]
+    rate, wanted = folder.frames_fps, list(map(asdict, clip.frames))
+    inputs = [clip.video, VERSION, rate, states, wanted]
+    known = ledger.recall(inputs, Extraction)
+    if known is not None and known.is_stored(store):
+        return known
+    pictures = {each.number: each.file for each in found if isinstance(each, FramePicture)}
+    taken = {number: _take(file, settings, store) for number, file in pictures.items()}
+    extraction = _extraction(clip, found, taken, rate)
+    if not any(missed.reason in PASSING for missed in extraction.missed):
+        store.sync((frame.image_id, frame.suffix) for frame in extraction.stored)
+        ledger.write(inputs, extraction)
+    return extraction
+
+
+def _extraction(
+    clip: Clip,
+    found: Sequence[FramePicture | Rejection],
+    taken: Mapping[int, _Taken],
+    rate: float | None,
+) -> Extraction:
+    """Returns the frames of a clip, given what came of each picture."""
+    answers: list[StoredFrame | MissedFrame] = []
+    sources: dict[str, Source] = {}
+    for request, picture in zip(clip.frames, found, strict=True):
+        if isinstance(picture, Rejection):
+            answers.append(_missed(request, picture))
+            continue
+        answers.append(_answer(request, picture.number, taken[picture.number], rate))
+        sources[request.frame_id] = taken[picture.number].source
+    return Extraction(
+        stored=tuple(answer for answer in answers if isinstance(answer, StoredFrame)),
+        missed=tuple(answer for answer in answers if isinstance(answer, MissedFrame)),
+        sources=sources,
+    )
+
+
+def _take(file: FoundFile, settings: FrameSettings, store: MediaStore) -> _Taken:
+    """Reads a picture, and stores it as frames of videos are."""
+    data = _read(file)
+    if isinstance(data, Rejection):
+        return _Taken(source=Source(path=file.name, sha256=None), image=data)
+    source = Source(path=file.name, sha256=sha256_hex(data))
+    try:
+        rotation_deg, pixels = read_frame(data, settings.max_pixels)
+    except TooManyPixels as error:
+        detail = f"{error.pixels} pixels, at most {settings.max_pixels}"
+        return _Taken(source=source, image=Rejection(reason="too_many_pixels", detail=detail))
+    except BadImage as error:
+        return _Taken(source=source, image=Rejection(reason="undecodable", detail=str(error)))
+    image = encode_image(pixels, settings)
+    stored = image, store.put(image.data, image.suffix)
+    return _Taken(source=source, image=stored, rotation_deg=rotation_deg)
+
+
+def _read(file: FoundFile) -> bytes | Rejection:
+    try:
+        return file.read()
+    except SourceChanged as error:
+        return Rejection(reason="source_changed", detail=str(error))
+    except FetchFailed as error:
+        return _without_picture(error)
+    except OSError as error:
+        if error.errno not in UNREADABLE:
+            raise
+        return Rejection(reason="video_unreadable", detail=error.strerror or str(error))
+
+
+def _without_picture(why: MissingFile | FetchFailed) -> Rejection:
+    reason = {"file_missing": "frame_missing"}.get(why.reason, why.reason)
+    return Rejection(reason=reason, detail=why.detail)
+
+
+def _missed(request: FrameRequest, why: Rejection) -> MissedFrame:
+    return MissedFrame(
+        frame_id=request.frame_id,
+        requested_timestamp_s=request.timestamp_s,
+        reason=why.reason,
+        detail=why.detail,
+    )
+
+
+def _answer(
+    request: FrameRequest, number: int, taken: _Taken, frames_fps: float | None
+) -> StoredFrame | MissedFrame:
+    if isinstance(taken.image, Rejection):
+        return _missed(request, taken.image)
+    image, image_id = taken.image
+    frame_s = None if frames_fps is None else 1 / exact_rate(frames_fps)
+    shown_s = None if frame_s is None else float((number - 1) * frame_s)
+    return StoredFrame(
+        frame_id=request.frame_id,
+        image_id=image_id,
+        suffix=image.suffix,
+        width_px=image.width_px,
+        height_px=image.height_px,
+        num_bytes=len(image.data),
+        requested_timestamp_s=shown_s if request.timestamp_s is None else request.timestamp_s,
+        timestamp_s=shown_s,
+        pts=number - 1,
+        time_base=None if frame_s is None else str(frame_s),
+        frame_index=number - 1,
+        rotation_deg=taken.rotation_deg,
+    )
