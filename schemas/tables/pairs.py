@@ -12,10 +12,16 @@ from eqforge.schemas.records.scores import Score
 from eqforge.schemas.records.spans import Span
 from eqforge.schemas.tables.description import DatasetType, PictureSuffix, TableType
 
+UNKNOWN_S = -1.0
+"""Stands for a time that is not known; no frame is shown before 0."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Origin:
     """Where an image of a sample comes from.
+
+    Of a video that is a folder of frames, the source file is the picture. Its ticks are frames, by
+    the rate that `--frames-fps` gives; without it both times are -1, and `time_base` is empty.
 
     Attributes:
       frame_id: name of the frame within its dataset.

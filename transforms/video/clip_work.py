@@ -1,7 +1,6 @@
 """The state of one video in the pipeline, and the rows it becomes."""
 
 import json
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,7 +11,7 @@ from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FRAME_REASONS, MissedFrame, StoredFrame
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.schemas.records.spans import spans_of
-from eqforge.schemas.tables.pairs import ImageRow, Origin, PairSample
+from eqforge.schemas.tables.pairs import UNKNOWN_S, ImageRow, Origin, PairSample
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters.images import IMAGE_FILTER_REASONS
 from eqforge.transforms.filters.minimality import PairMeasures
@@ -176,7 +175,7 @@ def _origin(work: ClipWork, frame: StoredFrame) -> Origin:
 
 
 def _seconds(time_s: float | None) -> float:
-    return math.nan if time_s is None else time_s
+    return UNKNOWN_S if time_s is None else time_s
 
 
 def images_of(work: ClipWork) -> Iterator[ImageRow]:
