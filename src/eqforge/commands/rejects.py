@@ -16,7 +16,7 @@ from eqforge.schemas.records.frames import StoredFrame
 from eqforge.schemas.visible import nearest
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import read_plan
-from eqforge.transforms.video.extract import Extraction
+from eqforge.transforms.video.clip_work import Extraction
 
 Row = dict[str, Any]
 
