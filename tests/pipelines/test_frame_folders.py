@@ -6,7 +6,7 @@ import json
 import random
 import shutil
 import tarfile
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -32,13 +32,17 @@ SMALL = clips.Clip(size=(48, 32), options={"g": "12", "bf": "3"})
 PAPER = ("--mode", "paper", "--face-policy", "off", "--image-format", "png")
 
 
-def dump(video: Path, folder: Path, name: str = "{:06d}.png") -> Path:
-    """Writes every frame of a video as a picture, with the pixels that the decoder gives."""
+def dump(
+    video: Path, folder: Path, name: str = "{:06d}.png", only: Container[int] | None = None
+) -> Path:
+    """Writes the frames of a video as pictures, with the pixels that the decoder gives."""
     folder.mkdir(parents=True)
     reformatter = VideoReformatter()
     with av.open(str(video)) as container:
         for number, frame in enumerate(container.decode(video=0), start=1):
-            Image.fromarray(upright_rgb(frame, reformatter)).save(folder / name.format(number))
+            if only is None or number in only:
+                picture = Image.fromarray(upright_rgb(frame, reformatter))
+                picture.save(folder / name.format(number), compress_level=1)
     return folder
 
 
@@ -372,7 +376,7 @@ def test_a_second_run_reads_what_changed_and_no_other_picture(frames: Path, tmp_
 
 def graph(workspace: Workspace, frames: Path, output: Path, *more: str) -> Path:
     inputs = ["--objects", str(workspace.object_boxes), "--videos", str(frames)]
-    argv = ["build", "eq-ag", *inputs, "--output", str(output), "--mode", "paper", *more]
+    argv = ["build", "eq-ag", *inputs, "--output", str(output), *PAPER, *more]
     assert main(argv) == 0
     assert verify.main([str(output)]) == 0
     return output
@@ -387,11 +391,8 @@ def test_action_genome_s_dump_needs_no_rate(demo_workspace: Workspace, tmp_path:
         for side in (0, 1)
     }
     for name in {name for name, _ in wanted}:
-        whole = dump(demo_workspace.videos / name, tmp_path / "whole" / name)
-        (tmp_path / "frames" / name).mkdir(parents=True)
-        for number in (number for video, number in wanted if video == name):
-            file = f"{number:06d}.png"
-            shutil.copy(whole / file, tmp_path / "frames" / name / file)
+        numbers = {number for video, number in wanted if video == name}
+        dump(demo_workspace.videos / name, tmp_path / "frames" / name, only=numbers)
 
     output = graph(demo_workspace, tmp_path / "frames", tmp_path / "of-frames")
 
@@ -422,7 +423,7 @@ def test_action_genome_s_dump_needs_no_rate(demo_workspace: Workspace, tmp_path:
 
 def gebc(workspace: Workspace, videos: Path, output: Path, *more: str) -> list[str]:
     inputs = ["--annotations", str(workspace.gebplus), "--videos", str(videos)]
-    return ["build", "eq-gebc", *inputs, "--output", str(output), "--mode", "paper", *more]
+    return ["build", "eq-gebc", *inputs, "--output", str(output), *PAPER, *more]
 
 
 def test_kinetics_clips_lie_in_folders_of_classes(
