@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.pipeline import FileBelow, Input, Target
+from eqforge.pipelines.shared.pipeline import Input, Target, files_of
 from eqforge.pipelines.shared.settings import VideoDataset
 from eqforge.pipelines.shared.video import rules_of, video_pipeline
 from eqforge.schemas.records.clips import Clip
@@ -43,8 +43,9 @@ class Config(VideoDataset):
     """JSON lines (.jsonl): {"video": "a.mp4", "start_s": 0.0, "end_s": 2.5, "caption": "..."}, or
     with timestamp_s instead of start_s and end_s; optional id, split, licence; others are carried
     along. Or a .json array of these, a .csv or .tsv table with these columns, or subtitles, .srt
-    or .vtt, named like their video: one file, or a folder. Records that are no captioned moment are
-    refused, at most --max-error-rate of them."""
+    or .vtt, named like their video: one file, or a folder. Or a folder of Hugging Face's with these
+    columns: of Dataset.save_to_disk, a snapshot of the hub, or with a metadata file. Records that
+    are no captioned moment are refused, at most --max-error-rate of them."""
 
 
 def plan(config: Config) -> Iterator[Clip]:
@@ -71,8 +72,7 @@ def build(root: "beam.Pipeline", target: Target[Config]) -> None:
 
 def inputs(config: Config) -> Iterator[Input]:
     """Yields the caption file, or those of the folder."""
-    for file in moment_files(config.captions):
-        yield file if file == config.captions else FileBelow(config.captions, file)
+    yield from files_of(config.captions, moment_files(config.captions))
 
 
 PIPELINE = video_pipeline(

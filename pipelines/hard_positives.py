@@ -7,7 +7,7 @@ Example:
 """
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.wordnet import check_wordnet, open_wordnet
 from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.pipeline import Pipeline, Target
+from eqforge.pipelines.shared.pipeline import Input, Pipeline, Target, files_of
 from eqforge.pipelines.shared.settings import DatasetConfig
 from eqforge.pipelines.shared.text import (
     check_images,
@@ -33,6 +33,8 @@ from eqforge.pipelines.shared.text import (
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.shell import MediaRoot
 from eqforge.schemas.sources.caption_sources import CaptionRecord, read_captions
+from eqforge.schemas.sources.own_captions import caption_files
+from eqforge.schemas.sources.pair_records import pair_files
 from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
 from eqforge.schemas.sources.vl_checklist import read_vl_checklist
 from eqforge.schemas.tables.texts import HARD_POSITIVES_TABLE
@@ -68,10 +70,12 @@ class Config(DatasetConfig):
     """Which of VL-CheckList's files are read."""
 
     pairs: Path | None = None
-    """A file of text pairs (ARO, SugarCrepe, JSON lines ...): its captions give the SWAP set."""
+    """A file of text pairs (ARO, SugarCrepe, JSON lines ...), or a folder of Hugging Face's with
+    their fields: its captions give the SWAP set."""
 
     captions: Path | None = None
-    """Free captions (COCO, Karpathy, Flickr30k, JSON lines): both texts are made by rules."""
+    """Free captions (COCO, Karpathy, Flickr30k, JSON lines, a folder of Hugging Face's): both texts
+    are made by rules."""
 
     lexicon: Path | None = None
     """Your own lexicon of words and replacements; without it the paper's."""
@@ -161,11 +165,15 @@ def _images(config: Config) -> ImageFolder | None:
     return None if folder is None else replace(folder, clip_boxes=config.mode != "paper")
 
 
-def inputs(config: Config) -> Iterable[Path]:
-    """Returns the files of the source and the lexicon."""
-    named = (config.pairs, config.captions, config.lexicon)
-    files = [path for _, _, path in _vl_checklist_files(config)]
-    return (*files, *(path for path in named if path is not None))
+def inputs(config: Config) -> Iterator[Input]:
+    """Yields the files of the source and the lexicon."""
+    yield from (path for _, _, path in _vl_checklist_files(config))
+    if config.pairs is not None:
+        yield from files_of(config.pairs, pair_files(config.pairs))
+    if config.captions is not None:
+        yield from files_of(config.captions, caption_files(config.captions))
+    if config.lexicon is not None:
+        yield config.lexicon
 
 
 def needs(config: Config) -> None:

@@ -8,7 +8,6 @@ Example:
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eqforge.generators.text.caption_lint import CaptionSettings
@@ -16,7 +15,7 @@ from eqforge.generators.text.perturbations.catalogue import names_of
 from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.generators.text.wordnet import check_wordnet, open_wordnet
 from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.pipeline import Pipeline, Target
+from eqforge.pipelines.shared.pipeline import Input, Pipeline, Target, files_of
 from eqforge.pipelines.shared.text import (
     CaptionDataset,
     batch_captions,
@@ -31,6 +30,7 @@ from eqforge.pipelines.shared.text import (
     select_captions,
 )
 from eqforge.schemas.sources.caption_sources import read_captions
+from eqforge.schemas.sources.own_captions import caption_files
 from eqforge.schemas.tables.texts import (
     MEASURED_TABLE,
     PERTURBED_TABLE,
@@ -90,9 +90,9 @@ def rules(config: Config) -> PerturbationRules:
     )
 
 
-def inputs(config: Config) -> tuple[Path, ...]:
-    """Returns the caption file."""
-    return (config.captions,)
+def inputs(config: Config) -> Iterator[Input]:
+    """Yields the caption file, or those of the folder."""
+    return files_of(config.captions, caption_files(config.captions))
 
 
 def needs(_config: Config) -> None:

@@ -17,7 +17,7 @@ from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.llm.writer import WriterSettings
 from eqforge.generators.text.wordnet import check_wordnet, open_wordnet
 from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.pipeline import Pipeline, Target
+from eqforge.pipelines.shared.pipeline import Input, Pipeline, Target, files_of
 from eqforge.pipelines.shared.text import (
     CaptionDataset,
     batch_images,
@@ -35,6 +35,7 @@ from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.sources.caption_sources import read_captions
+from eqforge.schemas.sources.own_captions import caption_files
 from eqforge.schemas.tables.texts import TRAINING_TABLE
 from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.finish import WriteWorks
@@ -141,9 +142,11 @@ def writer(config: Config) -> WriterSettings | None:
     )
 
 
-def inputs(config: Config) -> tuple[Path, ...]:
-    """Returns the caption file and the user's lexicon."""
-    return (config.captions,) if config.lexicon is None else (config.captions, config.lexicon)
+def inputs(config: Config) -> Iterator[Input]:
+    """Yields the caption file, or those of the folder, and the user's lexicon."""
+    yield from files_of(config.captions, caption_files(config.captions))
+    if config.lexicon is not None:
+        yield config.lexicon
 
 
 def needs(_config: Config) -> None:

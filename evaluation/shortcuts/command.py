@@ -21,7 +21,8 @@ class AuditSettings:
     """What to audit, and how."""
 
     path: tyro.conf.Positional[Path]
-    """File of text pairs (VL-CheckList, ARO, SugarCrepe, JSON lines) or a dataset."""
+    """File of text pairs (VL-CheckList, ARO, SugarCrepe, JSON lines), a folder of Hugging Face's
+    with such fields, or a dataset."""
 
     hard_positives: Path | None = None
     """The second file of a published hard-positive set, whose first is the path."""
@@ -92,10 +93,14 @@ def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
       InputError: it is a dataset without true and false captions.
     """
     from eqforge.schemas.dataset.reader import open_samples
-    from eqforge.schemas.sources.labelled_captions import is_training, read_labelled_captions
+    from eqforge.schemas.sources.labelled_captions import (
+        is_dataset,
+        is_training,
+        read_labelled_captions,
+    )
     from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
 
-    if path.is_dir() and not _AUDITED & set(open_samples(str(path)).columns("samples")):
+    if is_dataset(path) and not _AUDITED & set(open_samples(str(path)).columns("samples")):
         raise InputError(
             f"{path}: has no captions of one image of which one is false; the audit takes "
             "hard-positives, training-captions, datasets of pairs, and files of VL-CheckList, ARO, "

@@ -30,6 +30,13 @@ Input: TypeAlias = Path | str | FileBelow
 """A file that a plan is made from: a path, a URL, or one of a folder."""
 
 
+def files_of(path: Path, files: Iterable[Path]) -> Iterator[Input]:
+    """Yields the files that a path stands for: itself, or those of a folder."""
+    for file in files:
+        folder = path if file.is_relative_to(path) else path.parent  # of which it is a split
+        yield file if file == path else FileBelow(folder, file)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Target(Generic[Configured]):
     """What a pipeline is built for.

@@ -39,7 +39,8 @@ class CaptionDataset(DatasetConfig):
 
     captions: Path
     """COCO captions, a Karpathy-split JSON, Flickr30k's token or CSV file, or your own JSON lines:
-    {"image": "a.jpg", "caption": "...", "id": "...", "split": "..."}."""
+    {"image": "a.jpg", "caption": "...", "id": "...", "split": "..."}. Or a folder of Hugging Face's
+    with such columns: of Dataset.save_to_disk, a snapshot of the hub, or with a metadata file."""
 
     source: Source | None = None
     """The format of the captions; told by the file where it is not given. `text-pairs` takes the

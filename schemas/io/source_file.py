@@ -229,6 +229,18 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
+def open_seekable(path: str | Path) -> Iterator[BinaryIO]:
+    """Opens an annotation file that is read here and there; see `open_input`."""
+    with open_source(path) as source:
+        _note(str(path), source.digest())
+        try:
+            yield BoundedReader(source.stream, source.state.size)
+        finally:
+            if source.is_changed():
+                raise _changed(path)
+
+
+@contextlib.contextmanager
 def open_text(path: str | Path, **how: Any) -> Iterator[io.TextIOWrapper]:
     """Opens an annotation file as text; see `open_input`, and `io.TextIOWrapper` for `how`."""
     with open_input(path) as stream:

@@ -17,7 +17,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import MAX_NAME_CHARS, clipped, name_of
 from eqforge.schemas.io.parquet_footer import Footer
-from eqforge.schemas.io.parquet_layout import BadPages
+from eqforge.schemas.io.parquet_layout import ANY_WRITERS, ENCODINGS, BadPages
 
 FREE_BYTES: Final = 128 << 20
 MAX_EXPANSION: Final = 100
@@ -51,20 +51,24 @@ class TableFile:
       num_bytes: its length.
     """
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], is_foreign: bool = False) -> None:
         """Reads the footer.
+
+        Args:
+          stream: the file.
+          is_foreign: whether it may have columns and encodings that no dataset has.
 
         Raises:
           BadPages, OSError, pa.ArrowException: it is damaged or beyond the limits.
         """
-        self._footer = Footer(stream)
+        self._footer = Footer(stream, ANY_WRITERS if is_foreign else ENCODINGS)
         self.num_bytes = self._footer.num_bytes
         self._file = self._footer.open()
         self._metadata = self._footer.metadata
         self.schema = self._footer.schema
         if len(set(self.schema.names)) < len(self.schema.names):
             raise BadPages("two columns of one name")
-        for field in self.schema:
+        for field in () if is_foreign else self.schema:
             _check_type(field.type)
         groups = [self._metadata.row_group(n).num_rows for n in range(self.num_groups)]
         self.num_rows: int = self._metadata.num_rows

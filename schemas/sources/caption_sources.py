@@ -1,4 +1,4 @@
-"""Reads captioned images: COCO, Karpathy's splits, Flickr30k, and a user's own JSON lines.
+"""Reads captioned images: COCO, Karpathy's splits, Flickr30k, Hugging Face's folders, JSON lines.
 
 A user's file is JSON lines, one caption per line:
 
@@ -9,6 +9,11 @@ caption and split) has to be unique; `split` is `all` by default.
 
 `text-pairs` reads the true captions of VL-CheckList, ARO and the other files of text pairs; it has
 to be named, since their suffixes are those of other formats.
+
+`hugging-face` is a folder as hugging_face.py describes. A row has the fields of a user's line as
+columns; others are left out. `image` may be a picture, whose path counts, or be called `file_name`
+or `filename`; `caption` may be called `text`, and be a list. The split is the folder's where the
+rows name none.
 
 COCO and Karpathy files are held in memory as bytes and as the fields that are read; the other
 formats stream.
@@ -28,9 +33,13 @@ from eqforge.schemas.identity import Namer, short_digest
 from eqforge.schemas.io.checked import shown
 from eqforge.schemas.io.source_file import open_text
 from eqforge.schemas.io.typed_json import decode, read_bytes, read_lines
+from eqforge.schemas.sources.hugging_face import row_folder
+from eqforge.schemas.sources.own_captions import OwnCaption, read_own_folder, read_own_lines
 from eqforge.schemas.sources.text_pairs import read_text_pairs
 
-Source = Literal["coco", "karpathy", "flickr30k-token", "flickr30k-csv", "jsonl", "text-pairs"]
+Source = Literal[
+    "coco", "karpathy", "flickr30k-token", "flickr30k-csv", "jsonl", "text-pairs", "hugging-face"
+]
 
 _COCO_SPLIT = re.compile(r"captions_(\w+?)(?:\.json)?$")
 _TOKEN_LINE = re.compile(r"(?P<image>[^#\t]+)#(?P<number>\d+)\t(?P<caption>.*)")
@@ -74,7 +83,7 @@ def read_captions(path: str | Path, source: Source | None = None) -> Iterator[Ca
     """Yields the captions of a file in its order.
 
     Args:
-      path: an annotation file.
+      path: an annotation file, or a folder of Hugging Face's.
       source: its format; None detects it, see detect_source.
 
     Raises:
@@ -86,8 +95,9 @@ def read_captions(path: str | Path, source: Source | None = None) -> Iterator[Ca
         "karpathy": _read_karpathy,
         "flickr30k-token": _read_flickr_token,
         "flickr30k-csv": _read_flickr_csv,
-        "jsonl": _read_jsonl,
+        "jsonl": lambda file: _own(read_own_lines(file)),
         "text-pairs": _read_pairs,
+        "hugging-face": lambda folder: _own(read_own_folder(folder)),
     }
     name = detect_source(path) if source is None else source
     if name not in readers:
@@ -110,9 +120,11 @@ def detect_source(path: str | Path) -> Source:
     """Detects the format of a caption file by its suffix, and COCO or Karpathy by its fields.
 
     Raises:
-      InputError: the suffix is unknown, or the JSON is of neither format.
+      InputError: the suffix is unknown, the JSON is of neither format, or a folder is of none.
     """
     path = Path(path)
+    if path.is_dir() or row_folder(path) is not None:
+        return "hugging-face"
     by_suffix: dict[str, Source] = {
         ".jsonl": "jsonl",
         ".ndjson": "jsonl",
@@ -263,17 +275,9 @@ def _csv_rows(path: Path) -> Iterator[dict[str, str | None]]:
         raise InputError(f"{path.name}: not readable as CSV in UTF-8: {error}") from error
 
 
-class _OwnLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    image: str
-    caption: str
-    id: str | None = None
-    split: str = "all"
-
-
-def _read_jsonl(path: Path) -> Iterator[CaptionRecord]:
+def _own(captions: Iterable[OwnCaption]) -> Iterator[CaptionRecord]:
     name = Namer()
-    for number, data in read_lines(path):
-        line = decode(data, _OwnLine, path.name, f"line {number}")
+    for line in captions:
         content = f"{line.image}#{short_digest([line.image, line.caption, line.split])}"
         yield CaptionRecord(
             caption_id=name(content) if line.id is None else line.id,

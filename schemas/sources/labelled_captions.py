@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.sources.hugging_face import row_folder
 from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
 from eqforge.schemas.tables.datasets import dataset_with
 
@@ -67,7 +68,7 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
       InputError: the file has no known format; the message names file, record and field.
     """
     path = Path(path)
-    if path.is_dir():
+    if is_dataset(path):
         from eqforge.schemas.dataset.reader import open_samples
 
         names = set(open_samples(str(path)).columns("samples"))
@@ -90,9 +91,18 @@ def dataset_captions(dataset: "Dataset") -> Iterator[LabelledCaptions]:
     return iter(())
 
 
+def is_dataset(path: Path) -> bool:
+    """Tells whether a path is a folder of eqforge's, and not one of Hugging Face's.
+
+    Raises:
+      InputError: it is one of Hugging Face's in which a file is missing.
+    """
+    return path.is_dir() and row_folder(path) is None
+
+
 def is_training(path: Path) -> bool:
     """Tells whether a path is a dataset of training captions."""
-    if not path.is_dir():
+    if not is_dataset(path):
         return False
     from eqforge.schemas.dataset.reader import open_samples
 

@@ -13,7 +13,8 @@ The fields of the records tell the format:
                  and ARO's "bbox_x", "bbox_y", "bbox_w", "bbox_h"
 
 The last four are read as a JSON array or as JSON lines. A folder is an eqforge dataset: Parquet
-files with the same fields, or with caption_0, caption_1, image_0_id and image_1_id.
+files with the same fields, or with caption_0, caption_1, image_0_id and image_1_id. Or it is one of
+Hugging Face's with the fields of a format as columns, and one split; see hugging_face.py.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -23,9 +24,9 @@ from typing import Any, Literal
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import Namer, short_digest
-from eqforge.schemas.io.checked import Node, load_json, name_of, parse_json, shown
-from eqforge.schemas.io.typed_json import read_lines
+from eqforge.schemas.io.checked import Node, name_of, shown
 from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.sources.pair_records import pair_records
 
 Design = Literal["one_image", "two_by_two"]
 _BOX = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
@@ -84,16 +85,7 @@ def read_text_pairs(path: str | Path) -> Iterator[TextPair]:
         pair; the message names file, record and field.
     """
     path = Path(path)
-    return _checked(path.name, _pairs(_records(path)))
-
-
-def _records(path: Path) -> Iterator[tuple[str | None, Node]]:
-    """Yields the records, each with its key if the file is a JSON object."""
-    if path.is_dir():
-        return _dataset_records(path)
-    if path.suffix in (".jsonl", ".ndjson"):
-        return _json_line_records(path)
-    return _json_records(load_json(path))
+    return _checked(path.name, _pairs(pair_records(path)))
 
 
 def _checked(file: str, pairs: Iterable[TextPair]) -> Iterator[TextPair]:
@@ -127,34 +119,6 @@ def with_hard_positives(
         yield replace(pair, hard_positive=other.positive)
     if (extra := next(rest, None)) is not None:
         raise InputError(f"hard positives: record {extra.pair_id}: expected the end of the file")
-
-
-def _json_records(root: Node) -> Iterator[tuple[str | None, Node]]:
-    if isinstance(root.value, dict):
-        yield from root.items()
-    else:
-        yield from ((None, record) for record in root.elements())
-
-
-def _json_line_records(path: Path) -> Iterator[tuple[None, Node]]:
-    for number, data in read_lines(path):
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path.name}: line {number}: not UTF-8 text: {error}") from error
-        yield None, parse_json(text, path.name, f"line {number}")
-
-
-def _dataset_records(folder: Path) -> Iterator[tuple[None, Node]]:
-    from eqforge.schemas.dataset.reader import open_samples
-
-    dataset = open_samples(str(folder))
-    columns = [name for name in dataset.columns("samples") if name in _DATASET_COLUMNS]
-    for file in dataset.files("samples") if columns else ():
-        batches = dataset.file_batches(file.path, columns)
-        rows = (row for batch in batches for row in batch.to_pylist())
-        for position, row in enumerate(rows):
-            yield None, Node(file.path.removeprefix("data/"), f"row {position}", row)
 
 
 def _pairs(records: Iterable[tuple[str | None, Node]]) -> Iterator[TextPair]:
@@ -288,7 +252,3 @@ _READERS: tuple[tuple[frozenset[str], Callable[[str, Node], Iterator[TextPair]]]
     (frozenset({"caption", "hard_negative"}), _own),
 )
 _IMAGE_FIELDS = ("image_path", "filename", "image")
-_DATASET_COLUMNS = {
-    *("sample_id", "id", "kind", "image", "image_id", "image_0_id", "image_1_id"),
-    *("caption", "hard_positive", "hard_negative", "caption_0", "caption_1", "box"),
-}

@@ -6,8 +6,9 @@ A file of captioned videos is JSON lines, one captioned moment per line:
     {"video": "kitchen/take1.mp4", "timestamp_s": 9.25, "caption": "fry the onion", "id": "fry"}
 
 A CSV or TSV file has these fields as columns, and an empty cell says nothing; a JSON file is an
-array of such objects. Subtitles are a file of their own per video, which is named like it, alone or
-in a folder: the times of a cue, and its text as the caption.
+array of such objects, and a folder of Hugging Face's has them as columns (see hugging_face.py; what
+metadata call `file_name` is `video`). Subtitles are a file of their own per video, which is named
+like it, alone or in a folder: the times of a cue, and its text as the caption.
 
 `video` is a path below the videos folder. Optional fields: `id` (unique within the video; made from
 times and caption by default), `split` (default `all`) and `licence`; a line without the last two
@@ -28,7 +29,8 @@ from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io.checked import Node, shown
 from eqforge.schemas.records.scores import compact_json
 from eqforge.schemas.sources.captioned_videos import CaptionedSegment, CaptionedVideo, RefusedRecord
-from eqforge.schemas.sources.moment_files import Record, problems_listed, read_records
+from eqforge.schemas.sources.moment_files import read_records
+from eqforge.schemas.sources.record_files import Record, problems_listed
 
 FIELDS = ("video", "start_s", "end_s", "timestamp_s", "caption", "id", "split", "licence")
 MAX_TIME_S = 10_000_000
@@ -55,7 +57,7 @@ def read_captioned_videos(path: str | Path, max_bad_share: float = 0.0) -> list[
     """Reads a user's captions, described above; returns the videos in the order of their names.
 
     Args:
-      path: the file, or a folder of subtitles.
+      path: the file, or a folder of subtitles or of Hugging Face's.
       max_bad_share: the share of records, in [0, 1], that need not be captioned moments.
 
     Raises:

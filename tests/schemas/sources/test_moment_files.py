@@ -177,5 +177,7 @@ def test_subtitles_of_a_folder_are_named_like_their_videos(tmp_path: Path) -> No
 
 def test_a_folder_without_subtitles_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.mp4").write_bytes(b"a video")
-    with pytest.raises(InputError, match=r"no subtitles in this folder \(\.srt or \.vtt\)"):
+    with pytest.raises(
+        InputError, match=r"no captions in this folder; expected subtitles \(\.srt or \.vtt\)"
+    ):
         read_captioned_videos(tmp_path)

@@ -1,0 +1,196 @@
+"""Rows of Arrow and Parquet files of any origin, in memory bounded by the size of the file.
+
+Arrow files are streams of Arrow's IPC format, as Hugging Face's `datasets` saves them. Pictures,
+videos and sound stand there as a structure of bytes and path; the path is what is read. Columns of
+other bytes are left out.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import pyarrow as pa
+
+from eqforge.schemas.errors import EqforgeError, InputError
+from eqforge.schemas.io.checked import clipped
+from eqforge.schemas.io.parquet_layout import BadPages
+from eqforge.schemas.io.source_file import open_seekable
+from eqforge.schemas.io.table_file import TableFile
+
+ROWS: Final = 1_000
+"""So many rows are Python objects at a time."""
+
+_END: Final = b"\xff\xff\xff\xff\0\0\0\0"
+_PLAIN: Final = (
+    *(pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean, pa.types.is_null),
+    *(pa.types.is_integer, pa.types.is_floating),
+)
+_LISTS: Final = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+_BINARY: Final = (
+    *(pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary),
+    pa.types.is_binary_view,
+)
+
+
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yields the rows of an `.arrow` or `.parquet` file by column, without those that are null.
+
+    Dates, times and decimals are text, as `str` writes them.
+
+    Raises:
+      InputError: the file is missing, damaged, incomplete, or expands to far more than its size.
+    """
+    form = "Parquet" if path.suffix.lower() == ".parquet" else "Arrow"
+    read = _parquet if form == "Parquet" else _arrow
+    try:
+        with open_seekable(path) as stream:
+            for batch in read(stream):
+                yield from _rows(batch)
+    except EqforgeError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or clipped(str(error))}") from (
+            error
+        )
+    except Exception as error:  # a damaged file can make readers raise anything
+        said = clipped(" ".join(str(error).split()) or type(error).__name__)
+        raise InputError(f"{path}: cannot be read as {form}: {said}") from error
+
+
+def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    for start in range(0, batch.num_rows, ROWS):
+        for row in batch.slice(start, ROWS).to_pylist():
+            values = {name: _plain(value) for name, value in row.items()}
+            # pandas writes NaN where there is nothing.
+            yield {name: v for name, v in values.items() if v is not None and v == v}
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value as JSON has it."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    if isinstance(value, dict):
+        if set(value) == {"path"}:
+            return value["path"]
+        return {name: _plain(part) for name, part in value.items()}
+    return str(value)
+
+
+def _parquet(stream: BinaryIO) -> Iterator[pa.RecordBatch]:
+    table = TableFile(stream, is_foreign=True)
+    columns = [path for field in table.schema for path in _wanted(field)]
+    for group in range(table.num_groups):
+        yield from table.batches(group, columns, ROWS)
+
+
+def _wanted(field: pa.Field) -> Sequence[str]:
+    """Returns what is read of a column: all of it, the path of a picture, or nothing."""
+    if _is_media(field.type):
+        return [f"{field.name}.path"]
+    _check_depth(field.type)
+    return [] if _holds_bytes(field.type) else [field.name]
+
+
+def _is_media(kind: pa.DataType) -> bool:
+    return pa.types.is_struct(kind) and {field.name for field in kind} == {"bytes", "path"}
+
+
+def _holds_bytes(kind: pa.DataType) -> bool:
+    if any(test(kind) for test in _BINARY):
+        return True
+    return any(_holds_bytes(kind.field(number).type) for number in range(kind.num_fields))
+
+
+def _check_depth(kind: pa.DataType, depth: int = 0) -> None:
+    if depth > 8:
+        raise BadPages("a column of lists within lists, too deep to read")
+    for number in range(kind.num_fields):
+        _check_depth(kind.field(number).type, depth + 1)
+
+
+def _arrow(stream: BinaryIO) -> Iterator[pa.RecordBatch]:
+    """Yields the batches of a stream whose last bytes say that it is whole.
+
+    Raises:
+      BadPages: it is cut off, or packed as `datasets` packs nothing.
+    """
+    stream.seek(-len(_END), 2)
+    if stream.read() != _END:
+        raise BadPages("its end is missing")
+    stream.seek(0)
+    messages = pa.ipc.MessageReader.open_stream(stream)
+    schema = pa.ipc.read_schema(next(messages))
+    names = [field.name for field in schema if _wanted(field)]
+    if len(set(schema.names)) < len(schema):
+        raise BadPages("two columns of one name")
+    for message in messages:
+        if message.type != "record batch" or _is_compressed(message.metadata.to_pybytes()):
+            raise BadPages("it is compressed or has dictionaries; save it again with `datasets`")
+        batch = pa.ipc.read_record_batch(message, schema).select(names)
+        batch = pa.RecordBatch.from_arrays([_without_bytes(each) for each in batch], names)
+        batch.validate(full=True)
+        if sum(map(_count, batch.columns)) > 8 * message.body.size:
+            raise BadPages(f"{batch.num_rows:,} rows in {message.body.size:,} bytes")
+        yield batch
+
+
+def _without_bytes(array: pa.Array) -> pa.Array:
+    if not _is_media(array.type):
+        _check_kind(array.type)
+        return array
+    paths = array.field("path")
+    _check_kind(paths.type)
+    return pa.StructArray.from_arrays([paths], ["path"], mask=array.is_null())
+
+
+def _check_kind(kind: pa.DataType) -> None:
+    """Refuses types of which many values may share few bytes, such as views and dictionaries.
+
+    Raises:
+      BadPages: the type is such a one.
+    """
+    if any(test(kind) for test in (*_LISTS, pa.types.is_struct)):
+        for number in range(kind.num_fields):
+            _check_kind(kind.field(number).type)
+    elif not (any(test(kind) for test in _PLAIN) or _is_printed(kind)):
+        raise BadPages(f"a column of {str(kind)[:80]}, which `datasets` does not write")
+
+
+def _is_printed(kind: pa.DataType) -> bool:
+    return pa.types.is_temporal(kind) or pa.types.is_decimal(kind)
+
+
+def _count(array: pa.Array) -> int:
+    """Returns how many values there are, those of lists included."""
+    if pa.types.is_struct(array.type):
+        fields = (array.field(number) for number in range(array.type.num_fields))
+        return len(array) + sum(map(_count, fields))
+    is_list = any(test(array.type) for test in _LISTS)
+    return len(array) + (_count(array.flatten()) if is_list else 0)
+
+
+def _is_compressed(message: bytes) -> bool:
+    """Tells whether the header of a record batch says that its buffers are compressed.
+
+    Source: apache/arrow, `format/Message.fbs`: Message.header is its third field,
+    RecordBatch.compression its fourth.
+    """
+    (root,) = struct.unpack_from("<I", message)
+    header = _field(message, root, 2)
+    if not header:
+        raise BadPages("a message without a header")
+    (offset,) = struct.unpack_from("<I", message, header)
+    return bool(_field(message, header + offset, 3))
+
+
+def _field(data: bytes, table: int, number: int) -> int:
+    """Returns where a field of a FlatBuffers table stands; 0 if the table lacks it."""
+    (back,) = struct.unpack_from("<i", data, table)
+    (length,) = struct.unpack_from("<H", data, table - back)
+    if 4 + 2 * number >= length:
+        return 0
+    (offset,) = struct.unpack_from("<H", data, table - back + 4 + 2 * number)
+    return table + offset if offset else 0

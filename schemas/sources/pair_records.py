@@ -1,0 +1,74 @@
+"""Reads the records of text pairs from files, eqforge's datasets and Hugging Face's folders."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.checked import Node, load_json, parse_json
+from eqforge.schemas.io.typed_json import read_lines
+from eqforge.schemas.sources.hugging_face import RowFolder, row_folder
+
+_DATASET_COLUMNS = {
+    *("sample_id", "id", "kind", "image", "image_id", "image_0_id", "image_1_id"),
+    *("caption", "hard_positive", "hard_negative", "caption_0", "caption_1", "box"),
+}
+
+
+def pair_files(path: Path) -> list[Path]:
+    """Returns the files of text pairs that a path names: itself, or those of Hugging Face's folder.
+
+    Raises:
+      InputError: the folder has several splits, or a file is missing.
+    """
+    rows = row_folder(path)
+    return [path] if rows is None else rows.one_split().files
+
+
+def pair_records(path: Path) -> Iterator[tuple[str | None, Node]]:
+    """Yields the records, each with its key if the file is a JSON object.
+
+    Raises:
+      InputError: the file or folder cannot be read.
+    """
+    if (rows := row_folder(path)) is not None:
+        return _row_records(rows.one_split())
+    if path.is_dir():
+        return _dataset_records(path)
+    if path.suffix in (".jsonl", ".ndjson"):
+        return _json_line_records(path)
+    return _json_records(load_json(path))
+
+
+def _row_records(folder: RowFolder) -> Iterator[tuple[None, Node]]:
+    for record in folder.rows("image"):
+        if record.problem:
+            raise InputError(f"{folder.root}: {record.unit} {record.number}: {record.problem}")
+        yield None, Node(folder.root.name, f"{record.unit} {record.number}", record.value)
+
+
+def _json_records(root: Node) -> Iterator[tuple[str | None, Node]]:
+    if isinstance(root.value, dict):
+        yield from root.items()
+    else:
+        yield from ((None, record) for record in root.elements())
+
+
+def _json_line_records(path: Path) -> Iterator[tuple[None, Node]]:
+    for number, data in read_lines(path):
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path.name}: line {number}: not UTF-8 text: {error}") from error
+        yield None, parse_json(text, path.name, f"line {number}")
+
+
+def _dataset_records(folder: Path) -> Iterator[tuple[None, Node]]:
+    from eqforge.schemas.dataset.reader import open_samples
+
+    dataset = open_samples(str(folder))
+    columns = [name for name in dataset.columns("samples") if name in _DATASET_COLUMNS]
+    for file in dataset.files("samples") if columns else ():
+        batches = dataset.file_batches(file.path, columns)
+        rows = (row for batch in batches for row in batch.to_pylist())
+        for position, row in enumerate(rows):
+            yield None, Node(file.path.removeprefix("data/"), f"row {position}", row)
