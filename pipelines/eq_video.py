@@ -43,14 +43,20 @@ class Config(VideoDataset):
     """JSON lines (.jsonl): {"video": "a.mp4", "start_s": 0.0, "end_s": 2.5, "caption": "..."}, or
     with timestamp_s instead of start_s and end_s; optional id, split, licence; others are carried
     along. Or a .json array of these, a .csv or .tsv table with these columns, or subtitles, .srt
-    or .vtt, named like their video: one file, or a folder. Or a folder of Hugging Face's with these
-    columns: of Dataset.save_to_disk, a snapshot of the hub, or with a metadata file. Records that
-    are no captioned moment are refused, at most --max-error-rate of them."""
+    or .vtt, named like their video, as in talk.vtt or talk.en.vtt: one file, or a folder. Or a
+    folder of Hugging Face's with these columns: of Dataset.save_to_disk, a snapshot of the hub, or
+    with a metadata file. Records that are no captioned moment are refused, at most --max-error-rate
+    of them."""
+
+    subtitle_language: str | None = None
+    """Which subtitles to take of a video that has several: en takes talk.en.vtt, or else
+    talk.en-US.vtt. Those whose names say no language are taken where there are no others."""
 
 
 def plan(config: Config) -> Iterator[Clip]:
     """Yields a clip per video: the middle frame of each moment, and all pairs of moments."""
-    for video in read_captioned_videos(config.captions, config.run.max_error_rate):
+    share, language = config.run.max_error_rate, config.subtitle_language
+    for video in read_captioned_videos(config.captions, share, language):
         yield propose_segment_pairs(NAME, video, config.settings.captions)
 
 
@@ -72,7 +78,7 @@ def build(root: "beam.Pipeline", target: Target[Config]) -> None:
 
 def inputs(config: Config) -> Iterator[Input]:
     """Yields the caption file, or those of the folder."""
-    yield from files_of(config.captions, moment_files(config.captions))
+    yield from files_of(config.captions, moment_files(config.captions, config.subtitle_language))
 
 
 PIPELINE = video_pipeline(

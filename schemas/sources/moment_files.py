@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import Node
 from eqforge.schemas.sources.hugging_face import FORMS, row_folder
 from eqforge.schemas.sources.record_files import (
     Record,
@@ -17,47 +16,48 @@ from eqforge.schemas.sources.record_files import (
     read_json_lines,
     read_table,
 )
+from eqforge.schemas.sources.subtitle_files import ENDINGS, Subtitles, subtitles_of
 from eqforge.schemas.sources.subtitles import read_cues
 
-SUBTITLES = (".srt", ".vtt")
 
-
-def moment_files(path: Path) -> list[Path]:
+def moment_files(path: Path, language: str | None = None) -> list[Path]:
     """Returns the files of captions that a path names: itself, or those of a folder.
 
+    Args:
+      path: a file or folder.
+      language: of subtitles; see subtitles_of.
+
     Raises:
-      InputError: the folder holds none, or both subtitles and tables.
+      InputError: the folder holds none, or both subtitles and tables; a video has several
+        subtitles, or a language is asked for and there are none.
     """
-    rows = row_folder(path)
-    subtitles = _subtitles(path) if path.is_dir() else []
+    rows, subtitles = row_folder(path), subtitles_of(path, language)
     if rows is not None and subtitles:
         raise InputError(
-            f"{path}: holds both {rows.files[0].name} and subtitles, such as {subtitles[0].name}; "
-            "put one of them into a folder of its own"
+            f"{path}: holds both {rows.files[0].name} and subtitles, such as "
+            f"{subtitles[0].file.name}; put one of them into a folder of its own"
+        )
+    if path.is_dir() and not subtitles and rows is None:
+        raise InputError(
+            f"{path}: no captions in this folder; expected subtitles ({' or '.join(ENDINGS)}), "
+            f"{FORMS}; or name a file"
+        )
+    if language is not None and not subtitles:
+        raise InputError(
+            f"--subtitle-language {language}: {path} is no file or folder of subtitles"
         )
     if rows is not None:
         return rows.files
-    if path.is_dir() and not subtitles:
-        raise InputError(
-            f"{path}: no captions in this folder; expected subtitles ({' or '.join(SUBTITLES)}), "
-            f"{FORMS}; or name a file"
-        )
-    return subtitles or [path]
+    return [each.file for each in subtitles] or [path]
 
 
-def _subtitles(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUBTITLES)
-
-
-def read_records(path: Path) -> Iterator[Record]:
-    """Yields the records of a file or of a folder.
+def read_records(path: Path, language: str | None = None) -> Iterator[Record]:
+    """Yields the records of a file or of a folder; see moment_files.
 
     Raises:
       InputError: the ending is unknown, or a file cannot be read as what it is named.
     """
-    if (rows := row_folder(path)) is not None:
-        yield from rows.rows("video")
-        return
+    (first, *_) = moment_files(path, language)
     readers: dict[str, Callable[[Path], Iterator[Record]]] = {
         ".jsonl": read_json_lines,
         ".ndjson": read_json_lines,
@@ -65,26 +65,29 @@ def read_records(path: Path) -> Iterator[Record]:
         ".csv": _read_moments,
         ".tsv": _read_moments,
     }
-    for file in moment_files(path):
-        suffix = file.suffix.lower()
-        if suffix in SUBTITLES:
-            yield from _read_subtitles(file, path)
-        elif suffix in readers:
-            yield from readers[suffix](file)
-        else:
-            known = ", ".join([*readers, *SUBTITLES])
-            raise InputError(f"{path}: its ending says no form of captions; known are {known}")
+    if (rows := row_folder(path)) is not None:
+        yield from rows.rows("video")
+    elif first.suffix.lower() in ENDINGS:
+        for each in subtitles_of(path, language):
+            yield from _read_subtitles(each, path)
+    elif first.suffix.lower() in readers:
+        yield from readers[first.suffix.lower()](first)
+    else:
+        known = ", ".join([*readers, *ENDINGS])
+        raise InputError(f"{path}: its ending says no form of captions; known are {known}")
 
 
 def _read_moments(path: Path) -> Iterator[Record]:
     return read_table(path, {"video", "caption"})
 
 
-def _read_subtitles(file: Path, root: Path) -> Iterator[Record]:
-    """Yields the cues of a file, whose name without its ending is that of the video."""
-    name = Path(file.name) if file == root else file.relative_to(root)
-    video = Node(str(file), "the video's name", name.with_suffix("").as_posix()).name()
-    unit = "line" if file == root else f"{name.as_posix()}: line"
+def _read_subtitles(found: Subtitles, root: Path) -> Iterator[Record]:
+    """Yields the cues of a file."""
+    file, video = found.file, found.video
+    unit = "line" if file == root else f"{file.relative_to(root).as_posix()}: line"
+    if found.problem:
+        yield Record(unit=unit, number=1, source="", video=video, problem=found.problem)
+        return
     cues = list(read_cues(read_content(file), is_webvtt=file.suffix.lower() == ".vtt"))
     if not cues:
         yield Record(unit=unit, number=1, source="", video=video, problem="no cue in the file")

@@ -8,7 +8,8 @@ A file of captioned videos is JSON lines, one captioned moment per line:
 A CSV or TSV file has these fields as columns, and an empty cell says nothing; a JSON file is an
 array of such objects, and a folder of Hugging Face's has them as columns (see hugging_face.py; what
 metadata call `file_name` is `video`). Subtitles are a file of their own per video, which is named
-like it, alone or in a folder: the times of a cue, and its text as the caption.
+like it, with or without a language, alone or in a folder: the times of a cue, and its text as the
+caption.
 
 `video` is a path below the videos folder. Optional fields: `id` (unique within the video; made from
 times and caption by default), `split` (default `all`) and `licence`; a line without the last two
@@ -53,19 +54,22 @@ class _Line:
     problem: str = ""
 
 
-def read_captioned_videos(path: str | Path, max_bad_share: float = 0.0) -> list[CaptionedVideo]:
+def read_captioned_videos(
+    path: str | Path, max_bad_share: float = 0.0, language: str | None = None
+) -> list[CaptionedVideo]:
     """Reads a user's captions, described above; returns the videos in the order of their names.
 
     Args:
       path: the file, or a folder of subtitles or of Hugging Face's.
       max_bad_share: the share of records, in [0, 1], that need not be captioned moments.
+      language: of subtitles, of which a video may have several; see subtitle_files.py.
 
     Raises:
       InputError: a file cannot be read as what its ending says, no record is a captioned moment,
         or too many are not; the message lists the first ten with their numbers.
     """
     path = Path(path)
-    lines = [_read_line(path.name, record) for record in read_records(path)]
+    lines = [_read_line(path.name, record) for record in read_records(path, language)]
     lines.sort(key=lambda line: line.video)
     videos = [list(group) for _, group in groupby(lines, key=lambda line: line.video)]
     agreed = [_agreed(group) for group in videos]
