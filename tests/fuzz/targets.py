@@ -14,10 +14,10 @@ import pickle
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -53,10 +53,11 @@ from eqforge.transforms.video.propose.boundaries import BoundaryRules, propose_b
 from eqforge.transforms.video.propose.scene_graphs import SceneGraphRules, propose_scene_graph_pairs
 from eqforge.transforms.video.propose.segments import propose_segment_pairs
 from tests.fuzz import mutate
+from tests.fuzz.caption_targets import CAPTION_TARGETS
 from tests.fuzz.limits import refuse_without_memory
 from tests.fuzz.score_targets import SCORE_TARGETS
+from tests.fuzz.takes import Outcome, file_of, planned
 
-Outcome = Literal["records", "rejects", "refused"]
 LONGEST_MESSAGE = 1_000
 LIMITS = CaptionSettings()
 _NAMES = itertools.count()
@@ -89,28 +90,14 @@ def outcome_of(target: Target, data: bytes, folder: Path) -> Outcome:
         return "refused"
 
 
-def _file(data: bytes, folder: Path, name: str) -> Path:
-    path = folder / name
-    path.write_bytes(data)
-    return path
-
-
-def _outcome(records: Iterable[Any], kind: type) -> Outcome:
-    """Takes records to JSON and back, as a plan does."""
-    found = list(records)
-    back = msgspec.json.decode(msgspec.json.encode(found), type=list[kind])  # type: ignore[valid-type]
-    assert back == found, "a record is another after JSON"
-    return "records" if found else "rejects"
-
-
 def _youcook2(data: bytes, folder: Path) -> Outcome:
-    videos = read_youcook2(_file(data, folder, "youcook2.json"))
-    return _outcome((propose_segment_pairs("d", video, LIMITS) for video in videos), Clip)
+    videos = read_youcook2(file_of(data, folder, "youcook2.json"))
+    return planned((propose_segment_pairs("d", video, LIMITS) for video in videos), Clip)
 
 
 def _captioned_videos(data: bytes, folder: Path) -> Outcome:
-    videos = read_captioned_videos(_file(data, folder, "captions.jsonl"), 1.0)
-    return _outcome((propose_segment_pairs("d", video, LIMITS) for video in videos), Clip)
+    videos = read_captioned_videos(file_of(data, folder, "captions.jsonl"), 1.0)
+    return planned((propose_segment_pairs("d", video, LIMITS) for video in videos), Clip)
 
 
 _BOUNDARIES = BoundaryRules(
@@ -125,48 +112,48 @@ _GRAPHS = SceneGraphRules(dataset="d", min_changed_relations=2, skip_frames=1, e
 
 
 def _gebplus(data: bytes, folder: Path) -> Outcome:
-    videos = read_gebplus(_file(data, folder, "val.json"))
-    return _outcome((propose_boundary_pairs(video, _BOUNDARIES) for video in videos), Clip)
+    videos = read_gebplus(file_of(data, folder, "val.json"))
+    return planned((propose_boundary_pairs(video, _BOUNDARIES) for video in videos), Clip)
 
 
 def _action_genome(
     folder: Path, objects: bytes, persons: bytes | None = None, frames: bytes | None = None
 ) -> Outcome:
     videos = read_action_genome(
-        _file(objects, folder, "objects.pkl"),
-        None if persons is None else _file(persons, folder, "persons.pkl"),
-        None if frames is None else _file(frames, folder, "frames.txt"),
+        file_of(objects, folder, "objects.pkl"),
+        None if persons is None else file_of(persons, folder, "persons.pkl"),
+        None if frames is None else file_of(frames, folder, "frames.txt"),
     )
-    return _outcome((propose_scene_graph_pairs(video, _GRAPHS) for video in videos), Clip)
+    return planned((propose_scene_graph_pairs(video, _GRAPHS) for video in videos), Clip)
 
 
 def _captions(name: str, source: Source, data: bytes, folder: Path) -> Outcome:
-    records = read_captions(_file(data, folder, name), source)
-    return _outcome((CaptionBatch(captions=(record,)) for record in records), CaptionBatch)
+    records = read_captions(file_of(data, folder, name), source)
+    return planned((CaptionBatch(captions=(record,)) for record in records), CaptionBatch)
 
 
 def _vl_checklist(data: bytes, folder: Path) -> Outcome:
-    records = read_vl_checklist(_file(data, folder, "color.json"))
+    records = read_vl_checklist(file_of(data, folder, "color.json"))
     foils = (FoilRecord(kind="attribute", group="color", record=record) for record in records)
     batches = (TextsBatch(images=(ImageTexts(image=f.image, foils=(f,)),)) for f in foils)
-    return _outcome(batches, TextsBatch)
+    return planned(batches, TextsBatch)
 
 
 def _text_pairs(name: str, data: bytes, folder: Path) -> Outcome:
-    pairs = read_text_pairs(_file(data, folder, name))
+    pairs = read_text_pairs(file_of(data, folder, name))
     batches = (TextsBatch(images=(ImageTexts(image=p.image, pairs=(p,)),)) for p in pairs)
-    return _outcome(batches, TextsBatch)
+    return planned(batches, TextsBatch)
 
 
 def _scores(name: str, data: bytes, folder: Path) -> Outcome:
-    table = None if name.endswith(".parquet") else _file(b"a.jpg\nb.jpg\n", folder, "rows.txt")
-    columns = None if table is None else _file(b"a cat\na dog\na cow\n", folder, "columns.txt")
-    read_table(MatrixFiles(scores=_file(data, folder, name), rows=table, columns=columns))
+    table = None if name.endswith(".parquet") else file_of(b"a.jpg\nb.jpg\n", folder, "rows.txt")
+    columns = None if table is None else file_of(b"a cat\na dog\na cow\n", folder, "columns.txt")
+    read_table(MatrixFiles(scores=file_of(data, folder, name), rows=table, columns=columns))
     return "records"
 
 
 def _image(data: bytes, folder: Path) -> Outcome:
-    path = _file(data, folder, f"{next(_NAMES)}.img")
+    path = file_of(data, folder, f"{next(_NAMES)}.img")
     images = ImageFolder(SourceFolder(str(folder)), str(folder / "media"), max_pixels=2**20)
     try:
         found = guarded(lambda: images.find(path.name))
@@ -529,6 +516,10 @@ TARGETS["assets"] = functools.cache(
 TARGETS["dataset-manifests"] = functools.partial(_of_datasets, "spoil_manifest")
 TARGETS["dataset-tables"] = functools.partial(_of_datasets, "spoil_tables")
 TARGETS["scores-pt"] = _tensors
+TARGETS |= {
+    name: functools.cache(functools.partial(Target, take=take, seeds=seeds, mutate=way))
+    for name, (take, seeds, way) in CAPTION_TARGETS.items()
+}
 TARGETS |= {
     name: functools.cache(lambda t=take, s=seeds, m=way: Target(take=t, seeds=s(), mutate=m))
     for name, (take, seeds, way) in SCORE_TARGETS.items()
