@@ -19,11 +19,13 @@ from eqforge.models.scorer import Scorer
 from eqforge.models.vilt import ViltScorer
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.source_file import unchanged
+from eqforge.schemas.visible import nearest
 
 NO_TAGS = "none"
 """As OSCAR's option `tags`: the model reads no object tags."""
 
 _OPTION = re.compile(r",([a-z]+)=")
+_SECOND = re.compile(r"\+([A-Za-z0-9-]+):")
 _COMMIT = re.compile(r"(.+)@([^@/]+)")
 
 
@@ -86,8 +88,8 @@ class ScorerSpec:
         for known in get_args(Precision):
             if found == known:
                 return known
-        expected = ", ".join(get_args(Precision))
-        raise InputError(f"precision={found}: expected one of {expected}")
+        expected, hint = ", ".join(get_args(Precision)), nearest(found, get_args(Precision))
+        raise InputError(f"precision={found}: expected one of {expected}{hint}")
 
     @property
     def device(self) -> str:
@@ -133,12 +135,18 @@ def parse_specs(text: str) -> tuple[ScorerSpec, ...]:
 def _parse(text: str) -> ScorerSpec:
     kind, _, rest = text.partition(":")
     if kind not in SCORERS or not rest:
-        raise InputError(f"{text!r}: expected KIND:SOURCE with a KIND of {', '.join(SCORERS)}")
+        hint = "" if kind in SCORERS else nearest(kind, SCORERS)
+        known = ", ".join(SCORERS)
+        raise InputError(f"{text!r}: expected KIND:SOURCE with a KIND of {known}{hint}")
     source, *given = _OPTION.split(rest)
+    for other in _SECOND.findall(source):
+        if hint := nearest(other, SCORERS):
+            raise InputError(f"{text!r}: unknown KIND {other!r} behind the +{hint}")
     options = dict(zip(given[::2], given[1::2], strict=True))
     if unknown := sorted(options.keys() - SCORERS[kind].options):
         known = ", ".join(sorted(SCORERS[kind].options))
-        raise InputError(f"{text!r}: {kind} has no option {unknown[0]!r}; it has {known}")
+        hint = nearest(unknown[0], SCORERS[kind].options)
+        raise InputError(f"{text!r}: {kind} has no option {unknown[0]!r}; it has {known}{hint}")
     commit = _COMMIT.fullmatch(source)
     # A folder's own name may hold an @; an id on the hub cannot.
     if commit is None or source.startswith((".", "/")):
@@ -236,3 +244,6 @@ SCORERS: Mapping[str, _Kind] = {
     "oscar": _Kind(load=_oscar, options=_HELD | _OSCAR),
     "matrix": _Kind(load=_matrix, options=frozenset({"rows", "columns", "family"})),
 }
+_OF_PAIRS = ("blip", "blip2", "vilt", "lxmert", "oscar")
+FAMILIES = tuple(dict.fromkeys([*(each.family for each in ARCHITECTURES.values()), *_OF_PAIRS]))
+"""The families of the models; that of a matrix may be any."""

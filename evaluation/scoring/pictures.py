@@ -6,8 +6,9 @@ memory; for a GPU these are then pinned.
 
 import contextlib
 import dataclasses
-import multiprocessing
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from typing import Any
 
 import numpy as np
@@ -154,9 +155,27 @@ def process_context() -> Any:
 
     A fork of this process would hold its threads' locks and its GPU context.
     """
-    context = multiprocessing.get_context("forkserver")
+    context = _Context()
     context.set_forkserver_preload(["torch", "transformers.image_processing_utils", __name__])
     return context
+
+
+class _Process(ForkServerProcess):
+    """A process that does not run the user's script anew, which then needs no guard."""
+
+    def start(self) -> None:
+        main = vars(sys.modules["__main__"])
+        held = {name: main[name] for name in ("__file__", "__spec__") if name in main}
+        main["__spec__"] = main["__file__"] = None  # by which multiprocessing finds the script
+        try:
+            super().start()
+        finally:
+            del main["__file__"]
+            main |= held
+
+
+class _Context(ForkServerContext):
+    Process: Any = _Process
 
 
 @contextlib.contextmanager

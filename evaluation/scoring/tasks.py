@@ -6,6 +6,7 @@ from typing import Final
 
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.visible import nearest
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,7 +101,8 @@ def task_of(dataset: Dataset, name: str | None = None) -> Task:
       InputError: there is no such task, or the dataset lacks its columns or has no images.
     """
     if name is not None and name not in TASKS:
-        raise InputError(f"--task {name}: expected one of {', '.join(TASKS)}")
+        known = ", ".join(TASKS)
+        raise InputError(f"--task {name}: expected one of {known}{nearest(name, TASKS)}")
     wanted = TASKS.values() if name is None else [TASKS[name]]
     found = {table: set(dataset.columns(table)) for table in dataset.manifest.tables}
     for task in wanted:

@@ -25,6 +25,7 @@ from eqforge.evaluation.training.losses import (
     sigmoid_loss,
 )
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.visible import nearest
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -98,7 +99,8 @@ def parse_weights(given: Sequence[str]) -> dict[LossName, float]:
         found, _, number = text.partition("=")
         name = next((name for name in LOSSES if name == found), None)
         if name is None:
-            raise InputError(f"--loss {text}: expected one of {', '.join(LOSSES)}, and =WEIGHT")
+            known = f"expected one of {', '.join(LOSSES)}, and =WEIGHT{nearest(found, LOSSES)}"
+            raise InputError(f"--loss {text}: {known}")
         if name in weights:
             raise InputError(f"--loss {text}: {name} is given twice")
         weights[name] = _weight(text, number or "1")

@@ -16,6 +16,7 @@ from eqforge.models.pretrained import (
 )
 from eqforge.models.spec import parse_specs
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.visible import nearest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -55,7 +56,8 @@ def load_start(model: str, heads: bool) -> Start:
     kind = specs[0].kind
     if kind not in ARCHITECTURES or len(specs) != 1 or specs[0].options:
         known = f"expected KIND:FOLDER without options, a KIND of {', '.join(ARCHITECTURES)}"
-        raise InputError(f"--model {model}: {known}")
+        hint = "" if kind in ARCHITECTURES else nearest(kind, ARCHITECTURES)
+        raise InputError(f"--model {model}: {known}{hint}")
     if heads and kind != "clip":
         raise InputError(
             "--train heads: expected a model of kind clip, whose projections they join"

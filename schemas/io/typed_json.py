@@ -6,18 +6,35 @@ the memory of plain Python lists.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
 
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import clipped, name_of
+from eqforge.schemas.io.checked import clipped, name_of, shown
 from eqforge.schemas.io.source_file import open_input, read_input
 
 T = TypeVar("T")
 
+_KINDS = {
+    "array": "a list",
+    "object": "an object",
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "null": "null",
+}
+_MESSAGES = (
+    (re.compile(r"Expected `([^`]*)`, got `([^`]*)`"), "expected {0}, found {1}"),
+    (re.compile(r"Expected `([^`]*)`(.*)"), "expected {0}{1}"),
+    (re.compile(r"Object missing required field `(.*)`"), "the field '{0}' is missing"),
+    (re.compile(r"Object contains unknown field `(.*)`"), "the field '{0}' is not known"),
+)
+_ANY_KEY = "[...]"
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _PLACE = re.compile(r"^(?P<what>.*) - at `\$(?P<where>.*)`$", re.DOTALL)
 
 
@@ -62,26 +79,74 @@ def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
     """
     prefix = f"{file}: {where}" if where else file
     try:
-        return msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=type_)
+        return msgspec.json.decode(_without_mark(data), type=type_)
     except msgspec.ValidationError as error:
         found = _PLACE.match(str(error))
         place, what = (found["where"], found["what"]) if found else ("", str(error))
-        there = "" if place else _fields(data, what, type_)
-        raise InputError(
-            f"{prefix}{': ' + place.lstrip('.') if place else ''}: {clipped(what)}{there}"
-        ) from error
+        named, value = _resolved(place, data, type_)
+        there = f": {clipped(named.lstrip('.'))}" if named else ""
+        known = () if place else getattr(type_, "__struct_fields__", ())
+        said = clipped(_in_words(what)) + _found(what, value, known)
+        raise InputError(f"{prefix}{there}: {said}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{prefix}: not valid JSON: {clipped(str(error))}") from error
 
 
-def _fields(data: bytes, what: str, type_: Any) -> str:
-    """Returns the fields of a record that lacks one, or those it may have, for a message."""
-    if "unknown field" in what and (known := getattr(type_, "__struct_fields__", ())):
-        return f"; expected {', '.join(known)}"
-    if "missing required field" not in what:
-        return ""
+def _in_words(what: str) -> str:
+    """Returns msgspec's message in words that a reader of JSON knows."""
+    for pattern, words in _MESSAGES:
+        if (found := pattern.fullmatch(what)) is not None:
+            return words.format(*map(_kind, found.groups()))
+    return what
+
+
+def _kind(name: str) -> str:
+    """Returns what msgspec calls a type, such as `str | null`, as it is called elsewhere."""
+    return " or ".join(_KINDS.get(part, part) for part in name.split(" | "))
+
+
+def _resolved(place: str, data: bytes, type_: Any) -> tuple[str, Any]:
+    """Returns a place, and what stands there; None where that cannot be told.
+
+    Of the outermost object, msgspec leaves out the key.
+    """
     try:
-        names = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return ""  # what follows the missing field may not be JSON
-    return f"; found {', '.join(map(name_of, names)) or 'none'}"
+        if place.startswith(_ANY_KEY) and get_origin(type_) is dict:
+            parts = msgspec.json.decode(_without_mark(data), type=dict[str, msgspec.Raw])
+            rest = place.removeprefix(_ANY_KEY)
+            key = next(key for key in parts if not _fits(parts[key], get_args(type_)[1]))
+            return name_of(key) + rest, _at(parts[key], rest)
+        return place, _at(_without_mark(data), place)
+    except (ValueError, LookupError, TypeError, RecursionError, StopIteration):
+        return place, None  # a key is not told, or what follows the mistake is no JSON
+
+
+def _fits(data: msgspec.Raw, type_: Any) -> bool:
+    try:
+        msgspec.json.decode(data, type=type_)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def _at(data: bytes | msgspec.Raw, place: str) -> Any:
+    value = msgspec.json.decode(data)
+    for name, number in _STEP.findall(place):
+        value = value[int(number)] if number else value[name]
+    return value
+
+
+def _found(what: str, value: Any, known: Sequence[str]) -> str:
+    """Returns what was found, for a message: a value, the fields of an object, or a length."""
+    if "unknown field" in what and known:
+        return f"; expected {', '.join(known)}"
+    if "missing required field" in what and isinstance(value, dict):
+        return f"; found {', '.join(map(name_of, value)) or 'none'}"
+    if "length" in what and isinstance(value, list):
+        return f", found {len(value):,}"
+    is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return f" {shown(value)}" if is_plain and ", got `" in what else ""
+
+
+def _without_mark(data: bytes) -> bytes:
+    return data.removeprefix(b"\xef\xbb\xbf")

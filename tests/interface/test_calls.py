@@ -17,6 +17,7 @@ from eqforge.cli import main
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.interface.dataset import OpenDataset
 from tests.builds import dataset_bytes
+from tests.made_datasets import pair_tables, write_pairs
 from tests.small_builds import captions, simat, vlue
 
 
@@ -38,6 +39,31 @@ def test_a_build_has_the_bytes_of_the_command(
     command = ["build", "eq-video", *inputs, "--output", str(tmp_path / "d"), "--max-side", "64"]
     assert main(command) == 0
     assert dataset_bytes(Path(clips.folder)) == dataset_bytes(tmp_path / "d")
+
+
+UNGUARDED = """
+import sys
+import eqforge
+
+print("the script runs", flush=True)
+for count in (1, 2):
+    model, scores = f"clip:{sys.argv[2]}", f"{sys.argv[3]}/scores{count}"
+    eqforge.score(sys.argv[1], model=model, output=scores, workers=1, processes=count)
+"""
+
+
+def test_a_script_needs_no_guard_for_worker_processes(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from tests.tiny_models import save_clip
+
+    script = tmp_path / "script.py"
+    script.write_text(UNGUARDED)
+    places = (write_pairs(tmp_path / "d", pair_tables(2)), save_clip(tmp_path / "clip"), tmp_path)
+    command = [sys.executable, str(script), *map(str, places)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count("the script runs") == 1
+    assert (tmp_path / "scores2" / "scores.json").exists()
 
 
 def test_samples_come_with_their_pictures(

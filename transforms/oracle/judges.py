@@ -21,6 +21,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import pictures
 from eqforge.schemas.records.scores import Rejection, Score, value_of
 from eqforge.schemas.versions import versions_of
+from eqforge.schemas.visible import nearest
 
 if TYPE_CHECKING:
     from eqforge.models.spec import ScorerSpec
@@ -231,8 +232,15 @@ def _value(scores: Sequence[Score], name: str) -> float:
 def oracle_warnings(oracle: Oracle) -> Iterator[str]:
     """Yields a warning for every judge of a family that is evaluated on the dataset later.
 
-    Such a judge keeps what its family gets right, so the family's scores come out too high.
+    Such a judge keeps what its family gets right, so the family's scores come out too high. A
+    family that is perhaps misspelt is told, too.
     """
+    from eqforge.models.spec import FAMILIES
+
+    for family in oracle.settings.evaluated_families:
+        known = {*FAMILIES, *(judge.family.casefold() for judge in oracle.judges)}
+        if family.casefold() not in known and (hint := nearest(family, known)):
+            yield f"--evaluated-families {family}: no model here is of this family{hint}"
     evaluated = {family.casefold() for family in oracle.settings.evaluated_families}
     for judge in oracle.judges:
         if judge.family.casefold() in evaluated:

@@ -108,14 +108,14 @@ def test_answers_of_another_program_are_measured_alike(
     assert found["captions 1,2"] == found["captions 2,1"] == 1.0
     assert (found["every order"], found["right in all"], found["not read"]) == (0.75, 0.0, 0.25)
     for wrong, sentence in (
-        ({"sample_id": "x"}, "Object missing required field `image_order`"),
+        ({"sample_id": "x"}, "the field 'image_order' is missing"),
         (
             lines[0] | {"sample_id": "x"},
             f"sample_id 'x' is none of the dataset's {len(lines) // 4}",
         ),
-        (lines[0] | {"answer": None}, "answer: Expected `str`, got `null`"),
+        (lines[0] | {"answer": None}, "answer: expected a text, found null"),
         (lines[0] | {"image_order": "11"}, "image_order: Invalid enum value '11'"),
-        (["x"], "Expected `object`, got `array`"),
+        (["x"], "expected an object, found a list"),
     ):
         path.write_text(json.dumps(wrong) + "\n")
         assert main(["converse", str(dataset), "--answers", str(path)]) == 2

@@ -114,7 +114,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
             '{"images": [], "annotations": [{"id": 1, "image_id": 2, "caption": "x"}]}',
             "c.json: annotations[0].image_id: expected the id of an image",
         ),
-        ("c.json", '{"annotations": []}', "missing required field `images`"),
+        ("c.json", '{"annotations": []}', "the field 'images' is missing"),
         ("c.json", '{"images": [', "c.json: not valid JSON"),
         ("d.json", '{"images": [{"filename": "a", "split": "x", "sentences": 3}]}', "sentences"),
         ("a.token", "100.jpg Two men\n", "a.token: line 1: expected `image#number<TAB>caption`"),
@@ -124,7 +124,11 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
             "raw,sentids,split,filename\nnope,1,x,9.jpg\n",
             "a.csv: row of '9.jpg': raw: not valid JSON",
         ),
-        ("a.jsonl", '{"image": "a", "caption": 3}', "a.jsonl: line 1: caption: Expected `str`"),
+        (
+            "a.jsonl",
+            '{"image": "a", "caption": 3}',
+            "a.jsonl: line 1: caption: expected a text, found a whole number 3",
+        ),
         ("a.jsonl", '{"image": "a", "text": "x"}', "a.jsonl: line 1"),
         ("a.jsonl", '{"image": "", "caption": "x"}', "expected an image"),
         (

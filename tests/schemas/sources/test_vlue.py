@@ -81,7 +81,7 @@ def test_json_lines_and_single_texts_are_read_as_well(tmp_path: Path) -> None:
     ("task", "rows", "message"),
     [
         ("retrieval", [], "holds no row of the task retrieval"),
-        ("retrieval", {"a": 1}, "Expected `array`"),
+        ("retrieval", {"a": 1}, "expected a list"),
         ("retrieval", [{"image": "a.jpg", "caption": []}], r"\[0\]\.caption: expected a text"),
         ("retrieval", [{"image": "", "caption": ["x"]}], "expected an image, found ''"),
         ("vqa", ROWS["vqa"] * 2, "the id 'vqa/7' stands twice"),
