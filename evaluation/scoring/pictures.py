@@ -9,7 +9,7 @@ import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.context import ForkServerContext, ForkServerProcess
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -165,7 +165,8 @@ class _Process(ForkServerProcess):
 
     def start(self) -> None:
         main = vars(sys.modules["__main__"])
-        held = {name: main[name] for name in ("__file__", "__spec__") if name in main}
+        names = ("__file__", "__spec__")
+        held: dict[str, Any] = {name: main[name] for name in names if name in main}
         main["__spec__"] = main["__file__"] = None  # by which multiprocessing finds the script
         try:
             super().start()
@@ -175,7 +176,7 @@ class _Process(ForkServerProcess):
 
 
 class _Context(ForkServerContext):
-    Process: Any = _Process
+    Process: ClassVar[Any] = _Process
 
 
 @contextlib.contextmanager

@@ -223,7 +223,9 @@ def finished(manifest: Manifest, output: str, stages: Sequence[Stage] = ()) -> I
     """Yields the message for a complete dataset; one without samples says what refused them."""
     others = [table for table in manifest.tables if table not in ("samples", "rejects")]
     rows = "".join(f", {counted(manifest.num_rows(table), table)}" for table in others)
-    samples = manifest.num_rows("samples")
+    unchanged = manifest.unchanged or 0
+    samples = manifest.num_rows("samples") - unchanged
+    rows = (f", {counted(unchanged, 'rows')} that could not be changed" if unchanged else "") + rows
     for stage, books in manifest.stages.items():
         if books.rejected:
             yield f"{stage}: {books.kept:,} of {books.candidates:,} kept; {_commonest(books)}"

@@ -89,6 +89,8 @@ def _table_of_tables(manifest: Manifest) -> str:
         f"| {in_markdown(name)} | {manifest.num_rows(name)} | {len(files)} |"
         for name, files in manifest.tables.items()
     )
+    if manifest.unchanged is not None:
+        lines += ["", f"Of the rows of `samples`, {manifest.unchanged} have `applied` false."]
     return "\n".join(lines)
 
 

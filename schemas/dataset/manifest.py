@@ -85,6 +85,8 @@ class Manifest:
       tables: the files of every table.
       warnings: what a user should know before trusting the numbers.
       findings: rows of the table `findings` by task and rule, where the dataset has that table.
+      unchanged: rows of the table `samples` whose `applied` is false, which are no tests; null
+        where there is no such column, or an earlier version did not count them.
     """
 
     format: str = FORMAT
@@ -98,6 +100,7 @@ class Manifest:
     tables: dict[str, list[DataFile]]
     warnings: list[str] = field(default_factory=list)
     findings: dict[str, dict[str, Count]] = field(default_factory=dict)
+    unchanged: Count | None = None
 
     def num_rows(self, table: str) -> int:
         """Returns the number of rows of a table; 0 where it is not there."""

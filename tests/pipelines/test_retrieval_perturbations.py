@@ -63,6 +63,28 @@ def test_a_perturbed_caption_differs_or_says_why_not(captions: Path, tmp_path: P
         assert (row["reason"] is None) == row["applied"]
 
 
+def test_captions_that_could_not_be_changed_are_counted_apart(
+    captions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = build(tmp_path / "out", "--captions", captions)
+
+    unchanged = sum(not row["applied"] for row in rows)
+    assert 0 < unchanged < len(rows)
+    manifest = tmp_path / "out" / "dataset.json"
+    found = json.loads(manifest.read_text())
+    assert found["unchanged"] == unchanged
+    said = (
+        f"{len(rows) - unchanged} samples, {unchanged} rows that could not be changed, 3 captions"
+    )
+    assert said in capsys.readouterr().out
+    assert f"{unchanged} have `applied` false" in (tmp_path / "out" / "README.md").read_text()
+    assert inspection.main([str(tmp_path / "out")]) == 0
+    assert f"{len(rows)} ({unchanged} unchanged)" in capsys.readouterr().out
+    manifest.write_text(json.dumps(found | {"unchanged": 1}))
+    assert verify.main([str(tmp_path / "out")]) == 1
+    assert f"{unchanged} samples are not applied, 1 booked" in capsys.readouterr().out
+
+
 def test_outside_the_stored_spans_nothing_changes(captions: Path, tmp_path: Path) -> None:
     for row in build(tmp_path / "out", "--captions", captions):
         outside = [_without(row["caption"], row["spans"])]

@@ -29,7 +29,7 @@ from eqforge.transforms.dataset.replace import (
     remove_strays,
 )
 from eqforge.transforms.dataset.sorted_runs import PART_BYTES, Run
-from eqforge.transforms.dataset.table import SPLIT, Table, WrittenShard
+from eqforge.transforms.dataset.table import SPLIT, UNCHANGED, Table, WrittenShard
 from eqforge.transforms.engines.composite import Composite
 
 if TYPE_CHECKING:
@@ -227,11 +227,19 @@ def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str
     }
 
 
+def _unchanged(target: DatasetTarget, shards: list[WrittenShard]) -> int | None:
+    """Returns the number of samples to which nothing was applied; None where all are changed."""
+    samples = [table for table in target.tables if table.name == "samples"]
+    if not any("applied" in table.schema.names for table in samples):
+        return None
+    return _count_tags(shards, "samples").get(UNCHANGED, Counter()).total()
+
+
 def _splits(shards: list[WrittenShard]) -> dict[str, set[str]]:
     """Returns the splits named in the rows, by table."""
     found: dict[str, set[str]] = {}
     for shard in shards:
-        names = {name for kind, name, _ in shard.counts if kind == SPLIT}
+        names = {name for kind, name, _ in shard.counts if kind in (SPLIT, UNCHANGED)}
         found.setdefault(shard.table, set()).update(names)
     return found
 
@@ -268,6 +276,7 @@ def _with_tables(
         tables=tables,
         warnings=header.warnings,
         findings={name: dict(counts) for name, counts in findings.items()},
+        unchanged=_unchanged(target, shards),
     )
 
 

@@ -13,8 +13,12 @@ SPLIT = "split"
 """The column with the split of a row's source."""
 
 
+UNCHANGED = "unchanged"
+"""Stands for SPLIT where a row of samples says that nothing could be applied to its text."""
+
+
 def _split_of(record: Any) -> tuple[str, str]:
-    return SPLIT, record.split
+    return SPLIT if getattr(record, "applied", True) else UNCHANGED, record.split
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -121,6 +121,11 @@ def check_books(dataset: Dataset) -> Iterator[str]:
         if not known.get(stage, Stage(stage)).may_give(reason):
             yield f"{stage}, {reason}: not a documented reason"
     yield from _wrong_findings(dataset)
+    if manifest.unchanged is not None and "applied" in dataset.columns("samples"):
+        rows = dataset.rows("samples", ["applied"])
+        unchanged = sum(not row["applied"] for row in rows)
+        if unchanged != manifest.unchanged:
+            yield f"{unchanged} samples are not applied, {manifest.unchanged} booked"
     kept = [books.kept for books in manifest.stages.values()][-1:]
     if kept != [manifest.num_rows("samples")]:
         yield f"{sum(kept)} candidates kept, {manifest.num_rows('samples')} samples"

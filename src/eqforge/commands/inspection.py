@@ -170,7 +170,10 @@ def tables(dataset: "Dataset") -> "Table":
     shown = _table("table", "rows", "files", "MB")
     for name, files in dataset.manifest.tables.items():
         size = sum(file.num_bytes for file in files) / 1e6
-        _add(shown, name, f"{dataset.manifest.num_rows(name):,}", str(len(files)), f"{size:,.1f}")
+        rows = f"{dataset.manifest.num_rows(name):,}"
+        if name == "samples" and dataset.manifest.unchanged:
+            rows += f" ({dataset.manifest.unchanged:,} unchanged)"
+        _add(shown, name, rows, str(len(files)), f"{size:,.1f}")
     return shown
 
 
