@@ -122,7 +122,10 @@ def _arrow(stream: BinaryIO) -> Iterator[pa.RecordBatch]:
         raise BadPages("its end is missing")
     stream.seek(0)
     messages = pa.ipc.MessageReader.open_stream(stream)
-    schema = pa.ipc.read_schema(next(messages))
+    first = next(messages)
+    if first.type != "schema":  # of which pyarrow makes a schema that crashes the process
+        raise BadPages("it does not begin with a schema")
+    schema = pa.ipc.read_schema(first)
     names = [field.name for field in schema if _wanted(field)]
     if len(set(schema.names)) < len(schema):
         raise BadPages("two columns of one name")

@@ -69,7 +69,14 @@ def _header(shape: tuple[int, ...], descr: str = "<f8") -> bytes:
     return b"\x93NUMPY\x01\x00\x76\x00" + text + b"\n" + bytes(8)
 
 
+def _without_schema() -> bytes:
+    """An Arrow file that begins with its second message; it crashed the process."""
+    (good,) = TARGETS["moments-arrow"]().seeds
+    return good[8 + int.from_bytes(good[4:8], "little") :]
+
+
 FOUND = [
+    ("moments-arrow", _without_schema()),
     ("captioned-videos", b'{"video": "a.mp4", "timestamp_s": 1e308, "caption": "x"}'),
     ("captioned-videos", b'{"video": "a", "%s": 1, "caption": "x"}' % (b"0" * 3_000)),
     ("captions-flickr-csv", b'"x,raw,filename,split\n1\n'),

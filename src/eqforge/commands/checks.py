@@ -122,8 +122,7 @@ def check_books(dataset: Dataset) -> Iterator[str]:
             yield f"{stage}, {reason}: not a documented reason"
     yield from _wrong_findings(dataset)
     if manifest.unchanged is not None and "applied" in dataset.columns("samples"):
-        rows = dataset.rows("samples", ["applied"])
-        unchanged = sum(not row["applied"] for row in rows)
+        unchanged = sum(not row["applied"] for row in dataset.rows("samples", ["applied"]))
         if unchanged != manifest.unchanged:
             yield f"{unchanged} samples are not applied, {manifest.unchanged} booked"
     kept = [books.kept for books in manifest.stages.values()][-1:]
