@@ -138,6 +138,7 @@ def run_block(block: Block, folder: Path) -> None:
         text = text.replace(f"{kind}:FOLDER", f"{kind}:{folder}/{kind}-FOLDER")
     text = text.replace("--model FOLDER", f"--model {folder}/chat-FOLDER")
     if block.file is not None:
+        (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
         (folder / block.file).write_text(text, encoding="utf-8")
     elif block.language == "python":
         run([sys.executable, "-c", text], folder)

@@ -133,8 +133,10 @@ def _arrow(stream: BinaryIO) -> Iterator[pa.RecordBatch]:
         if message.type != "record batch" or _is_compressed(message.metadata.to_pybytes()):
             raise BadPages("it is compressed or has dictionaries; save it again with `datasets`")
         batch = pa.ipc.read_record_batch(message, schema).select(names)
-        batch = pa.RecordBatch.from_arrays([_without_bytes(each) for each in batch], names)
+        if batch.num_rows < 0:  # slicing it would end the process
+            raise BadPages("a number of rows below 0")
         batch.validate(full=True)
+        batch = pa.RecordBatch.from_arrays([_without_bytes(each) for each in batch], names)
         if sum(map(_count, batch.columns)) > 8 * message.body.size:
             raise BadPages(f"{batch.num_rows:,} rows in {message.body.size:,} bytes")
         yield batch

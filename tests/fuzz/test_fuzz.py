@@ -75,8 +75,19 @@ def _without_schema() -> bytes:
     return good[8 + int.from_bytes(good[4:8], "little") :]
 
 
+def _with_rows(number: int) -> bytes:
+    """An Arrow file whose first batch says it has so many rows; fewer than 0 ended the process."""
+    (good,) = TARGETS["captions-arrow"]().seeds
+    start = 8 + int.from_bytes(good[4:8], "little") + 8
+    message = pa.py_buffer(good)[start:]
+    two = (2).to_bytes(8, "little")
+    place = start + message.to_pybytes().index(two)
+    return good[:place] + number.to_bytes(8, "little", signed=True) + good[place + 8 :]
+
+
 FOUND = [
     ("moments-arrow", _without_schema()),
+    ("captions-arrow", _with_rows(-3)),
     ("captioned-videos", b'{"video": "a.mp4", "timestamp_s": 1e308, "caption": "x"}'),
     ("captioned-videos", b'{"video": "a", "%s": 1, "caption": "x"}' % (b"0" * 3_000)),
     ("captions-flickr-csv", b'"x,raw,filename,split\n1\n'),
