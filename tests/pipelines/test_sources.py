@@ -97,6 +97,7 @@ def is_true(work: ClipWork, folder: Path, extractor: FrameExtractor) -> bool:
     if work.source is None:
         assert {reject.reason for reject in work.rejects} == {"source_changed"}
         return False
+    assert work.source.sha256 is not None
     copies = {sha256_hex(path.read_bytes()): path for path in folder.iterdir()}
     videos = folder.parent / f"again-{work.source.sha256}"
     videos.mkdir(exist_ok=True)
