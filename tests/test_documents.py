@@ -55,8 +55,9 @@ NOT_HERE = {
 EXTRAS = {
     "eqforge[models]": ("torch", "diffusers", "transformers"),
     "eqforge[render]": ("bpy", "kubric"),
+    "datasets": ("datasets",),
 }
-"""What a package of each extra is called, to tell whether it is installed."""
+"""What the packages of each extra are called, and others, to tell whether they are installed."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -247,7 +247,7 @@ def _differences(there: list[Any], here: list[Any]) -> Iterator[str]:
             yield f"--{name.replace('_', '-')} {before} there, {now} here"
     if inputs_there != inputs_here:
         names = [file["name"] for file in inputs_here if file not in inputs_there]
-        yield f"the input {', '.join(names) or 'files'}: another content"
+        yield f"the input {', '.join(names) or 'files'}: different content"
 
 
 def _value(config: dict[str, Any], name: str) -> str:
