@@ -278,7 +278,7 @@ def _table(found: list[Fact]) -> "Table":
     from rich.text import Text
 
     table = Table(box=None)
-    for heading in ("", "", "found", "without it you miss", "how to get it"):
+    for heading in ("", "", "found", "without it", "how to get it"):
         table.add_column(heading, overflow="fold")
     for fact in found:
         table.add_row(*map(Text, (fact.name, fact.state, fact.found, fact.cost, fact.remedy)))
