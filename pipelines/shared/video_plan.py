@@ -11,9 +11,10 @@ from eqforge.pipelines.shared.pilot_report import yield_of
 from eqforge.pipelines.shared.pipeline import PilotCost
 from eqforge.pipelines.shared.settings import VideoDataset
 from eqforge.schemas.io import storage
-from eqforge.schemas.io.find_file import MissingFile
+from eqforge.schemas.io.find_file import MISSING, MissingFile
 from eqforge.schemas.io.found_file import FoundFile
 from eqforge.schemas.io.found_frames import FoundFrames, FoundVideo, or_frames
+from eqforge.schemas.io.namesakes import namesakes
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES
 from eqforge.schemas.tables.pairs import ImageRow
@@ -32,7 +33,7 @@ from eqforge.transforms.video.rules import VideoPairRules
 if TYPE_CHECKING:
     from eqforge.transforms.video.frames.extract import FrameExtractor
 
-SHOWN_SAMPLES = 3
+SHOWN_SAMPLES, SHOWN_MISSING = 3, 10
 _ENDINGS = "an ending such as .mp4"
 
 
@@ -44,6 +45,7 @@ class Summary:
       videos, missing, records, frames, pairs: by split; `missing` counts videos without a file.
       rejects: planning rejects by reason.
       samples: ids of the first candidate pairs.
+      lost: the first videos that are missing, each with the reason.
       unrated: a folder of frames whose rate is needed and not given; empty if there is none.
     """
 
@@ -54,6 +56,7 @@ class Summary:
     pairs: Counter[str] = field(default_factory=Counter)
     rejects: Counter[str] = field(default_factory=Counter)
     samples: list[str] = field(default_factory=list)
+    lost: list[tuple[str, MissingFile]] = field(default_factory=list)
     unrated: str = ""
 
 
@@ -101,14 +104,18 @@ def _pictures(config: VideoDataset, clip: Clip, frames: FoundFrames) -> Iterator
 
 def none_there(config: VideoDataset, clips: Iterable[Clip]) -> str:
     """Returns what is wrong if none of the videos that clips need is there, else ""."""
-    advice = ""
+    first: tuple[str, MissingFile] | None = None
     for clip, found in find_videos(config, (clip for clip in clips if clip.frames)):
         if not isinstance(found, MissingFile):
             return ""
-        looked_for = f"{storage.join(config.videos, clip.video)}, also with {_ENDINGS}"
-        is_lost = found.reason == "file_missing"
-        advice = advice or (f"looked for {looked_for}" if is_lost else found.detail)
-    return advice and f"--videos {config.videos}: none of the plan's videos is there; {advice}"
+        first = first or (clip.video, found)
+    if first is None:
+        return ""
+    name, why = first
+    looked_for = f"looked for {storage.join(config.videos, name)}, also with {_ENDINGS}"
+    advice = looked_for if why == MISSING else why.detail
+    hint = _hints(config, [name]).get(name, "")
+    return f"--videos {config.videos}: none of the plan's videos is there; {advice}{hint}"
 
 
 def lacks_rate(config: VideoDataset, clips: Iterable[Clip]) -> str:
@@ -138,6 +145,7 @@ def report(config: VideoDataset, clips: Iterable[Clip]) -> Iterator[str]:
     rows.append(("total", [counter.total() for counter in counters]))
     for split, counts in rows:
         yield "  ".join([f"{split:>15}", *(f"{count:>15,}" for count in counts)])
+    yield from _missing_lines(config, summary)
     for reason, count in sorted(summary.rejects.items()):
         yield f"  rejected by the plan, {reason}: {count:,}"
     if any(reason.endswith(TOO_FEW.reason) for reason in summary.rejects):
@@ -148,6 +156,21 @@ def report(config: VideoDataset, clips: Iterable[Clip]) -> Iterator[str]:
         yield f"  WARNING: a build would refuse this: {wrong}"
     if summary.unrated and config.frames_fps is None:
         yield f"  WARNING: a build would refuse this: {rate_missing(summary.unrated)}"
+
+
+def _hints(config: VideoDataset, names: Sequence[str]) -> dict[str, str]:
+    return namesakes(media_folder(config.videos, config.run), names, VIDEO_SUFFIXES)
+
+
+def _missing_lines(config: VideoDataset, summary: Summary) -> Iterator[str]:
+    """Yields the first videos that are missing, with reasons and what may be meant."""
+    if summary.lost:
+        yield f"  missing below --videos {config.videos}:"
+    hints = _hints(config, [name for name, _ in summary.lost])
+    for name, why in summary.lost:
+        yield f"    {name}: {why.detail}{hints.get(name, '')}"
+    if more := summary.missing.total() - len(summary.lost):
+        yield f"    and {more:,} more"
 
 
 def _kept(clips: Iterable[Clip], kept: list[Clip]) -> Iterator[Clip]:
@@ -170,6 +193,7 @@ def summarise(config: VideoDataset, clips: Iterable[Clip]) -> Summary:
         summary.samples += [pair.sample_id for pair in clip.pairs[:1]][:SHOWN_SAMPLES]
         if clip.video and isinstance(video, MissingFile):
             summary.missing[clip.split] += 1
+            summary.lost += [(clip.video, video)][: SHOWN_MISSING - len(summary.lost)]
         if isinstance(video, FoundFrames) and needs_rate(clip.frames):
             summary.unrated = summary.unrated or video.name
     return summary

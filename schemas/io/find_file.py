@@ -4,8 +4,8 @@ import errno
 import os
 import socket
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from eqforge.schemas.errors import BuildError
 
@@ -48,7 +48,7 @@ def find_file(
     """
     if (refused := refuse_name(name)) is not None:
         return refused
-    return _first(root, candidates(name, suffixes), follow_links, stat.S_ISREG)
+    return _first(root, list(candidates(name, suffixes)), follow_links, stat.S_ISREG)
 
 
 def find_folder(
@@ -63,11 +63,11 @@ def find_folder(
     """
     if (refused := refuse_name(name)) is not None:
         return refused
-    return _first(root, folder_candidates(name, suffixes), follow_links, stat.S_ISDIR)
+    return _first(root, list(folder_candidates(name, suffixes)), follow_links, stat.S_ISDIR)
 
 
 def _first(
-    root: str, names: Iterable[str], follow_links: bool, is_kind: Callable[[int], bool]
+    root: str, names: Sequence[str], follow_links: bool, is_kind: Callable[[int], bool]
 ) -> str | MissingFile:
     for name in names:
         found = _check(root, name, follow_links, is_kind)
@@ -78,12 +78,24 @@ def _first(
             f"{root}: no such folder on {socket.gethostname()}; every host needs it, under the "
             "same path"
         )
+    return _missing(root, names)
+
+
+def _missing(root: str, names: Sequence[str]) -> MissingFile:
+    """Returns that there is no file, and which link is why."""
+    for begin in (begin for name in names for begin in _beginnings(name)):
+        path = os.path.join(root, begin)
+        if os.path.islink(path) and not os.path.exists(path):
+            return replace(MISSING, detail=f"the link {begin!r} leads to nothing")
     return MISSING
 
 
 def refuse_name(name: str) -> MissingFile | None:
     """Returns why a name can be that of no file below a folder, if so."""
-    if os.path.isabs(name) or "\0" in name or ".." in name.split("/"):
+    if os.path.isabs(name):
+        detail = f"{name!r} is an absolute path; names are paths below the folder"
+        return MissingFile(reason="outside_root", detail=detail)
+    if "\0" in name or ".." in name.split("/"):
         return MissingFile(reason="outside_root", detail=f"{name!r} leads out of the folder")
     return None if os.path.basename(name) else MISSING
 
@@ -129,11 +141,15 @@ def _is_below(folder: str, real: str) -> bool:
 
 def _link_out(folder: str, name: str) -> str:
     """Returns the shortest beginning of a name that leads out of the folder by a link."""
-    parts = name.split("/")
-    begins = ("/".join(parts[: n + 1]) for n in range(len(parts)))
     outside = (
         begin
-        for begin in begins
+        for begin in _beginnings(name)
         if not _is_below(folder, os.path.realpath(os.path.join(folder, begin)))
     )
     return next(outside, name)
+
+
+def _beginnings(name: str) -> Iterator[str]:
+    """Yields `a`, `a/b` and `a/b/c` of `a/b/c`."""
+    parts = name.split("/")
+    return ("/".join(parts[: n + 1]) for n in range(len(parts)))

@@ -32,7 +32,8 @@ CLOCK_GRACE_S = Fraction(1, 2_000_000)
 
 FRAME_REASONS: dict[str, str] = {
     "video_missing": "No file of that name lies in the videos folder.",
-    "outside_root": "The name leads out of the videos folder, or round in a circle of links.",
+    "outside_root": "The name is an absolute path, or leads out of the videos folder, which "
+    "--follow-links allows links, or round in a circle of links.",
     "source_changed": "The video's file was written to or replaced while it was read.",
     **STORE_REASONS,
     "video_empty": "The video file has no bytes, or the folder of its frames no numbered picture.",

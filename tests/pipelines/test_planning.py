@@ -38,6 +38,55 @@ def test_a_plan_counts_by_split_and_opens_no_video(
     assert ["total", "6", "1", "29", "29", "58"] in lines
 
 
+def test_a_plan_names_the_videos_that_are_missing_and_what_may_be_meant(
+    demo_workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "videos"
+    (folder / "people").mkdir(parents=True)
+    for name in ("here.mp4", "people/corridor.MP4", "people/desk.mp4", "other/desk.mp4"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).touch()
+    (tmp_path / "away.mp4").touch()
+    (folder / "out.mp4").symlink_to(tmp_path / "away.mp4")
+    (folder / "gone.mp4").symlink_to("nowhere.mp4")
+    expected = {
+        "corridor.mp4": "no file of that name; did you mean 'people/corridor.MP4'?",
+        "videos/people/desk": "no file of that name; did you mean 'people/desk.mp4'?",
+        f"{folder}/here.mp4": f"'{folder}/here.mp4' is an absolute path; names are paths below the "
+        "folder; did you mean 'here.mp4'?",
+        "out.mp4": "the link 'out.mp4' leads out of the folder; --follow-links allows that",
+        "gone.mp4": "the link 'gone.mp4' leads to nothing",
+    }
+    lost = {f"without{n}.mp4": "no file of that name" for n in range(6)}
+    captions = tmp_path / "captions.jsonl"
+    captions.write_text(
+        "".join(
+            json.dumps({"video": video, "timestamp_s": time_s, "caption": f"at {time_s}"}) + "\n"
+            for video in (*expected, *lost, "here.mp4")
+            for time_s in (1.0, 2.0)
+        )
+    )
+    inputs = ["--captions", str(captions), "--videos", str(folder)]
+    assert plan_command(eq_video.PIPELINE, [*inputs, "--pilot", "0"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    start = lines.index(f"  missing below --videos {folder}:") + 1
+    named = dict(line.strip().split(": ", 1) for line in lines[start : start + 10])
+    assert named.items() <= (expected | lost).items()
+    assert len(named) == 10
+    assert expected.items() <= named.items()
+    assert lines[start + 10] == "    and 1 more"
+
+    wrong = tmp_path / "people.jsonl"
+    kept = [line for line in captions.read_text().splitlines() if '"corridor.mp4"' in line]
+    wrong.write_text("\n".join(kept))
+    with pytest.raises(SystemExit):
+        eq_video.main([*("--captions", str(wrong)), *inputs[2:], "--output", str(tmp_path / "out")])
+    assert capsys.readouterr().err.endswith(
+        "corridor.mp4, also with an ending such as .mp4; did you mean 'people/corridor.MP4'?\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("pipeline", "mode", "policy"),
     [

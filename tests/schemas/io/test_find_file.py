@@ -62,7 +62,10 @@ def test_names_that_climb_out_are_refused(root: Path, name: str) -> None:
 
 def test_absolute_names_are_refused_even_below_the_folder(root: Path) -> None:
     (root / "a.mp4").touch()
-    assert reason(root, str(root / "a.mp4")) == "outside_root"
+    assert find_file(str(root), "/a.mp4") == MissingFile(
+        reason="outside_root",
+        detail="'/a.mp4' is an absolute path; names are paths below the folder",
+    )
 
 
 def test_links_that_leave_the_folder_are_refused(root: Path) -> None:
@@ -116,7 +119,11 @@ def test_a_circle_of_links_is_refused(root: Path) -> None:
 
 def test_a_link_to_nothing_is_missing(root: Path) -> None:
     (root / "a.mp4").symlink_to("none.mp4")
-    assert reason(root, "a") == "file_missing"
+    (root / "gone").symlink_to("nowhere")
+    for name, link in (("a", "a.mp4"), ("gone/b.mp4", "gone")):
+        assert find_file(str(root), name, SUFFIXES) == MissingFile(
+            reason="file_missing", detail=f"the link {link!r} leads to nothing"
+        )
 
 
 def test_a_folder_that_is_not_mounted_is_no_missing_file(root: Path) -> None:
