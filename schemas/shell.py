@@ -137,14 +137,17 @@ def parse_line(
     output = own.pop(_CONSOLE)
     take(output)
     made = found.own_kind(**own)
-    check_finite(made)
+    check_numbers(made)
     common = {option.name for option in options_of(console)}
     sources = {name: source for name, source in presets.sources.items() if name not in common}
     return CommandLine(settings=made, console=output, sources=sources)
 
 
-def check_finite(settings: Any) -> None:
-    """Checks that no setting is NaN or infinite, which every comparison would take its own way.
+def check_numbers(settings: Any) -> None:
+    """Checks what the types of settings do not say of their numbers.
+
+    None may be NaN or infinite, which every comparison would take its own way, and no `min_` limit
+    may be above the `max_` limit of the same name: nothing would be kept.
 
     Raises:
       InputError: one is.
@@ -152,11 +155,18 @@ def check_finite(settings: Any) -> None:
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
         if dataclasses.is_dataclass(value):
-            check_finite(value)
+            check_numbers(value)
         for number in value if isinstance(value, tuple) else (value,):
             if isinstance(number, float) and not math.isfinite(number):
                 flag = field.name.replace("_", "-")
                 raise InputError(f"--{flag} {number}: expected a finite number")
+        if field.name.startswith("min_") and value is not None:
+            stem = field.name.removeprefix("min_")
+            most, flag = getattr(settings, f"max_{stem}", None), stem.replace("_", "-")
+            if most is not None and value > most:
+                raise InputError(
+                    f"--min-{flag} {value} is above --max-{flag} {most}: nothing would be kept"
+                )
 
 
 def local_path(text: str) -> Path:

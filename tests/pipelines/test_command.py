@@ -75,6 +75,15 @@ def refuse(
         (["--sample", "0%"], "the settings leave nothing to build"),
         (["--max-pairs-per-video", "-1"], "--max-pairs-per-video -1: expected 0 or more"),
         (["--jpeg-quality", "200"], "jpeg_quality must lie in 1..95, not 200"),
+        (
+            ["--min-changed-area", "0.5"],
+            "--min-changed-area 0.5 is above --max-changed-area 0.3: nothing would be kept",
+        ),
+        (["--min-ssim", "0.9", "--max-ssim", "0.8"], "--min-ssim 0.9 is above --max-ssim 0.8"),
+        (
+            ["--max-changed-area", "30"],
+            "--max-changed-area 30.0: expected 0 to 1; write 0.3 for 30 %",
+        ),
         (["--face-upsample", "9"], "face_upsample lies in 0 to 4"),
         (["--sample", "5"], "--sample 5: expected a share such as 1% or 12.5%"),
         (["--sample", "nan%"], "--sample nan%: expected a share"),

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.ranges import check_range
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
 from eqforge.transforms.filters.luma import check_pixels
 from eqforge.transforms.filters.opencv import import_cv2
@@ -76,11 +77,10 @@ class CutSettings:
 
     def __post_init__(self) -> None:
         """Checks the ranges."""
-        change, points = self.min_histogram_change, self.max_registered_points
-        if change is not None and not 0 <= change <= 1:
-            raise InputError(f"min_histogram_change lies in 0 to 1; found {change}")
+        check_range("min_histogram_change", self.min_histogram_change, 0, 1)
+        points = self.max_registered_points
         if points is not None and points < 0:
-            raise InputError(f"max_registered_points is 0 or more; found {points}")
+            raise InputError(f"--max-registered-points {points}: expected 0 or more")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from eqforge.schemas.errors import InputError
+from eqforge.schemas.ranges import check_range
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.filters.lab import colours, lightness
 from eqforge.transforms.filters.luma import check_pixels, mean_luma, scale_to
@@ -115,10 +115,8 @@ class GateSettings:
           InputError: a limit is outside its measure's range, or not a number.
         """
         for field in dataclasses.fields(self):
-            limit = getattr(self, field.name)
-            low, high = _RANGES[field.name.partition("_")[2]]
-            if limit is not None and not low <= limit <= high:
-                raise InputError(f"{field.name} lies in [{low}, {high}]; found {limit}")
+            limits = _RANGES[field.name.partition("_")[2]]
+            check_range(field.name, getattr(self, field.name), *limits)
 
 
 _RANGES = {

@@ -27,6 +27,7 @@ from eqforge.generators.diffusion.records import (
 )
 from eqforge.generators.diffusion.settings import DiffusionSettings
 from eqforge.schemas.errors import BuildError, InputError
+from eqforge.schemas.ranges import check_range
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import FrameSettings, StoredImage
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
@@ -92,9 +93,7 @@ class EditSettings:
           InputError: a share is not from 0 to 1, or the factor is negative or not finite.
         """
         for name in ("cross_replace", "changed_cross_replace", "self_replace", "blend_threshold"):
-            share = getattr(self, name)
-            if share is not None and not 0 <= share <= 1:
-                raise InputError(f"--{name.replace('_', '-')} {share}: expected 0 to 1")
+            check_range(name, getattr(self, name), 0, 1)
         if not 0 <= self.reweight < math.inf:
             raise InputError(f"--reweight {self.reweight}: expected 0 or more")
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from eqforge.schemas.errors import InputError
+from eqforge.schemas.ranges import check_range
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.transforms.generated import scene_scores
 
@@ -71,10 +71,7 @@ class SceneGates:
           InputError: a limit is outside its measure's range.
         """
         for name, highest in _HIGHEST.items():
-            limit = getattr(self, name)
-            if limit is not None and not 0 <= limit <= highest:
-                flag = name.replace("_", "-")
-                raise InputError(f"--{flag} {limit}: expected 0 to {highest:g}")
+            check_range(name, getattr(self, name), 0, highest)
 
 
 _HIGHEST = {

@@ -12,7 +12,7 @@ import msgspec
 import tyro
 
 from eqforge.schemas.errors import BuildError, InputError
-from eqforge.schemas.shell import check_finite, local_path
+from eqforge.schemas.shell import check_numbers, local_path
 from eqforge.schemas.visible import nearest
 
 Settings = TypeVar("Settings")
@@ -39,7 +39,7 @@ def settings_from(
     made = _make(kind, given, default)
     if missing := list(_missing(made)):
         raise InputError(f"not given: {', '.join(missing)}")
-    check_finite(made)
+    check_numbers(made)
     return made
 
 

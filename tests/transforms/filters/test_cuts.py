@@ -126,7 +126,7 @@ def test_by_default_nothing_is_a_cut() -> None:
     [{"min_histogram_change": 1.1}, {"min_histogram_change": -1}, {"max_registered_points": -1}],
 )
 def test_limits_outside_their_range_are_refused_by_name(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=next(iter(wrong))):
+    with pytest.raises(InputError, match="--" + next(iter(wrong)).replace("_", "-")):
         CutSettings(**wrong)
 
 
