@@ -47,6 +47,8 @@ from eqforge.transforms.engines.run_folder import outside, run_folder
 
 SHOWN_REASONS = 5
 """How many reasons the last lines of a build name for a stage."""
+MENDED = frozenset(("outside_root",))
+"""Reasons whose sentence is always told: it names the option that mends them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,11 +60,13 @@ class BuildReport:
       state: `kept` if the finished dataset was left as it is, `submitted` if a job whose end is not
         waited for builds it, or only checks that it could.
       manifest: the dataset's, once it is finished.
+      warning: that the dataset holds no samples, and the commonest reason; empty if it holds some.
     """
 
     output: str
     state: Literal["built", "kept", "submitted"]
     manifest: Manifest | None = None
+    warning: str = ""
 
 
 def build_and_tell(
@@ -83,7 +87,9 @@ def build_and_tell(
         print(f"{output}: was finished already, and is left as it is")
     manifest = load_manifest(output)
     print(in_lines(finished(manifest, output, pipeline.stages)))
-    give(BuildReport(output=output, state="built" if is_run else "kept", manifest=manifest))
+    state: Literal["built", "kept"] = "built" if is_run else "kept"
+    warning = without_samples(manifest, output, pipeline.stages)
+    give(BuildReport(output=output, state=state, manifest=manifest, warning=warning))
 
 
 def build_dataset(
@@ -207,8 +213,11 @@ def _dataset_target(
 
 def describe(name: str, plan: PlanFiles) -> str:
     """Returns a one-line summary of a plan."""
-    counts = ", ".join(counted(count, what) for what, count in plan.counts.items())
-    return f"{name}: {counts}"
+    counts = [
+        f"{count:,} refused by the plan" if what == "rejects" else counted(count, what)
+        for what, count in plan.counts.items()
+    ]
+    return f"{name}: {', '.join(counts)}"
 
 
 def submitted(options: PipelineOptions, output: str) -> str:
@@ -220,25 +229,54 @@ def submitted(options: PipelineOptions, output: str) -> str:
 
 
 def finished(manifest: Manifest, output: str, stages: Sequence[Stage] = ()) -> Iterator[str]:
-    """Yields the message for a complete dataset; one without samples says what refused them."""
+    """Yields the message for a complete dataset; the last line of one without samples warns."""
     others = [table for table in manifest.tables if table not in ("samples", "rejects")]
     rows = "".join(f", {counted(manifest.num_rows(table), table)}" for table in others)
-    unchanged = manifest.unchanged or 0
-    samples = manifest.num_rows("samples") - unchanged
+    unchanged, samples = manifest.unchanged or 0, num_samples(manifest)
     rows = (f", {counted(unchanged, 'rows')} that could not be changed" if unchanged else "") + rows
     for stage, books in manifest.stages.items():
         if books.rejected:
             yield f"{stage}: {books.kept:,} of {books.candidates:,} kept; {_commonest(books)}"
-    for known in () if samples else stages:
+    for known in stages:
         for reason in manifest.stages[known.name].reasons:
-            yield f"  {reason}: {known.reasons.get(reason, 'an exception')}"
+            if not samples or reason in MENDED:
+                yield f"  {reason}: {_sentence(known, reason)}"
     look = f"look with: eqforge inspect {shlex.quote(output)}"
     yield f"{output}: {counted(samples, 'samples')}{rows}; {look}"
+    if warning := without_samples(manifest, output, stages):
+        yield warning
+
+
+def num_samples(manifest: Manifest) -> int:
+    """Returns the number of samples, without the rows that no edit could change."""
+    return manifest.num_rows("samples") - (manifest.unchanged or 0)
+
+
+def without_samples(manifest: Manifest, output: str, stages: Sequence[Stage]) -> str:
+    """Returns the warning of a dataset without samples, with the commonest reason; else ""."""
+    if num_samples(manifest):
+        return ""
+    found = [
+        (count, known, reason)
+        for known in stages
+        for reason, count in manifest.stages[known.name].reasons.items()
+    ]
+    warning = f"WARNING: {output} holds no samples"
+    if not found:
+        return warning
+    count, known, reason = max(found, key=lambda entry: entry[0])
+    why = f"most were refused by {known.name}, {reason} {count:,}: {_sentence(known, reason)}"
+    return f"{warning}; {why}"
+
+
+def _sentence(stage: Stage, reason: str) -> str:
+    return stage.reasons.get(reason, "an exception")
 
 
 def _commonest(books: StageBooks) -> str:
     """Returns the commonest reasons of a stage with their counts."""
     found = sorted(books.reasons.items(), key=lambda entry: -entry[1])
-    rest = sum(count for _, count in found[SHOWN_REASONS:])
-    shown = [f"{reason} {count:,}" for reason, count in found[:SHOWN_REASONS]]
+    most = SHOWN_REASONS if len(found) > SHOWN_REASONS + 1 else len(found)
+    rest = sum(count for _, count in found[most:])
+    shown = [f"{reason} {count:,}" for reason, count in found[:most]]
     return ", ".join([*shown, f"others {rest:,}"] if rest else shown)

@@ -142,7 +142,7 @@ def _is_dropped(name: str, value: float, limits: Mapping[str, float | None]) -> 
 def histogram_lines(histograms: Sequence[ScoreHistogram]) -> Iterator[str]:
     """Yields a line for each score: its range with `|` where a limit is, and what that drops."""
     if histograms:
-        yield "scores, from the least to the greatest value; | is a limit:"
+        yield "scores: from the least to the greatest value or limit; | is a limit:"
     width = max((len(found.score) for found in histograms), default=0)
     for found in histograms:
         low, high = (f"{edge:.4g}" for edge in (found.edges[0], found.edges[-1]))

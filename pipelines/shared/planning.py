@@ -63,7 +63,7 @@ class PlanReport:
 
 def plan_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
     """Prints what a build would make and cost; returns the exit status."""
-    with reported_errors(), one_content(), session(), inputs_from_stores():
+    with reported_errors(), one_content(), session(keeps_output=True), inputs_from_stores():
         line = _parse(pipeline, argv)
         pipeline.needs(line.settings)
         # A plan writes nothing; given the build's folder, it also checks that this is free.

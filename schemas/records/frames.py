@@ -32,8 +32,8 @@ CLOCK_GRACE_S = Fraction(1, 2_000_000)
 
 FRAME_REASONS: dict[str, str] = {
     "video_missing": "No file of that name lies in the videos folder.",
-    "outside_root": "The name is an absolute path, or leads out of the videos folder, which "
-    "--follow-links allows links, or round in a circle of links.",
+    "outside_root": "The name is an absolute path, or leads out of the videos folder (links may, "
+    "with --follow-links), or round in a circle of links.",
     "source_changed": "The video's file was written to or replaced while it was read.",
     **STORE_REASONS,
     "video_empty": "The video file has no bytes, or the folder of its frames no numbered picture.",
@@ -41,7 +41,8 @@ FRAME_REASONS: dict[str, str] = {
     "no_video_stream": "The file holds sound, subtitles or cover art, but no moving pictures.",
     "too_many_pixels": "The picture has more pixels than the settings allow.",
     "before_first_frame": "The time lies before the first frame is shown.",
-    "after_last_frame": "The time lies after the last frame has ended.",
+    "after_last_frame": "The time lies after the last frame has ended; times are in seconds, not "
+    "milliseconds.",
     "undecodable": "The data that the frame needs is damaged or cut off.",
     "frames_unclear": "In the folder of frames two pictures have one number, names are of several "
     "kinds, or numbers begin with 0.",

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from eqforge.cli import main
 from eqforge.commands import verify
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_video
@@ -108,7 +109,7 @@ def test_a_name_that_leads_out_of_the_folder_is_refused_and_never_read(
 
 
 def test_a_link_out_of_the_folder_is_followed_where_that_is_asked_for(
-    videos: Path, tmp_path: Path
+    videos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (videos / CLIP).rename(tmp_path / "elsewhere.mp4")
     (videos / CLIP).symlink_to(tmp_path / "elsewhere.mp4")
@@ -119,6 +120,7 @@ def test_a_link_out_of_the_folder_is_followed_where_that_is_asked_for(
     )
 
     refused = build(captions, videos, tmp_path / "refused", "--mode", "paper")
+    assert "(links may, with --follow-links)" in capsys.readouterr().out
     followed = build(captions, videos, tmp_path / "followed", "--mode", "paper", "--follow-links")
 
     assert {row["source_id"] for row in rows(refused, "samples")} == {"here.mp4"}
@@ -147,6 +149,35 @@ def test_videos_that_are_all_links_out_of_the_folder_are_told_as_such(
 
 
 SMALL = clips.Clip(size=(48, 32))
+
+
+def test_a_dataset_without_samples_warns_and_says_what_to_do(
+    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = {"milliseconds": (200, 1000), "one": (0.2,)}
+    said = {}
+    for name, times_s in times.items():
+        captions = write_captions(
+            tmp_path / f"{name}.jsonl", (moment("a.mp4", time_s) for time_s in times_s)
+        )
+        output = str(tmp_path / name)
+        inputs = ["--captions", str(captions), "--videos", str(small), "--output", output]
+        assert eq_video.main(inputs) == 0
+        printed = capsys.readouterr()
+        said[name] = printed.out.splitlines()[-1].partition(" holds ")[2]
+        assert main(["build", "eq-video", *inputs, "--json"]) == 0
+        again = capsys.readouterr()
+        assert json.loads(again.out)["warning"].endswith(said[name])
+        assert printed.err.startswith("eq-video: 1 video, ")
+        assert f", {int(name == 'one')} refused by the plan\n" in printed.err
+        assert main(["build", "eq-video", *inputs, "--quiet"]) == 0
+        assert said[name] in capsys.readouterr().out
+    assert said == {
+        "milliseconds": "no samples; most were refused by frames, after_last_frame 2: The time "
+        "lies after the last frame has ended; times are in seconds, not milliseconds.",
+        "one": "no samples; most were refused by segments, too_few_moments 1: The video has no "
+        "second usable moment, and a pair needs two.",
+    }
 
 
 def moment(video: str, time_s: float, **more: Any) -> dict[str, Any]:

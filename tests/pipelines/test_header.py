@@ -7,7 +7,7 @@ import pytest
 from eqforge.pipelines.shared.driver import finished
 from eqforge.pipelines.shared.header import check_output, claim_output
 from eqforge.pipelines.shared.settings import RunSettings
-from eqforge.schemas.dataset.manifest import InputFile, Manifest, StageBooks
+from eqforge.schemas.dataset.manifest import DataFile, InputFile, Manifest, StageBooks
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 
@@ -68,5 +68,15 @@ def test_a_conflict_names_what_differs_and_both_values(tmp_path: Path) -> None:
 
 def test_the_command_that_is_hinted_at_can_be_pasted_into_a_shell() -> None:
     books = {"pairs": StageBooks(candidates=2, kept=1, rejected=1, reasons={"same_image": 1})}
-    *_, said = finished(replace(HEADER, stages=books, tables={"samples": []}), "out; rm a")
+    samples = [DataFile(path="data/a.parquet", rows=1, num_bytes=1, sha256="0" * 64)]
+    *_, said = finished(replace(HEADER, stages=books, tables={"samples": samples}), "out; rm a")
     assert said.endswith("look with: eqforge inspect 'out; rm a'")
+
+
+def test_no_single_reason_is_hidden_behind_others() -> None:
+    for number, end in ((6, "r4 2, r5 1"), (7, "r4 3, others 3")):
+        reasons = {f"r{n}": number - n for n in range(number)}
+        total = sum(reasons.values())
+        books = StageBooks(candidates=total, kept=0, rejected=total, reasons=reasons)
+        said = next(finished(replace(HEADER, stages={"pairs": books}), "out"))
+        assert said.endswith(end)

@@ -24,8 +24,8 @@ from eqforge.transforms.filters.minimality import perceptual_hash
 
 FOLDER_REASONS = {
     "image_missing": "No file of that name lies in the images folder.",
-    "outside_root": "The name is an absolute path, or leads out of the images folder, which "
-    "--follow-links allows links, or round in a circle of links.",
+    "outside_root": "The name is an absolute path, or leads out of the images folder (links may, "
+    "with --follow-links), or round in a circle of links.",
     "source_changed": "The image's file was written to or replaced while it was read.",
     **STORE_REASONS,
     "undecodable_image": "The encoded bytes cannot be decoded to pixels.",
