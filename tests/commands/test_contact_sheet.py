@@ -9,9 +9,10 @@ import pytest
 from PIL import Image
 
 from eqforge.commands import inspection
-from eqforge.commands.contact_sheet import BOX, GAP_PX, LINE_PX, SIDE_PX, _wrapped
+from eqforge.commands.contact_sheet import BOX, GAP_PX, LINE_PX, SIDE_PX
 from eqforge.commands.fonts import Lettering
 from eqforge.commands.sheet_entries import read_entries
+from eqforge.commands.sheet_lines import whole, wrapped
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.handmade import SIDE, write
 from tests.made_datasets import image_rows, write_dataset
@@ -151,7 +152,7 @@ def test_one_picture_has_its_texts_beside_it(name: str, tmp_path: Path) -> None:
     assert entry.texts[0] == texts
     colour = {"red": [255, 0, 0], "blue": [0, 0, 255]}[entry.pictures[0]]
     assert cell[80, 100].tolist() == colour
-    beside = cell[:SIDE_PX, SIDE_PX + GAP_PX :]
+    beside = cell[: SIDE_PX * 3 // 4, SIDE_PX + GAP_PX :]  # as high as the picture
     rows_of_ink = np.flatnonzero((beside < 100).any(axis=(1, 2)))
     # The last text stands where it belongs: one line for each, and one between two.
     assert rows_of_ink.max() // LINE_PX == 2 * (len(texts) - 1)
@@ -239,12 +240,45 @@ def test_missing_fonts_are_said_once(
 def test_lines_fit_and_nothing_is_lost(text: str) -> None:
     lettering = Lettering(13)
 
-    lines = _wrapped((text,), 100, 20, lettering)
+    lines = wrapped((text,), 100, 20, lettering)
 
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
     assert len(lines) > 1
     assert all(lettering.width(line) <= 100 for line in lines)
-    short = _wrapped((text,), 100, 2, lettering)
+    short = wrapped((text,), 100, 2, lettering)
     assert len(short) == 2
     assert short[1].endswith("…")
     assert lettering.width(short[1]) <= 100
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "eq-video/a/caps,100%.mp4/00003000-00003000-ff524857-00005000-00005000-a21a8058",
+        "eq-video/" + "x" * 200,
+        "no_wider_than_the_cell",
+    ],
+)
+def test_an_id_is_drawn_whole_and_breaks_where_it_has_parts(name: str) -> None:
+    lettering = Lettering(13)
+
+    lines = whole(name, 200, lettering)
+
+    assert "".join(lines).replace(" ", "") == name.replace(" ", "")
+    assert all(lettering.width(line) <= 200 for line in lines)
+    assert "x" * 200 in name or all(line[-1] in "-/," for line in lines[:-1])
+    assert whole("", 200, lettering) == []
+
+
+def test_pictures_of_any_shape_leave_no_room_below_them(tmp_path: Path) -> None:
+    """The id stands right below the pictures: a wide picture leaves no white."""
+    stream = io.BytesIO()
+    Image.new("RGB", (160, 40), "red").save(stream, "PNG")
+    samples = [{"sample_id": "n/1", "image_id": "red", "text": "A cup."}]
+    tables = {"samples": samples, "images": image_rows({"red": stream.getvalue()})}
+    folder = write_dataset(tmp_path / "d", "training-captions", tables, files=1)
+
+    cell = drawn(folder, tmp_path / "a.png")
+
+    assert cell.shape[0] < SIDE_PX // 4 + 3 * LINE_PX
+    assert cell[SIDE_PX // 4 - 1, 5].tolist() == [255, 0, 0]

@@ -1,17 +1,16 @@
 """Draws a contact sheet of a dataset: its pictures, and the texts that belong to them."""
 
-import math
-import re
 import sys
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from PIL import Image, ImageDraw
 
 from eqforge.commands.fonts import Lettering, advice
 from eqforge.commands.sheet_entries import Entry, read_entries
+from eqforge.commands.sheet_lines import whole, wrapped
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.shelf import make_shelf
 from eqforge.schemas.errors import InputError
@@ -23,20 +22,12 @@ SIDE_PX = 224
 GAP_PX = 6
 TEXT_PX = 13
 LINE_PX = TEXT_PX + 4
-LINES = 5
-"""Lines of text below two pictures: the id and what differs, and the captions, wrapped."""
+CAPTION_LINES = 6
+"""The most lines of a caption below its picture; an id or a reason has as many as it takes."""
 
-MAX_CHARACTERS = 2_000
-"""How much of a text is read; no cell has room for more."""
-
+TEXT_GAP_PX = 2
 COLUMNS = 3
 BACKGROUND, INK, FAINT, BOX = (255, 255, 255), (20, 20, 20), (120, 120, 120), (255, 220, 0)
-# A line may break after a space, and around every character of Chinese, Japanese and Thai.
-_ALONE: Final = (
-    r"\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\u0e01-\u0e30\u0e40-\u0e46\U00020000-\U0003ffff"
-)
-_MARKS: Final = r"[\u0e31-\u0e3a\u0e47-\u0e4e\u3001\u3002\uff0c]*"
-_PIECE: Final = re.compile(rf"[{_ALONE}]{_MARKS}|\s+|[^\s{_ALONE}]+")
 
 
 def draw_sheet(
@@ -74,8 +65,7 @@ def draw_entries(
     """
     images = {name: _opened(dataset, name, data) for name, data in pictures.items()}
     lettering = Lettering(TEXT_PX)
-    below = LINES if any(len(entry.pictures) > 1 for entry in entries) else 1
-    cells = [_cell(entry, images, below, lettering) for entry in entries]
+    cells = [_cell(entry, images, lettering) for entry in entries]
     if lettering.missing:
         print(advice(lettering.missing), file=sys.stderr)
     # An existing sheet stays until this one is complete; the suffix gives the format.
@@ -107,42 +97,42 @@ def _opened(dataset: Dataset, name: str, data: bytes) -> Image.Image:
         raise InputError(f"{dataset.folder}: image {name_of(name)}: {error}") from error
 
 
-def _cell(
-    entry: Entry, images: dict[str, Image.Image], below: int, lettering: Lettering
-) -> Image.Image:
+def _cell(entry: Entry, images: dict[str, Image.Image], lettering: Lettering) -> Image.Image:
     """Draws two pictures with their texts below them, or one with its texts beside it.
 
-    Args:
-      entry: what is drawn.
-      images: the pictures by their keys.
-      below: lines of text below the pictures.
-      lettering: draws the texts.
+    The id and the reason are drawn whole, in as many lines as they take.
     """
-    width, height = 2 * SIDE_PX + GAP_PX, SIDE_PX + below * LINE_PX + GAP_PX
-    cell = Image.new("RGB", (width, height), BACKGROUND)
-    right = SIDE_PX + GAP_PX
-    for x, name, boxes in zip((0, right), entry.pictures, entry.boxes, strict=False):
-        cell.paste(_fitted(_with_boxes(images[name], boxes)), (x, 0))
-    (title, *_) = _wrapped((entry.title,), width, 1, lettering)
-    lettering.draw(cell, (0, SIDE_PX + 2), title, FAINT)
-    if len(entry.pictures) == 1:
-        _write(cell, (right, 0), entry.texts[0], SIDE_PX // LINE_PX, lettering)
-    else:
-        for x, texts in zip((0, right), entry.texts, strict=False):
-            _write(cell, (x, SIDE_PX + 2 + LINE_PX), texts, below - 1, lettering)
+    width, right = 2 * SIDE_PX + GAP_PX, SIDE_PX + GAP_PX
+    shown = zip(entry.pictures, entry.boxes, strict=False)
+    pictures = [_fitted(_with_boxes(images[name], boxes)) for name, boxes in shown]
+    is_pair = len(pictures) > 1
+    most = CAPTION_LINES if is_pair else SIDE_PX // LINE_PX
+    columns = [wrapped(texts, SIDE_PX, most, lettering) for texts in entry.texts[: len(pictures)]]
+    titles = [whole(text, width, lettering) for text in (entry.title, entry.why)]
+    texts_px = LINE_PX * max(map(len, columns), default=0)
+    top = max(picture.height for picture in pictures)
+    title_y = TEXT_GAP_PX + (top if is_pair else max(top, texts_px))
+    below_y = title_y + LINE_PX * sum(map(len, titles))
+    cell = Image.new("RGB", (width, below_y + is_pair * texts_px + GAP_PX), BACKGROUND)
+    for x, picture in zip((0, right), pictures, strict=False):
+        cell.paste(picture, (x, 0))
+    _write(cell, (0, title_y), titles[0], lettering, FAINT)
+    _write(cell, (0, title_y + LINE_PX * len(titles[0])), titles[1], lettering)
+    for place, lines in zip(((0, below_y), (right, below_y)), columns, strict=False):
+        _write(cell, place if is_pair else (right, 0), lines, lettering)
     return cell
 
 
 def _write(
     cell: Image.Image,
     place: tuple[int, int],
-    texts: Sequence[str],
-    lines: int,
+    lines: Sequence[str],
     lettering: Lettering,
+    ink: tuple[int, int, int] = INK,
 ) -> None:
     x, y = place
-    for number, line in enumerate(_wrapped(texts, SIDE_PX, lines, lettering)):
-        lettering.draw(cell, (x, y + number * LINE_PX), line, INK)
+    for number, line in enumerate(lines):
+        lettering.draw(cell, (x, y + number * LINE_PX), line, ink)
 
 
 def _with_boxes(picture: Image.Image, objects: Sequence[dict[str, Any]]) -> Image.Image:
@@ -162,47 +152,15 @@ def _fitted(picture: Image.Image) -> Image.Image:
     return picture.resize((size[0], size[1]), Image.Resampling.BICUBIC)
 
 
-def _wrapped(texts: Sequence[str], width_px: int, lines: int, lettering: Lettering) -> list[str]:
-    """Returns texts as lines that fit a width; if there are too many, the last ends in `…`."""
-    beginnings = [text[:MAX_CHARACTERS] for text in texts[: lines + 1]]
-    found = [line for text in beginnings for line in ("", *_lines(text, width_px, lettering))][1:]
-    if len(found) <= lines:
-        return found
-    last = found[lines - 1]
-    while last and lettering.width(f"{last}…") > width_px:
-        last = last[:-1]
-    return [*found[: lines - 1], f"{last}…"]
-
-
-def _lines(text: str, width_px: int, lettering: Lettering) -> Iterator[str]:
-    line = ""
-    for piece in _pieces(text, width_px, lettering):
-        if line and lettering.width((line + piece).rstrip()) > width_px:
-            yield line.rstrip()
-            line = ""
-        line = (line + piece).lstrip()
-    yield line.rstrip()
-
-
-def _pieces(text: str, width_px: int, lettering: Lettering) -> Iterator[str]:
-    """Yields the unbreakable pieces of a text: words, spaces, and the letters of overlong words."""
-    for piece in _PIECE.findall(text):
-        if piece.isspace():
-            yield " "
-        elif lettering.width(piece) > width_px:
-            yield from piece
-        else:
-            yield piece
-
-
-def _grid(cells: Iterable[Image.Image]) -> Image.Image:
-    placed = list(cells)
-    columns = min(COLUMNS, len(placed))
-    width, height = (side + 2 * GAP_PX for side in placed[0].size)
-    sheet = Image.new(
-        "RGB", (columns * width, math.ceil(len(placed) / columns) * height), BACKGROUND
-    )
-    for number, cell in enumerate(placed):
-        row, column = divmod(number, columns)
-        sheet.paste(cell, (column * width + GAP_PX, row * height + GAP_PX))
+def _grid(cells: Sequence[Image.Image]) -> Image.Image:
+    """Places cells in rows, each as high as its highest cell."""
+    rows = [cells[first : first + COLUMNS] for first in range(0, len(cells), COLUMNS)]
+    heights = [max(cell.height for cell in row) + 2 * GAP_PX for row in rows]
+    width = cells[0].width + 2 * GAP_PX
+    sheet = Image.new("RGB", (len(rows[0]) * width, sum(heights)), BACKGROUND)
+    y = GAP_PX
+    for row, height in zip(rows, heights, strict=True):
+        for column, cell in enumerate(row):
+            sheet.paste(cell, (column * width + GAP_PX, y))
+        y += height
     return sheet

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 SHORT_CHARACTERS = 300
 
+_MOST_IDS = 5
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
@@ -43,7 +45,8 @@ class Arguments:
     draw the pictures of it that the build has left in the dataset's folder _work."""
 
     id: str | None = None
-    """Show the sample, or the reject, with this id; with --sheet, draw it."""
+    """Show the sample, or the reject, with this id, or a part that no other id has; with --sheet,
+    draw it."""
 
     full: bool = False
     """Show every column of the samples, and the columns of every table with their types."""
@@ -115,46 +118,68 @@ def _show_all(dataset: "Dataset", arguments: Arguments) -> Inspection:
 def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Inspection:
     """Lists or draws the rejects with a reason."""
     from eqforge.commands.contact_sheet import draw_entries
-    from eqforge.commands.rejects import StoredRejects, read_rejects, words_of
+    from eqforge.commands.rejects import StoredRejects, Whys, read_rejects
 
     found = read_rejects(dataset, reason)
     few = found[: arguments.rows]
+    whys = Whys(dataset, few)
     if arguments.sheet is None:
-        print(in_lines(map(words_of, few)))
+        print(in_lines(map(whys.words_of, few)))
         if len(few) < len(found):
             print(f"{len(few):,} of {len(found):,} rejects; --rows {len(found)} shows all")
     else:
-        entries, pictures = StoredRejects(dataset).entries(few)
+        entries, pictures = StoredRejects(dataset).entries(few, whys)
         drawn = draw_entries(dataset, entries, pictures, arguments.sheet)
         lost = "" if drawn == len(few) else "; of the others no picture is left"
         print(f"{arguments.sheet}: {drawn} of {len(few)} rejects{lost}")
     return Inspection(folder=dataset.folder, manifest=dataset.manifest, rejects=tuple(few))
 
 
-def _show_one(dataset: "Dataset", name: str, arguments: Arguments) -> Inspection:
-    """Shows or draws the sample, or shows the rejects, with an id."""
+def _show_one(dataset: "Dataset", part: str, arguments: Arguments) -> Inspection:
+    """Shows or draws the sample, or the rejects, with an id or the only one to hold a part."""
     from eqforge.commands.contact_sheet import draw_entries, draw_sheet
-    from eqforge.commands.rejects import StoredRejects, words_of
+    from eqforge.commands.rejects import StoredRejects, Whys
 
+    name = _whole_id(dataset, part)
     samples = tuple(row for row in dataset.rows("samples") if row["sample_id"] == name)
     rejects = tuple(row for row in dataset.rows("rejects") if row["candidate_id"] == name)
-    if not samples and not rejects:
-        ids = (row["sample_id"] for row in dataset.rows("samples", ["sample_id"]))
-        hint = nearest(name, ids) or "; eqforge inspect DATASET shows some of its ids"
-        raise InputError(f"--id {name}: {dataset.folder} has no such sample or reject{hint}")
+    whys = Whys(dataset, rejects)
     if arguments.sheet is not None and samples:
         draw_sheet(dataset, 1, arguments.boxes, arguments.sheet, name)
         print(f"{arguments.sheet}: {visible(name)}")
     elif arguments.sheet is not None:
-        entries, pictures = StoredRejects(dataset).entries(list(rejects))
+        entries, pictures = StoredRejects(dataset).entries(rejects, whys)
         draw_entries(dataset, entries, pictures, arguments.sheet)
-        print(in_lines([f"{arguments.sheet}: {words_of(rejects[0])}"]))
+        print(in_lines([f"{arguments.sheet}: {whys.words_of(rejects[0])}"]))
     else:
         for row in (*samples, *rejects):
             _print_row(row)
     return Inspection(
         folder=dataset.folder, manifest=dataset.manifest, samples=samples, rejects=rejects
     )
+
+
+def _whole_id(dataset: "Dataset", part: str) -> str:
+    """Returns the id of a sample or reject that is a text, or that alone has it as a part.
+
+    Raises:
+      InputError: several ids have it, or none has; the message names some.
+    """
+    columns = {"samples": "sample_id", "rejects": "candidate_id"}
+    ids = {row[key]: None for table, key in columns.items() for row in dataset.rows(table, [key])}
+    if part in ids:
+        return part
+    found = [name for name in ids if part in name]
+    if not found:
+        hint = nearest(part, ids) or "; eqforge inspect DATASET shows some of its ids"
+        raise InputError(f"--id {part}: {dataset.folder} has no such sample or reject{hint}")
+    if len(found) > 1:
+        some = ", ".join(map(visible, found[:_MOST_IDS]))
+        raise InputError(
+            f"--id {part}: is a part of {len(found):,} ids; name one, or a part that no other has: "
+            f"{some}{', …' if len(found) > _MOST_IDS else ''}"
+        )
+    return found[0]
 
 
 def _print_row(row: dict[str, Any]) -> None:

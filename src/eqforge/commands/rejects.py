@@ -1,8 +1,8 @@
 """The rejects of a dataset by reason, with the pictures that the build has stored of them."""
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -19,6 +19,11 @@ from eqforge.transforms.dataset.plan import read_plan
 from eqforge.transforms.video.clip_work import Extraction
 
 Row = dict[str, Any]
+
+_FOR_A_FRAME: Final = "frame_rejected"
+"""The reason of pairs whose detail is the id of the frame for which they were refused."""
+
+_LIST: Final = "; without --sheet they are listed"
 
 
 def read_rejects(dataset: Dataset, reason: str) -> list[Row]:
@@ -37,13 +42,30 @@ def read_rejects(dataset: Dataset, reason: str) -> list[Row]:
     return found
 
 
-def words_of(row: Row) -> str:
-    """Returns a reject in one line."""
-    return f"{row['candidate_id']}  {why_of(row)}"
+class Whys:
+    """Says why candidates were refused; a pair refused for one of its frames, why that frame was.
+
+    Args:
+      dataset: theirs.
+      rejects: those that are to be explained.
+    """
+
+    def __init__(self, dataset: Dataset, rejects: Sequence[Row]) -> None:
+        named = {row["detail"] for row in rejects if row["reason"] == _FOR_A_FRAME}
+        found = dataset.rows("rejects") if named else ()
+        self._others = {row["candidate_id"]: row for row in found if row["candidate_id"] in named}
+
+    def words_of(self, row: Row) -> str:
+        """Returns a reject in one line."""
+        return f"{row['candidate_id']}  {self.why_of(row)}"
+
+    def why_of(self, row: Row) -> str:
+        """Returns why something was refused, with the value and its limit."""
+        other = self._others.get(row["detail"]) if row["reason"] == _FOR_A_FRAME else None
+        return _why(row) if other is None else f"{_why(row)}: {_why(other)}"
 
 
-def why_of(row: Row) -> str:
-    """Returns why something was refused, with the value and its limit."""
+def _why(row: Row) -> str:
     said = str(row["reason"])
     if row["value"] is not None:
         said += f"  {row['detail']} {row['value']:g}"
@@ -60,15 +82,16 @@ class StoredRejects:
 
     def __init__(self, dataset: Dataset) -> None:
         work = storage.join(dataset.folder, WORK)
+        self._dataset, self._work = dataset, work
         self._media = MediaStore(storage.join(work, "media"))
         self._frames = {frame.frame_id: frame for frame in _stored_frames(work)}
         self._pairs = {pair.sample_id: pair for pair in _planned_pairs(work)}
 
-    def entries(self, rejects: list[Row]) -> tuple[list[Entry], dict[str, bytes]]:
+    def entries(self, rejects: Sequence[Row], whys: Whys) -> tuple[list[Entry], dict[str, bytes]]:
         """Returns the cells of the rejects whose pictures are stored, and the pictures by key.
 
         Raises:
-          InputError: none is.
+          InputError: none is; the message says why.
         """
         pictures: dict[str, bytes] = {}
         entries: list[Entry] = []
@@ -80,15 +103,23 @@ class StoredRejects:
                 pictures |= {f.image_id: self._media.get(f.image_id, f.suffix) for f in stored}
             shown = tuple(f.image_id for f in stored if f.image_id in pictures)
             if shown and len(shown) == len(frames):
-                why = why_of(row)
-                cells = ((why,),) if pair is None else ((pair.caption_0, why), (pair.caption_1,))
-                entries.append(Entry(title=row["candidate_id"], pictures=shown, texts=cells))
+                captions = () if pair is None else ((pair.caption_0,), (pair.caption_1,))
+                title, why = row["candidate_id"], whys.why_of(row)
+                entries.append(Entry(title=title, pictures=shown, texts=captions, why=why))
         if not entries:
-            raise InputError(
-                "no pictures of these rejects are stored: only those of videos are, in the folder "
-                f"{WORK} beside the dataset, from the moment their frames were extracted"
-            )
+            raise InputError(f"{self._dataset.folder}: {self._why_none(rejects)}")
         return entries, pictures
+
+    def _why_none(self, rejects: Sequence[Row]) -> str:
+        """Returns why there is no picture of any of some rejects."""
+        if not rejects:
+            return "no rejects to draw; --rows asks for some"
+        if not storage.list_names(self._work):
+            return f"the build left no folder {WORK}, where the pictures of rejects lie{_LIST}"
+        if not self._pairs and not self._frames:
+            return f"pictures of rejects are kept where a dataset is made of videos{_LIST}"
+        reasons = ", ".join(sorted({row["reason"] for row in rejects}))
+        return f"nothing to draw of {reasons}: no frame of these was taken from a video{_LIST}"
 
 
 def _frame_ids(row: Row, pair: PairCandidate | None) -> tuple[str, ...]:

@@ -20,12 +20,14 @@ class Entry:
       pictures: one or two keys into the table of images.
       texts: texts for each picture; a single picture may have many.
       boxes: objects with their boxes, in pixels, for each picture; empty if none are drawn.
+      why: why a reject was refused; empty for samples.
     """
 
     title: str
     pictures: tuple[str, ...]
     texts: tuple[tuple[str, ...], ...]
     boxes: tuple[tuple[Row, ...], ...] = ((), ())
+    why: str = ""
 
 
 # Columns with texts of one picture, and their prefixes.

@@ -1,0 +1,133 @@
+"""What was refused is listed and drawn with its whole id and the whole reason."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eqforge.commands import inspection
+from eqforge.commands.fonts import Lettering
+from eqforge.generators.demo.workspace import Workspace
+from eqforge.pipelines import eq_video
+
+VIDEO = "my holiday/people with caps (cam #2), 100%.mp4"
+DARK_S, LATE_S = 3.0, 500.0
+
+
+@pytest.fixture(scope="module")
+def dataset(demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pairs of a video with a long name: one frame too dark, one after the end; a video lacks."""
+    folder = tmp_path_factory.mktemp("rejects")
+    (folder / "videos/my holiday").mkdir(parents=True)
+    shutil.copy(demo_workspace.videos / "demoPeople3.mp4", folder / "videos" / VIDEO)
+    moments = [
+        {"id": f"at-{time_s:g}", "video": video, "timestamp_s": time_s, "caption": f"{time_s} s"}
+        for video, times_s in ((VIDEO, (1.0, DARK_S, 5.0, 7.0, LATE_S)), ("gone.mp4", (8.0, 9.0)))
+        for time_s in times_s
+    ]
+    (folder / "captions.jsonl").write_text("\n".join(map(json.dumps, moments)))
+    paths = {"captions": "captions.jsonl", "videos": "videos", "output": "out"}
+    options = [word for key, path in paths.items() for word in (f"--{key}", str(folder / path))]
+    assert eq_video.main([*options, "--min-luminance", "90"]) == 0
+    return folder / "out"
+
+
+def inspected(dataset: Path, *options: str) -> None:
+    assert inspection.main([str(dataset), *options]) == 0
+
+
+def refused(capsys: pytest.CaptureFixture[str], dataset: Path, *options: str) -> str:
+    with pytest.raises(SystemExit) as left:
+        inspection.main([str(dataset), *options])
+    assert left.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The lines that are written on the sheets of a test."""
+    lines: list[str] = []
+
+    class Noting(Lettering):
+        def draw(self, image: Any, place: tuple[int, int], text: str, ink: Any) -> None:
+            lines.append(text)
+            super().draw(image, place, text, ink)
+
+    monkeypatch.setattr("eqforge.commands.contact_sheet.Lettering", Noting)
+    return lines
+
+
+def in_one(lines: list[str]) -> str:
+    return "".join(lines).replace(" ", "")
+
+
+def test_a_sheet_has_the_whole_id_the_value_and_the_limit(
+    dataset: Path, tmp_path: Path, written: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    inspected(dataset, "--rejects", "change_too_large")
+    (line, *_) = capsys.readouterr().out.splitlines()
+
+    inspected(
+        dataset, "--rejects", "change_too_large", "--rows", "1", "--sheet", f"{tmp_path}/a.png"
+    )
+
+    assert "the limit is 0.3" in line
+    assert in_one([line]) in in_one(written)
+
+
+def test_a_pair_that_fell_for_a_frame_says_why_the_frame_fell(
+    dataset: Path, tmp_path: Path, written: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    inspected(dataset, "--rejects", "frame_rejected", "--rows", "99")
+    lines = capsys.readouterr().out.splitlines()
+
+    inspected(
+        dataset, "--rejects", "frame_rejected", "--rows", "99", "--sheet", f"{tmp_path}/a.png"
+    )
+
+    assert len(lines) == 8  # 3 with the dark frame, 3 with the late one, 1 with both, 1 gone
+    assert all(": black_image  luminance_mean" in line for line in lines if "at-3" in line)
+    assert sum(": after_last_frame  the last frame ends at" in line for line in lines) == 3
+    assert sum(": video_missing  no file of that name" in line for line in lines) == 1
+    drawn = in_one(written)
+    assert drawn.count("black_image") == drawn.count(",thelimitis90") == 3
+
+
+def test_a_part_that_one_id_has_names_it(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inspected(dataset, "--id", "at-5-at-7", "--sheet", f"{tmp_path}/one.png")
+
+    assert f"eq-video/{VIDEO}/at-5-at-7" in capsys.readouterr().out
+    assert (tmp_path / "one.png").exists()
+    inspected(dataset, "--id", "at-1-at-7")
+    assert "change_too_large" in capsys.readouterr().out
+
+
+def test_a_part_of_many_ids_and_of_none_is_one_sentence(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many = refused(capsys, dataset, "--id", "gone.mp4")
+
+    assert "--id gone.mp4: is a part of 3 ids; name one, or a part that no other has: " in many
+    assert many.count("eq-video/gone.mp4/") == 3
+    assert "has no such sample or reject" in refused(capsys, dataset, "--id", "nowhere")
+
+
+def test_what_has_no_picture_says_why(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["--rejects", "video_missing", "--sheet", str(tmp_path / "a.png")]
+    said = refused(capsys, dataset, *asked)
+
+    assert "nothing to draw of video_missing: no frame of these was taken from a video" in said
+    assert said.endswith("without --sheet they are listed")
+
+    moved = tmp_path / "published"
+    shutil.copytree(dataset, moved, ignore=shutil.ignore_patterns("_work"))
+    said = refused(capsys, moved, *asked)
+    assert "the build left no folder _work, where the pictures of rejects lie" in said
+    assert "no rejects to draw" in refused(capsys, dataset, *asked, "--rows", "0")
