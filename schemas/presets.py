@@ -107,9 +107,12 @@ def _from_file(
     path = Path(given[-1])
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"--{CONFIG} {path}: cannot be read as TOML: {why}") from error
+    except FileNotFoundError as error:
+        raise InputError(f"--{CONFIG} {path}: there is no such file") from error
+    except OSError as error:
+        raise InputError(f"--{CONFIG} {path}: cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"--{CONFIG} {path}: cannot be read as TOML: {error}") from error
     named = {name.replace("_", "-"): value for name, value in values.items()}
     for name in named:
         if name not in options or name == CONFIG:

@@ -132,7 +132,13 @@ def counted(number: int, things: str) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Returns `; did you mean …?` with the nearest of some names, or "" if none is near."""
+    near = near_name(name, known)
+    return "" if near is None else f"; did you mean {visible(near)!r}?"
+
+
+def near_name(name: str, known: Iterable[str]) -> str | None:
+    """Returns the nearest of some names, or None if none is near."""
     from rapidfuzz import fuzz, process  # only where something is wrong
 
-    near = process.extractOne(name, list(known), scorer=fuzz.ratio, score_cutoff=60)
-    return f"; did you mean {visible(near[0])!r}?" if near else ""
+    found = process.extractOne(name, list(known), scorer=fuzz.ratio, score_cutoff=60)
+    return found[0] if found else None

@@ -20,6 +20,15 @@ SHOWN_PROBLEMS = 10
 T = TypeVar("T")
 _LARGEST_SHOWN = 10**40
 
+_CONSTANTS = {None: "null", True: "true", False: "false"}
+_KINDS = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    dict: "an object",
+    list: "an array",
+    tuple: "an array",
+}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -71,6 +80,13 @@ def name_of(key: Any) -> str:
     return str(key) if is_plain else shown(key)
 
 
+def _described(value: Any) -> str:
+    """Returns the kind and the beginning of a value, in the words of JSON."""
+    if value is None or isinstance(value, bool):
+        return _CONSTANTS[value]
+    return f"{_KINDS.get(type(value), type(value).__name__)} {shown(value)}"
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """A value of an annotation file together with its place in it.
@@ -85,11 +101,16 @@ class Node:
     where: str
     value: Any
 
-    def fail(self, expected: str) -> NoReturn:
-        """Raises an InputError that says what was expected here and what was found."""
+    def fail(self, expected: str, found: str = "") -> NoReturn:
+        """Raises an InputError that says what was expected here and what was found.
+
+        Args:
+          expected: what would be right.
+          found: what is there; the beginning of the value by default.
+        """
         place = self.where if self.where else "the whole file"
-        found = f"{type(self.value).__name__} {shown(self.value)}"
-        raise InputError(f"{self.file}: {place}: expected {expected}, found {found}")
+        there = found or _described(self.value)
+        raise InputError(f"{self.file}: {place}: expected {expected}, found {there}")
 
     def __getitem__(self, key: str) -> "Node":
         """Returns a required member of an object."""

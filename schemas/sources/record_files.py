@@ -21,6 +21,13 @@ from eqforge.schemas.records.scores import compact_json
 TIMES = ("timestamp_s", "start_s", "end_s")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of a bad byte
 _DETAIL = re.compile(", found|(?<=not valid JSON): ")  # it differs between records of one mistake
+_SEPARATORS = {
+    ";": ("semicolons", "save the table with commas, or with tabs and the ending .tsv"),
+    "\t": ("tabs", "give the file the ending .tsv"),
+    ",": ("commas", "give the file the ending .csv"),
+    "|": ("bars", "save the table with commas, or with tabs and the ending .tsv"),
+}
+"""What else may stand between the cells of a table, and what to do about it."""
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -185,6 +192,7 @@ def _check_header(path: Path, header: Sequence[str], required: AbstractSet[str])
     if missing := required - set(header):
         raise InputError(
             f"{path}: line 1: expected a header with the column {max(missing)!r}, found {found}"
+            f"{_other_form(header, required)}"
         )
     if "" in header:
         raise InputError(
@@ -192,6 +200,15 @@ def _check_header(path: Path, header: Sequence[str], required: AbstractSet[str])
         )
     if len(set(header)) != len(header):
         raise InputError(f"{path}: line 1: a column stands twice: {found}")
+
+
+def _other_form(header: Sequence[str], required: AbstractSet[str]) -> str:
+    """Returns what separates the cells of a table, where that is not what its ending says."""
+    whole = ",".join(header)
+    for mark, (name, advice) in _SEPARATORS.items():
+        if required <= {part.strip().strip('"') for part in whole.split(mark)}:
+            return f": cells are separated by {name}; {advice}"
+    return ""
 
 
 def _row(

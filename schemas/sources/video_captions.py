@@ -19,6 +19,7 @@ The order of the lines never matters. A line that is not a captioned moment is r
 too many of them is an error that lists the first.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,17 +28,19 @@ from pathlib import Path
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io.checked import Node, shown
+from eqforge.schemas.io.checked import Node, name_of, shown
 from eqforge.schemas.records.scores import compact_json
 from eqforge.schemas.sources.captioned_videos import CaptionedSegment, CaptionedVideo, RefusedRecord
 from eqforge.schemas.sources.moment_files import read_records
-from eqforge.schemas.sources.record_files import Record, problems_listed
+from eqforge.schemas.sources.record_files import TIMES, Record, problems_listed
+from eqforge.schemas.visible import near_name
 
 FIELDS = ("video", "start_s", "end_s", "timestamp_s", "caption", "id", "split", "licence")
 MAX_TIME_S = 10_000_000
 """A third of a year: no video is longer, so larger numbers are not times in seconds."""
 MAX_CARRIED_CHARS = 10_000
 """The limit for all other fields of a line; they are repeated in every pair of the moment."""
+_CLOCK = re.compile(r"(?:(\d{1,3}):)?(\d{1,3}):(\d{1,2}(?:\.\d{1,6})?)", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +86,7 @@ def _check_share(path: str | Path, lines: Sequence[_Line], max_bad_share: float)
         raise InputError(f"{path}: holds no captioned moment{problems_listed(bad)}")
     if len(bad) > max_bad_share * len(lines):
         raise InputError(
-            f"{path}: {len(bad):,} of {len(lines):,} records are no captioned moments, and "
+            f"{path}: {len(bad):,} of {len(lines):,} records are not captioned moments, and "
             f"--max-error-rate {max_bad_share:g} allows {int(max_bad_share * len(lines)):,}"
             f"{problems_listed(bad)}"
         )
@@ -149,17 +152,36 @@ def _times(line: Node) -> tuple[float, float]:
     moment = line.get("timestamp_s")
     if moment is None:
         if line.get("start_s") is None and line.get("end_s") is None:
-            line.fail("timestamp_s, or start_s and end_s")
+            line.fail("timestamp_s, or start_s and end_s", _named(line))
         start, end = line["start_s"], line["end_s"]
-        if not 0 <= start.number() <= end.number() <= MAX_TIME_S:
+        if not 0 <= _seconds(start) <= _seconds(end) <= MAX_TIME_S:
             first = shown(start.value)
             end.fail(f"a time not before start_s = {first}, from 0 to {MAX_TIME_S:,} s")
         return start.number(), end.number()
     if line.get("start_s") is not None or line.get("end_s") is not None:
         line.fail("either timestamp_s or start_s and end_s, not both")
-    if not 0 <= moment.number() <= MAX_TIME_S:
+    if not 0 <= _seconds(moment) <= MAX_TIME_S:
         moment.fail(f"a time from 0 to {MAX_TIME_S:,} s")
     return moment.number(), moment.number()
+
+
+def _named(line: Node) -> str:
+    """Returns the fields of a line without a time, and what those it lacks are called."""
+    names = list(line.mapping())
+    found = ", ".join(sorted(map(name_of, names))[:12])
+    near = {name: near_name(str(name), TIMES) for name in names if name not in FIELDS}
+    meant = " and ".join(f"{there} by {name_of(name)}" for name, there in near.items() if there)
+    return f"{found}; did you mean {meant}?" if meant else found
+
+
+def _seconds(time: Node) -> float:
+    """Returns a time in seconds; of a time as clocks show it, the error says how many they are."""
+    clock = _CLOCK.fullmatch(time.value) if isinstance(time.value, str) else None
+    if clock is not None:
+        hours, minutes, seconds = (float(part or 0) for part in clock.groups())
+        total = 3600 * hours + 60 * minutes + seconds
+        time.fail("a number", f"the clock time {shown(time.value)}; write {total:.10g}")
+    return time.number()
 
 
 def _milliseconds(time_s: float) -> str:

@@ -79,6 +79,19 @@ def test_a_picture_of_no_known_format_is_refused(
     assert "cannot be written" in capsys.readouterr().err
 
 
+def test_a_sheet_in_no_folder_is_one_sentence_without_names_of_temporary_files(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "nowhere" / "a.png"
+
+    with pytest.raises(SystemExit):
+        inspection.main([str(dataset), "--sheet", str(file)])
+
+    assert capsys.readouterr().err == (
+        f"eqforge: {file}: cannot be written: No such file or directory\n"
+    )
+
+
 def coloured(*colours: str) -> dict[str, bytes]:
     """A picture of each colour, named by it."""
     found = {}

@@ -89,6 +89,16 @@ def test_a_wrong_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
     assert said in str(refused.value)
 
 
+def test_a_file_that_cannot_be_had_is_not_said_to_be_wrong_toml(tmp_path: Path) -> None:
+    for path, said in (
+        (tmp_path / "no.toml", "there is no such file"),
+        (tmp_path, "cannot be read: "),
+    ):
+        with pytest.raises(InputError, match=f"^--config {path}: {said}") as refused:
+            read_presets([Settings], ["--config", str(path)])
+        assert "TOML" not in str(refused.value)
+
+
 def test_no_option_has_the_name_of_another_variable() -> None:
     own = {"CACHE", "FOLDER", "VERSIONS", "WORKER_LOG", "CAGE", TRACEBACK.removeprefix("EQFORGE_")}
     for name in DATASETS:

@@ -74,7 +74,8 @@ def draw_entries(
         _grid(cells).save(temporary)
         temporary.replace(file)
     except (OSError, ValueError) as error:
-        raise InputError(f"{file}: cannot be written: {error}") from error
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"{file}: cannot be written: {why}") from error
     finally:
         temporary.unlink(missing_ok=True)
     return len(cells)

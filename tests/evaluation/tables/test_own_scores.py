@@ -43,13 +43,13 @@ def test_every_form_says_the_same(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ({"a": [1]}, "m.json: a: expected 2 scores; found 1"),
-        ({"a": [1, "x"]}, r"m.json: a\[1\]: expected a number, found str 'x'"),
-        ({"a": 1}, "m.json: a: expected an array, found int 1"),
+        ({"a": [1, "x"]}, r"m.json: a\[1\]: expected a number, found a text 'x'"),
+        ({"a": 1}, "m.json: a: expected an array, found a whole number 1"),
         ([{"sample_id": "a"}], "m.json: entry 1: the field 'values' is missing"),
         ([{"sample_id": "\ud800", "values": [1, 2]}], "expected valid Unicode text"),
         ({"a": [1, 10**400]}, "expected a finite number"),
         ([RECORDS[0], RECORDS[0]], "the sample 'a/1' stands twice"),
-        (1, "expected an array, found int 1"),
+        (1, "expected an array, found a whole number 1"),
     ],
 )
 def test_json_of_another_form_is_refused(tmp_path: Path, content: Any, message: str) -> None:

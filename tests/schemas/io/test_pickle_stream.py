@@ -131,7 +131,7 @@ def test_a_key_that_is_no_name_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_error_of_the_converter_comes_through(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^a\.pkl: key: expected a number, found str 'x'$"):
+    with pytest.raises(InputError, match=r"^a\.pkl: key: expected a number, found a text 'x'$"):
         convert_members(write(tmp_path, {"key": "x"}), lambda _, node: node.number())
 
 

@@ -97,7 +97,7 @@ def test_bad_rows_and_entries_are_rejects_named_by_their_content(tmp_path: Path)
         details = [record.detail for video in first for record in video.refused]
         assert details == [
             "the field 'video' is missing; found caption",
-            "timestamp_s: expected a number, found str 'soon'",
+            "timestamp_s: expected a number, found a text 'soon'",
         ]
 
 
@@ -109,7 +109,7 @@ def test_a_row_with_too_few_or_too_many_cells_is_a_reject(tmp_path: Path) -> Non
         "expected 3 cells, as the header has, found 2",
         "expected 3 cells, as the header has, found 4",
     }
-    with pytest.raises(InputError, match=r"2 of 3 records are no .*: lines 3, 6: expected 3"):
+    with pytest.raises(InputError, match=r"2 of 3 records are not .*: lines 3, 6: expected 3"):
         read(tmp_path / "c.csv", rows)
 
 
@@ -117,14 +117,18 @@ def test_a_row_with_too_few_or_too_many_cells_is_a_reject(tmp_path: Path) -> Non
     ("name", "content", "message"),
     [
         ("c.csv", "", "line 1: expected a header with the column 'video', found no column"),
-        ("c.csv", "video;caption\na;b\n", "with the column 'video', found video;caption"),
+        ("c.csv", "video;caption\na;b\n", "found video;caption: cells are separated by semicolons"),
+        ("c.csv", 'video;"caption";note,s\n', "semicolons; save the table with commas, or with"),
+        ("c.csv", "video\tcaption\na\tb\n", "separated by tabs; give the file the ending .tsv"),
+        ("c.tsv", "video,caption\na,b\n", "separated by commas; give the file the ending .csv"),
+        ("c.csv", "video | caption\n", "separated by bars"),
         ("c.csv", "video,text\n", "expected a header with the column 'caption', found video, text"),
         ("c.csv", ",video,caption\n0,a,b\n", "line 1: column 1 has no name; name it or leave it"),
         ("c.tsv", "video\tcaption\tvideo\n", "a column stands twice: video, caption, video"),
         ("c.csv", 'video,caption\na,"b\n', "line 2: not valid CSV: unexpected end of data"),
         ("c.csv", "video,caption\n", "holds no captioned moment"),
         ("c.json", "[]", "holds no captioned moment"),
-        ("c.json", "[1]", "entry 1: expected an object, found int 1"),
+        ("c.json", "[1]", "entry 1: expected an object, found a whole number 1"),
         ("c.json", "[{]", "c.json: not valid JSON"),
         ("c.srt", "", "holds no captioned moment: line 1: no cue in the file"),
         ("c.xlsx", "PK", "known are .jsonl, .ndjson, .json, .csv, .tsv, .srt, .vtt"),

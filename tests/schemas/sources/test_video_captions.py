@@ -124,8 +124,35 @@ def test_a_line_without_a_time_is_told_both_ways_to_say_it(tmp_path: Path) -> No
 
     assert video.refused[0].detail == (
         "expected timestamp_s, or start_s and end_s, "
-        "found dict {'video': 'a.mp4', 'timestamp': 3, 'caption': 'cut'}"
+        "found caption, timestamp, video; did you mean timestamp_s by timestamp?"
     )
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"start": 1, "end": 2}, "did you mean start_s by start and end_s by end?"),
+        ({"time_s": 1}, "found caption, time_s, video; did you mean timestamp_s by time_s?"),
+        ({"note": "x"}, "end_s, found caption, note, video$"),
+        ({"timestamp_s": "00:20"}, "timestamp_s: expected a number, found the clock time '00:20'; "
+         "write 20$"),
+        ({"timestamp_s": "1:02:03.5"}, "found the clock time '1:02:03.5'; write 3723.5$"),
+        ({"start_s": "1:00", "end_s": "1:10"}, "start_s: expected a number, .* write 60$"),
+        ({"timestamp_s": "٢:20"}, "expected a number, found a text '٢:20'$"),
+    ],
+)  # fmt: skip
+def test_a_time_in_other_words_is_told_the_right_ones(
+    tmp_path: Path, fields: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        read(tmp_path, {"video": "a.mp4", "caption": "cut"} | fields)
+
+
+def test_clock_times_are_one_mistake_however_many(tmp_path: Path) -> None:
+    clocks = [{"video": "a.mp4", "caption": "x", "timestamp_s": f"00:{n}"} for n in range(10, 50)]
+
+    with pytest.raises(InputError, match=r"lines 1, 2, 3 and 37 more: .*write 10$"):
+        read(tmp_path, *clocks)
 
 
 def test_bad_lines_are_refused_as_long_as_they_are_few(tmp_path: Path) -> None:
@@ -136,10 +163,10 @@ def test_bad_lines_are_refused_as_long_as_they_are_few(tmp_path: Path) -> None:
 
     assert len(video.segments) == 99
     assert [(r.reason, r.detail) for r in video.refused] == [
-        ("bad_segment", "timestamp_s: expected a number, found str 'soon'")
+        ("bad_segment", "timestamp_s: expected a number, found a text 'soon'")
     ]
     with pytest.raises(
-        InputError, match=r"2 of 101 records are no captioned moments, .* allows 1:"
+        InputError, match=r"2 of 101 records are not captioned moments, .* allows 1:"
     ):
         read(tmp_path, *good, bad, bad, share=0.01)
 
@@ -152,7 +179,7 @@ def test_too_many_bad_lines_are_one_error_that_counts_each_mistake(tmp_path: Pat
         read(tmp_path, *lines, share=0.4)
 
     assert (
-        "c.jsonl: 20 of 40 records are no captioned moments, and --max-error-rate 0.4 allows 16: "
+        "c.jsonl: 20 of 40 records are not captioned moments, and --max-error-rate 0.4 allows 16: "
         "lines 2, 4, 6 and 16 more: not valid JSON: "
     ) in str(refused.value)
     assert "; line 8: the field 'caption' is missing" in str(refused.value)
@@ -186,7 +213,7 @@ def test_a_file_that_is_not_utf8_is_refused_with_its_lines(tmp_path: Path) -> No
         (MOMENT | {"notes": "x" * (MAX_CARRIED_CHARS + 1)}, "at most 10,000 characters"),
         (MOMENT | {"note": "\ud800"}, "note: expected valid Unicode text"),
         (MOMENT | {"\ud800": 1}, "expected a printable string"),
-        (json.dumps([MOMENT, MOMENT]), "line 1: expected an object, found list"),
+        (json.dumps([MOMENT, MOMENT]), "line 1: expected an object, found an array"),
         (json.dumps({"moments": [MOMENT]}, indent=1), "lines 1, 2, 3 and 6 more: not valid"),
         ("{", "line 1: not valid JSON"),
         ("", "holds no captioned moment"),
