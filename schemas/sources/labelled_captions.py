@@ -30,11 +30,12 @@ class LabelledCaptions:
       record_id: unique in its file.
       image: the image as the file names it.
       positive: a true caption.
-      negative: a false caption.
+      negative: a caption that is false of the image.
       hard_positive: a rewording that is true too.
       perturbed: the true caption after a perturbation, which may garble words and grammar.
       box: the part of the image that the captions describe; None for the whole. Captions of one
         part say nothing about another.
+      is_made: whether the negative was made from the positive; else it is another image's caption.
     """
 
     record_id: str
@@ -44,6 +45,11 @@ class LabelledCaptions:
     hard_positive: str | None = None
     perturbed: str | None = None
     box: CornerBox | None = None
+    is_made: bool = True
+
+    def called(self, field: str) -> str:
+        """Returns what a finding calls a field: the caption of another image is no negative."""
+        return "other_caption" if field == "negative" and not self.is_made else field
 
 
 def label_pair(pair: TextPair) -> LabelledCaptions:
@@ -55,6 +61,7 @@ def label_pair(pair: TextPair) -> LabelledCaptions:
         negative=pair.negative,
         hard_positive=pair.hard_positive,
         box=pair.box,
+        is_made=pair.design == "one_image",
     )
 
 

@@ -1,6 +1,7 @@
 import json
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -400,3 +401,15 @@ def test_what_is_true_of_one_part_of_an_image_may_be_false_of_another() -> None:
 
     assert kinds(left, right) == set()
     assert kinds(left, left) == kinds(None, None) == {"negative_true_elsewhere"}
+
+
+def test_captions_of_two_images_are_no_edits_of_each_other() -> None:
+    """Neither is a negative, and a German word is not made by an edit."""
+    german = _pair("eine Katze", "eine Pfanne")
+    longer = _pair("a man", "a man in a very long coat")
+
+    assert _kinds(german) == [("0", "invented_word", "negative")]
+    assert _kinds(replace(german, design="two_by_two")) == []
+    assert _kinds(replace(longer, design="two_by_two")) == [("0", "length_gap", "other_caption")]
+    both = [replace(_pair("a cat", "a dog"), design="two_by_two"), _pair("a dog", "a cat")]
+    assert ("0", "negative_true_elsewhere", "other_caption") in _kinds(*both)

@@ -48,7 +48,8 @@ class Finding:
     Attributes:
       record_id: the id of the record.
       kind: a key of KINDS.
-      field: the caption at fault: "positive", "negative", "hard_positive" or "perturbed".
+      field: the caption at fault: "positive", "negative", "hard_positive" or "perturbed";
+        "other_caption" where that of a second image stands in place of a negative.
       detail: the text at fault, or how it differs.
       severity: of the kind.
     """

@@ -47,7 +47,8 @@ def check_record(record: LabelledCaptions) -> Iterator[Finding]:
 
 
 def _finding(record: LabelledCaptions, kind: str, field: str, detail: str) -> Finding:
-    return Finding(record_id=record.record_id, kind=kind, field=field, detail=detail)
+    called = record.called(field)
+    return Finding(record_id=record.record_id, kind=kind, field=called, detail=detail)
 
 
 def _check_equal(
@@ -70,7 +71,8 @@ def _check_edit(record: LabelledCaptions, field: str, text: str) -> Iterator[Fin
         yield _finding(record, "edit_beyond_context", field, text[-60:])
     if field == "perturbed":
         return
-    for word in _invented(exchanges):
+    is_made = record.is_made or field != "negative"
+    for word in _invented(exchanges) if is_made else ():
         yield _finding(record, "invented_word", field, word)
     lengths = sorted((len(record.positive.split()), len(text.split())))
     gap = lengths[1] - lengths[0]

@@ -29,8 +29,8 @@ class SetChecks:
     _normal_pairs: set[bytes] = field(default_factory=set)
     _true: dict[bytes, str] = field(default_factory=dict)
     _false: dict[bytes, str] = field(default_factory=dict)
-    _negatives: list[tuple[bytes, str]] = field(default_factory=list)
-    _hard_positives: list[tuple[bytes, str]] = field(default_factory=list)
+    _negatives: list[tuple[bytes, str, str]] = field(default_factory=list)
+    _hard_positives: list[tuple[bytes, str, str]] = field(default_factory=list)
     _whole_words: set[tuple[str, str]] = field(default_factory=set)
     _partial_edits: list[tuple[str, str, PartialEdit]] = field(default_factory=list)
 
@@ -54,32 +54,33 @@ class SetChecks:
     def _remember(self, record: LabelledCaptions, normal: dict[str, str]) -> None:
         image, record_id = _picture(record), record.record_id
         self._true.setdefault(_digest(image, normal["positive"]), record_id)
-        negative = normal.get("negative")
+        negative, called = normal.get("negative"), record.called("negative")
         if negative is not None:
             self._false.setdefault(_digest(image, negative), record_id)
             if negative != normal["positive"]:
-                self._negatives.append((_digest(image, negative), record_id))
+                self._negatives.append((_digest(image, negative), record_id, called))
         if "hard_positive" in normal and normal["hard_positive"] != negative:
-            self._hard_positives.append((_digest(image, normal["hard_positive"]), record_id))
+            digest = _digest(image, normal["hard_positive"])
+            self._hard_positives.append((digest, record_id, "hard_positive"))
 
     def _add_edits(self, record: LabelledCaptions) -> Iterator[Finding]:
         for name in ("negative", "hard_positive"):
-            text = getattr(record, name)
+            text, called = getattr(record, name), record.called(name)
             for exchange in () if text is None else exchanged_words(record.positive, text):
                 self._whole_words.add((" ".join(exchange.before), " ".join(exchange.after)))
                 for edit in find_partial_edits(exchange):
                     if edit.damaged == "after":
-                        yield _inside_word(record.record_id, name, edit)
+                        yield _inside_word(record.record_id, called, edit)
                     else:
-                        self._partial_edits.append((record.record_id, name, edit))
+                        self._partial_edits.append((record.record_id, called, edit))
 
     def finish(self) -> Iterator[Finding]:
         """Yields the findings that need all records: each kind in the order of the records."""
-        for kind, name, mine, others in (
-            ("negative_true_elsewhere", "negative", self._negatives, self._true),
-            ("hard_positive_false_elsewhere", "hard_positive", self._hard_positives, self._false),
+        for kind, mine, others in (
+            ("negative_true_elsewhere", self._negatives, self._true),
+            ("hard_positive_false_elsewhere", self._hard_positives, self._false),
         ):
-            for digest, record_id in mine:
+            for digest, record_id, name in mine:
                 if digest in others:
                     detail = f"as record {others[digest]} says"
                     yield Finding(record_id=record_id, kind=kind, field=name, detail=detail)
