@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
 from tyro.conf import FlagCreatePairsOff, Positional
+from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.visible import nearest
@@ -63,9 +64,29 @@ def read_presets(
         for name, value in given.items():
             if name not in sources:
                 sources[name] = source
-                arguments += _arguments(options[name], value, source)
+                arguments += _checked(options[name], value, source)
     sources.pop(CONFIG, None)
     return Presets(arguments=tuple(arguments), sources=sources)
+
+
+def check_names(kinds: Sequence[type], argv: Sequence[str]) -> None:
+    """Checks that a command line has no option that is nearly one of the command's.
+
+    Others are left to the parser.
+
+    Args:
+      kinds: the dataclasses of the command's options.
+      argv: the command line.
+
+    Raises:
+      InputError: it has one; the message names the nearest.
+    """
+    known = {"help"} | {option.name for kind in kinds for option in options_of(kind)}
+    for name in filter(None, map(_option, argv)):
+        is_known = name.removeprefix("no-") in known or name.startswith("tyro-")
+        hint = "" if is_known else nearest(f"--{name}", [f"--{other}" for other in sorted(known)])
+        if hint:
+            raise InputError(f"no option --{name}{hint}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,6 +150,25 @@ def _from_variables(
         text = environment.get(variable)
         if text and name != CONFIG:
             yield variable, {name: shlex.split(text) if _is_list(option) else text}
+
+
+def _checked(option: Option, value: Any, source: str) -> list[str]:
+    """Returns a value as arguments, checked here: the parser does not know their source.
+
+    Raises:
+      InputError: a value is not of the option's type.
+    """
+    arguments = _arguments(option, value, source)
+    _, *values = [*arguments[0].split("=", 1), *arguments[1:]] if arguments else [""]
+    spec = ConstructorRegistry.get_primitive_spec(PrimitiveTypeInfo.make(option.kind, set()))
+    if values and isinstance(spec, PrimitiveConstructorSpec):
+        try:
+            if spec.choices and (wrong := [text for text in values if text not in spec.choices]):
+                raise ValueError(f"found {wrong[0]!r}, expected one of {', '.join(spec.choices)}")
+            spec.instance_from_str(values)
+        except ValueError as error:
+            raise InputError(f"{source}: {option.name}: {error}") from error
+    return arguments
 
 
 def _is_list(option: Option) -> bool:

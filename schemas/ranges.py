@@ -1,4 +1,8 @@
-"""Checks of the ranges of settings."""
+"""Checks of the numbers of settings."""
+
+import dataclasses
+import math
+from typing import Any
 
 from eqforge.schemas.errors import InputError
 
@@ -21,3 +25,29 @@ def check_range(name: str, value: float | None, low: float, high: float) -> None
     hint = f"; write {value / 100:g} for {value:g} %" if is_percentage else ""
     flag = name.replace("_", "-")
     raise InputError(f"--{flag} {value}: expected {low:g} to {high:g}{hint}")
+
+
+def check_numbers(settings: Any) -> None:
+    """Checks what the types of settings do not say of their numbers.
+
+    None may be NaN or infinite, which every comparison would take its own way, and no `min_` limit
+    may be above the `max_` limit of the same name: nothing would be kept.
+
+    Raises:
+      InputError: one is.
+    """
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if dataclasses.is_dataclass(value):
+            check_numbers(value)
+        for number in value if isinstance(value, tuple) else (value,):
+            if isinstance(number, float) and not math.isfinite(number):
+                flag = field.name.replace("_", "-")
+                raise InputError(f"--{flag} {number}: expected a finite number")
+        if field.name.startswith("min_") and value is not None:
+            stem = field.name.removeprefix("min_")
+            most, flag = getattr(settings, f"max_{stem}", None), stem.replace("_", "-")
+            if most is not None and value > most:
+                raise InputError(
+                    f"--min-{flag} {value} is above --max-{flag} {most}: nothing would be kept"
+                )

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import math
 import operator
 import re
 import sys
@@ -17,7 +16,8 @@ from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, Pri
 
 from eqforge.schemas.console import ConsoleOptions, session, take
 from eqforge.schemas.errors import InputError, reported_errors
-from eqforge.schemas.presets import options_of, read_presets
+from eqforge.schemas.presets import check_names, options_of, read_presets
+from eqforge.schemas.ranges import check_numbers
 from eqforge.schemas.urls import copy_of, takes_urls
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(://|::)|data:")
@@ -128,10 +128,12 @@ def parse_line(
       SystemExit: help was asked for (0), or an option is unknown or wrong (2).
     """
     given = list(sys.argv[1:] if argv is None else argv)
-    presets = read_presets([_chosen(settings, given), console], given)
-    given += presets.arguments
-    start = tyro.MISSING_NONPROP if default is None else _added(default(given), console)
+    kinds = [_chosen(settings, given), console]
+    check_names(kinds, given)
     with in_words():
+        presets = read_presets(kinds, given)
+        given += presets.arguments
+        start = tyro.MISSING_NONPROP if default is None else _added(default(given), console)
         found = tyro.cli(with_console(settings, console), args=given, default=start, **options)
     own = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
     output = own.pop(_CONSOLE)
@@ -141,32 +143,6 @@ def parse_line(
     common = {option.name for option in options_of(console)}
     sources = {name: source for name, source in presets.sources.items() if name not in common}
     return CommandLine(settings=made, console=output, sources=sources)
-
-
-def check_numbers(settings: Any) -> None:
-    """Checks what the types of settings do not say of their numbers.
-
-    None may be NaN or infinite, which every comparison would take its own way, and no `min_` limit
-    may be above the `max_` limit of the same name: nothing would be kept.
-
-    Raises:
-      InputError: one is.
-    """
-    for field in dataclasses.fields(settings):
-        value = getattr(settings, field.name)
-        if dataclasses.is_dataclass(value):
-            check_numbers(value)
-        for number in value if isinstance(value, tuple) else (value,):
-            if isinstance(number, float) and not math.isfinite(number):
-                flag = field.name.replace("_", "-")
-                raise InputError(f"--{flag} {number}: expected a finite number")
-        if field.name.startswith("min_") and value is not None:
-            stem = field.name.removeprefix("min_")
-            most, flag = getattr(settings, f"max_{stem}", None), stem.replace("_", "-")
-            if most is not None and value > most:
-                raise InputError(
-                    f"--min-{flag} {value} is above --max-{flag} {most}: nothing would be kept"
-                )
 
 
 def local_path(text: str) -> Path:
@@ -257,10 +233,39 @@ def in_words() -> AbstractContextManager[Any]:
         spec = ConstructorRegistry.get_primitive_spec(info)  # of the other rules
         known.pop()
         if isinstance(spec, PrimitiveConstructorSpec):
-            return dataclasses.replace(spec, metavar=_in_words(spec.metavar))
+            return dataclasses.replace(
+                spec,
+                metavar=_in_words(spec.metavar),
+                instance_from_str=_read_in_words(spec, info.type),
+            )
         return None
 
     return registry
+
+
+def _read_in_words(spec: PrimitiveConstructorSpec[Any], kind: Any) -> Callable[[list[str]], Any]:
+    """Returns what reads the arguments of an option of a type; its errors are in words."""
+
+    def read(arguments: list[str]) -> Any:
+        try:
+            return spec.instance_from_str(arguments)
+        except ValueError as error:
+            text = " ".join(arguments)
+            raise ValueError(f"found {text!r}, expected {_expected(kind, spec, text)}") from error
+
+    return read
+
+
+def _expected(kind: Any, spec: PrimitiveConstructorSpec[Any], text: str) -> str:
+    """Returns what an option takes, and how a percentage is written where it takes a number."""
+    kinds = (kind, *get_args(kind))
+    numbers = {float: "a number", int: "a whole number"}
+    what = next((numbers[each] for each in numbers if each in kinds), None)
+    if what is None:
+        return _in_words(spec.metavar)
+    percentage = re.fullmatch(r"(\d+(?:\.\d*)?) ?%", text) if float in kinds else None
+    hint = f"; write {float(percentage[1]) / 100:g} for {text}" if percentage else ""
+    return f"{what}{' or None' if type(None) in kinds else ''}{hint}"
 
 
 def _in_words(metavar: str) -> str:

@@ -21,6 +21,8 @@ class Inner:
 
     max_side: int | None = None
     """In pixels."""
+    share: float | None = None
+    """From 0 to 1."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,6 +99,56 @@ def test_a_file_that_cannot_be_had_is_not_said_to_be_wrong_toml(tmp_path: Path) 
         with pytest.raises(InputError, match=f"^--config {path}: {said}") as refused:
             read_presets([Settings], ["--config", str(path)])
         assert "TOML" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('max-side = "big"', "max-side: found 'big', expected a whole number or None"),
+        ("max-side = 2.5", "max-side: found '2.5', expected a whole number or None"),
+        ('share = "30%"', "share: found '30%', expected a number or None; write 0.3 for 30%"),
+        ('mode = "c"', "mode: found 'c', expected one of a, b"),
+    ],
+)
+def test_a_wrong_value_is_told_in_words_with_its_file_or_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+) -> None:
+    file = tmp_path / "eqforge.toml"
+    file.write_text(text)
+    with pytest.raises(InputError) as refused:
+        parsed("here", "--config", str(file))
+    assert str(refused.value) == f"{file}: {said}"
+
+    name, _, value = text.partition(" = ")
+    variable = f"EQFORGE_{name.replace('-', '_').upper()}"
+    monkeypatch.setenv(variable, value.strip('"'))
+    with pytest.raises(InputError) as refused:
+        parsed("here")
+    assert str(refused.value) == f"{variable}: {said}"
+
+
+def test_a_wrong_value_of_the_command_line_is_told_in_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        parsed("here", "--share", "30%")
+    assert left.value.code == 2
+    said = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert "--share: found '30%', expected a number or None; write 0.3 for 30%" in said
+
+
+def test_an_option_that_is_nearly_one_is_refused_with_its_name(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for argument in ("--max-sid", "--max_sid=3", "--name"):
+        with pytest.raises(InputError, match=r"did you mean '--(max-side|names)'\?"):
+            parsed("here", argument)
+    with pytest.raises(SystemExit):
+        parsed("here", "--xyzzy", "1")
+    assert "--xyzzy" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as left:
+        parsed("--help")
+    assert left.value.code == 0
 
 
 def test_no_option_has_the_name_of_another_variable() -> None:

@@ -12,7 +12,8 @@ import msgspec
 import tyro
 
 from eqforge.schemas.errors import BuildError, InputError
-from eqforge.schemas.shell import check_numbers, local_path
+from eqforge.schemas.ranges import check_numbers
+from eqforge.schemas.shell import local_path
 from eqforge.schemas.visible import nearest
 
 Settings = TypeVar("Settings")
