@@ -168,6 +168,13 @@ def test_inspect_shows_the_numbers(demo_output: Path, capsys: pytest.CaptureFixt
     assert '"sample_id": "eq-gebc/demoGebCat2/001A-002A",' in out
 
 
+def test_the_help_of_a_plan_needs_no_output(capsys: pytest.CaptureFixture[str]) -> None:
+    for command, said in (("plan", True), ("build", False)):
+        with pytest.raises(SystemExit):
+            main([command, "eq-video", "--help"])
+        assert ("(default: 'no folder')" in capsys.readouterr().out) is said
+
+
 def test_inspect_refuses_a_negative_number_of_rows(
     demo_output: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,7 +25,7 @@ from eqforge.transforms.engines.run_folder import run_folder
 Configured = TypeVar("Configured", bound=DatasetConfig)
 
 
-UNNAMED = "out"
+UNNAMED = "no folder"
 """Stands for the output of a plan that names none; it is never read."""
 
 

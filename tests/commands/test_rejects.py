@@ -11,6 +11,8 @@ from eqforge.commands import inspection
 from eqforge.commands.fonts import Lettering
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_video
+from eqforge.schemas.dataset.reader import open_dataset
+from tests.made_datasets import write_dataset
 
 VIDEO = "my holiday/people with caps (cam #2), 100%.mp4"
 DARK_S, LATE_S = 3.0, 500.0
@@ -131,3 +133,22 @@ def test_what_has_no_picture_says_why(
     said = refused(capsys, moved, *asked)
     assert "the build left no folder _work, where the pictures of rejects lie" in said
     assert "no rejects to draw" in refused(capsys, dataset, *asked, "--rows", "0")
+
+
+def test_the_samples_shown_come_from_all_over_and_sizes_have_units(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    samples = [{"sample_id": f"{number:04}", "text": "A cup."} for number in range(3_000)]
+    tables = {"samples": samples, "images": []}
+    folder = write_dataset(tmp_path / "d", "training-captions", tables, files=2)
+    order = [row["sample_id"] for row in open_dataset(str(folder)).rows("samples")]
+
+    inspected(folder, "--rows", "3")
+
+    out = capsys.readouterr().out
+    shown = [name for name in order if f'"sample_id": "{name}"' in out]
+    assert shown == [order[0], order[1_000], order[2_000]]
+    assert " kB" in out
+    assert "0.0" not in out
+    inspected(folder, "--rows", "0")
+    assert "sample_id" not in capsys.readouterr().out

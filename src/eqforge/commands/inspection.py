@@ -1,8 +1,6 @@
 """`eqforge inspect`: shows what a finished dataset holds."""
 
-import dataclasses
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +13,7 @@ from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import in_lines, json_text, nearest, visible
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from collections.abc import Iterator
 
     from eqforge.schemas.dataset.reader import Dataset
 
@@ -32,7 +30,7 @@ class Arguments:
     """Folder or URL of the dataset."""
 
     rows: int = 3
-    """Samples to show, or to draw."""
+    """Samples from all over the dataset to show, or to draw."""
 
     sheet: Path | None = None
     """Draw samples from all over the dataset, pictures and texts, into this picture."""
@@ -59,7 +57,7 @@ class Inspection:
     Attributes:
       folder: of the dataset, or its URL.
       manifest: the dataset's, with its books.
-      samples: whole rows: as many as were asked for, or the one with the id.
+      samples: whole rows: as many as were asked for, from all over, or the one with the id.
       rejects: whole rows: those with the reason, or with the id.
     """
 
@@ -96,23 +94,38 @@ def inspect(arguments: Arguments) -> int:
 def _show_all(dataset: "Dataset", arguments: Arguments) -> Inspection:
     from rich.console import Console
 
+    from eqforge.commands import inspection_tables as shown_as
+
     console = Console(highlight=False, markup=False, emoji=False)
     title = f"{dataset.manifest.dataset}, {dataset.manifest.mode} mode"
     console.print(visible(title), style="bold")
-    shown = [tables(dataset), books(dataset)]
+    shown = [shown_as.tables(dataset), shown_as.books(dataset)]
     if any(entry.reasons for entry in dataset.manifest.stages.values()):
-        shown.append(reasons(dataset))
+        shown.append(shown_as.reasons(dataset))
     if dataset.manifest.findings:
-        shown.append(findings(dataset))
+        shown.append(shown_as.findings(dataset))
     if "nouns" in dataset.columns("captions"):
-        shown.append(granularity(dataset))
-    for table in (*shown, columns(dataset)) if arguments.full else shown:
+        shown.append(shown_as.granularity(dataset))
+    for table in (*shown, shown_as.columns(dataset)) if arguments.full else shown:
         console.print(table)
         console.print()
-    samples = tuple(islice(dataset.rows("samples"), arguments.rows))
+    samples = tuple(_spread_rows(dataset, arguments.rows))
     for row in samples:
         _print_row(row if arguments.full else {k: v for k, v in row.items() if _is_short(v)})
     return Inspection(folder=dataset.folder, manifest=dataset.manifest, samples=samples)
+
+
+def _spread_rows(dataset: "Dataset", rows: int) -> "Iterator[dict[str, Any]]":
+    """Yields samples from all over a dataset; those between are not turned into Python objects."""
+    from eqforge.commands.sheet_entries import spread_places
+
+    places = spread_places(dataset.manifest.num_rows("samples"), rows)
+    start = 0
+    for batch in dataset.batches("samples") if places else ():
+        for place in range(start, start + batch.num_rows):
+            if place in places:
+                yield from batch.slice(place - start, 1).to_pylist()
+        start += batch.num_rows
 
 
 def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Inspection:
@@ -188,114 +201,6 @@ def _print_row(row: dict[str, Any]) -> None:
 
     console = Console(highlight=False, markup=False, emoji=False)
     console.print(JSONHighlighter()(json_text(row, indent=2)), soft_wrap=True)
-
-
-def tables(dataset: "Dataset") -> "Table":
-    """Returns the tables with their rows, files and bytes."""
-    shown = _table("table", "rows", "files", "MB")
-    for name, files in dataset.manifest.tables.items():
-        size = sum(file.num_bytes for file in files) / 1e6
-        rows = f"{dataset.manifest.num_rows(name):,}"
-        if name == "samples" and dataset.manifest.unchanged:
-            rows += f" ({dataset.manifest.unchanged:,} unchanged)"
-        _add(shown, name, rows, str(len(files)), f"{size:,.1f}")
-    return shown
-
-
-def books(dataset: "Dataset") -> "Table":
-    """Returns the books by stage."""
-    shown = _table("stage", "candidates", "kept", "rejected")
-    for stage, entry in dataset.manifest.stages.items():
-        _add(shown, stage, f"{entry.candidates:,}", f"{entry.kept:,}", f"{entry.rejected:,}")
-    return shown
-
-
-def reasons(dataset: "Dataset") -> "Table":
-    """Returns the reasons of the rejects, with what they mean."""
-    from eqforge.pipelines.shared.registry import stages_of
-
-    shown = _table("stage", "reason", "rejected", "meaning")
-    known = stages_of(dataset.manifest.dataset)
-    for stage, entry in dataset.manifest.stages.items():
-        meanings = known[stage].reasons if stage in known else {}
-        for reason, count in entry.reasons.items():
-            meaning = meanings.get(reason, "an exception on this record")
-            _add(shown, stage, reason, f"{count:,}", meaning)
-    return shown
-
-
-def findings(dataset: "Dataset") -> "Table":
-    """Returns the breaches of the annotation rules by rule; nothing was dropped for them."""
-    from eqforge.transforms.vlue.lints import RULES
-
-    shown = _table("task", "rule", "findings", "meaning")
-    for task, counts in dataset.manifest.findings.items():
-        for rule, count in counts.items():
-            _add(shown, task, rule, f"{count:,}", RULES.get(rule, ""))
-    return shown
-
-
-def granularity(dataset: "Dataset") -> "Table":
-    """Returns the mean granularity of the captions, with 95 % bootstrap intervals over images."""
-    from eqforge.generators.text.granularity import Granularity
-    from eqforge.generators.text.granularity_table import summarise_granularity
-
-    names = [field.name for field in dataclasses.fields(Granularity)]
-    measured = (
-        (row.pop("image"), Granularity(**row))
-        for row in dataset.rows("captions", ["image", *names])
-    )
-    shown = _table("feature", "captions", "mean", "from", "to")
-    for summary in summarise_granularity(measured, seed=0):
-        bounds = (summary.mean, summary.low, summary.high)
-        _add(shown, summary.feature, f"{summary.captions:,}", *map(_rounded, bounds))
-    return shown
-
-
-def _rounded(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
-
-
-def columns(dataset: "Dataset") -> "Table":
-    """Returns the columns of every table."""
-    shown = _table("table", "column", "type")
-    for name in dataset.manifest.tables:
-        for field in dataset.schema(name):
-            _add(shown, name, field.name, _short(str(field.type)))
-    return shown
-
-
-def _table(*headings: str) -> "Table":
-    from rich.table import Table
-
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    for heading in headings:
-        table.add_column(heading, justify="right" if heading in _NUMBERS else "left")
-    return table
-
-
-def _add(table: "Table", *cells: str) -> None:
-    table.add_row(*map(visible, cells))
-
-
-_NUMBERS = (
-    "captions",
-    "mean",
-    "from",
-    "to",
-    "rows",
-    "files",
-    "MB",
-    "candidates",
-    "kept",
-    "rejected",
-    "findings",
-)
-
-
-def _short(kind: str) -> str:
-    plain = kind.replace(" not null", "").replace("item: ", "")
-    return plain if len(plain) <= 60 else plain[:57] + "..."
 
 
 def _is_short(value: object) -> bool:

@@ -107,13 +107,19 @@ def _maker(dataset: Dataset, columns: Sequence[str], boxes: bool) -> Callable[[R
 def _spread(dataset: Dataset, rows: int, columns: Sequence[str], only: str | None) -> Iterator[Row]:
     """Yields samples at even distances, including the first, or the one that is wanted."""
     total = dataset.manifest.num_rows("samples")
-    chosen = {place * total // rows for place in range(min(rows, total))} if rows < total else None
+    chosen = spread_places(total, rows)
     heavy = ("annotation", "scores", "origin_0", "origin_1", "spec_0", "spec_1", "generation")
     needed = next((names for name, names in _NEEDED if name in columns), ("sample_id",))
     names = dict.fromkeys([*needed, *(name for name in columns if name not in heavy)])
     for place, sample in enumerate(dataset.rows("samples", list(names))):
-        if sample["sample_id"] == only or (only is None and (chosen is None or place in chosen)):
+        if sample["sample_id"] == only or (only is None and place in chosen):
             yield sample
+
+
+def spread_places(total: int, rows: int) -> set[int]:
+    """Returns at most `rows` places in `range(total)`, at even distances, the first included."""
+    shown = min(rows, total)
+    return {place * total // shown for place in range(shown)}
 
 
 def _pictures(row: Row) -> tuple[str, ...]:
