@@ -101,7 +101,10 @@ def refuse(
         (["--videos", "nowhere"], "--videos nowhere: no such folder"),
         (["--videos", __file__], f"--videos {__file__}: is a file; expected a folder"),
         (["--captions", "nowhere.jsonl"], "nowhere.jsonl: no such file"),
-        (["--captions", "."], ".: no subtitles in this folder (.srt or .vtt)"),
+        (
+            ["--captions", "."],
+            ".: no captions in this folder; expected subtitles (.srt or .vtt), state.json",
+        ),
         (["--output", ""], "--output is empty; expected a folder or URL"),
         (["--output", "nothing://bucket/out"], "Protocol not known: nothing"),
     ],
