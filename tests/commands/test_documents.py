@@ -115,7 +115,7 @@ def test_what_was_refused_is_drawn_from_the_work_folder(
     ("arguments", "said"),
     [
         (["--rejects", "change_too_smal"], "did you mean 'change_too_small'?"),
-        (["--id", "eq-video/own/tour.mkv/own-000-own-0"], "did you mean 'eq-video/own/tour.mkv/"),
+        (["--id", "eq-video/own/tour.mkv/own-000-own_00"], "did you mean 'eq-video/own/tour.mkv/"),
         (["--id", "a", "--rejects", "b"], "name one of them"),
     ],
 )
