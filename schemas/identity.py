@@ -58,6 +58,11 @@ def bucket(record_id: str, buckets: int) -> int:
     return int.from_bytes(digest, "big") % buckets
 
 
+def picture_key(image: str, text_id: str) -> str:
+    """Returns what texts of one image share; a text of no known image shares it with none."""
+    return image or f"\0{text_id}"
+
+
 def is_sampled(record_id: str, fraction: float) -> bool:
     """Tells whether a record, by its id, belongs to a sample of a fraction in [0, 1].
 

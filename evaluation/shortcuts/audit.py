@@ -11,6 +11,7 @@ import numpy.typing as npt
 from eqforge.evaluation.shortcuts.probes import PROBES, train_and_judge
 from eqforge.evaluation.statistics.bootstrap import resample_means
 from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.identity import picture_key
 from eqforge.schemas.sources.text_pairs import TextPair
 
 VERSION = 2
@@ -198,7 +199,8 @@ def _questions(pairs: Sequence[TextPair], folds: int) -> Iterator[Question]:
         chosen = [p for p in pairs if None not in (getattr(p, right), getattr(p, wrong))]
         if not chosen:
             continue
-        names = sorted({pair.image for pair in chosen})
+        images = [picture_key(pair.image, pair.pair_id) for pair in chosen]
+        names = sorted(set(images))
         if len(names) < folds:
             advice = "lower --folds" if len(names) > 1 else "it takes at least two"
             raise InputError(
@@ -209,7 +211,7 @@ def _questions(pairs: Sequence[TextPair], folds: int) -> Iterator[Question]:
             contrast=contrast,
             right=tuple(str(getattr(pair, right)) for pair in chosen),
             wrong=tuple(str(getattr(pair, wrong)) for pair in chosen),
-            images=np.array([numbers[pair.image] for pair in chosen]),
+            images=np.array([numbers[image] for image in images]),
         )
 
 

@@ -14,7 +14,7 @@ from eqforge.pipelines.shared.settings import (
 )
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import is_sampled
+from eqforge.schemas.identity import is_sampled, picture_key
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.find_file import MissingFile
 from eqforge.schemas.io.source_folder import SourceFolder
@@ -100,7 +100,9 @@ def confirm_images(folder: SourceFolder | None, names: Iterable[str]) -> None:
     for name, found in folder.find_all(names, str):
         if not isinstance(found, MissingFile) or found.reason != "file_missing":
             return
-        example = name if example is None else example
+        example = example or name
+    if example == "":
+        raise InputError(f"--images {folder.root}: none of the captions names its image")
     if example is not None:
         raise InputError(
             f"--images {folder.root}: none of the plan's images is there; expected files such as "
@@ -150,7 +152,7 @@ def select_captions(files: Iterable[Iterable[Text]], run: RunSettings) -> Iterat
       InputError: a selection is wrong, or a sample named in `only` belongs to no caption.
     """
     captions = (caption for file in files for caption in _in_order(file, run))
-    single = ((caption.image, (caption,)) for caption in captions)
+    single = ((picture_key(each.image, each.text_id), (each,)) for each in captions)
     return (caption for group in _select(single, run) for caption in group)
 
 
@@ -173,7 +175,7 @@ def select_images(texts: Iterable[Text], run: RunSettings) -> Iterator[tuple[Tex
     """
     by_image: dict[str, list[Text]] = {}
     for text in texts:
-        by_image.setdefault(text.image, []).append(text)
+        by_image.setdefault(picture_key(text.image, text.text_id), []).append(text)
     groups = ((image, _by_id(found)) for image, found in sorted(by_image.items()))
     return _select(groups, run)
 

@@ -1,22 +1,20 @@
-"""Reads captioned images: COCO, Karpathy's splits, Flickr30k, Hugging Face's folders, JSON lines.
+"""Reads captioned images: COCO, Karpathy's splits, Flickr30k, own captions, Hugging Face's folders.
 
-A user's file is JSON lines, one caption per line:
+`own` is a user's table, JSON array or JSON lines; own_captions.py has the fields:
 
     {"image": "holiday/001.jpg", "caption": "two dogs on a beach", "id": "001/0", "split": "test"}
 
-`image` is a path below the images folder; `id` (default: the image, `#` and a digest of image,
-caption and split) has to be unique; `split` is `all` by default.
+`image` is a path below the images folder, or empty; `id` (default: the image, `#` and a digest of
+image, caption and split) has to be unique; `split` is `all` by default.
 
 `text-pairs` reads the true captions of VL-CheckList, ARO and the other files of text pairs; it has
 to be named, since their suffixes are those of other formats.
 
-`hugging-face` is a folder as hugging_face.py describes. A row has the fields of a user's line as
-columns; others are left out. `image` may be a picture, whose path counts, or be called `file_name`
-or `filename`; `caption` may be called `text`, and be a list. The split is the folder's where the
-rows name none.
+`hugging-face` is a folder as hugging_face.py describes, with the fields of own captions as columns.
+`image` may be a picture, whose path counts. The split is the folder's where the rows name none.
 
-COCO and Karpathy files are held in memory as bytes and as the fields that are read; the other
-formats stream.
+COCO and Karpathy files are held in memory as bytes and as the fields that are read, JSON arrays
+whole; the other formats stream.
 """
 
 import csv
@@ -24,7 +22,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 import msgspec
 
@@ -33,13 +31,14 @@ from eqforge.schemas.identity import Namer, short_digest
 from eqforge.schemas.io.checked import shown
 from eqforge.schemas.io.source_file import open_text
 from eqforge.schemas.io.typed_json import decode, read_bytes, read_lines
-from eqforge.schemas.sources.hugging_face import row_folder
-from eqforge.schemas.sources.own_captions import OwnCaption, read_own_folder, read_own_lines
+from eqforge.schemas.sources.caption_forms import Source, detect_source
+from eqforge.schemas.sources.own_captions import (
+    KNOWN,
+    OwnCaption,
+    read_own_file,
+    read_own_folder,
+)
 from eqforge.schemas.sources.text_pairs import read_text_pairs
-
-Source = Literal[
-    "coco", "karpathy", "flickr30k-token", "flickr30k-csv", "jsonl", "text-pairs", "hugging-face"
-]
 
 _COCO_SPLIT = re.compile(r"captions_(\w+?)(?:\.json)?$")
 _TOKEN_LINE = re.compile(r"(?P<image>[^#\t]+)#(?P<number>\d+)\t(?P<caption>.*)")
@@ -53,7 +52,7 @@ class CaptionRecord:
 
     Attributes:
       caption_id: unique in the source, such as `coco/770337` or `flickr30k/100.jpg#0`.
-      image: the image's file, relative to the images folder.
+      image: the image's file, relative to the images folder; empty if the source names none.
       caption: the caption exactly as the source has it.
       split: the source's split, `all` where it states none.
     """
@@ -84,7 +83,7 @@ def read_captions(path: str | Path, source: Source | None = None) -> Iterator[Ca
 
     Args:
       path: an annotation file, or a folder of Hugging Face's.
-      source: its format; None detects it, see detect_source.
+      source: its format; None detects it, see caption_forms.py.
 
     Raises:
       InputError: the file is not of that format, has no caption, or gives an id twice; the message
@@ -95,14 +94,15 @@ def read_captions(path: str | Path, source: Source | None = None) -> Iterator[Ca
         "karpathy": _read_karpathy,
         "flickr30k-token": _read_flickr_token,
         "flickr30k-csv": _read_flickr_csv,
-        "jsonl": lambda file: _own(read_own_lines(file)),
+        "own": lambda file: _own(read_own_file(file)),
         "text-pairs": _read_pairs,
         "hugging-face": lambda folder: _own(read_own_folder(folder)),
     }
     name = detect_source(path) if source is None else source
     if name not in readers:
         raise InputError(f"unknown caption format {name!r}; known: {', '.join(get_args(Source))}")
-    return _checked(Path(path).name, readers[name](Path(path)))
+    may_lack_images = name in ("own", "hugging-face")
+    return _checked(Path(path).name, readers[name](Path(path)), may_lack_images)
 
 
 def _read_pairs(path: Path) -> Iterator[CaptionRecord]:
@@ -111,41 +111,14 @@ def _read_pairs(path: Path) -> Iterator[CaptionRecord]:
         yield CaptionRecord(caption_id=pair.pair_id, image=pair.image, caption=pair.positive)
 
 
-class _Shape(msgspec.Struct):
-    images: msgspec.Raw
-    annotations: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-
-
-def detect_source(path: str | Path) -> Source:
-    """Detects the format of a caption file by its suffix, and COCO or Karpathy by its fields.
-
-    Raises:
-      InputError: the suffix is unknown, the JSON is of neither format, or a folder is of none.
-    """
-    path = Path(path)
-    if path.is_dir() or row_folder(path) is not None:
-        return "hugging-face"
-    by_suffix: dict[str, Source] = {
-        ".jsonl": "jsonl",
-        ".ndjson": "jsonl",
-        ".token": "flickr30k-token",
-        ".txt": "flickr30k-token",
-        ".csv": "flickr30k-csv",
-    }
-    if path.suffix == ".json":
-        shape = decode(read_bytes(path), _Shape, path.name)
-        return "karpathy" if shape.annotations is msgspec.UNSET else "coco"
-    if path.suffix not in by_suffix:
-        raise InputError(f"{path}: expected .json, {', '.join(by_suffix)}; or name its --source")
-    return by_suffix[path.suffix]
-
-
-def _checked(file: str, captions: Iterable[CaptionRecord]) -> Iterator[CaptionRecord]:
+def _checked(
+    file: str, captions: Iterable[CaptionRecord], may_lack_images: bool
+) -> Iterator[CaptionRecord]:
     seen: set[str] = set()
     for record in captions:
         if record.caption_id in seen:
             raise InputError(f"{file}: the caption id {shown(record.caption_id)} stands twice")
-        if not record.image:
+        if not record.image and not may_lack_images:
             raise InputError(f"{file}: {shown(record.caption_id)}: expected an image, found ''")
         seen.add(record.caption_id)
         yield record
@@ -232,8 +205,8 @@ def _read_flickr_csv(path: Path) -> Iterator[CaptionRecord]:
         yield from _read_flickr_annotations(path)
     else:
         raise InputError(
-            f"{path.name}: line 1: expected the header `image_name| comment_number| comment` or "
-            f"one with raw, filename and split; found {header[:80]!r}"
+            f"{path.name}: line 1: expected a header of Flickr30k's: `image_name| comment_number| "
+            f"comment`, or one with raw, filename and split; found {header[:80]!r}; {KNOWN}"
         )
 
 
@@ -242,7 +215,8 @@ def _flickr_line(
 ) -> CaptionRecord:
     found = pattern.fullmatch(line)
     if found is None:
-        raise InputError(f"{file}: line {number}: expected `{expected}`, found {line[:80]!r}")
+        found_here = f"line {number}: expected `{expected}`, found {line[:80]!r}"
+        raise InputError(f"{file}: {found_here}; {KNOWN}")
     return CaptionRecord(
         caption_id=f"flickr30k/{found['image']}#{found['number']}",
         image=found["image"],
@@ -278,7 +252,8 @@ def _csv_rows(path: Path) -> Iterator[dict[str, str | None]]:
 def _own(captions: Iterable[OwnCaption]) -> Iterator[CaptionRecord]:
     name = Namer()
     for line in captions:
-        content = f"{line.image}#{short_digest([line.image, line.caption, line.split])}"
+        digest = short_digest([line.image, line.caption, line.split])
+        content = f"{line.image or 'caption'}#{digest}"
         yield CaptionRecord(
             caption_id=name(content) if line.id is None else line.id,
             image=line.image,

@@ -1,24 +1,49 @@
-"""Reads a user's own captions of images: JSON lines, and folders of Hugging Face's."""
+"""Reads a user's own captions of images: tables, JSON arrays, JSON lines, Hugging Face's folders.
 
-from collections.abc import Iterator
+A record has a field `caption`, and may have `image`, `id` and `split`; others are left out. For
+`caption` may stand `text`, for `image` `file_name` or `filename`, and a caption may be a list. An
+id may be a whole number. In a table these are the columns, and an empty cell says nothing.
+"""
+
+import csv
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import Node, name_of
-from eqforge.schemas.io.typed_json import decode, read_lines
+from eqforge.schemas.io.typed_json import decode
+from eqforge.schemas.records.scores import compact_json
 from eqforge.schemas.sources.hugging_face import FORMS, RowFolder, row_folder
+from eqforge.schemas.sources.record_files import (
+    Record,
+    first_line,
+    read_json,
+    read_json_lines,
+    read_table,
+)
+
+TABLES: Final = (".csv", ".tsv")
+LINES: Final = (".jsonl", ".ndjson")
+KNOWN: Final = (
+    "own captions are a table (.csv, .tsv), a JSON array (.json) or JSON Lines (.jsonl, .ndjson) "
+    "with a column caption; others are COCO's captions_*.json, a Karpathy split (dataset_*.json), "
+    "Flickr30k's results_*.token, results.csv (image_name| comment_number| comment) or "
+    "flickr_annotations_30k.csv (raw, filename, split), and a folder of Hugging Face's"
+)
+"""What captions may be, for messages."""
 
 _IMAGES = ("image", "file_name", "filename")
-_CAPTIONS = ("caption", "text")
+CAPTIONS = ("caption", "text")
 
 
-class OwnCaption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class OwnCaption(msgspec.Struct, frozen=True):
     """A caption as the user wrote it.
 
     Attributes:
-      image: the image's file, relative to the images folder.
+      image: the image's file, relative to the images folder; empty if the user named none.
       caption: the caption.
       id: unique in the source; None if the user gave none.
       split: its split.
@@ -28,6 +53,16 @@ class OwnCaption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     caption: str
     id: str | None = None
     split: str = "all"
+
+
+class _Fields(msgspec.Struct, frozen=True):
+    image: str | None = None
+    file_name: str | None = None
+    filename: str | None = None
+    caption: str | list[str] | None = None
+    text: str | list[str] | None = None
+    id: str | int | None = None
+    split: str | None = None
 
 
 def caption_files(path: Path) -> list[Path]:
@@ -41,27 +76,43 @@ def caption_files(path: Path) -> list[Path]:
     return [path] if not path.is_dir() else _known(path).files
 
 
-def read_own_lines(path: Path) -> Iterator[OwnCaption]:
-    """Yields the captions of JSON lines.
+def header_of(path: Path) -> set[str]:
+    """Returns the columns of a CSV or TSV file, as its first line names them.
 
     Raises:
-      InputError: a line is none; the message names it.
+      InputError: the file cannot be read.
     """
-    for number, data in read_lines(path):
-        yield decode(data, OwnCaption, path.name, f"line {number}")
+    line = first_line(path).rstrip("\r\n")
+    try:
+        cells = next(csv.reader([line], delimiter=_delimiter(path), skipinitialspace=True), [])
+    except csv.Error:  # said with its line by the reader
+        return set()
+    return {cell.strip() for cell in cells}
+
+
+def read_own_file(path: Path) -> Iterator[OwnCaption]:
+    """Yields the captions of a table, a JSON array or JSON lines, as the ending says.
+
+    Raises:
+      InputError: the file cannot be read as that, or a record is no caption; the message names it.
+    """
+    ending = path.suffix.lower()
+    readers: dict[str, Callable[[Path], Iterator[Record]]] = {
+        **dict.fromkeys(TABLES, _read_table),
+        ".json": read_json,
+    }
+    for record in readers.get(ending, read_json_lines)(path):
+        yield from _captions(path.name, record)
 
 
 def read_own_folder(path: Path) -> Iterator[OwnCaption]:
     """Yields the captions of one of Hugging Face's folders, or of a split of one.
 
     Raises:
-      InputError: it is none, a table cannot be read, or a row has no image or caption.
+      InputError: it is none, a table cannot be read, or a row has no caption.
     """
     for record in _known(path).rows("image"):
-        where = f"{record.unit} {record.number}"
-        if record.problem:
-            raise InputError(f"{path.name}: {where}: {record.problem}")
-        yield from _captions(Node(path.name, where, record.value))
+        yield from _captions(path.name, record)
 
 
 def _known(path: Path) -> RowFolder:
@@ -70,30 +121,46 @@ def _known(path: Path) -> RowFolder:
     return rows
 
 
-def _captions(row: Node) -> Iterator[OwnCaption]:
-    image, caption = _first(row, _IMAGES).text(), _first(row, _CAPTIONS)
-    own_id, split = row.get("id"), row.get("split")
-    name = None if own_id is None else _id(own_id)
-    several = isinstance(caption.value, list)
-    for number, each in enumerate(caption.elements() if several else (caption,)):
-        yield OwnCaption(
-            image=image,
-            caption=each.text(),
-            id=f"{name}/{number}" if several and name is not None else name,
-            split="all" if split is None else split.text(),
+def _delimiter(path: Path) -> str:
+    return "\t" if path.suffix.lower() == ".tsv" else ","
+
+
+def _read_table(path: Path) -> Iterator[Record]:
+    """Yields the rows of a table; one whose caption is empty has an empty one.
+
+    Raises:
+      InputError: it has no column of captions, or is no table.
+    """
+    columns = header_of(path)
+    name = next((name for name in CAPTIONS if name in columns), CAPTIONS[0])
+    try:
+        for record in read_table(path, {name}, ()):
+            if not record.problem:
+                record.value.setdefault(name, "")
+            yield record
+    except InputError as error:
+        raise InputError(str(error) if name in columns else f"{error}; {KNOWN}") from error
+
+
+def _captions(file: str, record: Record) -> Iterator[OwnCaption]:
+    where = f"{record.unit} {record.number}"
+    if record.problem:
+        raise InputError(f"{file}: {where}: {record.problem}")
+    members = Node(file, where, record.value).mapping()
+    known = {name: members[name] for name in _Fields.__struct_fields__ if name in members}
+    found = decode(compact_json(known).encode(), _Fields, file, where)
+    caption = found.text if found.caption is None else found.caption
+    if caption is None:
+        columns = ", ".join(map(name_of, [*members][:12])) or "none"
+        raise InputError(
+            f"{file}: {where}: expected one of the columns {', '.join(CAPTIONS)}; found {columns}"
         )
-
-
-def _first(row: Node, names: tuple[str, ...]) -> Node:
-    """Returns the first of some fields that a row has."""
-    for name in names:
-        if (node := row.get(name)) is not None:
-            return node
-    found = ", ".join(map(name_of, row.mapping())) or "none"
-    raise InputError(
-        f"{row.file}: {row.where}: expected one of the columns {', '.join(names)}; found {found}"
-    )
-
-
-def _id(node: Node) -> str:
-    return str(node.integer()) if isinstance(node.value, int) else node.text()
+    several = isinstance(caption, list)
+    own_id = None if found.id in (None, "") else str(found.id)
+    for number, each in enumerate(caption if isinstance(caption, list) else [caption]):
+        yield OwnCaption(
+            image=next(filter(None, (getattr(found, name) for name in _IMAGES)), ""),
+            caption=each,
+            id=f"{own_id}/{number}" if several and own_id is not None else own_id,
+            split=found.split or "all",
+        )

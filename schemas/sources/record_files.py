@@ -121,6 +121,16 @@ def read_content(path: Path) -> str:
         return "".join(_lines(path, stream))
 
 
+def first_line(path: Path) -> str:
+    """Returns the first line of a file, with its end; empty if there is none.
+
+    Raises:
+      InputError: the file cannot be read.
+    """
+    with _opened(path, newline="") as stream:
+        return stream.readline(csv.field_size_limit())
+
+
 def read_json_lines(path: Path) -> Iterator[Record]:
     """Yields a record for each line that is not blank."""
     with _opened(path) as stream:

@@ -50,6 +50,12 @@ _VTT = (
     b"00:05.000 --> 00:06.000\nfry it\n"
 )
 _METADATA = b"file_name,text,split\n1.jpg,two dogs,test\nsub/2.jpg,a cat,val\n"
+_OWN: list[dict[str, Any]] = [
+    {"id": 391895, "image": "1.jpg", "caption": ["two dogs", "dogs"], "source": "Ann"},
+    {"id": "7", "text": "a cat", "split": "val", "file_name": "2.jpg"},
+    {"caption": "a cow"},
+]
+_OWN_TABLE = b"cap_id,image,caption,id\nc1,1.jpg,two dogs,7\nc2,,a cat,\n"
 _STATE = {
     "_data_files": [{"filename": "data-00000-of-00001.arrow"}],
     "_fingerprint": "9f699d7f1b1334be",
@@ -76,6 +82,10 @@ def _pairs(path: Path) -> Outcome:
     pairs = read_text_pairs(path)
     batches = (TextsBatch(images=(ImageTexts(image=p.image, pairs=(p,)),)) for p in pairs)
     return planned(batches, TextsBatch)
+
+
+def _own(name: str, data: bytes, folder: Path) -> Outcome:
+    return _captions(file_of(data, folder, name))
 
 
 def _alone(name: str, data: bytes, folder: Path) -> Outcome:
@@ -129,6 +139,14 @@ CAPTION_TARGETS: dict[str, tuple[Take, tuple[bytes, ...], mutate.Mutator]] = {
             ("json", _json(_MOMENTS), mutate.json_text),
             ("srt", _SRT, mutate.damage),
             ("vtt", _VTT, mutate.damage),
+        )
+    },
+    **{
+        f"own-captions-{form}": (functools.partial(_own, f"own.{form}"), (seed,), way)
+        for form, seed, way in (
+            ("csv", _OWN_TABLE, mutate.damage),
+            ("tsv", _OWN_TABLE.replace(b",", b"\t"), mutate.damage),
+            ("json", _json(_OWN), mutate.json_text),
         )
     },
     "moments-state": (

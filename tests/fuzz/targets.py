@@ -440,7 +440,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
         ),
         (
             "captions-lines",
-            functools.partial(_captions, "own.jsonl", "jsonl"),
+            functools.partial(_captions, "own.jsonl", "own"),
             (_CAPTION_LINES,),
             mutate.json_lines,
         ),

@@ -28,7 +28,7 @@ from eqforge.generators.text.llm.rewrite import (
 )
 from eqforge.generators.text.llm.validate import REWRITE_REFUSALS
 from eqforge.generators.text.llm.writer import CaptionWriter, WriterSettings
-from eqforge.schemas.identity import derive_seed
+from eqforge.schemas.identity import derive_seed, picture_key
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.books import guarded
@@ -110,23 +110,31 @@ def edit_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list[E
     analyses = analyse_captions([record.caption for record in records], rules.spacy_model)
     by_image: dict[str, list[str]] = {}
     for record in records:
-        by_image.setdefault(record.image, []).append(record.caption)
+        by_image.setdefault(_picture(record), []).append(record.caption)
     known = {image: guarded(partial(known_words, texts)) for image, texts in by_image.items()}
     positives = _positives(records, analyses, rules)
     true: dict[str, set[str]] = {}
     for record, positive in zip(records, positives, strict=True):
         made = [positive.edited.text] if isinstance(positive, CaptionEdit) else []
-        true.setdefault(record.image, set()).update(map(what_is_said, [record.caption, *made]))
+        true.setdefault(_picture(record), set()).update(map(what_is_said, [record.caption, *made]))
     return [
         EditedCaption(
             record=record,
             positive=positive,
             negative=_guarded_negative(
-                analysis, record.caption_id, known[record.image], true[record.image], rules
+                analysis,
+                record.caption_id,
+                known[_picture(record)],
+                true[_picture(record)],
+                rules,
             ),
         )
         for record, analysis, positive in zip(records, analyses, positives, strict=True)
     ]
+
+
+def _picture(record: CaptionRecord) -> str:
+    return picture_key(record.image, record.caption_id)
 
 
 def _positives(

@@ -9,6 +9,7 @@ from eqforge.generators.text.coordination.conjuncts import SWAP_REFUSALS
 from eqforge.generators.text.hard_positives.reconcile import reconcile_image
 from eqforge.generators.text.hard_positives.records import REFUSALS
 from eqforge.generators.text.lexicon import Lexicon
+from eqforge.schemas.identity import picture_key
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.scores import Rejection
@@ -122,7 +123,8 @@ def _by_picture(records: Iterable[Text]) -> Iterable[list[Text]]:
     """Returns the records of each picture: of an image, or of the same part of it."""
     groups: dict[tuple[str, CornerBox | None], list[Text]] = {}
     for record in records:
-        groups.setdefault((record.image, record.box), []).append(record)
+        key = picture_key(record.image, record.text_id), record.box
+        groups.setdefault(key, []).append(record)
     return groups.values()
 
 

@@ -15,6 +15,7 @@ from eqforge.generators.text.lints.word_edits import (
     exchanged_words,
     find_partial_edits,
 )
+from eqforge.schemas.identity import picture_key
 from eqforge.schemas.sources.labelled_captions import LabelledCaptions
 
 # Records with equal positives are duplicates if the first of these that they have is equal too.
@@ -94,8 +95,8 @@ class SetChecks:
 
 def _picture(record: LabelledCaptions) -> str:
     """Returns a key of the picture: the image, with the box if it is a part of it."""
-    box = record.box
-    return record.image if box is None else f"{record.image}\0{box.x0},{box.y0},{box.x1},{box.y1}"
+    box, image = record.box, picture_key(record.image, record.record_id)
+    return image if box is None else f"{image}\0{box.x0},{box.y0},{box.x1},{box.y1}"
 
 
 def _inside_word(

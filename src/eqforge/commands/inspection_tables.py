@@ -65,11 +65,12 @@ def granularity(dataset: Dataset) -> Table:
     """Returns the mean granularity of the captions, with 95 % bootstrap intervals over images."""
     from eqforge.generators.text.granularity import Granularity
     from eqforge.generators.text.granularity_table import summarise_granularity
+    from eqforge.schemas.identity import picture_key
 
     names = [field.name for field in dataclasses.fields(Granularity)]
     measured = (
-        (row.pop("image"), Granularity(**row))
-        for row in dataset.rows("captions", ["image", *names])
+        (picture_key(row.pop("image"), row.pop("caption_id")), Granularity(**row))
+        for row in dataset.rows("captions", ["image", "caption_id", *names])
     )
     shown = _table("feature", "captions", "mean", "from", "to")
     for summary in summarise_granularity(measured, seed=0):

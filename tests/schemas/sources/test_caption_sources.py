@@ -118,7 +118,21 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         ("c.json", '{"images": [', "c.json: not valid JSON"),
         ("d.json", '{"images": [{"filename": "a", "split": "x", "sentences": 3}]}', "sentences"),
         ("a.token", "100.jpg Two men\n", "a.token: line 1: expected `image#number<TAB>caption`"),
-        ("a.csv", "image,caption\n", "a.csv: line 1: expected the header"),
+        ("a.csv", "image,caption\n", "a.csv: holds no caption"),
+        ("a.csv", "image,titel\na,x\n", "the column 'caption', found image, titel; own captions"),
+        ("a.csv", "id;caption\n1;x\n", "cells are separated by semicolons; save"),
+        ("a.tsv", "id,caption\n1,x\n", "cells are separated by commas; give"),
+        ("a.csv", "id|caption\n1|x\n", "cells are separated by bars"),
+        ("a.csv", "id,caption\n1,x, y\n", "a.csv: line 2: expected 2 cells, as the header has"),
+        ("a.json", '[{"caption": "x"}, 3]', "a.json: entry 2: expected an object, found int 3"),
+        ("a.json", '[{"id": 1}]', "entry 1: expected one of the columns caption, text; found id"),
+        ("a.json", '{"videos": []}', "found videos; own captions are a table (.csv, .tsv), a JSON"),
+        ("a.jsonl", '{"caption": "x", "id": 1.5}', "line 1: id: expected a whole number or a text"),
+        (
+            "a.csv",
+            "id,caption\n1,x\n1,y\n",
+            "a.csv: the caption id '1' stands twice",
+        ),
         (
             "a.csv",
             "raw,sentids,split,filename\nnope,1,x,9.jpg\n",
@@ -127,17 +141,23 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         (
             "a.jsonl",
             '{"image": "a", "caption": 3}',
-            "a.jsonl: line 1: caption: expected a text, found a whole number 3",
+            "a.jsonl: line 1: caption: expected a text or a list or null, found a whole number 3",
         ),
-        ("a.jsonl", '{"image": "a", "text": "x"}', "a.jsonl: line 1"),
-        ("a.jsonl", '{"image": "", "caption": "x"}', "expected an image"),
+        ("a.jsonl", '{"image": "a", "title": "x"}', "a.jsonl: line 1: expected one of the columns"),
+        ("a.token", "#0\tx\n", "a.token: line 1: expected `image#number<TAB>caption`"),
+        (
+            "c.json",
+            '{"images": [{"id": 1, "file_name": ""}], "annotations": '
+            '[{"id": 1, "image_id": 1, "caption": "x"}]}',
+            "c.json: 'coco/1': expected an image, found ''",
+        ),
         (
             "a.jsonl",
             '{"image": "a", "caption": "x", "id": "1"}\n{"image": "b", "caption": "x", "id": "1"}',
             "the caption id '1' stands twice",
         ),
         ("a.jsonl", "\n", "a.jsonl: holds no caption"),
-        ("a.parquet", "", "a.parquet: expected .json"),
+        ("a.parquet", "", "its ending says no form of captions; own captions are a table"),
     ],
 )
 def test_bad_files_are_one_error_that_names_file_record_and_field(
