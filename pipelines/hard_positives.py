@@ -74,8 +74,10 @@ class Config(DatasetConfig):
     their fields: its captions give the SWAP set."""
 
     captions: Path | None = None
-    """Free captions (COCO, Karpathy, Flickr30k, JSON lines, a folder of Hugging Face's): both texts
-    are made by rules."""
+    """COCO captions, a Karpathy-split JSON, Flickr30k's token or CSV file, or your own: a table
+    (.csv, .tsv), a JSON array or JSON lines with a column caption and, if you like, image, id and
+    split. Or a folder of Hugging Face's with such columns: of Dataset.save_to_disk, a snapshot of
+    the hub, or with a metadata file. Both texts are made by rules."""
 
     lexicon: Path | None = None
     """Your own lexicon of words and replacements; without it the paper's."""

@@ -19,7 +19,8 @@ from eqforge.schemas.io import storage
 from eqforge.schemas.io.find_file import MissingFile
 from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.shell import MediaRoot
-from eqforge.schemas.sources.caption_sources import CaptionRecord, Source
+from eqforge.schemas.sources.caption_forms import Source
+from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, no_sample, read_plan
@@ -38,9 +39,10 @@ class CaptionDataset(DatasetConfig):
     """What every dataset made of captions is configured with."""
 
     captions: Path
-    """COCO captions, a Karpathy-split JSON, Flickr30k's token or CSV file, or your own JSON lines:
-    {"image": "a.jpg", "caption": "...", "id": "...", "split": "..."}. Or a folder of Hugging Face's
-    with such columns: of Dataset.save_to_disk, a snapshot of the hub, or with a metadata file."""
+    """COCO captions, a Karpathy-split JSON, Flickr30k's token or CSV file, or your own: a table
+    (.csv, .tsv), a JSON array or JSON lines with a column caption and, if you like, image, id and
+    split. Or a folder of Hugging Face's with such columns: of Dataset.save_to_disk, a snapshot of
+    the hub, or with a metadata file."""
 
     source: Source | None = None
     """The format of the captions; told by the file where it is not given. `text-pairs` takes the

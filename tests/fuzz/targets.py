@@ -33,7 +33,8 @@ from eqforge.schemas.io.checked import clipped
 from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.sources.action_genome import read_action_genome
-from eqforge.schemas.sources.caption_sources import CaptionRecord, Source, read_captions
+from eqforge.schemas.sources.caption_forms import Source
+from eqforge.schemas.sources.caption_sources import CaptionRecord, read_captions
 from eqforge.schemas.sources.gebplus import read_gebplus
 from eqforge.schemas.sources.text_pairs import read_text_pairs
 from eqforge.schemas.sources.video_captions import read_captioned_videos

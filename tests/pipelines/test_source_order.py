@@ -1,5 +1,6 @@
 """The order of a source's records decides on nothing in a dataset of texts."""
 
+import csv
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,7 +17,8 @@ from eqforge.pipelines import (
 )
 from eqforge.pipelines.shared.settings import RunSettings
 from eqforge.pipelines.shared.text import select_captions, select_images
-from eqforge.schemas.sources.caption_sources import Source, read_captions
+from eqforge.schemas.sources.caption_forms import Source
+from eqforge.schemas.sources.caption_sources import read_captions
 from tests.builds import rows
 
 CAPTIONS = [
@@ -46,6 +48,17 @@ def own(folder: Path, captions: list[Any]) -> Path:
     return json_lines(
         folder / "own.jsonl", (dict(zip(fields, each, strict=True)) for each in captions)
     )
+
+
+def table(folder: Path, captions: list[Any]) -> Path:
+    """A table in which most captions name no image, and some are the same."""
+    path = folder / "own.csv"
+    with open(path, "w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(("annotator", "image", "caption", "split"))
+        for image, text, split in captions:
+            writer.writerow(("Ann", "" if image == "b.jpg" else image, text, split))
+    return path
 
 
 def coco(folder: Path, captions: list[Any]) -> Path:
@@ -95,7 +108,14 @@ def pairs(folder: Path, captions: list[Any]) -> Path:
 
 @pytest.mark.parametrize(
     ("write", "source"),
-    [(own, None), (coco, None), (karpathy, None), (token, None), (pairs, "text-pairs")],
+    [
+        (own, None),
+        (table, None),
+        (coco, None),
+        (karpathy, None),
+        (token, None),
+        (pairs, "text-pairs"),
+    ],
 )
 def test_ids_of_captions_come_from_what_they_say(
     write: Write, source: Source | None, tmp_path: Path
@@ -201,8 +221,11 @@ def test_a_limit_takes_the_same_texts_in_any_order(tmp_path: Path) -> None:
     ("main", "write", "arguments"),
     [
         (training_captions.main, own, ["--captions"]),
+        (training_captions.main, table, ["--captions"]),
         (retrieval_perturbations.main, own, ["--captions"]),
+        (retrieval_perturbations.main, table, ["--captions"]),
         (hard_positives.main, own, ["--captions"]),
+        (hard_positives.main, table, ["--captions"]),
         (hard_positives.main, pairs, ["--pairs"]),
         (hard_positives.main, checklist, ["--vl-checklist"]),
         (hard_positives.main, checklist, ["--mode", "paper", "--vl-checklist"]),

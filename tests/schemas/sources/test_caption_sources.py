@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.sources.caption_sources import CaptionRecord, detect_source, read_captions
+from eqforge.schemas.sources.caption_forms import detect_source
+from eqforge.schemas.sources.caption_sources import CaptionRecord, read_captions
 
 COCO = {
     "info": {"year": 2017},
