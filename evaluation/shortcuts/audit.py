@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from eqforge.evaluation.shortcuts.probes import PROBES, train_and_judge
+from eqforge.evaluation.shortcuts.probes import PROBES, Clue, clues, train_and_judge
 from eqforge.evaluation.statistics.bootstrap import resample_means
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import picture_key
@@ -17,6 +17,8 @@ from eqforge.schemas.sources.text_pairs import TextPair
 VERSION = 2
 """Version of how the numbers are computed; 2 has exact intervals."""
 CHANCE = 0.5
+WITH_CLUES = ("words", "letters")
+"""Probes of which the report names what they go by."""
 
 Contrast = Literal["negative", "hard_positive_or_negative", "hard_positive"]
 CONTRASTS: dict[Contrast, tuple[str, str, str]] = {
@@ -48,6 +50,7 @@ class ProbeResult:
         trials that has its variance in a bootstrap over images; widened for probes, whose folds
         share training data.
       ties: share of pairs that the probe cannot tell apart, in [0, 1].
+      clues: the pieces of text that it goes by most, of the probes `words` and `letters`.
     """
 
     contrast: Contrast
@@ -58,6 +61,7 @@ class ProbeResult:
     low: float
     high: float
     ties: float
+    clues: tuple[Clue, ...] = ()
 
     @property
     def is_shortcut(self) -> bool:
@@ -115,10 +119,12 @@ class Judge:
       widening: factor on the standard deviation of the accuracy, at least 1. Cross-validated
         judgements are not independent: a plain bootstrap missed chance one time in five instead
         of one in twenty.
+      clues: returns the pieces of text that it goes by most.
     """
 
     margins: Callable[[Question], npt.NDArray[np.float64]]
     widening: float = 1.0
+    clues: Callable[[Question], tuple[Clue, ...]] = lambda question: ()
 
 
 def probe_judges(probes: Sequence[str] = tuple(PROBES), folds: int = 5) -> dict[str, Judge]:
@@ -134,7 +140,11 @@ def probe_judges(probes: Sequence[str] = tuple(PROBES), folds: int = 5) -> dict[
     """
     widening = (1 + folds / (folds - 1)) ** 0.5
     return {
-        probe: Judge(margins=functools.partial(_judge_by_folds, probe, folds), widening=widening)
+        probe: Judge(
+            margins=functools.partial(_judge_by_folds, probe, folds),
+            widening=widening,
+            clues=functools.partial(_clues, probe),
+        )
         for probe in probes
     }
 
@@ -150,6 +160,10 @@ def _judge_by_folds(probe: str, folds: int, question: Question) -> npt.NDArray[n
             probe, *(_take(question, indices) for indices in (train, test))
         )
     return margins
+
+
+def _clues(probe: str, question: Question) -> tuple[Clue, ...]:
+    return clues(probe, question.right, question.wrong) if probe in WITH_CLUES else ()
 
 
 def _take(question: Question, indices: npt.NDArray[np.int64]) -> tuple[list[str], list[str]]:
@@ -230,4 +244,5 @@ def _judged(question: Question, name: str, judge: Judge, seed: int, resamples: i
         low=low,
         high=high,
         ties=float((margins == 0).mean()),
+        clues=judge.clues(question),
     )

@@ -21,8 +21,8 @@ class AuditSettings:
     """What to audit, and how."""
 
     path: tyro.conf.Positional[Path]
-    """File of text pairs (VL-CheckList, ARO, SugarCrepe, JSON lines), a folder of Hugging Face's
-    with such fields, or a dataset."""
+    """File of text pairs (VL-CheckList, ARO, SugarCrepe, VALSE, JSON lines), a folder of Hugging
+    Face's with such fields, or a dataset."""
 
     hard_positives: Path | None = None
     """The second file of a published hard-positive set, whose first is the path."""
@@ -104,7 +104,7 @@ def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
         raise InputError(
             f"{path}: has no captions of one image of which one is false; the audit takes "
             "hard-positives, training-captions, datasets of pairs, and files of VL-CheckList, ARO, "
-            "SugarCrepe or Winoground"
+            "SugarCrepe, VALSE or Winoground"
         )
     if not is_training(path):
         return read_text_pairs(path), 0

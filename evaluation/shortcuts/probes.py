@@ -7,6 +7,7 @@ regression without an intercept, so it knows nothing of their order.
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ Featurizer = Callable[[Sequence[str]], Matrix]
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 _POSITIONS = 3
 _REGULARISATION = 1.0
+_CLUES = 10
 
 
 def words_of(text: str) -> list[str]:
@@ -123,7 +125,17 @@ def _fit_counts(texts: Sequence[str], **settings: Any) -> Featurizer:
         vectorizer.fit(texts)
     except ValueError:  # no feature is frequent enough, or there is none
         return lambda captions: np.zeros((len(captions), 1))
-    return lambda captions: vectorizer.transform(captions).astype(float)
+    return _Counts(vectorizer)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """Counts the features that a fitted CountVectorizer knows, which have names."""
+
+    vectorizer: Any
+
+    def __call__(self, captions: Sequence[str]) -> Matrix:
+        return self.vectorizer.transform(captions).astype(float)
 
 
 def train_and_judge(
@@ -144,20 +156,77 @@ def train_and_judge(
     Raises:
       MissingExtra: scikit-learn is not installed.
     """
+    featurize = PROBES[probe]([*train[0], *train[1]])
+    classify = _train(featurize, train)
+    if classify is None:
+        return np.zeros(len(test[0]))
+    scaler, model = classify
+    return model.decision_function(scaler.transform(featurize(test[0]) - featurize(test[1])))
+
+
+def _train(featurize: Featurizer, train: tuple[Sequence[str], Sequence[str]]) -> Any:
+    """Returns the fitted scaler and classifier; None if there is nothing to learn from."""
     try:
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import MaxAbsScaler
     except ImportError as error:
         raise MissingExtra("scikit-learn", "text") from error
-    featurize = PROBES[probe]([*train[0], *train[1]])
     # Without an intercept a pair and its mirror image are equivalent, so every other is mirrored.
     signs = [1 if index % 2 == 0 else -1 for index in range(len(train[0]))]
     ordered = [pair[::sign] for sign, pair in zip(signs, zip(*train, strict=True), strict=True)]
     left, right = zip(*ordered, strict=True)
     differences = featurize(left) - featurize(right)
-    if len(signs) < 2 or abs(differences).sum() == 0:  # nothing to learn from
-        return np.zeros(len(test[0]))
+    if len(signs) < 2 or abs(differences).sum() == 0:
+        return None
     scaler = MaxAbsScaler().fit(differences)
     model = LogisticRegression(C=_REGULARISATION, fit_intercept=False, max_iter=1000)
-    model.fit(scaler.transform(differences), signs)
-    return model.decision_function(scaler.transform(featurize(test[0]) - featurize(test[1])))
+    return scaler, model.fit(scaler.transform(differences), signs)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Clue:
+    """A piece of text that a probe goes by.
+
+    Attributes:
+      text: one or two words in lower case, or a run of letters; a space at either end of a run is
+        the edge of a word.
+      weight: its weight in the classifier, rounded to four decimals: above 0 where it speaks for
+        the true caption, below 0 where it speaks for the false one.
+      right, wrong: number of true and of false captions that have it.
+    """
+
+    text: str
+    weight: float
+    right: int
+    wrong: int
+
+
+def clues(probe: str, right: Sequence[str], wrong: Sequence[str]) -> tuple[Clue, ...]:
+    """Returns the pieces of text of the largest weights, ten at most, the largest first.
+
+    Args:
+      probe: a key of PROBES; it is trained on all pairs here. Those that count no pieces of text,
+        `length` and `rarity`, have none.
+      right: the true captions.
+      wrong: the false captions, in the same order.
+
+    Raises:
+      MissingExtra: scikit-learn is not installed.
+    """
+    featurize = PROBES[probe]([*right, *wrong])
+    trained = _train(featurize, (right, wrong)) if isinstance(featurize, _Counts) else None
+    if trained is None:
+        return ()
+    weights = np.round(trained[1].coef_[0], 4)
+    names = featurize.vectorizer.get_feature_names_out()
+    have = [np.asarray((featurize(texts) > 0).sum(axis=0)).ravel() for texts in (right, wrong)]
+    order = sorted(np.flatnonzero(weights), key=lambda n: (-abs(weights[n]), names[n]))[:_CLUES]
+    return tuple(
+        Clue(
+            text=str(names[n]),
+            weight=float(weights[n]),
+            right=int(have[0][n]),
+            wrong=int(have[1][n]),
+        )
+        for n in order
+    )

@@ -1,9 +1,11 @@
 """The audit as text and as JSON."""
 
 import dataclasses
+from collections.abc import Iterator, Sequence
 
-from eqforge.evaluation.shortcuts.audit import CHANCE, CONTRASTS, Audit
+from eqforge.evaluation.shortcuts.audit import CHANCE, CONTRASTS, Audit, ProbeResult
 from eqforge.schemas import visible
+from eqforge.schemas.io.checked import shown
 
 _SEEN = {
     "length": "sees how many characters and words a caption has",
@@ -41,6 +43,7 @@ def as_text(name: str, audit: Audit) -> str:
             f"{'  shortcut' if result.is_shortcut else ''}"
             for result in results
         ]
+        lines += _clues(results)
     if audit.results:
         probes = {result.probe for result in audit.results}
         lines += ["", *(f"{name}: {text}" for name, text in _SEEN.items() if name in probes)]
@@ -62,6 +65,22 @@ def as_json(name: str, audit: Audit) -> str:
     return visible.json_text(
         {"name": name, "chance": CHANCE, **dataclasses.asdict(audit), "results": results}
     )
+
+
+def _clues(results: Sequence[ProbeResult]) -> Iterator[str]:
+    """Yields what each shortcut goes by, with the numbers of right and wrong captions that have it.
+
+    Where the interval reaches chance, the largest weights are those of chance too.
+    """
+    for result in results:
+        if result.is_shortcut and result.clues:
+            yield f"  {result.probe} that give most away (right and wrong captions with them):"
+            for clue in result.clues:
+                side = "right" if clue.weight > 0 else "wrong"
+                yield (
+                    f"    {side}  {clue.weight:+8.4f}  {shown(clue.text)} "
+                    f"({clue.right:,} and {clue.wrong:,})"
+                )
 
 
 def _not_applicable(audit: Audit) -> list[str]:

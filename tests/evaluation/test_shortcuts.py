@@ -16,7 +16,7 @@ from eqforge.evaluation.shortcuts.audit import (
 )
 from eqforge.evaluation.shortcuts.command import main as command
 from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
-from eqforge.evaluation.shortcuts.probes import PROBES, train_and_judge
+from eqforge.evaluation.shortcuts.probes import PROBES, clues, train_and_judge
 from eqforge.evaluation.shortcuts.report import as_json, as_text
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
@@ -84,6 +84,33 @@ def test_each_probe_finds_the_shortcut_it_is_made_for(probe: str, change: Any) -
     result = _accuracies(pairs)[probe]
     assert result.is_shortcut
     assert result.accuracy > 0.9
+
+
+def test_the_report_names_what_gives_most_away() -> None:
+    pairs = [
+        _pair(index, f"a red {noun}", f"no red {noun}") for index, noun in enumerate(NOUNS * 3)
+    ]
+    audit = audit_pairs(pairs, probe_judges(["words", "letters", "length"]))
+    text = as_text("x", audit)
+    assert "words that give most away" in text
+    assert "'a' (60 and 0)" in text
+    assert "'no red' (0 and 60)" in text
+    found = {result["probe"]: result for result in json.loads(as_json("x", audit))["results"]}
+    words = {clue["text"]: clue for clue in found["words"]["clues"]}
+    assert set(words) == {"a", "a red", "no", "no red"}
+    assert words["a"]["weight"] == -words["no"]["weight"] > 0
+    assert (words["no"]["right"], words["no"]["wrong"]) == (0, 60)
+    assert len(found["letters"]["clues"]) <= 10
+    assert found["length"]["clues"] == []
+
+
+def test_where_the_text_gives_nothing_away_no_words_are_named() -> None:
+    audit = audit_pairs(_random_pairs(120), probe_judges(["words"]))
+    assert not audit.results[0].is_shortcut
+    assert "give most away" not in as_text("x", audit)
+    assert len(audit.results[0].clues) == 10
+    assert clues("words", ["a b"] * 3, ["a b"] * 3) == ()
+    assert clues("rarity", ["a b"] * 3, ["a c"] * 3) == ()
 
 
 def test_a_probe_cannot_learn_the_captions_of_an_image() -> None:
