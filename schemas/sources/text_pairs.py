@@ -8,11 +8,12 @@ The fields of the records tell the format:
                  "bbox_w", "bbox_h" are the part of the image that the captions describe
   SugarCrepe     {"0": {"filename", "caption", "negative_caption"}, ...}, or an array of such
                  objects; SugarCrepe++ adds "caption2", a second true caption
+  VALSE          {"KEY": {"image_file", "caption", "foil", "linguistic_phenomena", ...}, ...}
   Winoground     {"id", "image_0", "image_1", "caption_0", "caption_1"}
   eqforge        {"id", "image", "caption", "hard_negative"}, optionally "hard_positive", "kind",
                  and ARO's "bbox_x", "bbox_y", "bbox_w", "bbox_h"
 
-The last four are read as a JSON array or as JSON lines. A folder is an eqforge dataset: Parquet
+All but the first are read as a JSON array or as JSON lines. A folder is an eqforge dataset: Parquet
 files with the same fields, or with caption_0, caption_1, image_0_id and image_1_id. Or it is one of
 Hugging Face's with the fields of a format as columns, and one split; see hugging_face.py.
 """
@@ -201,6 +202,16 @@ def _sugar_crepe(record_id: str, record: Node) -> Iterator[TextPair]:
     )
 
 
+def _valse(record_id: str, record: Node) -> Iterator[TextPair]:
+    yield TextPair(
+        pair_id=record_id,
+        image=_optional(record, "image_file", "image") or "",
+        positive=record["caption"].text(),
+        negative=record["foil"].text(),
+        kind=_optional(record, "linguistic_phenomena"),
+    )
+
+
 def _two_by_two(record_id: str, record: Node) -> Iterator[TextPair]:
     tag = record.get("tag")
     captions = [record["caption_0"].text(), record["caption_1"].text()]
@@ -250,5 +261,6 @@ _READERS: tuple[tuple[frozenset[str], Callable[[str, Node], Iterator[TextPair]]]
     (frozenset({"filename", "caption", "negative_caption"}), _sugar_crepe),
     (frozenset({"caption_0", "caption_1"}), _two_by_two),
     (frozenset({"caption", "hard_negative"}), _own),
+    (frozenset({"caption", "foil"}), _valse),
 )
-_IMAGE_FIELDS = ("image_path", "filename", "image")
+_IMAGE_FIELDS = ("image_path", "filename", "image_file", "image")

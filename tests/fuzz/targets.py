@@ -297,6 +297,7 @@ _PAIRS: tuple[Any, ...] = (
     [["VG/1.jpg", {"POS": ["a red car", "a cat"], "NEG": ["a blue car", "a dog"]}]],
     [{"image_path": "1.jpg", "true_caption": "a", "false_caption": "b", "relation_name": "on"}],
     {"0": {"filename": "1.jpg", "caption": "a", "negative_caption": "b", "caption2": "c"}},
+    {"k": {"image_file": "1.jpg", "caption": "a", "foil": "b", "linguistic_phenomena": "c"}},
     [{"id": 5, "image_0": "x", "image_1": "y", "caption_0": "a", "caption_1": "b", "tag": "t"}],
     [{"id": "q", "image": "x", "caption": "a", "hard_negative": "b", "hard_positive": "c"}],
 )

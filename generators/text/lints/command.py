@@ -24,8 +24,8 @@ class LintSettings:
     """What to lint, and how to say it."""
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
-    """Files of text pairs (VL-CheckList, ARO, SugarCrepe, Winoground, JSON lines), folders of
-    Hugging Face's with such fields, or datasets."""
+    """Files of text pairs (VL-CheckList, ARO, SugarCrepe, VALSE, Winoground, JSON lines), folders
+    of Hugging Face's with such fields, or datasets."""
 
     hard_positives: Path | None = None
     """The second file of a published hard-positive set, whose first is the one path given."""

@@ -89,6 +89,27 @@ def test_sugar_crepe_and_its_successor(tmp_path: Path) -> None:
     assert [pair.hard_positive for pair in read_text_pairs(second)] == ["one dog"]
 
 
+def test_valse_pairs_are_named_by_their_key(tmp_path: Path) -> None:
+    record = {
+        "image_file": "v7w_1.jpg",
+        "linguistic_phenomena": "existence",
+        "caption": "There are no people.",
+        "foil": "There are people.",
+        "mturk": {"foil": 0, "caption": 3, "other": 0},
+    }
+    (found,) = read_text_pairs(_write(tmp_path, "existence.json", {"existence_1": record}))
+    assert found == TextPair(
+        pair_id="existence_1",
+        image="v7w_1.jpg",
+        positive="There are no people.",
+        negative="There are people.",
+        kind="existence",
+    )
+    broken = _write(tmp_path, "broken.json", {"existence_1": record | {"foil": None}})
+    with pytest.raises(InputError, match=r"existence_1\.foil: expected a string"):
+        list(read_text_pairs(broken))
+
+
 def test_winoground_samples_become_one_pair_per_image(tmp_path: Path) -> None:
     path = tmp_path / "examples.jsonl"
     path.write_text(
@@ -171,10 +192,11 @@ def test_rows_of_a_dataset_that_say_the_same_are_told_apart_over_its_files(tmp_p
         lambda i: [f"{i}.jpg", {"POS": [f"big dog {i}"], "NEG": ["small dog"]}],
         lambda i: {"image_path": f"{i}.jpg", "true_caption": "a b", "false_caption": f"b {i}"},
         lambda i: {"filename": f"{i}.jpg", "caption": "a", "negative_caption": f"b {i}"},
+        lambda i: {"image_file": f"{i}.jpg", "caption": "a", "foil": f"b {i}"},
         lambda i: {"caption_0": f"a {i}", "caption_1": "b"},
         lambda i: {"image": "a.jpg", "caption": f"a {i}", "hard_negative": "b"},
     ],
-    ids=["vl-checklist", "aro", "sugar-crepe", "winoground", "own"],
+    ids=["vl-checklist", "aro", "sugar-crepe", "valse", "winoground", "own"],
 )
 def test_no_id_depends_on_where_a_record_stands(
     record: Callable[[int], Any], suffix: str, tmp_path: Path
@@ -216,3 +238,13 @@ def test_hard_positives_of_a_second_file_are_joined_by_position_and_image() -> N
 def test_real_vl_checklist_files_are_recognised(data_folder: Path, file: str, pairs: int) -> None:
     path = data_folder / "vl_checklist" / "data" / file
     assert sum(1 for _ in read_text_pairs(path)) == pairs
+
+
+@pytest.mark.parametrize(
+    ("file", "pairs"), [("actant-swap", 1042), ("existence", 534), ("foil-it", 1000)]
+)
+def test_real_valse_files_are_recognised(data_folder: Path, file: str, pairs: int) -> None:
+    path = data_folder / "published" / "valse" / f"{file}.json"
+    found = list(read_text_pairs(path))
+    assert len(found) == pairs
+    assert all(pair.image and pair.kind for pair in found)
