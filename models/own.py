@@ -52,7 +52,8 @@ def _one(text: str) -> Any:
     except InputError as error:
         if text.partition(":")[0] in SCORERS:
             raise
-        raise InputError(f"{error}, or {_OWN}") from error
+        end = "" if str(error).endswith("?") else ","
+        raise InputError(f"{error}{end} or, for a model of your own, {_OWN}") from error
     if len(specs) != 1:
         raise InputError(f"{text!r}: expected one model; score several one after the other")
     return specs[0]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from eqforge.evaluation.scoring.index import Pairs
 from eqforge.models.scorer import CountsTokens, DualEncoder, Scorer, Vectors
+from eqforge.schemas.errors import InputError
 
 LENGTH_STEP = 16
 
@@ -54,13 +55,29 @@ def by_length(
             yield places[start : start + batch_size], length
 
 
+def _check(scorer: Scorer, fits: bool, what: str, count: int, found: Any) -> None:
+    """Checks what a model, which may be a user's own, made of a batch.
+
+    Raises:
+      InputError: it has another shape.
+    """
+    if not fits:
+        of = "captions" if what == "vectors" else "pairs"
+        raise InputError(
+            f"{scorer.identity.model}: expected {count} {what} for {count} {of}, found an "
+            f"array of shape {found.shape}"
+        )
+
+
 def encode_captions(scorer: DualEncoder, captions: Sequence[str], batch_size: int) -> Vectors:
     """Returns the vectors of some captions [captions, d], each encoded once."""
     found: list[tuple[NDArray[np.int64], Vectors]] = []
     for places, length in by_length(scorer, captions, batch_size):
         read = full([captions[place] for place in places], batch_size)
         padded = {} if length is None else {"length": length}
-        vectors = np.asarray(scorer.encode_captions(read, **padded))[: len(places)]
+        every = np.asarray(scorer.encode_captions(read, **padded))
+        _check(scorer, every.ndim == 2 and len(every) == len(read), "vectors", len(read), every)
+        vectors = every[: len(places)]
         found.append((places, vectors.astype(np.float32, copy=False)))
     answer = np.empty((len(captions), found[0][1].shape[1]), np.float32)
     for places, vectors in found:
@@ -70,7 +87,14 @@ def encode_captions(scorer: DualEncoder, captions: Sequence[str], batch_size: in
 
 def encode_images(scorer: Scorer, inputs: Any, batch_size: int) -> Sequence[Any]:
     """Returns what a model computes from the prepared images of one batch."""
-    return scorer.encode_images(full(inputs, batch_size))[: len(inputs)]
+    read = full(inputs, batch_size)
+    found = scorer.encode_images(read)
+    if len(found) != len(read):
+        raise InputError(
+            f"{scorer.identity.model}: expected {len(read)} encoded images for {len(read)} images, "
+            f"found {len(found)}"
+        )
+    return found[: len(inputs)]
 
 
 def score_pairs(
@@ -105,7 +129,9 @@ def score_pairs(
         read = [texts[number] for number in which[chosen]]
         index = np.stack([rows[chosen], np.arange(len(chosen))], axis=1)
         padded = {} if length is None else {"length": length}
-        logits[places] = scorer.match(states, read, index, **padded).logits[: len(places)]
+        found = np.asarray(scorer.match(states, read, index, **padded).logits)
+        _check(scorer, found.shape == (len(index),), "logits", len(index), found)
+        logits[places] = found[: len(places)]
     return np.split(logits, np.cumsum([len(one) for one in asked])[:-1])
 
 

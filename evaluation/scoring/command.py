@@ -1,6 +1,7 @@
 """The command `eqforge score`."""
 
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from eqforge.evaluation.scoring.settings import ScoreSettings
@@ -21,20 +22,40 @@ def summary(output: str, manifest: "ScoresManifest") -> str:
         )
     lines += [f"  warning: {warning}" for warning in manifest.warnings]
     if any(counts.failed for counts in manifest.counts.values()):
+        lines.append(f"  {_commonest(output)}")
         lines.append("  data/failures-00000-of-00001.parquet says why")
+    if _lacks_scores(manifest):
+        lines.append("  nothing was scored")
     return in_lines(lines)
 
 
+def _commonest(output: str) -> str:
+    """Returns why most of what failed did."""
+    from eqforge.schemas.dataset.score_tables import open_scores
+
+    reasons: Counter[tuple[str, str]] = Counter()
+    for batch in open_scores(output).batches("failures", ["table", "reason"]):
+        reasons.update((row["table"], row["reason"]) for row in batch.to_pylist())
+    (table, reason), count = min(reasons.items(), key=lambda item: (-item[1], item[0]))
+    return f"commonest reason: {reason}, of {count:,} {table}"
+
+
+def _lacks_scores(manifest: "ScoresManifest") -> bool:
+    """Whether all samples failed, or all images or captions."""
+    return any(counts.expected and not counts.scored for counts in manifest.counts.values())
+
+
 def score_command(settings: ScoreSettings) -> int:
-    """Scores a dataset and prints a summary; returns 0.
+    """Scores a dataset and prints a summary; returns 0, or 1 if nothing could be scored.
 
     Raises:
       EqforgeError: the input cannot be scored, or the work ended before it was done.
     """
     from eqforge.evaluation.scoring.run import score_dataset
 
-    print(summary(str(settings.output), score_dataset(settings)))
-    return 0
+    manifest = score_dataset(settings)
+    print(summary(str(settings.output), manifest))
+    return int(_lacks_scores(manifest))
 
 
 main = shell("eqforge score", ScoreSettings, score_command)

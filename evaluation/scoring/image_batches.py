@@ -74,7 +74,7 @@ def cut_batches(
 
     for path, group, rows, found in _wanted(dataset, numbers):
         if seen[found].any() or len(np.unique(found)) < len(found):
-            raise InputError(f"{dataset.url(path)}: an image stands twice in the table of images")
+            raise InputError(f"{dataset.url(path)}: an image appears twice in the table of images")
         seen[found] = True
         start = 0
         while start < len(rows):

@@ -28,7 +28,7 @@ from eqforge.evaluation.scoring.pictures import (
 )
 from eqforge.models.scorer import DualEncoder, Scorer, SendsPreparer
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import BuildError
+from eqforge.schemas.errors import BuildError, InputError
 from eqforge.schemas.io import storage
 
 BATCHES_OF_A_WORKER = 4
@@ -206,13 +206,29 @@ class _Vectors:
     def __call__(self, prepared: Prepared) -> Iterator[Failure]:
         job = self._job
         found = encode_images(self._scorer, prepared.inputs, job.sizes.images)
-        vectors = np.stack([np.asarray(vector, dtype=np.float32) for vector in found])
+        vectors = _stacked(self._scorer, found)
         if self.map is None:
             self.map = make_map(job.folder, "image_vectors", (job.images, vectors.shape[1]))
         self.map[prepared.images] = vectors
         for image, vector in zip(prepared.images, vectors, strict=True):
             if not np.isfinite(vector).all():
                 yield Failure(image=image, reason="not_finite", detail="the image's vector")
+
+
+def _stacked(scorer: Scorer, found: Sequence[Any]) -> NDArray[np.float32]:
+    """Returns vectors of images as an array [images, dimensions].
+
+    Raises:
+      InputError: a user's own model made something else.
+    """
+    vectors = [np.asarray(vector, dtype=np.float32) for vector in found]
+    shapes = sorted({vector.shape for vector in vectors})
+    if len(shapes) > 1 or len(shapes[0]) != 1:
+        raise InputError(
+            f"{scorer.identity.model}: expected a vector of one length for each image, found "
+            f"arrays of shape {' and '.join(map(str, shapes))}"
+        )
+    return np.stack(vectors)
 
 
 class _Scores:

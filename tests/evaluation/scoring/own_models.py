@@ -161,3 +161,59 @@ def _direction(angle: float) -> Any:
 
 def make_left_vectors(device: str) -> Redness:
     return LeftVectors(1.0)
+
+
+class Unshaped(Redness):
+    """Gives another number of logits than there are pairs."""
+
+    def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
+        return Matches(logits=np.zeros(3, np.float32), probabilities=np.zeros(3))
+
+
+def make_unshaped(device: str) -> Redness:
+    return Unshaped(1.0)
+
+
+class Lost(Redness):
+    """Gives no number."""
+
+    def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
+        nothing = np.full(len(pairs), np.nan, np.float32)
+        return Matches(logits=nothing, probabilities=nothing.astype(np.float64))
+
+
+def make_lost(device: str) -> Redness:
+    return Lost(1.0)
+
+
+class Flat(LeftVectors):
+    """Gives a number for an image, not a vector."""
+
+    def encode_images(self, prepared: Sequence[Any]) -> Sequence[Any]:
+        return list(prepared)
+
+
+def make_flat(device: str) -> Redness:
+    return Flat(1.0)
+
+
+class Fewer(LeftVectors):
+    """Encodes one caption, whatever it is given."""
+
+    def encode_captions(self, captions: Sequence[str]) -> Any:
+        return np.ones((1, 2), np.float32)
+
+
+def make_fewer(device: str) -> Redness:
+    return Fewer(1.0)
+
+
+class Single(Redness):
+    """Encodes one image, whatever it is given."""
+
+    def encode_images(self, prepared: Sequence[Any]) -> Sequence[Any]:
+        return prepared[:1]
+
+
+def make_single(device: str) -> Redness:
+    return Single(1.0)

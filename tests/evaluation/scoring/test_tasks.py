@@ -337,13 +337,42 @@ def test_a_model_of_ones_own_is_named_on_the_command_line(tmp_path: Path) -> Non
         (f"{OWN},colour=red", "unexpected keyword argument 'colour'"),
         ("clip:a+clip:b", "expected one model"),
         ("clip:nowhere", "no such folder"),
-        ("clp:nowhere", "matrix, or python:MODULE:FACTORY"),
+        ("clp:nowhere", r"'clip'\? or, for a model of your own, python:MODULE:FACTORY"),
     ],
 )
 def test_a_model_that_is_none_is_refused(model: str, message: str, tmp_path: Path) -> None:
     dataset = write_pairs(tmp_path / "d", pair_tables(1))
     with pytest.raises(InputError, match=message):
         score(dataset, model, tmp_path / "s")
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("unshaped", r"redness: expected 4 logits for 4 pairs, found an array of shape \(3,\)"),
+        ("single", "redness: expected 4 encoded images for 4 images, found 1"),
+        ("flat", r"expected a vector of one length for each image, found arrays of shape \(\)"),
+        ("fewer", r"expected 4 vectors for 4 captions, found an array of shape \(1, 2\)"),
+    ],
+)
+def test_what_a_model_of_ones_own_makes_has_the_right_shape(
+    model: str, message: str, tmp_path: Path
+) -> None:
+    dataset = write_pairs(tmp_path / "d", pair_tables(2))
+    with pytest.raises(InputError, match=message):
+        score(dataset, f"{OWN}_{model}", tmp_path / "s")
+
+
+def test_a_model_that_gives_no_number_fails_and_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = write_pairs(tmp_path / "d", pair_tables(2))
+    for _ in range(2):  # the second time everything is there already
+        arguments = [str(dataset), "--model", f"{OWN}_lost", "--output", str(tmp_path / "s")]
+        assert main(["score", *arguments]) == 1
+        printed = capsys.readouterr().out
+        assert "commonest reason: not_finite, of 12 samples" in printed
+        assert "nothing was scored" in printed
 
 
 def test_a_folder_of_other_scores_is_left_alone(tmp_path: Path, capsys: Any) -> None:
