@@ -58,7 +58,15 @@ def _npy(path: Path) -> NDArray[Any]:
         raise ValueError(what if is_archive else "it does not begin as such a file")
     # A memory map is never larger than its file, whatever the header says.
     with np.errstate(over="ignore"):
-        found: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        try:
+            found: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        except ValueError as error:
+            if "Python objects" not in str(error):
+                raise
+            raise InputError(
+                f"{path}: expected numbers, found Python objects; save the array with a type of "
+                "numbers, such as numpy.float32"
+            ) from error
         return found
 
 

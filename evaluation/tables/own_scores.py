@@ -101,7 +101,9 @@ def _from_parquet(path: Path, width: int) -> tuple[list[str], NDArray[np.floatin
 def _from_csv(path: Path, width: int) -> tuple[list[str], NDArray[np.float64]]:
     columns = [f"value_{number}" for number in range(width)]
     rows = list(csv_rows(path))
-    wrong = {"sample_id", *columns} - set(rows[0] if rows else [])
+    if not rows:
+        raise InputError(f"{path}: holds no rows")
+    wrong = {"sample_id", *columns} - set(rows[0])
     if wrong:
         raise InputError(
             f"{path}: expected the columns sample_id, {', '.join(columns)}; there is no "

@@ -102,7 +102,7 @@ def checked(where: str, scores: SampleScores) -> SampleScores:
     """
     unique, counts = np.unique(scores.keys, return_counts=True)
     if len(unique) < len(scores.keys):
-        raise InputError(f"{where}: the sample {str(unique[counts > 1][0])!r} stands twice")
+        raise InputError(f"{where}: the sample {str(unique[counts > 1][0])!r} appears twice")
     bad = np.flatnonzero(~(np.abs(scores.values.astype(np.float64)) <= LARGEST_SCORE).all(axis=1))
     if len(bad):
         raise InputError(
@@ -147,6 +147,11 @@ def places_of(
         raise InputError(f"{where}: holds no score at all")
     places = places_in(expected, scores.keys)
     strange = np.setdiff1d(scores.keys, expected)
+    if len(strange) == len(scores.keys):
+        raise InputError(
+            f"{where}: not one of its {len(strange):,} scores is of a sample that the dataset has, "
+            f"such as {str(strange[0])!r}: are they of another dataset?"
+        )
     if len(strange):
         raise InputError(
             f"{where}: {len(strange):,} scores are of samples that the dataset does not have, such "

@@ -68,6 +68,8 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
     try:
         with open_plain(path) as stream:
             footer = Footer(stream, ANY_WRITERS)
+            if lacking := [name for name in columns if name not in footer.schema.names]:
+                raise InputError(f"{path}: expected {expected}; there is no {', '.join(lacking)}")
             _check_size(path, footer, list(columns))
             parquet = footer.open(texts)
             for batch in parquet.iter_batches(BATCH_ROWS, columns=list(columns), use_threads=False):

@@ -48,7 +48,7 @@ def test_every_form_says_the_same(tmp_path: Path) -> None:
         ([{"sample_id": "a"}], "m.json: entry 1: the field 'values' is missing"),
         ([{"sample_id": "\ud800", "values": [1, 2]}], "expected valid Unicode text"),
         ({"a": [1, 10**400]}, "expected a finite number"),
-        ([RECORDS[0], RECORDS[0]], "the sample 'a/1' stands twice"),
+        ([RECORDS[0], RECORDS[0]], "the sample 'a/1' appears twice"),
         (1, "expected an array, found a whole number 1"),
     ],
 )
@@ -60,8 +60,14 @@ def test_json_of_another_form_is_refused(tmp_path: Path, content: Any, message: 
 
 def test_an_id_that_stands_twice_in_an_object_is_refused(tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text('{"a": [1, 2], "a": [3, 4]}')
-    with pytest.raises(InputError, match="the key 'a' stands twice"):
+    with pytest.raises(InputError, match="the key 'a' appears twice"):
         read_file(tmp_path / "m.json", 2)
+
+
+def test_an_array_of_python_objects_is_refused_in_words(tmp_path: Path) -> None:
+    np.save(tmp_path / "m.npy", np.array([[1, "a"]], dtype=object), allow_pickle=True)
+    with pytest.raises(InputError, match=r"m\.npy: expected numbers, found Python objects; save"):
+        read_file(tmp_path / "m.npy", 2)
 
 
 def test_an_array_needs_an_id_for_each_row(tmp_path: Path) -> None:
