@@ -129,11 +129,11 @@ def _credits(
     verdict = task.judge(found.values[places], found.quantity, rules)
     if metric not in verdict.credits:
         raise InputError(f"--metric {metric}: expected one of {', '.join(verdict.credits)}")
-    return verdict.credits[metric], verdict.units.get(metric, "percent")
+    return verdict.credits[metric], verdict.units.get(metric, "share")
 
 
 def _bounds(drawn: Resampled, place: int, unit: Unit) -> Interval:
-    return drawn.share_interval(place) if unit == "percent" else drawn.interval(place)
+    return drawn.share_interval(place) if unit == "share" else drawn.interval(place)
 
 
 def from_table(path: Path, rules: Rules) -> Contest:

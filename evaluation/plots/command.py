@@ -1,7 +1,6 @@
 """The command `eqforge plot`."""
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
@@ -11,7 +10,7 @@ import tyro
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.plots.canvas import check_output
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
-from eqforge.evaluation.tables.report import Rules
+from eqforge.evaluation.tables.report import Rules, labels_of
 from eqforge.evaluation.tables.settings import refuse_unread
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.shell import shell
@@ -23,7 +22,7 @@ Kind = Literal["equivariance", "minimality", "drops", "lambdas", "pareto"]
 _ALWAYS = ("kind", "inputs", "output", "labels", "title")
 _BINNED = ("metric", "measure", "bins", "ties", "allow_missing", "seed", "resamples")
 READ: dict[str, tuple[str, ...]] = {
-    "equivariance": ("allow_missing",),
+    "equivariance": ("allow_missing", "quantity"),
     "minimality": _BINNED,
     "drops": ("metric",),
     "lambdas": ("metric", "subset"),
@@ -32,6 +31,7 @@ READ: dict[str, tuple[str, ...]] = {
 """The settings that each kind of plot depends on."""
 
 _METRICS = {"minimality": "group", "drops": "drop t2i rsum", "lambdas": "n = 1"}
+_TABLES = {"drops": "perturbed captions", "lambdas": "SIMAT"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,6 +54,9 @@ class PlotSettings:
     metric: str | None = None
     """What is drawn: for minimality text, image or group (the default); for drops and lambdas a
     metric of the table, by default "drop t2i rsum" and "n = 1"."""
+
+    quantity: Literal["probability", "logit", "cosine"] | None = None
+    """For equivariance: what a score in a file of yours is."""
 
     subset: str | None = None
     """For lambdas: draw rows of this subset alone, such as test."""
@@ -105,7 +108,7 @@ def plot_command(settings: PlotSettings) -> int:
         if len(settings.inputs) > 1:
             raise InputError("pareto: expected one file of eqforge pareto --output")
         front = read_front(settings.inputs[0])
-        names = _names([one.model for one in front.models], settings.labels)
+        names = labels_of([one.model for one in front.models], settings.labels)
         models = [replace(one, model=names[one.model]) for one in front.models]
         front = replace(front, models=models)
         draw_front(front, settings.title or "Score against time", settings.output)
@@ -124,9 +127,13 @@ def _draw_pairs(settings: PlotSettings) -> None:
     dataset = open_dataset(str(settings.inputs[0]))
     column = settings.measure if settings.kind == "minimality" else None
     found = read_pair_scores(
-        dataset, settings.inputs[1:], column, allow_missing=settings.allow_missing
+        dataset,
+        settings.inputs[1:],
+        column,
+        allow_missing=settings.allow_missing,
+        quantity=settings.quantity,
     )
-    names = _names([model.model for model in found], settings.labels)
+    names = labels_of([model.model for model in found], settings.labels)
     models = [replace(model, model=names[model.model]) for model in found]
     if settings.kind == "equivariance":
         title = settings.title or f"Equivariance on {dataset.manifest.dataset}"
@@ -148,8 +155,16 @@ def _draw_table(settings: PlotSettings) -> None:
         read_numbers,
     )
 
-    numbers = chosen(read_numbers(settings.inputs), settings.metric or _METRICS[settings.kind])
-    names = _names(list(dict.fromkeys(one.model for one in numbers)), settings.labels)
+    numbers = read_numbers(settings.inputs)
+    metric = settings.metric or _METRICS[settings.kind]
+    if settings.metric is None and metric not in {one.metric for one in numbers}:
+        known = ", ".join(dict.fromkeys(one.metric for one in numbers)) or "none"
+        raise InputError(
+            f"{settings.kind} takes a table of {_TABLES[settings.kind]}, as eqforge metrics "
+            f"--output writes it, with the metric {metric!r}; found {known}"
+        )
+    numbers = chosen(numbers, metric)
+    names = labels_of(list(dict.fromkeys(one.model for one in numbers)), settings.labels)
     numbers = [replace(one, model=names[one.model]) for one in numbers]
     if settings.kind == "drops":
         draw_drops(numbers, settings.title or "What perturbations take away", settings.output)
@@ -157,15 +172,6 @@ def _draw_table(settings: PlotSettings) -> None:
     if settings.subset is not None:
         numbers = of_subset(numbers, settings.subset)
     draw_strengths(numbers, settings.title or "SIMAT", settings.output)
-
-
-def _names(models: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
-    if labels and (len(labels) != len(models) or len(set(labels)) < len(labels)):
-        raise InputError(
-            f"--labels: expected {len(models)} different names, of {', '.join(models)}; found "
-            f"{', '.join(labels)}"
-        )
-    return dict(zip(models, labels or models, strict=True))
 
 
 def _pair_metric(name: str) -> "PairMetric":

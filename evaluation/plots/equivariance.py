@@ -66,8 +66,14 @@ def equivariance_curves(models: Sequence[PairScores]) -> list[Curve]:
     """
     quantities = {model.quantity for model in models}
     if len(quantities) > 1:
-        named = ", ".join(f"{model.model}: {model.quantity}" for model in models)
-        raise InputError(f"deviations of different quantities cannot be compared: {named}")
+        named = ", ".join(f"{model.model}: {model.quantity or 'not known'}" for model in models)
+        advice = (
+            "; say with --quantity what the scores in a file are, or" if None in quantities else ":"
+        )
+        raise InputError(
+            f"the models' scores are different quantities ({named}), whose deviations cannot be "
+            f"compared{advice} draw a plot for each quantity"
+        )
     values = [deviations(model.scores) for model in models]
     reach = max(float(np.quantile(one, 1 - TAIL)) for one in values)
     at = np.linspace(-1, 1, POINTS) * (reach if reach > 0 else 1.0)

@@ -40,7 +40,12 @@ class PairScores:
 
 
 def read_pair_scores(
-    dataset: Dataset, paths: Sequence[Path], column: str | None, *, allow_missing: bool
+    dataset: Dataset,
+    paths: Sequence[Path],
+    column: str | None,
+    *,
+    allow_missing: bool,
+    quantity: str | None = None,
 ) -> list[PairScores]:
     """Reads the scores of some models.
 
@@ -49,6 +54,7 @@ def read_pair_scores(
       paths: a folder or file of scores for each model.
       column: a numeric column of the samples to read too; None for none.
       allow_missing: whether samples may have no scores.
+      quantity: what a score in a file is; None if unknown. Folders say it themselves.
 
     Raises:
       InputError: the dataset has no pairs or no such column, or scores are missing.
@@ -66,7 +72,7 @@ def read_pair_scores(
     rows = read_columns(dataset, "samples", wanted)
     keys = text_array(rows["sample_id"])
     measured = np.full(len(keys), np.nan) if column is None else _numbers(column, rows[column])
-    found = [_read(path, dataset) for path in paths]
+    found = [_read(path, dataset, quantity) for path in paths]
     models = model_names([scores.model for scores in found], list(paths))
     read = []
     for path, name, scores in zip(paths, models, found, strict=True):
@@ -91,7 +97,7 @@ def _numbers(column: str, values: Sequence[Any]) -> NDArray[np.float64]:
         raise InputError(f"--measure {column}: expected a column of numbers: {error}") from error
 
 
-def _read(path: Path, dataset: Dataset) -> SampleScores:
+def _read(path: Path, dataset: Dataset, quantity: str | None) -> SampleScores:
     if path.is_dir():
         return read_folder(str(path), dataset, PAIRS.images, PAIRS.captions)
-    return read_file(path, PAIRS.width)
+    return read_file(path, PAIRS.width, quantity)

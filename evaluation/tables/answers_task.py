@@ -225,7 +225,7 @@ def _bleu(like: Measure, bleu: Sequence[float]) -> Iterator[Measure]:
         yield replace(
             like,
             metric=f"{BLEU}-{number}",
-            unit="percent",
+            unit="share",
             value=value,
             low=np.nan,
             high=np.nan,

@@ -108,7 +108,7 @@ def _read(path: Path) -> dict[str, _Boundary]:
                 f"fps above 0; found {sizes[0]}, {sizes[1]} and {line.fps:g}"
             )
         if line.boundary_id in found:
-            raise InputError(f"{path}: line {number}: {line.boundary_id!r} stands twice")
+            raise InputError(f"{path}: line {number}: {line.boundary_id!r} appears twice")
         found[line.boundary_id] = line
     if not found:
         raise InputError(f"{path}: holds no boundary")

@@ -12,7 +12,7 @@ from eqforge.evaluation.tables.render import (
     as_latex,
     as_text,
 )
-from eqforge.evaluation.tables.report import Report, Rules
+from eqforge.evaluation.tables.report import Report, Rules, labelled
 from eqforge.evaluation.tables.sample_judges import FILE_TASKS, TASKS
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.schemas.errors import InputError
@@ -43,7 +43,8 @@ def metrics_command(settings: MetricsSettings) -> int:
     # Written first: the reader of standard output, such as `head`, may stop early.
     if settings.output is not None:
         _write(report, str(settings.output))
-    print(FORMATS[settings.show](report), end="" if settings.show != "text" else "\n")
+    show = "json" if settings.json else settings.show
+    print(FORMATS[show](report), end="" if show != "text" else "\n")
     return 0
 
 
@@ -62,6 +63,10 @@ def metrics_report(settings: MetricsSettings) -> Report:
     Raises:
       EqforgeError: the input cannot be measured, or a package is missing.
     """
+    return labelled(_measured(settings), settings.labels)
+
+
+def _measured(settings: MetricsSettings) -> Report:
     from eqforge.evaluation.tables.boundary_task import boundary_report
     from eqforge.evaluation.tables.eqben import EqbenVector, eqben_report
     from eqforge.evaluation.tables.gap_task import gap_report

@@ -138,7 +138,7 @@ def _pooled(pairs: Sequence[tuple[_Number, _Number]]) -> list[tuple[_Number, _Nu
     They are shares for which higher is better, without averages. Rows over all samples count as
     averages if other subsets have the same metric.
     """
-    shares = [pair for pair in pairs if pair[0].unit == "percent" and _is_comparable(pair[0])]
+    shares = [pair for pair in pairs if pair[0].unit == "share" and _is_comparable(pair[0])]
     parts = {(one.model, one.metric) for one, _ in shares if _part(one) not in AVERAGES}
     return [
         (one, other)

@@ -94,7 +94,7 @@ def number(measure: Measure, value: float | None) -> str:
     # Adding zero turns a rounded -0.0 into 0.0.
     return (
         f"{round(100 * value, 2) + 0.0:.2f}"
-        if measure.unit == "percent"
+        if measure.unit == "share"
         else f"{round(value, 4) + 0.0:.4f}"
     )
 
@@ -184,7 +184,7 @@ def _aligned(rows: list[list[str]]) -> list[str]:
 def _in_words(compared: ModelComparison) -> str:
     found = compared.found
     bounds = (found.difference, found.low, found.high)
-    percent = compared.unit == "percent"
+    percent = compared.unit == "share"
     gain, low, high = (f"{100 * x:+.2f}" if percent else f"{x:+.4f}" for x in bounds)
     interval = f" [{low}, {high}]" if math.isfinite(found.low) else ""
     return (
@@ -212,7 +212,7 @@ def _method(report: Report) -> list[str]:
 
 
 def _is_share(measure: Measure) -> bool:
-    return measure.unit == "percent" and not measure.metric.startswith(DROP)
+    return measure.unit == "share" and not measure.metric.startswith(DROP)
 
 
 def _paper_rows(report: Report) -> list[list[str]]:

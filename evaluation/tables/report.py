@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES, Resampled, resample_means
 from eqforge.evaluation.statistics.comparison import Comparison
+from eqforge.schemas.errors import InputError
 
-Unit = Literal["percent", "number"]
+Unit = Literal["share", "number"]
 
 DROP = "drop "
 """Prefix of metrics that are the relative drop of another one."""
@@ -43,7 +44,7 @@ class Measure:
       model: the model that scored.
       subset: the part of the dataset, or the name of an average.
       metric: what was measured.
-      unit: `percent` for shares in [0, 1], which are printed as percentages.
+      unit: `share` for shares in [0, 1] and relative drops, which are printed as percentages.
       value, low, high: the number and its 95 % interval; NaN where there is none.
       chance: expected value for random scores; None if undefined.
       expected, scored, missing: samples; expected = scored + missing.
@@ -54,7 +55,7 @@ class Measure:
     model: str
     subset: str
     metric: str
-    unit: Unit = "percent"
+    unit: Unit = "share"
     value: float
     low: float
     high: float
@@ -74,7 +75,7 @@ class ModelComparison:
     against: str
     subset: str
     metric: str
-    unit: Unit = "percent"
+    unit: Unit = "share"
     found: Comparison
 
 
@@ -100,6 +101,12 @@ class Report:
     notes: tuple[str, ...] = ()
     paper_columns: tuple[tuple[str, str], ...] = ()
     version: int = VERSION
+
+    def __str__(self) -> str:
+        """Returns the table as `eqforge metrics` prints it."""
+        from eqforge.evaluation.tables.render import as_text  # which imports this module
+
+        return as_text(self)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -132,11 +139,11 @@ class Judged:
 
     def unit_of(self, metric: str) -> Unit:
         """Returns the unit of a metric."""
-        return self.units.get(metric, "percent")
+        return self.units.get(metric, "share")
 
     def most_of(self, metric: str) -> float | None:
         """Returns the maximum credit of a sample, None if the metric is not a share."""
-        return self.most.get(metric, 1.0) if self.unit_of(metric) == "percent" else None
+        return self.most.get(metric, 1.0) if self.unit_of(metric) == "share" else None
 
     @property
     def scored(self) -> int:
@@ -189,6 +196,40 @@ def as_measure(
         missing=judged.expected - judged.scored,
         clusters=found.clusters,
         ties=None if judged.tied is None or not judged.scored else float(judged.tied.mean()),
+    )
+
+
+def labels_of(models: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
+    """Returns the label of each model; without labels its own name.
+
+    Raises:
+      InputError: there are more or fewer labels than models, or two are the same.
+    """
+    if labels and (len(labels) != len(models) or len(set(labels)) < len(labels)):
+        raise InputError(
+            f"--labels: expected {len(models)} different names, of {', '.join(models)}; found "
+            f"{', '.join(labels)}"
+        )
+    return dict(zip(models, labels or models, strict=True))
+
+
+def labelled(report: Report, labels: Sequence[str]) -> Report:
+    """Returns the table with labels in place of the models' names, which its notes keep.
+
+    Raises:
+      InputError: there are more or fewer labels than models, or two are the same.
+    """
+    if not labels:
+        return report
+    named = labels_of(models_of(report), labels)
+    return replace(
+        report,
+        measures=tuple(replace(one, model=named[one.model]) for one in report.measures),
+        comparisons=tuple(
+            replace(one, model=named[one.model], against=named[one.against])
+            for one in report.comparisons
+        ),
+        notes=(*report.notes, *(f"{label}: {model}" for model, label in named.items())),
     )
 
 

@@ -114,7 +114,7 @@ def _drops(contest: Contest, one: Damaged, before: Mapping[str, Numbers]) -> Ite
     drops = relative_drop(rows[:, len(metrics) :], rows[:, : len(metrics)])
     for place, metric in enumerate(metrics):
         column = drops[:, place]
-        like = replace(measures[place], unit="percent", chance=None)
+        like = replace(measures[place], unit="share", chance=None)
         constant = judged.most_of(metric) is not None and np.ptp(column) < ROUNDING
         drop = derived(like, f"{DROP}{metric}", float(column[0]), column[1:])
         yield _around_constant(drop, judged, metric) if constant else drop

@@ -167,7 +167,7 @@ def _comparable(
     """Returns the comparisons, without those in the unit of scores of different quantities."""
     if len(_quantities(scores)) < 2:
         return tuple(found)
-    return tuple(one for one in found if one.unit == "percent")
+    return tuple(one for one in found if one.unit == "share")
 
 
 def _quantities(scores: Sequence[SampleScores]) -> list[str]:

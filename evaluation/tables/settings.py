@@ -15,8 +15,8 @@ from eqforge.schemas.errors import InputError
 Order: TypeAlias = Literal["official", "by-subset"]
 LAMBDAS = (1.0, 2.0, 3.0, 4.0, 5.0)
 
-_ALWAYS = ("paths", "format", "show", "output")
-_DRAWN = ("seed", "resamples")
+_ALWAYS = ("paths", "format", "show", "json", "output")
+_DRAWN = ("seed", "resamples", "labels")
 _SCORED = (*_DRAWN, "ties", "allow_missing")
 READ: dict[str, tuple[str, ...]] = {
     "eqben": (*_DRAWN, "ties", "order", "clusters"),
@@ -107,17 +107,25 @@ class MetricsSettings:
     show: Literal["text", "json", "csv", "latex"] = "text"
     """How the table is printed."""
 
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print JSON, as --show json does."""
+
+    labels: tuple[str, ...] = ()
+    """Names for the models in the table, in their order; the notes keep the full ones."""
+
     output: Path | None = None
     """Folder to write metrics.json, .csv, .tex and .txt, and comparisons.csv into."""
 
     def __post_init__(self) -> None:
-        """Checks the numbers of the bootstrap.
+        """Checks the numbers of the bootstrap, and how the table is printed.
 
         Raises:
-          InputError: one is too small.
+          InputError: a number is too small, or two ways of printing are asked for.
         """
         if self.resamples < 1 or self.seed < 0:
             raise InputError("expected --resamples of at least 1 and --seed of at least 0")
+        if self.json and self.show not in ("text", "json"):
+            raise InputError(f"expected one of --json and --show {self.show}")
 
     def check_read(self, table: str) -> None:
         """Checks that nothing is set that a table does not depend on.
@@ -145,4 +153,4 @@ def refuse_unread(settings: Any, read: Container[str], what: str) -> None:
     for field in fields(settings):
         if field.name not in read and getattr(settings, field.name) != field.default:
             flag = f"--{field.name.replace('_', '-')}"
-            raise InputError(f"{flag}: {what} does not depend on it")
+            raise InputError(f"{flag}: {what} does not depend on it; leave it out")

@@ -292,7 +292,7 @@ def columns(data: bytes, rng: random.Random) -> bytes:
         return mutate.damage(data, rng)
 
 
-_METRIC = {"model": "m", "subset": "all", "metric": "n = 1", "unit": "percent", "expected": 9}
+_METRIC = {"model": "m", "subset": "all", "metric": "n = 1", "unit": "share", "expected": 9}
 _METRIC |= {"value": 0.5, "low": 0.4, "high": 0.6, "scored": 9, "missing": 0}
 METRICS = _json({"measures": [_METRIC, _METRIC | {"subset": "test: sum, lambda 0.5"}]})
 _CONTESTANT = {"score_low": 0.1, "score_high": 0.9, "seconds": 0.1, "seconds_low": 0.1}

@@ -204,8 +204,24 @@ def test_different_quantities_are_not_drawn_together(dataset: Path, tmp_path: Pa
     first = score_files(tmp_path, dataset, "a", pair_scores(0))
     other = score_files(tmp_path, dataset, "b", pair_scores(1), quantity="logit")
     models = read_pair_scores(open_dataset(str(dataset)), [first, other], None, allow_missing=False)
-    with pytest.raises(InputError, match="different quantities"):
+    with pytest.raises(InputError, match=r"cosine, .*: logit\).*compared: draw a plot for each"):
         equivariance_curves(models)
+
+
+def test_the_quantity_of_a_file_can_be_said(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = score_files(tmp_path, dataset, "a", pair_scores(0))
+    rows = [{"sample_id": f"s{n:03d}", "values": [1.0, 0.0, 0.5, n]} for n in range(N)]
+    own = tmp_path / "mine.jsonl"
+    own.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    arguments = ("equivariance", dataset, own, folder, "--output", tmp_path / "x.svg")
+    assert plot(*arguments) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "mine: not known" in said
+    assert "None" not in said
+    assert "say with --quantity what the scores in a file are" in said
+    assert plot(*arguments, "--quantity", "cosine") == 0
 
 
 @pytest.mark.parametrize(
@@ -217,7 +233,9 @@ def test_different_quantities_are_not_drawn_together(dataset: Path, tmp_path: Pa
         (["minimality", "D", "S", "--measure", "split", "--output", "x.svg"], "column of numbers"),
         (["minimality", "D", "S", "--metric", "best", "--output", "x.svg"], "text, image, group"),
         (["equivariance", "D", "S", "--labels", "a", "b", "--output", "x.svg"], "--labels"),
-        (["drops", "M", "--output", "x.svg"], "--metric drop t2i rsum"),
+        (["drops", "M", "--output", "x.svg"], "drops takes a table of perturbed captions"),
+        (["lambdas", "M", "--output", "x.svg"], "lambdas takes a table of SIMAT"),
+        (["drops", "M", "--metric", "x", "--output", "x.svg"], "--metric x: expected one of text"),
         (["drops", "M", "M", "--metric", "text", "--output", "x.svg"], "stands 2 times"),
         (["lambdas", "M", "--metric", "text", "--output", "x.svg"], "names? a lambda|lambda"),
         (["drops", "D/dataset.json", "--output", "x.svg"], "metrics.json"),

@@ -89,7 +89,7 @@ def test_boundaries_that_one_file_lacks_are_missing(
     ("lines", "message"),
     [
         ([_boundary(0, after=[1.0])], "as many scores before as after"),
-        ([_boundary(0), _boundary(0)], "stands twice"),
+        ([_boundary(0), _boundary(0)], "appears twice"),
         ([_boundary(0, video=1)], "line 1"),
         ([], "holds no boundary"),
     ],
@@ -103,7 +103,7 @@ def test_boundaries_that_do_not_fit_are_one_clear_error(
 
 
 def _measure(
-    model: str, value: float, subset: str = "nlvr2", metric: str = "accuracy", unit: str = "percent"
+    model: str, value: float, subset: str = "nlvr2", metric: str = "accuracy", unit: str = "share"
 ) -> dict[str, Any]:
     counts = {"expected": 10, "scored": 10, "missing": 0}
     names = {"model": model, "subset": subset, "metric": metric, "unit": unit}
@@ -138,11 +138,11 @@ def test_all_tasks_together_are_comparable_numbers_alone(tmp_path: Path) -> None
     """Shares of which more is better, each sample once."""
     kept = {"vqa": (0.7, 0.4, 0.6), "nlvr2": (0.8, 0.7, 0.6)}
     others = [
-        ("all", "accuracy", "percent", 0.9),
-        ("macro average", "accuracy", "percent", 0.9),
-        ("vqa", "brittleness", "percent", 0.1),
-        ("vqa", "drop t2i R@1", "percent", 0.1),
-        ("vqa", "rsum", "percent", 2.4),
+        ("all", "accuracy", "share", 0.9),
+        ("macro average", "accuracy", "share", 0.9),
+        ("vqa", "brittleness", "share", 0.1),
+        ("vqa", "drop t2i R@1", "share", 0.1),
+        ("vqa", "rsum", "share", 2.4),
         ("vqa", "DCG_CM", "number", 3.5),
     ]
     paths, pooled = [], []

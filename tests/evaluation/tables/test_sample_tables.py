@@ -94,6 +94,41 @@ def test_scores_of_pairs_become_text_image_and_group_score(pairs: Path, tmp_path
     assert float(whole["chance"]) == 0.25
 
 
+def test_labels_take_the_place_of_the_models_names_and_the_notes_keep_them(
+    pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = (
+        _scored(tmp_path / name, pairs, _pair_scores(n)) for n, name in enumerate("ab")
+    )
+    arguments = [str(pairs), str(first), str(second), "--resamples", "9"]
+    full = f"clip:m@r ({first})"
+    assert main([*arguments, "--labels", "ours", "theirs", "--show", "latex"]) == 0
+    table = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("%")]
+    assert any(line.startswith("ours &") for line in table)
+    assert not any("clip" in line for line in table)
+    assert main([*arguments, "--labels", "ours", "theirs", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert {one["model"] for one in report["measures"]} == {"ours", "theirs"}
+    assert report["comparisons"][0]["against"] == "ours"
+    assert f"ours: {full}" in report["notes"]
+    assert main([*arguments, "--labels", "ours"]) == 2
+    assert "--labels: expected 2 different names" in capsys.readouterr().err
+
+
+def test_json_is_printed_by_either_option(
+    pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores = _scored(tmp_path / "s", pairs, _pair_scores())
+    arguments = [str(pairs), str(scores), "--resamples", "9"]
+    assert main([*arguments, "--json"]) == 0
+    said = capsys.readouterr().out
+    assert main([*arguments, "--show", "json"]) == 0
+    assert said == capsys.readouterr().out
+    assert {one["unit"] for one in json.loads(said)["measures"]} == {"share", "number"}
+    assert main([*arguments, "--json", "--show", "csv"]) == 2
+    assert "expected one of --json and --show csv" in capsys.readouterr().err
+
+
 def test_files_are_there_when_the_table_is_printed(
     pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,11 +298,16 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
         ),
         ("a.csv", "sample_id,value_0,value_1,value_2,value_3\nx,1,2\n", "line 2"),
         ("a.csv", "sample_id," + "x" * 200_000, "is no CSV"),
-        ("a.csv", "", "there is no sample_id"),
+        ("a.csv", "", "holds no rows"),
+        ("a.csv", "sample_id,value_0,value_1,value_2,value_3\n", "holds no rows"),
         ("a.jsonl", "", "holds no score at all"),
         ("a.jsonl", "[" * 100_000, "line 1"),
-        ("a.jsonl", '{"sample_id": "x", "values": [1, 2, 3, 4]}\n' * 2, "stands twice"),
-        ("a.jsonl", '{"sample_id": "x", "values": [1, 2, 3, 4]}\n', "does not have, such as 'x'"),
+        ("a.jsonl", '{"sample_id": "x", "values": [1, 2, 3, 4]}\n' * 2, "appears twice"),
+        (
+            "a.jsonl",
+            '{"sample_id": "x", "values": [1, 2, 3, 4]}\n',
+            "'x': are they of another dataset?",
+        ),
         ("a.parquet", "none", "cannot be read as Parquet"),
         ("a.txt", "", "expected a folder of eqforge score"),
     ],
@@ -288,7 +328,8 @@ def test_scores_that_do_not_fit_are_one_clear_error(
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"sample_id": ["x"]}, "the columns sample_id"),
+        ({"sample_id": ["x"]}, "values, a list of numbers; there is no values"),
+        ({"values": [[1.0]]}, "there is no sample_id"),
         ({"sample_id": ["x"], "values": [["a", "b", "c", "d"]]}, "a list of numbers"),
         ({"sample_id": ["x"], "values": [3.5]}, "a list of numbers"),
         ({"sample_id": ["x"], "values": [[1.0, 2.0]]}, "expected 4 scores a sample; found 2"),
@@ -505,7 +546,7 @@ def test_a_text_that_stands_in_a_thousand_rows_takes_its_memory_once(tmp_path: P
     texts = pa.DictionaryArray.from_arrays(ids, [content["sample_id"][0]])
     pq.write_table(pa.table({"sample_id": texts, "values": content["values"]}), path)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(InputError, match="stands twice"):
+    with pytest.raises(InputError, match="appears twice"):
         read_file(path, 4)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kB
 

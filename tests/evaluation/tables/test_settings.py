@@ -28,6 +28,7 @@ CHANGED: dict[str, Any] = {
     "allow_missing": True,
     "seed": 1,
     "resamples": 9,
+    "labels": ("ours",),
 }
 
 
@@ -47,7 +48,10 @@ def test_a_table_refuses_what_it_does_not_depend_on(table: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--format", "eqben", "--by", "split"], "--by: the table of eqben"),
+        (
+            ["--format", "eqben", "--by", "split"],
+            "--by: the table of eqben does not depend on it; leave it out",
+        ),
         (["--format", "gap", "--ties", "half"], "--ties: the table of gap"),
         (["--format", "foils", "--cluster", "image"], "--cluster: the table of foils"),
         (["--seed", "-1"], "--seed of at least 0"),
