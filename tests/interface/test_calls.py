@@ -160,6 +160,9 @@ def test_scores_become_a_table(clips: OpenDataset, tmp_path: Path) -> None:
     report = eqforge.metrics(clips.folder, scores, resamples=10)
     (group,) = [m for m in report.measures if (m.subset, m.metric) == ("all", "group")]
     assert group.expected == group.scored == len(clips)
+    assert eqforge.metrics(clips.folder, [scores], resamples=10) == report
+    assert str(report).startswith(report.title)
+    assert "group" in str(report)
 
 
 @pytest.mark.parametrize(

@@ -142,11 +142,11 @@ def score(
         return score_dataset(settings_from(ScoreSettings, given))
 
 
-def metrics(*paths: str | Path, **settings: Any) -> "Report":
-    """Returns the metrics of a dataset's scores as a table.
+def metrics(*paths: str | Path | Sequence[str | Path], **settings: Any) -> "Report":
+    """Returns the metrics of a dataset's scores as a table, which `print` shows.
 
     Args:
-      *paths: the dataset and one or more scores of it.
+      *paths: the dataset and one or more scores of it, one by one or in lists.
       **settings: as `eqforge metrics --help` lists them, except those of printing.
 
     Raises:
@@ -154,8 +154,9 @@ def metrics(*paths: str | Path, **settings: Any) -> "Report":
     """
     from eqforge.evaluation.tables.command import metrics_report
 
+    every = [one for each in paths for one in ([each] if isinstance(each, str | Path) else each)]
     with in_keywords(MetricsSettings):
-        return metrics_report(settings_from(MetricsSettings, {"paths": paths, **settings}))
+        return metrics_report(settings_from(MetricsSettings, {"paths": every, **settings}))
 
 
 def _pipeline(dataset: str) -> Pipeline[Any]:
