@@ -182,7 +182,7 @@ def _read_keys(path: Path) -> dict[str, int]:
     places = {line.strip(): place for place, line in enumerate(lines)}
     if len(places) < len(lines):
         twice = next(line for place, line in enumerate(lines) if places[line.strip()] != place)
-        raise InputError(f"{path}: the key {shown(twice.strip())} stands twice")
+        raise InputError(f"{path}: the key {shown(twice.strip())} appears twice")
     return places
 
 

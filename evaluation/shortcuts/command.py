@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditSettings:
-    """What to audit, and how."""
+    """Measure how well the text alone tells true captions from false ones."""
 
     path: tyro.conf.Positional[Path]
     """File of text pairs (VL-CheckList, ARO, SugarCrepe, VALSE, JSON lines), a folder of Hugging
@@ -125,7 +125,7 @@ def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
     return pairs, len(records) - len(pairs)
 
 
-main = shell("eqforge audit", AuditSettings, audit_command, description=__doc__, keeps_output=True)
+main = shell("eqforge audit", AuditSettings, audit_command, keeps_output=True)
 """Audits what a command line names; 1 if `--fail-above` is exceeded."""
 
 if __name__ == "__main__":

@@ -214,7 +214,9 @@ def clues(probe: str, right: Sequence[str], wrong: Sequence[str]) -> tuple[Clue,
       MissingExtra: scikit-learn is not installed.
     """
     featurize = PROBES[probe]([*right, *wrong])
-    trained = _train(featurize, (right, wrong)) if isinstance(featurize, _Counts) else None
+    if not isinstance(featurize, _Counts):
+        return ()
+    trained = _train(featurize, (right, wrong))
     if trained is None:
         return ()
     weights = np.round(trained[1].coef_[0], 4)

@@ -86,7 +86,7 @@ def _parse(lines: Sequence[str], file: str) -> Lexicon:
     for line, entry in enumerate(entries, start=2):
         key = (entry.kind, entry.group, entry.word)
         if key in seen:
-            raise InputError(f"{file}: line {line}: {shown(' '.join(key))} stands twice")
+            raise InputError(f"{file}: line {line}: {shown(' '.join(key))} appears twice")
         seen.add(key)
     return entries
 

@@ -184,7 +184,7 @@ def _check(manifest: Manifest, url: str) -> None:
     paths = Counter(file.path for files in manifest.tables.values() for file in files)
     for path, count in paths.items():
         if count > 1:
-            raise InputError(f"{url}: not a dataset manifest: the file {path} stands twice in it")
+            raise InputError(f"{url}: not a dataset manifest: the file {path} appears twice in it")
 
 
 def _names(manifest: Manifest) -> Iterator[str]:

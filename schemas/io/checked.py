@@ -226,7 +226,7 @@ def parse_json(text: str, file: str, where: str = "") -> Node:
             twice = next(
                 key for key, count in Counter(key for key, _ in pairs).items() if count > 1
             )
-            raise ValueError(f"the key {shown(twice)} stands twice in one object")
+            raise ValueError(f"the key {shown(twice)} appears twice in one object")
         return members
 
     def refuse(constant: str) -> NoReturn:

@@ -49,7 +49,7 @@ def read_shards(shards: list[str]) -> Iterator[Member]:
 
     Raises:
       InputError: one is missing, compressed or damaged, holds links, devices or sparse files, or a
-        name stands twice, in one shard or in two.
+        name appears twice, in one shard or in two.
     """
     first: dict[str, str] = {}
     with ThreadPoolExecutor(READERS) as readers:
@@ -57,7 +57,7 @@ def read_shards(shards: list[str]) -> Iterator[Member]:
             if member.name in first:
                 other = posixpath.basename(public(first[member.name]))
                 raise InputError(
-                    f"{public(member.shard)}: the file {member.name!r} stands twice, first in "
+                    f"{public(member.shard)}: the file {member.name!r} appears twice, first in "
                     f"{other}; one name has to be one file"
                 )
             first[member.name] = member.shard

@@ -117,7 +117,7 @@ def _checked(
     seen: set[str] = set()
     for record in captions:
         if record.caption_id in seen:
-            raise InputError(f"{file}: the caption id {shown(record.caption_id)} stands twice")
+            raise InputError(f"{file}: the caption id {shown(record.caption_id)} appears twice")
         if not record.image and not may_lack_images:
             raise InputError(f"{file}: {shown(record.caption_id)}: expected an image, found ''")
         seen.add(record.caption_id)

@@ -61,7 +61,7 @@ def _video(video_id: str, record: Node) -> BoundaryVideo:
     for first, second in pairwise(boundaries):
         if _place(first) == _place(second):
             raise InputError(
-                f"{record.file}: {record.where}: the boundary {second.boundary_id} stands twice"
+                f"{record.file}: {record.where}: the boundary {second.boundary_id} appears twice"
             )
     return BoundaryVideo(video_id=video_id, boundaries=tuple(boundaries))
 

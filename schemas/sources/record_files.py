@@ -196,7 +196,7 @@ def _check_header(path: Path, header: Sequence[str], required: AbstractSet[str])
     """Checks the names of the columns.
 
     Raises:
-      InputError: one is empty or stands twice, or a required one is missing.
+      InputError: one is empty or appears twice, or a required one is missing.
     """
     found = ", ".join(map(name_of, header[:12])) or "no column"
     if missing := required - set(header):
@@ -209,7 +209,7 @@ def _check_header(path: Path, header: Sequence[str], required: AbstractSet[str])
             f"{path}: line 1: column {header.index('') + 1} has no name; name it or leave it out"
         )
     if len(set(header)) != len(header):
-        raise InputError(f"{path}: line 1: a column stands twice: {found}")
+        raise InputError(f"{path}: line 1: a column appears twice: {found}")
 
 
 def _other_form(header: Sequence[str], required: AbstractSet[str]) -> str:

@@ -93,7 +93,7 @@ def _checked(file: str, pairs: Iterable[TextPair]) -> Iterator[TextPair]:
     seen: set[str] = set()
     for number, pair in enumerate(pairs):
         if pair.pair_id in seen:
-            raise InputError(f"{file}: the id {shown(pair.pair_id)} stands twice")
+            raise InputError(f"{file}: the id {shown(pair.pair_id)} appears twice")
         seen.add(pair.pair_id)
         yield replace(pair, number=number)
 

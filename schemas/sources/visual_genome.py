@@ -166,7 +166,9 @@ def read_image_data(path: str | Path) -> dict[str, ImageData]:
     for where, raw in _records(path):
         image = decode(raw, _Image, Path(path).name, where)
         if str(image.image_id) in found:
-            raise InputError(f"{Path(path).name}: {where}: the image {image.image_id} stands twice")
+            raise InputError(
+                f"{Path(path).name}: {where}: the image {image.image_id} appears twice"
+            )
         # The archives unpack to the last folder of the address: .../VG_100K_2/1.jpg
         path_below = "/".join(image.url.split("/")[-2:]) or f"{image.image_id}.jpg"
         found[str(image.image_id)] = ImageData(

@@ -29,7 +29,7 @@ def _video(video_id: str, record: Node) -> CaptionedVideo:
         subset.fail(f"one of {', '.join(SUBSETS)}")
     segments = tuple(_segment(segment) for segment in record["annotations"].elements())
     if len({segment.segment_id for segment in segments}) != len(segments):
-        raise InputError(f"{record.file}: {record.where}.annotations: a segment id stands twice")
+        raise InputError(f"{record.file}: {record.where}.annotations: a segment id appears twice")
     return CaptionedVideo(
         video_id=video_id,
         video=video_id,

@@ -35,7 +35,7 @@ def segment(**fields: str) -> str:
 
 
 DEFECTS = {
-    "a key twice": (youcook2('{"id": 0, "id": 1}'), "the key 'id' stands twice"),
+    "a key twice": (youcook2('{"id": 0, "id": 1}'), "the key 'id' appears twice"),
     "NaN": (youcook2(segment(segment="[NaN, 2]")), "NaN is not a JSON number"),
     "Infinity": (youcook2(segment(segment="[1, -Infinity]")), "-Infinity is not a JSON number"),
     "a number beyond all floats": (youcook2(segment(segment="[1, 1e999]")), "a finite number"),
@@ -86,7 +86,7 @@ def test_a_key_that_stands_twice_is_found_among_many(tmp_path: Path) -> None:
     keys = [*(f'"{number}": 0' for number in range(300_000)), '"299999": 0']
     (tmp_path / "a.json").write_text(f"{{{', '.join(keys)}}}")
 
-    with pytest.raises(InputError, match="the key '299999' stands twice"):
+    with pytest.raises(InputError, match="the key '299999' appears twice"):
         load_json(tmp_path / "a.json")
 
 

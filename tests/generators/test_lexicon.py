@@ -56,7 +56,7 @@ def test_a_user_brings_another_lexicon(tmp_path: Path) -> None:
         (HEADER + "attribute\tx\tgrey\tgrey\tfull\to\n", "line 2: replacement: expected another"),
         (
             HEADER + "attribute\tx\ta\tb\tfull\to\nattribute\tx\ta\tc\tfull\to\n",
-            "line 3: 'attribute x a' stands twice",
+            "line 3: 'attribute x a' appears twice",
         ),
     ],
 )

@@ -110,7 +110,7 @@ def test_keys_are_asked_for(tmp_path: Path) -> None:
     ("rows", "message"),
     [
         (["1", "2"], r"has the shape \(3, 2\); expected 2 rows as in rows.txt and 2 columns"),
-        (["1", "2", "1"], "the key '1' stands twice"),
+        (["1", "2", "1"], "the key '1' appears twice"),
     ],
 )
 def test_keys_that_do_not_fit_are_an_error(tmp_path: Path, rows: list[str], message: str) -> None:

@@ -389,7 +389,7 @@ def test_a_text_that_no_model_can_use_is_a_reject_of_the_captions(tmp_path: Path
     ("change", "message"),
     [
         ({"caption": "a \ud800 cat"}, "expected valid Unicode text"),
-        ({}, "the id 'one' stands twice"),
+        ({}, "the id 'one' appears twice"),
     ],
 )
 def test_pairs_that_cannot_be_told_or_written_are_one_message(

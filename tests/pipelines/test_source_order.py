@@ -154,7 +154,7 @@ def retrieval(folder: Path, captions: list[Any]) -> Path:
 
 
 def statements(folder: Path, captions: list[Any]) -> Path:
-    """Statements that stand twice, once as true and once as false."""
+    """Statements that appear twice, once as true and once as false."""
     return json_array(
         folder / "nlvr2.json",
         (

@@ -152,7 +152,7 @@ def _published_queries(
     triplets = {region.triplet for region in shown.values()}
     asked: defaultdict[str, list[PlannedQuery]] = defaultdict(list)
     if twice := [key for key, n in Counter(map(_question, rules.queries)).items() if n > 1]:
-        raise InputError(f"--transfos: the query {' '.join(twice[0])} stands twice")
+        raise InputError(f"--transfos: the query {' '.join(twice[0])} appears twice")
     for query in rules.queries:
         name = region_name(query.region_id)
         region = regions.get(name)

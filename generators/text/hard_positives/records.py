@@ -9,7 +9,7 @@ REFUSALS: dict[str, str] = {
     "negative_equals_positive": "The negative says what the caption says: nothing can tell them.",
     "foil_not_in_lexicon": "The words that the negative changed are no entry of the lexicon.",
     "fixed_expression": "The foiled word is part of an expression: 'in front of', 'red wine'.",
-    "repeated_word": "The foiled word stands twice in a row, and one of them would stay.",
+    "repeated_word": "The foiled word appears twice in a row, and one of them would stay.",
     "weak_replacement": "The only entry is a weak synonym, and those are switched off.",
     "negative_is_synonym": "By the lexicon the negative means what the caption means.",
     "hard_positive_equals_negative": "The hard positive says what the negative says: one is wrong.",

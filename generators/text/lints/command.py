@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class LintSettings:
-    """What to lint, and how to say it."""
+    """Find defects of text pairs, in published files, your own, or a dataset."""
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
     """Files of text pairs (VL-CheckList, ARO, SugarCrepe, VALSE, Winoground, JSON lines), folders
@@ -122,9 +122,7 @@ def _summary(report: LintReport, examples: int) -> str:
     return in_lines([*lines, total])
 
 
-main = shell(
-    "eqforge lint", LintSettings, lint_command, description=__doc__, console=DocumentOptions
-)
+main = shell("eqforge lint", LintSettings, lint_command, console=DocumentOptions)
 """Runs the command line; returns 1 if there are findings of at least the severity to fail on."""
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def test_a_missing_field_is_named_with_what_is_there_instead() -> None:
     [
         ('{"a": NaN}', "NaN is not a JSON number"),
         ('{"a": -Infinity}', "-Infinity is not a JSON number"),
-        ('{"a": 1, "b": 2, "a": 3}', "the key 'a' stands twice"),
+        ('{"a": 1, "b": 2, "a": 3}', "the key 'a' appears twice"),
         ('{"a": ', "not valid JSON"),
         ("[" * 100_000, "not valid JSON"),
     ],

@@ -78,7 +78,7 @@ def sparse(tar: tarfile.TarFile) -> None:
         (link, "'a.mp4' is a link, a pipe or a device; expected plain files"),
         (device, "'a.mp4' is a link, a pipe or a device; expected plain files"),
         (sparse, "'a.mp4' is a sparse file; expected plain files"),
-        (twice, "the file 'a.mp4' stands twice, first in 0.tar; one name has to be one file"),
+        (twice, "the file 'a.mp4' appears twice, first in 0.tar; one name has to be one file"),
     ],
 )
 def test_what_is_no_plain_file_is_refused(
@@ -95,7 +95,7 @@ def test_a_name_in_two_shards_is_refused(tmp_path: Path) -> None:
     for shard in shards:
         write_shard(shard, {"a.mp4": b""})
     with pytest.raises(
-        InputError, match=r"1\.tar: the file 'a\.mp4' stands twice, first in 0\.tar"
+        InputError, match=r"1\.tar: the file 'a\.mp4' appears twice, first in 0\.tar"
     ):
         list(read_shards(list(map(str, shards))))
 

@@ -64,7 +64,7 @@ def test_youcook2_segments_keep_their_published_ids(tmp_path: Path) -> None:
         ),
         (
             {"annotations": [{"id": 0, "segment": [1, 2], "sentence": "a"}] * 2},
-            "a segment id stands twice",
+            "a segment id appears twice",
         ),
     ],
 )

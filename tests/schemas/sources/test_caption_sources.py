@@ -155,7 +155,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         (
             "a.jsonl",
             '{"image": "a", "caption": "x", "id": "1"}\n{"image": "b", "caption": "x", "id": "1"}',
-            "the caption id '1' stands twice",
+            "the caption id '1' appears twice",
         ),
         ("a.jsonl", "\n", "a.jsonl: holds no caption"),
         ("a.parquet", "", "its ending says no form of captions; own captions are a table"),

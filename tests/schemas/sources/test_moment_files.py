@@ -124,7 +124,7 @@ def test_a_row_with_too_few_or_too_many_cells_is_a_reject(tmp_path: Path) -> Non
         ("c.csv", "video | caption\n", "separated by bars"),
         ("c.csv", "video,text\n", "expected a header with the column 'caption', found video, text"),
         ("c.csv", ",video,caption\n0,a,b\n", "line 1: column 1 has no name; name it or leave it"),
-        ("c.tsv", "video\tcaption\tvideo\n", "a column stands twice: video, caption, video"),
+        ("c.tsv", "video\tcaption\tvideo\n", "a column appears twice: video, caption, video"),
         ("c.csv", 'video,caption\na,"b\n', "line 2: not valid CSV: unexpected end of data"),
         ("c.csv", "video,caption\n", "holds no captioned moment"),
         ("c.json", "[]", "holds no captioned moment"),

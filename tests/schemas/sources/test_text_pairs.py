@@ -170,7 +170,7 @@ def test_an_empty_folder_is_no_dataset(tmp_path: Path) -> None:
 
 def test_an_id_that_stands_twice_and_half_a_surrogate_pair_are_one_error(tmp_path: Path) -> None:
     pair = {"id": "x", "image": "a.jpg", "caption": "a cat", "hard_negative": "a dog"}
-    with pytest.raises(InputError, match=r"f\.json: the id 'x' stands twice"):
+    with pytest.raises(InputError, match=r"f\.json: the id 'x' appears twice"):
         list(read_text_pairs(_write(tmp_path, "f.json", [pair, pair])))
     with pytest.raises(InputError, match=r"g\.json: \[0\]\.caption: expected valid Unicode"):
         list(read_text_pairs(_write(tmp_path, "g.json", [pair | {"caption": "a \ud800 cat"}])))
@@ -201,7 +201,7 @@ def test_rows_of_a_dataset_that_say_the_same_are_told_apart_over_its_files(tmp_p
 def test_no_id_depends_on_where_a_record_stands(
     record: Callable[[int], Any], suffix: str, tmp_path: Path
 ) -> None:
-    """Half of the records stand twice."""
+    """Half of the records appear twice."""
     records = [record(i // 2) for i in range(8)] + [record(i) for i in range(10, 15)]
     found = []
     for order in (records, records[::-1], sorted(records, key=str, reverse=True)):

@@ -111,7 +111,7 @@ def test_image_data_has_the_path_in_the_archives(tmp_path: Path) -> None:
         "1": ImageData(width_px=800, height_px=600, path="VG_100K_2/1.jpg"),
         "2": ImageData(width_px=10, height_px=20, path="2.jpg"),
     }
-    with pytest.raises(InputError, match="the image 1 stands twice"):
+    with pytest.raises(InputError, match="the image 1 appears twice"):
         read_image_data(write(tmp_path / "image_data.json", [images[0], images[0]]))
 
 

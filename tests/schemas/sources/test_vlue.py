@@ -84,7 +84,7 @@ def test_json_lines_and_single_texts_are_read_as_well(tmp_path: Path) -> None:
         ("retrieval", {"a": 1}, "expected a list"),
         ("retrieval", [{"image": "a.jpg", "caption": []}], r"\[0\]\.caption: expected a text"),
         ("retrieval", [{"image": "", "caption": ["x"]}], "expected an image, found ''"),
-        ("vqa", ROWS["vqa"] * 2, "the id 'vqa/7' stands twice"),
+        ("vqa", ROWS["vqa"] * 2, "the id 'vqa/7' appears twice"),
         ("nlvr2", [ROWS["nlvr2"][0] | {"label": "maybe"}], r"\[0\]\.label"),
         ("nlvr2", [ROWS["nlvr2"][0] | {"images": ["a.jpg"]}], r"\[0\]\.images"),
         ("grounding", [ROWS["grounding"][0] | {"bbox": [1, 2, 3]}], r"\[0\]\.bbox"),
