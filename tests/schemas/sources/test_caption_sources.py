@@ -132,7 +132,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         (
             "a.csv",
             "id,caption\n1,x\n1,y\n",
-            "a.csv: the caption id '1' stands twice",
+            "a.csv: the caption id '1' appears twice",
         ),
         (
             "a.csv",
