@@ -93,7 +93,7 @@ FOUND = [
     ("captions-flickr-csv", b'"x,raw,filename,split\n1\n'),
     ("captions-flickr-csv", b"raw\rx,filename,split\nnope,a,x\n"),
     ("captions-flickr-csv", b"raw,filename,split\nnope,a\x00\x1bb,x\n"),
-    ("captions-lines", b'{"image": "a", "caption": "x", "\\u001b[2J": 1}'),
+    ("captions-lines", b'{"image": "a", "\\u001b[2J": 1}'),
     ("vl-checklist", b'[["a.jpg", {"POS": ["a"], "N\x7fG": ["b"]}]]'),
     ("text-pairs", b'[{"\\ud800": 1}]'),
     ("text-pair-lines", b'{"\\ud800": 1}'),
