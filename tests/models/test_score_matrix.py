@@ -143,7 +143,9 @@ def test_no_code_in_a_file_is_run(tmp_path: Path) -> None:
     torch.save(Harmful(harm), tmp_path / "scores.pt")
     np.save(tmp_path / "scores.npy", np.array([Harmful(harm)], dtype=object))
     for name in ("scores.pt", "scores.npy"):
-        with pytest.raises(InputError, match="expected one tensor or array, nothing else|found Python objects"):
+        with pytest.raises(
+            InputError, match=r"expected one tensor or array, nothing else|found Python objects"
+        ):
             load(f"matrix:{tmp_path / name}{keys}")
     assert not harm.exists()
 

@@ -125,7 +125,11 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         ("a.tsv", "id,caption\n1,x\n", "cells are separated by commas; give"),
         ("a.csv", "id|caption\n1|x\n", "cells are separated by bars"),
         ("a.csv", "id,caption\n1,x, y\n", "a.csv: line 2: expected 2 cells, as the header has"),
-        ("a.json", '[{"caption": "x"}, 3]', "a.json: entry 2: expected an object, found a whole number 3"),
+        (
+            "a.json",
+            '[{"caption": "x"}, 3]',
+            "a.json: entry 2: expected an object, found a whole number 3",
+        ),
         ("a.json", '[{"id": 1}]', "entry 1: expected one of the columns caption, text; found id"),
         ("a.json", '{"videos": []}', "found videos; own captions are a table (.csv, .tsv), a JSON"),
         ("a.jsonl", '{"caption": "x", "id": 1.5}', "line 1: id: expected a whole number or a text"),
