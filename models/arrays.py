@@ -4,20 +4,23 @@ A file declares the shape of what it holds, and may declare more than it has: an
 numbers, a tensor whose one stored number stands for 3 billion, an archive that unpacks to more.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import warnings
 import zipfile
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from eqforge.models.pretrained import import_torch
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.io.source_file import BoundedReader, open_plain
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.visible import shortened
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 TENSORS = (".pt", ".pth")
 _NPY, _ZIP = b"\x93NUMPY", b"PK"

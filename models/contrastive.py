@@ -8,13 +8,12 @@ for ViT-B/32; other models need another. SigLIP is trained with a sigmoid for ea
 2023, section 3.2), whose scale and bias come with its weights.
 """
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from eqforge.models.dual_encoders import ARCHITECTURES, Architecture
 from eqforge.models.pretrained import (
@@ -37,6 +36,10 @@ from eqforge.models.scorer import (
     sigmoid,
 )
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 CENTRE = 0.3
 

@@ -1,10 +1,10 @@
 """What fusion encoders that read pixels have in common."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from functools import partial
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from eqforge.models.captions import CaptionTokenizer
 from eqforge.models.pretrained import (
@@ -17,6 +17,10 @@ from eqforge.models.pretrained import (
     prepare_pixels,
 )
 from eqforge.models.scorer import Identity, Picture
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class PixelFusion:

@@ -5,13 +5,16 @@ scores of a minimal pair often round to the same one. A head is cheap, so it com
 whatever the type of the rest of the model.
 """
 
-from typing import Any
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from eqforge.models.pretrained import import_torch
 from eqforge.models.scorer import Matches, sigmoid
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def run_head(head: Any, states: Any) -> Any:

@@ -1,13 +1,12 @@
 """LXMERT with its matching head, on captions encoded with cross-attention to detected regions."""
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from eqforge.models.captions import CaptionTokenizer
 from eqforge.models.heads import match_classes, run_head
@@ -24,6 +23,10 @@ from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import storage
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 REGIONS = 36
 """How many regions of an image LXMERT was trained on."""

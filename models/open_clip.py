@@ -1,5 +1,7 @@
 """Models of open_clip, from a folder or a commit on the hub, in safetensors."""
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 import importlib
@@ -8,10 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from eqforge.models.contrastive import CENTRE, Sigmoid, compare_vectors
 from eqforge.models.pretrained import Weights, check_device, import_torch, stack_pixels
@@ -19,6 +18,10 @@ from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture, Vector
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import storage
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _CONFIG = "open_clip_config.json"
 _FILES = [_CONFIG, "*.safetensors", "*.json", "*.txt", "*.model"]

@@ -1,5 +1,7 @@
 """Loads image-text models with transformers: from a folder or a commit on the hub, never code."""
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 import importlib
@@ -7,15 +9,16 @@ import re
 from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal
 
 from eqforge.models.scorer import Picture
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import fingerprint, sha256_hex
 from eqforge.schemas.io import storage
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Precision = Literal["float32", "bfloat16", "float16"]
 

@@ -11,19 +11,22 @@ A `DualEncoder` also encodes captions alone, so that a caller who compares every
 everything runs each encoder once for each distinct image and caption.
 """
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scores import Identity as Identity
 
-IndexPairs: TypeAlias = NDArray[np.int64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+IndexPairs: TypeAlias = "NDArray[np.int64]"
 """Pairs to score, int64 of shape (pairs, 2): the index of an image, the index of a caption."""
 
-Vectors: TypeAlias = NDArray[np.float32]
+Vectors: TypeAlias = "NDArray[np.float32]"
 """Embeddings of unit length, float32 of shape (items, dimensions)."""
 
 

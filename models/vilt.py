@@ -1,15 +1,18 @@
 """ViLT with its retrieval head: one transformer over a caption's words and an image's patches."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from eqforge.models.fusion import PixelFusion
 from eqforge.models.heads import run_head
 from eqforge.models.pretrained import Weights
 from eqforge.models.scorer import IndexPairs, Matches, sigmoid
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _LONGEST = 1333 / 800
 """The longer side of a resized image is at most this times the shorter side's setting."""

@@ -128,6 +128,13 @@ DOORS = (
         texts=("DataLoader worker (pid",),
     ),
     Door(
+        user="schemas/shell.py",
+        package="tyro",
+        version="1.0",
+        file="tyro/_resolver.py",
+        texts=("def is_instance(typ: Any, value: Any) -> bool:", "    import typeguard\n"),
+    ),
+    Door(
         user="commands/signature.py",
         package="py-minisign",
         version="0.21",

@@ -1,5 +1,7 @@
 """Times actions one by one, synchronised with the device."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -4,12 +4,15 @@ A model is on the front when no other is at least as good in both and better in 
 asks that no other "outperforms" it on both; the two differ only where scores or times are equal.
 """
 
-from typing import Any
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from eqforge.evaluation.statistics.bootstrap import Numbers
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def on_front(

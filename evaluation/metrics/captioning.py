@@ -1,18 +1,21 @@
 """BLEU and CIDEr of captions cut into words, as by COCO's evaluation server."""
 
+from __future__ import annotations
+
 import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Literal
 
 from eqforge.evaluation.metrics.ngrams import bleu, cider_d
 from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Tokenizer = Literal["treebank", "ptb"]
 """How captions are tokenized: by NLTK's Treebank rules, or by the Java program of COCO's server,

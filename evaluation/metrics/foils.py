@@ -3,11 +3,12 @@
 Scores are an array [n, 2]: sample; caption, foil.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
-import numpy as np
-
 from eqforge.evaluation.metrics.ties import Credits, Flags, Scores, TieRule, all_above
+from eqforge.schemas.late import numpy as np
 
 CHANCE = {"acc": 1 / 2, "p_c": 1 / 2, "p_f": 1 / 2, "pairwise": 1 / 2}
 """Chance levels: a scorer that calls every caption true or false by a coin toss."""

@@ -3,11 +3,12 @@
 Scores are an array [n, 3]: sample; original caption, hard positive, hard negative.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
-import numpy as np
-
 from eqforge.evaluation.metrics.ties import Credits, Flags, Scores, TieRule, all_above
+from eqforge.schemas.late import numpy as np
 
 CHANCE = {"original": 1 / 2, "augmented": 1 / 3, "brittleness": 1 / 3}
 """Chance levels: three independent scores from one continuous distribution."""

@@ -1,11 +1,16 @@
 """BLEU and CIDEr-D of words, to the last digit as COCO's evaluation server computes them."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Words = Sequence[str]
 Gram = tuple[str, ...]
@@ -82,7 +87,7 @@ class _Weighted:
         ]
         self._bigrams = sum(count for gram, count in counts.items() if len(gram) == 2)
 
-    def likeness(self, other: "_Weighted") -> NDArray[np.float64]:
+    def likeness(self, other: _Weighted) -> NDArray[np.float64]:
         """Returns the clipped cosine of each order [4], less for another length."""
         found = np.zeros(len(ORDERS))
         penalty = math.e ** (-((self._bigrams - other._bigrams) ** 2) / (2 * _SIGMA**2))

@@ -1,14 +1,18 @@
 """Credits of ties: equal scores decide nothing, so a rule has to."""
 
-from typing import Any, Literal, TypeAlias
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-Scores: TypeAlias = NDArray[np.floating[Any]]
-Credits: TypeAlias = NDArray[np.float64]
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Scores: TypeAlias = "NDArray[np.floating[Any]]"
+Credits: TypeAlias = "NDArray[np.float64]"
 """The credit of each item, in [0, 1]; a metric is their mean."""
-Flags: TypeAlias = NDArray[np.bool_]
+Flags: TypeAlias = "NDArray[np.bool_]"
 
 TieRule = Literal["strict", "half", "expectation"]
 TIE_RULES: dict[TieRule, str] = {

@@ -4,17 +4,20 @@ Samples that share a video, an image or a word are not independent; resampling t
 intervals too narrow. Here clusters are drawn with replacement, as many as there are.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from eqforge.evaluation.statistics.shares import LEVEL, NO_INTERVAL, Interval, Share
+from eqforge.schemas.late import numpy as np
 
-Numbers: TypeAlias = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Numbers: TypeAlias = "NDArray[np.float64]"
 
 Seed: TypeAlias = int | Sequence[int]
 

@@ -1,10 +1,9 @@
 """Compares two models on the same samples."""
 
-from dataclasses import dataclass
-from typing import Any
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from eqforge.evaluation.statistics.bootstrap import (
     RESAMPLES,
@@ -13,6 +12,10 @@ from eqforge.evaluation.statistics.bootstrap import (
     resample_means,
 )
 from eqforge.evaluation.statistics.shares import NO_INTERVAL, Interval, difference_interval
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

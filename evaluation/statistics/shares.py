@@ -10,12 +10,16 @@ positive counts estimated from survey data", Survey Methodology 24; for differen
 2008, "Construction of confidence limits about effect measures", Statistics in Medicine 27.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Interval: TypeAlias = tuple[float, float]
 

@@ -1,5 +1,7 @@
 """EqBen's averages over its subsets, of one model and of differences of two."""
 
+from __future__ import annotations
+
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,17 +1,20 @@
 """What a table of scores holds, before it becomes text, JSON, CSV or LaTeX."""
 
+from __future__ import annotations
+
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal
 
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES, Resampled, resample_means
 from eqforge.evaluation.statistics.comparison import Comparison
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Unit = Literal["share", "number"]
 

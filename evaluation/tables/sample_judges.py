@@ -1,11 +1,10 @@
 """The kinds of samples with a few images and captions each, and how they are judged."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from eqforge.evaluation.metrics.foils import CHANCE as FOIL_CHANCE
 from eqforge.evaluation.metrics.foils import judge_foils
@@ -15,6 +14,10 @@ from eqforge.evaluation.metrics.pairs import CHANCE as PAIR_CHANCE
 from eqforge.evaluation.metrics.pairs import equivariance, judge_pairs
 from eqforge.evaluation.metrics.ties import Credits, Flags
 from eqforge.evaluation.tables.report import Rules, Unit
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 THRESHOLDS = {"probability": 0.5, "logit": 0.0}
 """Threshold above which a caption is called true; cosines have none."""

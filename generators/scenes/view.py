@@ -4,23 +4,30 @@ A camera's axes are right, up and forward. A picture is square; positions in it 
 widths from its top left corner: x to the right, y down, both in [0, 1] inside the picture.
 """
 
+from __future__ import annotations
+
 import functools
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import SceneCamera, SceneObject, Vector
 
-Points = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+Points: TypeAlias = "NDArray[np.float64]"
 Bounds = tuple[Vector, Vector]
 MIN_DEPTH_M = 0.05
 """Anything nearer to the camera's plane, or behind it, is not in the picture."""
 
-_ANGLES = np.arange(32) * math.pi / 32
-DIRECTIONS: Points = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)])
-"""Unit vectors along which the extents of flat shapes are compared; [2, 32]."""
+
+@functools.cache
+def directions() -> Points:
+    """Returns the unit vectors along which the extents of flat shapes are compared; [2, 32]."""
+    angles = np.arange(32) * math.pi / 32
+    return np.stack([np.cos(angles), np.sin(angles)])
 
 
 @functools.lru_cache(maxsize=16)
@@ -73,7 +80,7 @@ def corners(item: SceneObject, bounds: Bounds) -> Points:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Shape:
-    """A convex flat shape, given by its extent along each of DIRECTIONS.
+    """A convex flat shape, given by its extent along each of `directions()`.
 
     Attributes:
       low, high: ends of the extents, [32] each.
@@ -82,7 +89,7 @@ class Shape:
     low: Points
     high: Points
 
-    def gap(self, other: "Shape") -> float:
+    def gap(self, other: Shape) -> float:
         """Returns the distance between two shapes; negative if they may overlap.
 
         It never exceeds the true distance.
@@ -91,10 +98,10 @@ class Shape:
 
     def contains(self, points: Points) -> NDArray[np.bool_]:
         """Tells which points, [n, 2], are in the shape; bool [n]."""
-        along = points @ DIRECTIONS
+        along = points @ directions()
         return np.all((along >= self.low) & (along <= self.high), axis=1)
 
-    def covered_by(self, others: "list[Shape]", steps: int = 24) -> float:
+    def covered_by(self, others: list[Shape], steps: int = 24) -> float:
         """Returns the share of the shape that others cover, in [0, 1], estimated on a grid."""
         x, y = (np.linspace(self.low[k], self.high[k], steps + 2)[1:-1] for k in (0, _UP))
         grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
@@ -106,12 +113,12 @@ class Shape:
 
 
 _UP = 16
-"""Index of the second axis in DIRECTIONS."""
+"""Index of the second axis in `directions()`."""
 
 
 def shape_of(points: Points) -> Shape:
     """Returns the smallest `Shape` around points, [n, 2]."""
-    along = points @ DIRECTIONS
+    along = points @ directions()
     return Shape(low=along.min(axis=0), high=along.max(axis=0))
 
 

@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from eqforge.generators.text.analysis import Analysis, Tagger, Token
@@ -11,6 +10,7 @@ from eqforge.generators.text.parts import english, lemmatizer
 from eqforge.generators.text.tag_rules import PUNCTUATION_TAGS, repair_tags
 from eqforge.generators.text.tokenizer import find_tokens
 from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.versions import version
 
 if TYPE_CHECKING:
     from spacy.language import Language

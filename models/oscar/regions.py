@@ -8,6 +8,8 @@ a `class`, or an object that has such a list under `objects`.
 Source: microsoft/Oscar, oscar/run_retrieval.py, oscar/run_captioning.py, oscar/utils/tsv_file.py.
 """
 
+from __future__ import annotations
+
 import base64
 import binascii
 import dataclasses
@@ -15,13 +17,15 @@ import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _Place = Annotated[int, msgspec.Meta(ge=0)]
 

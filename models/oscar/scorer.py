@@ -1,13 +1,12 @@
 """OSCAR as a scorer of captions: the oracle of SIMAT."""
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from eqforge.models.heads import match_classes
 from eqforge.models.oscar.network import load_network
@@ -17,6 +16,10 @@ from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import storage
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MAX_TOKENS, MAX_REGIONS = 70, 50
 """How much the authors' retrieval reads of caption and tags together, and of the regions."""

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
-
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import Node, shown
 from eqforge.schemas.io.safe_pickle import PlainUnpickler, check_keys, damaged, load_pickle
 from eqforge.schemas.io.source_file import open_input
+from eqforge.schemas.late import numpy as np
 
 T = TypeVar("T")
 

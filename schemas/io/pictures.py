@@ -3,16 +3,21 @@
 Everything that builds, checks, scores, trains on or plots a dataset sees the same pixels.
 """
 
+from __future__ import annotations
+
 import contextlib
 import io
 import re
 import warnings
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from numpy.typing import NDArray
-from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
+from eqforge.schemas.late import ExifTags, Image, ImageOps
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 
 VERSION: Final = "2"
 """Version of the pixels; recorded with what was measured on them."""
@@ -122,6 +127,8 @@ def opened(
     Raises:
       TooManyPixels, BadImage: as `open_rgb`.
     """
+    from PIL import UnidentifiedImageError
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of damaged EXIF and many pixels: handled here
         try:

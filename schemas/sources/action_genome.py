@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import Node, read_text_lines
-from eqforge.schemas.io.pickle_stream import convert_members
+from eqforge.schemas.late import numpy as np
 
 RELATION_KINDS = ("attention", "spatial", "contacting")
 
@@ -81,6 +79,8 @@ def read_action_genome(
     Raises:
       InputError: a file is missing or malformed; the message names record and field.
     """
+    from eqforge.schemas.io.pickle_stream import convert_members  # which needs NumPy
+
     listed = None if frame_list is None else set(_listed_frames(frame_list))
     boxes = None if persons is None else _read_boxes(persons)
     allowance = _Allowance(objects)
@@ -127,6 +127,8 @@ class _Allowance:
 
 
 def _read_boxes(persons: str | Path) -> dict[str, tuple[FourNumbers, ...]]:
+    from eqforge.schemas.io.pickle_stream import convert_members  # which needs NumPy
+
     allowance = _Allowance(persons)
 
     def read(_: str, record: Node) -> tuple[FourNumbers, ...]:

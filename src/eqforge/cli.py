@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from eqforge import __version__
 from eqforge.schemas import signals
 from eqforge.schemas.errors import check_memory, reported_errors
 from eqforge.schemas.visible import nearest, visible
@@ -165,6 +164,8 @@ def _run(arguments: list[str]) -> int:
         print(f"{usage}\n\n{EVERYWHERE}")
         return 0
     if arguments in (["-V"], ["--version"]):
+        from eqforge import __version__
+
         print(__version__)
         return 0
     name, *rest = _options_last(arguments) or [""]

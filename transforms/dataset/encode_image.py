@@ -1,14 +1,17 @@
 """Encodes pixels as an image file."""
 
+from __future__ import annotations
+
 import dataclasses
 import io
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-from PIL import Image
-
+from eqforge.schemas.late import Image
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.frames import FrameSettings
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

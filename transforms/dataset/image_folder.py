@@ -1,12 +1,11 @@
 """A user's folder of images: each is checked, and stored unchanged or cropped."""
 
+from __future__ import annotations
+
 import errno
 from dataclasses import dataclass
 from functools import lru_cache
-
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
+from typing import TYPE_CHECKING
 
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io.find_file import MissingFile
@@ -14,6 +13,8 @@ from eqforge.schemas.io.objects import STORE_REASONS, FetchFailed
 from eqforge.schemas.io.pictures import MAX_PIXELS, BadImage, TooManyPixels, read_untrusted
 from eqforge.schemas.io.source_file import SourceChanged
 from eqforge.schemas.io.source_folder import SourceFolder
+from eqforge.schemas.late import Image
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection
@@ -21,6 +22,9 @@ from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters.minimality import perceptual_hash
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 FOLDER_REASONS = {
     "image_missing": "No file of that name lies in the images folder.",
@@ -67,7 +71,7 @@ class ImageFolder:
         found = self.look_up(name, box)
         return found if isinstance(found, Rejection) else found.row
 
-    def look_up(self, name: str, box: CornerBox | None = None) -> "FoundImage | Rejection":
+    def look_up(self, name: str, box: CornerBox | None = None) -> FoundImage | Rejection:
         """Returns an image with the digest of its source file; see `find`."""
         return _look_up(self, name, box)
 

@@ -6,18 +6,21 @@ scenes no more keypoints agree than by chance. Keypoints alone are not enough: s
 the camera or a blurred frame hides them, but the colours mostly stay.
 """
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.ranges import check_range
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
 from eqforge.transforms.filters.luma import check_pixels
 from eqforge.transforms.filters.opencv import import_cv2
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 REASONS = {
     "camera_cut": "Colours change, and points are not found again, as from one shot to "

@@ -4,24 +4,25 @@ EqBen filters with `face_recognition.face_locations`, which returns locations wi
 dlib's own call, used by the policies of corrected mode, gives a score for each face.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import functools
-import importlib.metadata
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
-from PIL import ImageFile
+from typing import TYPE_CHECKING, Any, Literal
 
 from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
 from eqforge.transforms.filters.image_filter import ImageFilter
 from eqforge.transforms.filters.luma import check_pixels
 from eqforge.transforms.filters.opencv import import_cv2
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 VERSION = "2"
 PUBLISHED_HOG = "face_recognition_hog"
@@ -193,6 +194,8 @@ def _score_published(
     pixels: NDArray[np.uint8], settings: FaceSettings, name: str, model: Literal["hog", "cnn"]
 ) -> Score:
     """Counts faces by `face_recognition.face_locations`."""
+    from importlib.metadata import version
+
     if model == "cnn":
         pixels = _at_least(CNN_SIDE_PX, pixels)
     with _one_at_a_time:
@@ -202,7 +205,7 @@ def _score_published(
         name=name,
         value=float(len(found)),
         scorer="face_recognition.face_locations",
-        version=importlib.metadata.version("face_recognition"),
+        version=version("face_recognition"),
         settings=compact_json(how),
     )
 
@@ -281,6 +284,8 @@ def _import_face_recognition() -> Any:
       MissingExtra: the package, its models, or the pkg_resources that they import is missing.
       InputError: a file of its models is missing or broken.
     """
+    from PIL import ImageFile
+
     _import_dlib()
     reads_truncated = ImageFile.LOAD_TRUNCATED_IMAGES
     try:

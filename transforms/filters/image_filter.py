@@ -1,13 +1,16 @@
 """The description of an image filter."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scores import Rejection, Score
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Settings = TypeVar("Settings")
 

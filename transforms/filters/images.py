@@ -1,13 +1,13 @@
 """All filters of images: what is measured on an image, and which values are refused."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Self
 
 from eqforge.schemas.io import pictures
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.schemas.tables.pairs import ImageRow
@@ -16,6 +16,9 @@ from eqforge.transforms.filters import minimality
 from eqforge.transforms.filters.faces import FACES, FaceSettings
 from eqforge.transforms.filters.image_filter import ImageFilter
 from eqforge.transforms.filters.quality import QUALITY, QualitySettings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +52,7 @@ class ImageFilters:
         own = [each.basis(getattr(self, name)) for name, each in _FILTERS.items()]
         return [*own, minimality.VERSION, pictures.VERSION, versions_of(*sorted(packages))]
 
-    def score(self, pixels: NDArray[np.uint8]) -> "ScoredImage":
+    def score(self, pixels: NDArray[np.uint8]) -> ScoredImage:
         """Scores an image, uint8 of shape (height, width, 3), RGB; exceptions propagate."""
         scores = [found for each, own in self._in_order() for found in each.score(pixels, own)]
         return ScoredImage(phash=minimality.perceptual_hash(pixels), scores=tuple(scores))

@@ -4,10 +4,16 @@ Everything uses integer tables and sums, so that the bytes are the same on every
 and powers of floats are not.
 """
 
-from typing import Final
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+import functools
+from typing import TYPE_CHECKING, Final
+
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 
 _STEPS: Final = 2**16 - 1
 """Steps of a linear tristimulus value; near black, a step is 0.014 of L*."""
@@ -15,12 +21,10 @@ _STEPS: Final = 2**16 - 1
 _ROOT_STEPS: Final = 10_000
 """Steps of its cube root."""
 
-_TO_XYZ: Final = np.array(
-    [
-        [0.4124564, 0.3575761, 0.1804375],
-        [0.2126729, 0.7151522, 0.0721750],
-        [0.0193339, 0.1191920, 0.9503041],
-    ]
+_TO_XYZ: Final = (
+    (0.4124564, 0.3575761, 0.1804375),
+    (0.2126729, 0.7151522, 0.0721750),
+    (0.0193339, 0.1191920, 0.9503041),
 )
 """From linear sRGB to X, Y and Z, white at D65 (IEC 61966-2-1)."""
 
@@ -60,18 +64,21 @@ def _offset(values: NDArray[np.int32]) -> NDArray[np.uint8]:
 
 def _root(pixels: NDArray[np.uint8], axis: int) -> NDArray[np.int32]:
     """Returns f(X), f(Y) or f(Z) of CIE 15:2004: a cube root, linear near 0."""
-    red, green, blue = (_SHARES[axis, channel][pixels[..., channel]] for channel in range(3))
-    return _ROOTS[red + green + blue]
+    red, green, blue = (_shares()[axis, channel][pixels[..., channel]] for channel in range(3))
+    return _roots()[red + green + blue]
 
 
+@functools.cache
 def _shares() -> NDArray[np.int32]:
     """Returns what each byte of each channel adds to X, Y and Z, as a share of white's."""
     value = np.arange(256) / 255
     linear = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
-    of_white = _TO_XYZ / _TO_XYZ.sum(axis=1, keepdims=True)
+    to_xyz = np.array(_TO_XYZ)
+    of_white = to_xyz / to_xyz.sum(axis=1, keepdims=True)
     return np.rint(of_white[:, :, None] * linear * _STEPS).astype(np.int32)
 
 
+@functools.cache
 def _roots() -> NDArray[np.int32]:
     # The rounded shares of a pixel may add up to one step beyond white.
     value = np.arange(_STEPS + 2) / _STEPS
@@ -79,7 +86,3 @@ def _roots() -> NDArray[np.int32]:
     return np.rint(np.where(value > (6 / 29) ** 3, np.cbrt(value), foot) * _ROOT_STEPS).astype(
         np.int32
     )
-
-
-_SHARES: Final = _shares()
-_ROOTS: Final = _roots()

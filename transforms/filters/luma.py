@@ -1,10 +1,14 @@
 """Shared by the measures: luma, and the size at which images are measured."""
 
-from typing import Any
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
+from typing import TYPE_CHECKING, Any
+
+from eqforge.schemas.late import Image
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def check_pixels(pixels: NDArray[Any]) -> None:

@@ -4,17 +4,21 @@ An image is prepared once (`view`), a pair is measured on two views (`measure_pa
 thresholds, all off by default (`gate_pair`).
 """
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
-
+from eqforge.schemas.late import Image
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.ranges import check_range
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.filters.lab import colours, lightness
 from eqforge.transforms.filters.luma import check_pixels, mean_luma, scale_to
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 REASONS = {
     "change_too_small": "The two images are nearer to each other than --min-changed-area, "
@@ -41,7 +45,7 @@ CHANGED_LIGHTNESS = 5.0
 CHANGED_COLOUR = 12.0
 """The smoothed distance in the plane of a* and b* above which a pixel counts as changed."""
 
-Plane = NDArray[np.uint8]
+Plane: TypeAlias = "NDArray[np.uint8]"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)

@@ -1,15 +1,19 @@
 """Scores luminance, contrast and sharpness of an image; rejects black, constant, blurred ones."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
-
+from eqforge.schemas.late import Image
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
 from eqforge.transforms.filters.image_filter import ImageFilter
 from eqforge.transforms.filters.luma import check_pixels, mean_luma, scale_to
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LUMINANCE = "luminance_mean"
 CONTRAST = "contrast"

@@ -1,15 +1,18 @@
 """Instance masks as PNG files: a number per object, shown by viewers as a colour."""
 
+from __future__ import annotations
+
 import colorsys
 import functools
 import io
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
+from typing import TYPE_CHECKING, Any
 
 from eqforge.schemas.io.pictures import opened
+from eqforge.schemas.late import Image
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 GOLDEN = (5**0.5 - 1) / 2
 """A hue step of this share of the colour circle keeps consecutive numbers' colours distinct."""

@@ -6,7 +6,6 @@ Source: EqBen, section 4.2 and appendix B.4; the gates are ours.
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,7 +17,7 @@ from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scenes import Claim, RenderSettings, ScenePair, SceneSpec
 from eqforge.schemas.records.scores import Rejection, compact_json
 from eqforge.schemas.tables.rendered import Generation
-from eqforge.schemas.versions import versions_of
+from eqforge.schemas.versions import version, versions_of
 from eqforge.transforms.children.child import ChildFailed
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger

@@ -4,17 +4,20 @@ The renderings are measured: masks, boxes, depths and pixels. The specs only say
 captions mention and which were meant to change.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import Claim, Overlap, RenderedObject, ScenePair, SceneSpec
 from eqforge.schemas.records.scores import Score
 from eqforge.transforms.filters import minimality
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SCORER = "eqforge.scenes"
 VERSION = "3"

@@ -8,22 +8,24 @@ others.
 Source: SIMAT, section 3.2: P(image, own caption) > 0.9 and P(image, other caption) < 0.1, by OSCAR.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from eqforge.models.scorer import Identity
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import pictures
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scores import Rejection, Score, value_of
 from eqforge.schemas.versions import versions_of
 from eqforge.schemas.visible import nearest
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from eqforge.models.spec import ScorerSpec
     from eqforge.transforms.oracle.scores import CellScorer
 
@@ -62,7 +64,7 @@ class OracleSettings:
         specs_of(self)
 
 
-def specs_of(settings: OracleSettings) -> "tuple[ScorerSpec, ...]":
+def specs_of(settings: OracleSettings) -> tuple[ScorerSpec, ...]:
     """Returns the models that judge; none if none is asked for.
 
     Raises:
@@ -100,7 +102,7 @@ class Oracle:
         packages = ("torch", "transformers", "tokenizers", "pillow")
         return [VERSION, pictures.VERSION, judges, versions_of(*packages)]
 
-    def scorer(self, pixels: Callable[[str], NDArray[np.uint8]]) -> "CellScorer":
+    def scorer(self, pixels: Callable[[str], NDArray[np.uint8]]) -> CellScorer:
         """Returns a scorer for this process; `pixels` returns the decoded image of a key."""
         from eqforge.transforms.oracle.scores import CellScorer
 
@@ -130,7 +132,7 @@ def judges_of(text: str) -> tuple[Identity, ...]:
 
 
 @functools.cache
-def _identify(spec: "ScorerSpec") -> Identity:
+def _identify(spec: ScorerSpec) -> Identity:
     from eqforge.models.pretrained import check_device
     from eqforge.models.spec import load_scorer
 

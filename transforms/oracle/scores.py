@@ -1,5 +1,7 @@
 """Runs the models that judge captions: one of each per process, one call at a time."""
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 import functools
@@ -10,14 +12,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from eqforge.models.scorer import Identity, Picture, Scorer
 from eqforge.schemas.errors import BuildError
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scores import Score, compact_json
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from eqforge.models.spec import ScorerSpec
 
 VERSION = "2"
@@ -40,7 +42,7 @@ class SharedScorer:
 _loading = threading.Lock()
 
 
-def shared_scorer(spec: "ScorerSpec") -> SharedScorer:
+def shared_scorer(spec: ScorerSpec) -> SharedScorer:
     """Returns the scorer of this process, loaded on first use.
 
     Raises:
@@ -52,7 +54,7 @@ def shared_scorer(spec: "ScorerSpec") -> SharedScorer:
 
 
 @functools.cache
-def _load(spec: "ScorerSpec") -> SharedScorer:
+def _load(spec: ScorerSpec) -> SharedScorer:
     from eqforge.models.spec import load_scorer
 
     return SharedScorer(load_scorer(spec), threading.Lock())
@@ -91,7 +93,7 @@ class CellScorer:
 
     def __init__(
         self,
-        specs: "Sequence[ScorerSpec]",
+        specs: Sequence[ScorerSpec],
         judges: Sequence[Identity],
         pixels: Callable[[str], NDArray[np.uint8]],
     ) -> None:

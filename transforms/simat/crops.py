@@ -1,10 +1,10 @@
 """Crops the regions of a source image into the media store."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from eqforge.generators.simat.crops import CropSettings, crop_box
 from eqforge.schemas.identity import sha256_hex
@@ -14,6 +14,7 @@ from eqforge.schemas.io.objects import FetchFailed
 from eqforge.schemas.io.pictures import BadImage, TooManyPixels, read_pixels
 from eqforge.schemas.io.source_file import SourceChanged
 from eqforge.schemas.io.source_folder import SourceFolder
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection
@@ -27,6 +28,9 @@ from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.simat.planned import PlannedImage
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 VERSION = "2"
 

@@ -3,13 +3,14 @@
 Source: SIMAT, section 3.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from eqforge.schemas.io.pictures import read_pixels
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.schemas.tables.pairs import ImageRow
@@ -27,6 +28,9 @@ from eqforge.transforms.simat.planned import (
     PlannedQuery,
     PlannedRegion,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

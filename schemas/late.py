@@ -1,0 +1,30 @@
+"""Packages that are imported when they are first used, so that a help does not wait for them.
+
+`from eqforge.schemas.late import numpy as np` is `import numpy as np` for code, and for the reader;
+only what runs when a module is imported must not use it: constants, defaults, and annotations
+unless `from __future__ import annotations` leaves them as texts.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+
+class _Late:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        """Returns what the module has of that name."""
+        return getattr(importlib.import_module(self._name), name)
+
+
+if TYPE_CHECKING:
+    import numpy as numpy
+    from PIL import ExifTags as ExifTags
+    from PIL import Image as Image
+    from PIL import ImageOps as ImageOps
+else:
+    numpy = _Late("numpy")
+    ExifTags = _Late("PIL.ExifTags")
+    Image = _Late("PIL.Image")
+    ImageOps = _Late("PIL.ImageOps")
