@@ -26,7 +26,7 @@ HEAVY = frozenset(
 """Packages whose import takes a twentieth of a second or more, or that are not always installed."""
 
 MODULES = 500
-"""Modules of any package; Python's own and tyro's are about 250 of them."""
+"""Modules of any package; Python's own and tyro's are about 200 of them."""
 
 _HELP = """
 import resource, sys

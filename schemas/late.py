@@ -14,8 +14,14 @@ class _Late:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        """Returns what the module has of that name."""
-        return getattr(importlib.import_module(self._name), name)
+        """Returns what the module has of that name, and keeps it for the next time."""
+        found = getattr(importlib.import_module(self._name), name)
+        setattr(self, name, found)
+        return found
+
+    def __reduce__(self) -> tuple[type["_Late"], tuple[str]]:
+        """Copies and pickles as the module itself would: by its name."""
+        return _Late, (self._name,)
 
 
 if TYPE_CHECKING:

@@ -3,8 +3,6 @@
 Source: SIMAT, section 3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -169,7 +167,7 @@ def _scores(
     names = [planned.region.triplet.triplet_id, *(triplet.triplet_id for triplet in asked)]
     texts = list(dict.fromkeys(captions[name] for name in names))
 
-    def pixels(_: str) -> NDArray[np.uint8]:
+    def pixels(_: str) -> "NDArray[np.uint8]":
         if crop.image is None:
             raise ValueError("the oracle reads pixels, and no folder of images was named")
         return read_pixels(rules.cutter.store.get(crop.image.image_id, crop.image.suffix))
