@@ -43,6 +43,7 @@ print(used.ru_utime + used.ru_stime, *sys.modules, file=sys.stderr)
 def helps() -> list[list[str]]:
     """Returns the command lines that show each command's and each dataset's help."""
     on_dataset = [[command, name] for command in ("plan", "build") for name in DATASETS]
+    on_dataset.append(["import", "winoground"])
     return [[*words, "--help"] for words in ([], *([name] for name in COMMANDS), *on_dataset)]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eqforge.pipelines.shared.registry import stages_of
 from eqforge.schemas.records.books import Stage
-from eqforge.schemas.tables.datasets import DATASETS
+from eqforge.schemas.tables.datasets import TYPES
 
 WIDTH = 120
 INTRODUCTION = """\
@@ -23,7 +23,7 @@ def page() -> Iterator[str]:
     yield textwrap.fill(INTRODUCTION, WIDTH)
     stages: dict[str, Stage] = {}
     datasets: defaultdict[str, list[str]] = defaultdict(list)
-    for dataset in DATASETS:
+    for dataset in TYPES:
         for name, stage in stages_of(dataset).items():
             stages[name] = stage
             datasets[name].append(f"`{dataset}`")

@@ -3,6 +3,7 @@
 Such a table stands between two comments; the first names it:
 
     <!-- made: datasets in FOLDER -->  every dataset, with links to pages in a folder
+    <!-- made: benchmarks -->          every benchmark that can be imported
     <!-- made: tables of datasets -->  which tables each has
     <!-- made: eq-sd samples -->       the columns of a dataset's table
     <!-- made: Origin -->              the parts of a column that is a record
@@ -18,16 +19,20 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.columns import arrow_type
-from eqforge.schemas.tables.datasets import DATASETS, table_type
+from eqforge.schemas.tables.datasets import DATASETS, TYPES, table_type
 from eqforge.schemas.tables.description import PictureSuffix, TableType
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/datasets/index.md", "docs/reference/tables.md")
+PAGES = (
+    *("README.md", "docs/datasets/index.md"),
+    *("docs/guides/importing.md", "docs/reference/tables.md"),
+)
 WIDTH = 120
 MADE = re.compile(r"(?<=<!-- made: )(.+?)( -->\n).*?(?=<!-- end -->)", re.S)
 ENTRY = re.compile(r"^  (\w+(?:,\s+\w+)*):\s(.+?)(?=^  \w|\Z)", re.M | re.S)
-TABLES = [table for known in DATASETS.values() for table in known.type.tables]
+TABLES = [table for kind in TYPES.values() for table in kind.tables]
 RECORDS = {table.record.__name__: table.record for table in TABLES}
 
 
@@ -40,6 +45,8 @@ def made(name: str) -> str:
     """Returns the Markdown of a table by its name."""
     if name.startswith("datasets in "):
         return "\n".join(_datasets(Path(name.removeprefix("datasets in "))))
+    if name == "benchmarks":
+        return "\n".join(_benchmarks())
     if name == "tables of datasets":
         return "\n".join(_tables())
     dataset, _, table = name.partition(" ")
@@ -63,15 +70,25 @@ def _datasets(folder: Path) -> Iterator[str]:
         yield f"| {' | '.join(parts)} |"
 
 
+def _benchmarks() -> Iterator[str]:
+    yield "| benchmark | what it holds | SOURCE | rows | licence of its texts |"
+    yield "|---|---|---|---|---|"
+    for name, known in BENCHMARKS.items():
+        row = known.type.table("samples").record.__name__
+        licence = known.licence or "none stated"
+        parts = (f"`{name}`", known.summary.removesuffix("."), known.made_from, f"`{row}`")
+        yield f"| {' | '.join(parts)} | {'yours' if name.startswith('own-') else licence} |"
+
+
 def _tables() -> Iterator[str]:
     yield "| dataset | tables |\n|---|---|"
-    for name, known in DATASETS.items():
-        yield f"| `{name}` | {', '.join(f'`{table.name}`' for table in known.type.tables)} |"
+    for name, kind in TYPES.items():
+        yield f"| `{name}` | {', '.join(f'`{table.name}`' for table in kind.tables)} |"
 
 
 def _table(table: TableType) -> Iterator[str]:
-    names = [f"`{n}`" for n, known in DATASETS.items() if table in known.type.tables]
-    where = "all datasets" if len(names) == len(DATASETS) else ", ".join(names)
+    names = [f"`{n}`" for n, kind in TYPES.items() if table in kind.tables]
+    where = "all datasets" if len(names) == len(TYPES) else ", ".join(names)
     keys = "; ".join(f"`{column}` of `{other}`" for column, other in table.references.items())
     text = f"Of {where}. {_summary(table.record)} Key: {', '.join(f'`{n}`' for n in table.key)}."
     yield textwrap.fill(text + (f" Keys into other tables: {keys}." if keys else ""), WIDTH)

@@ -32,7 +32,7 @@ class ScoreSettings:
     """Folder the scores are written into; a run that was stopped goes on there."""
 
     task: str | None = None
-    """What is scored: pairs, hard-positives, retrieval-perturbations, simat or retrieval; by
+    """What is scored: pairs, hard-positives, foils, retrieval-perturbations, simat or retrieval; by
     default what the dataset's tables are made for."""
 
     devices: tuple[str, ...] = ()

@@ -66,6 +66,13 @@ TASKS: Final[Mapping[str, Task]] = {
             meaning="An image with its caption, the hard positive and the hard negative.",
         ),
         Task(
+            name="foils",
+            images=_of("samples", "image_id"),
+            captions=_of("samples", "caption", "hard_negative"),
+            crossed=False,
+            meaning="An image with its caption and the foil.",
+        ),
+        Task(
             name="retrieval-perturbations",
             images=_of("captions", "image_id"),
             captions=(*_of("captions", "caption"), *_of("samples", "perturbed_caption")),

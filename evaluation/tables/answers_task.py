@@ -117,7 +117,7 @@ def answers_report(dataset: Dataset, paths: Sequence[Path], settings: AnswerRule
     }
     judged, measures, notes = {}, [], []
     for name, path in zip(names, paths, strict=True):
-        found = dict(_judge(questions, _read_answers(path), path, settings))
+        found = dict(_judge(questions, read_answers(path), path, settings))
         judged[name] = {task: part for task, (part, _) in found.items()}
         for task, (part, bleu) in found.items():
             own = measure(name, task, part, settings.rules)[1]
@@ -132,7 +132,12 @@ def answers_report(dataset: Dataset, paths: Sequence[Path], settings: AnswerRule
     )
 
 
-def _read_answers(path: Path) -> dict[str, Any]:
+def read_answers(path: Path) -> dict[str, Any]:
+    """Returns the answers of a JSON Lines file by the ids of their samples.
+
+    Raises:
+      InputError: a line is malformed, or a sample is answered twice.
+    """
     found: dict[str, Any] = {}
     for number, data in read_lines(path):
         line = decode(data, _Line, str(path), f"line {number}")

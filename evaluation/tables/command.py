@@ -13,7 +13,7 @@ from eqforge.evaluation.tables.render import (
     as_text,
 )
 from eqforge.evaluation.tables.report import Report, Rules, labelled
-from eqforge.evaluation.tables.sample_judges import FILE_TASKS, TASKS
+from eqforge.evaluation.tables.sample_judges import TASKS
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
@@ -93,14 +93,15 @@ def _measured(settings: MetricsSettings) -> Report:
         quantity=settings.quantity,
         allow_missing=settings.allow_missing,
     )
-    if settings.format in FILE_TASKS:
-        return files_report(FILE_TASKS[settings.format], settings.paths, of_samples)
+    if settings.format in TASKS:
+        return files_report(TASKS[settings.format], settings.paths, of_samples)
     return _of_dataset(settings, rules, of_samples)
 
 
 def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRules") -> Report:
     from eqforge.evaluation.tables.answers_task import AnswerRules, answers_report, is_answered
     from eqforge.evaluation.tables.gallery import has_gallery, is_vlue
+    from eqforge.evaluation.tables.questions_task import is_questions, questions_report
     from eqforge.evaluation.tables.retrieval_contest import RetrievalRules
     from eqforge.evaluation.tables.retrieval_task import retrieval_report
     from eqforge.evaluation.tables.sample_tasks import samples_report, task_of
@@ -117,6 +118,10 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRule
             rules=rules, tokenizer=settings.tokenizer, allow_missing=settings.allow_missing
         )
         return answers_report(dataset, scores, answers)
+    if is_questions(dataset):
+        settings.check_read("questions")
+        grouped = AnswerRules(rules=rules, allow_missing=settings.allow_missing)
+        return questions_report(dataset, scores, grouped)
     how = RetrievalRules(rules=rules, mode=settings.mode, allow_missing=settings.allow_missing)
     if is_simat(dataset):
         settings.check_read("SIMAT")
@@ -134,7 +139,7 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRule
             f"{dataset.folder}: its samples are none of {', '.join(TASKS)}, by their columns"
         )
     # Folders of eqforge score name their quantity themselves.
-    asked = task is TASKS["hard-positives"] and not all(path.is_dir() for path in scores)
+    asked = task is not TASKS["pairs"] and not all(path.is_dir() for path in scores)
     settings.check_read("files of hard positives" if asked else "samples")
     return samples_report(dataset, task, scores, of_samples)
 

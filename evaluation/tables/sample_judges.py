@@ -48,7 +48,7 @@ class SampleTask:
       title: what is measured, in words.
       images, captions: the columns that are scored, as `eqforge score` names them.
       cluster: the column that names clusters.
-      by: the column that names subsets, if the dataset has it.
+      by: columns that name subsets; the first that the dataset has.
       judge: maps scores [n, images x captions], quantity and rules to a verdict.
     """
 
@@ -56,7 +56,7 @@ class SampleTask:
     images: tuple[str, ...]
     captions: tuple[str, ...]
     cluster: str
-    by: str
+    by: tuple[str, ...]
     judge: Callable[[NDArray[np.floating[Any]], str | None, Rules], Verdict]
 
     @property
@@ -127,7 +127,7 @@ TASKS = {
         images=("image_0_id", "image_1_id"),
         captions=("caption_0", "caption_1"),
         cluster="source_id",
-        by="kind",
+        by=("kind",),
         judge=judge_as_pairs,
     ),
     "hard-positives": SampleTask(
@@ -135,18 +135,16 @@ TASKS = {
         images=("image_id",),
         captions=("caption", "hard_positive", "hard_negative"),
         cluster="image",
-        by="hard_negative_kind",
+        by=("hard_negative_kind", "kind"),
         judge=judge_as_hard_positives,
     ),
+    "foils": SampleTask(
+        title="captions against foils, as VALSE",
+        images=("image_id",),
+        captions=("caption", "hard_negative"),
+        cluster="image",
+        by=("kind",),
+        judge=judge_as_foils,
+    ),
 }
-"""The kinds of samples of a dataset, recognised by their columns."""
-FOILS = SampleTask(
-    title="captions against foils, as VALSE",
-    images=("image",),
-    captions=("caption", "foil"),
-    cluster="cluster",
-    by="subset",
-    judge=judge_as_foils,
-)
-FILE_TASKS = TASKS | {"foils": FOILS}
-"""The kinds of samples that a file of scores can be of, without a dataset."""
+"""The kinds of samples: told by the columns of a dataset, or named for a file of scores."""

@@ -85,8 +85,8 @@ def samples_report(
     Raises:
       InputError: the scores are not of this dataset, or some are missing though not allowed to be.
     """
-    has_own = task.by in column_names(dataset, "samples")
-    by = settings.by or (task.by if has_own else None)
+    names = column_names(dataset, "samples")
+    by = settings.by or next((name for name in task.by if name in names), None)
     samples = read_samples(dataset, settings.cluster or task.cluster, by)
     scores = [_read(path, dataset, task, settings) for path in paths]
     title = f"{dataset.manifest.dataset}: {task.title}, in per cent"

@@ -1,4 +1,4 @@
-"""`eqforge build`: the command line comes first, and Beam, which takes seconds to import, after."""
+"""`eqforge build` and `import`: the command line comes before Beam, which takes seconds."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,17 @@ from eqforge.schemas.console import session
 from eqforge.schemas.errors import reported_errors
 
 
-def build_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
+def import_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
+    """Imports a benchmark as its command line says; returns the exit status."""
+    return build_command(pipeline, argv, "import")
+
+
+def build_command(
+    pipeline: Pipeline[Configured], argv: Sequence[str], command: str = "build"
+) -> int:
     """Builds a dataset as its command line says; returns the exit status."""
     with reported_errors(goes_on=True), session(), inputs_from_stores():
-        program = f"eqforge build {pipeline.name}"
+        program = f"eqforge {command} {pipeline.name}"
         config, beam_args = parse(pipeline.config, pipeline.defaults, argv, program)
         pipeline.needs(config)
         with signals.idle():  # an exception may leave a library half loaded

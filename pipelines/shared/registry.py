@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from eqforge.schemas import signals
 from eqforge.schemas.records.books import Stage
-from eqforge.schemas.tables.datasets import DATASETS
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.schemas.tables.datasets import TYPES
 
 if TYPE_CHECKING:
     from eqforge.pipelines.shared.pipeline import Pipeline
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
 def pipeline_of(dataset: str) -> "Pipeline[Any]":
     """Returns the Pipeline of a dataset, from the module of its name."""
     with signals.idle():  # an exception may break a half-imported library
+        if dataset in BENCHMARKS:
+            imported: Pipeline[Any] = import_module("eqforge.pipelines.benchmarks").pipeline_of(
+                dataset
+            )
+            return imported
         pipeline: Pipeline[Any] = import_module(
             f"eqforge.pipelines.{dataset.replace('-', '_')}"
         ).PIPELINE
@@ -22,6 +28,6 @@ def pipeline_of(dataset: str) -> "Pipeline[Any]":
 
 def stages_of(dataset: str) -> dict[str, Stage]:
     """Returns the stages of a dataset by name; none if no pipeline has the dataset's name."""
-    if dataset not in DATASETS:
+    if dataset not in TYPES:
         return {}
     return {stage.name: stage for stage in pipeline_of(dataset).stages}

@@ -1,8 +1,9 @@
 """Shared by the pipelines over captions."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from eqforge.generators.text.language import Language, refuse_language
 from eqforge.pipelines.shared.media import media_folder, shared_folder
@@ -27,6 +28,14 @@ from eqforge.transforms.dataset.plan import PlanFiles, no_sample, read_plan
 from eqforge.transforms.text.work import CaptionBatch, Text
 
 BATCH = 256
+
+
+class _HasId(Protocol):
+    @property
+    def text_id(self) -> str: ...
+
+
+Named = TypeVar("Named", bound=_HasId)
 
 
 def language_of_mode(mode: Mode) -> dict[str, Language]:
@@ -175,20 +184,35 @@ def select_images(texts: Iterable[Text], run: RunSettings) -> Iterator[tuple[Tex
     Raises:
       InputError: a selection is wrong, or a sample named in `only` belongs to no text.
     """
-    by_image: dict[str, list[Text]] = {}
+    return select_groups(texts, run, lambda text: picture_key(text.image, text.text_id))
+
+
+def select_groups(
+    texts: Iterable[Named], run: RunSettings, key: Callable[[Named], str]
+) -> Iterator[tuple[Named, ...]]:
+    """Yields the texts that the run settings select, in groups that are not split.
+
+    Args:
+      texts: of any kind, held in memory.
+      run: the settings.
+      key: what the texts of a group share.
+
+    Raises:
+      InputError: a selection is wrong, or a sample named in `only` belongs to no text.
+    """
+    groups: dict[str, list[Named]] = {}
     for text in texts:
-        by_image.setdefault(picture_key(text.image, text.text_id), []).append(text)
-    groups = ((image, _by_id(found)) for image, found in sorted(by_image.items()))
-    return _select(groups, run)
+        groups.setdefault(key(text), []).append(text)
+    return _select(((name, _by_id(found)) for name, found in sorted(groups.items())), run)
 
 
-def _by_id(texts: list[Text]) -> tuple[Text, ...]:
+def _by_id(texts: list[Named]) -> tuple[Named, ...]:
     return tuple(sorted(texts, key=lambda text: text.text_id))
 
 
 def _select(
-    groups: Iterable[tuple[str, tuple[Text, ...]]], run: RunSettings
-) -> Iterator[tuple[Text, ...]]:
+    groups: Iterable[tuple[str, tuple[Named, ...]]], run: RunSettings
+) -> Iterator[tuple[Named, ...]]:
     selection, missing, number = selection_of(run), set(run.only), 0
     seen: list[str] = []
     for image, group in groups:

@@ -51,7 +51,7 @@ def configurations(
 
 def _of_table(table: str, splits: list[str]) -> Iterator[Configuration]:
     path = f"data/{table}-*.parquet"
-    names = {split: _split_name(split) for split in splits}
+    names = {split: split_name(split) for split in splits}
     whole = names[splits[0]] if len(splits) == 1 else WHOLE
     yield Configuration(name=table, path=path, split=whole)
     if len(splits) > 1 and len(set(names.values())) == len(splits):
@@ -59,7 +59,7 @@ def _of_table(table: str, splits: list[str]) -> Iterator[Configuration]:
             yield Configuration(name=f"{table}-{name}", path=path, split=name, only=split)
 
 
-def _split_name(split: str) -> str:
+def split_name(split: str) -> str:
     """Returns a split's name in a form that `datasets` accepts."""
     name = re.sub(r"\W", "_", split)
     return WHOLE if name in ("", "all") else name

@@ -22,6 +22,8 @@ WORK = "_work"
 """The folder of what is not part of a finished dataset: notes, parts, media."""
 NEXT = "_next"
 """The folder in which the replacement of a finished dataset is built."""
+EXPORT_NOTE = "eqforge-export.json"
+"""The file that lists what an export wrote."""
 FORMAT = "eqforge dataset"
 FORMAT_VERSION = 1
 MAX_BYTES: Final = 16 << 20
@@ -34,7 +36,8 @@ Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 """A SHA-256 in hexadecimal digits."""
 
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
-FilePath = Annotated[str, msgspec.Meta(pattern=rf"\A({_NAME}/)*{_NAME}\Z", max_length=300)]
+FILE_PATH: Final = rf"\A({_NAME}/)*{_NAME}\Z"
+FilePath = Annotated[str, msgspec.Meta(pattern=FILE_PATH, max_length=300)]
 """A path below the dataset's folder, of names that mean the same on every disk and in every URL."""
 
 

@@ -16,7 +16,9 @@ from eqforge.schemas.io.parquet_layout import (
     ENCODINGS,
     BadPages,
     Chunk,
+    Page,
     Pages,
+    plain_pages,
     read_chunks,
     read_pages,
 )
@@ -82,15 +84,28 @@ class Footer:
         Raises:
           BadPages, OSError: the pages are damaged or beyond the limits.
         """
-        chunk = self._chunks[group][number]
-        if not chunk.start and not chunk.values:  # a group without rows may have no pages
-            return Pages(num_bytes=0, dictionary_bytes=0, values=0)
-        if not len(_MAGIC) <= chunk.start <= chunk.stop <= self.num_bytes - self._length:
-            raise BadPages("a column that stands outside of the file")
+        chunk = self._chunk(group, number)
         pages = read_pages(self._stream, chunk.start, chunk.stop, self._encodings)
         if pages.values != chunk.values:
             raise BadPages("a column whose pages have other values than the footer says")
         return pages
+
+    def plain_pages(self, group: int, number: int) -> Iterator[Page]:
+        """Yields the pages of a leaf column in a row group, which hold values as they are.
+
+        Raises:
+          BadPages, OSError: they do not, or are damaged.
+        """
+        chunk = self._chunk(group, number)
+        return plain_pages(self._stream, chunk.start, chunk.stop)
+
+    def _chunk(self, group: int, number: int) -> Chunk:
+        chunk = self._chunks[group][number]
+        if not chunk.start and not chunk.values:  # a group without rows may have no pages
+            return Chunk(start=0, stop=0, values=0)
+        if not len(_MAGIC) <= chunk.start <= chunk.stop <= self.num_bytes - self._length:
+            raise BadPages("a column that stands outside of the file")
+        return chunk
 
     @functools.cached_property
     def _chunks(self) -> list[list[Chunk]]:

@@ -36,7 +36,8 @@ _TYPE, _UNCOMPRESSED, _COMPRESSED = 1, 2, 3
 _HEADERS: Final = {0: 5, 2: 7, 3: 8}
 _VALUES: Final = 1
 _ENCODINGS: Final = {0: (2, 3, 4), 2: (2,), 3: (4,)}
-_DICTIONARY: Final = 2
+_DATA_PAGE, _DICTIONARY = 0, 2
+_PLAIN, _RLE = 0, 3
 
 
 DAMAGED: Final = "a damaged footer or header of a page"
@@ -72,6 +73,27 @@ class Chunk:
 
     start: int
     stop: int
+    values: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Page:
+    """One page, as its header says.
+
+    Attributes:
+      kind: of the page, and the encoding of its values, by Parquet's numbers.
+      encoding: see `kind`.
+      start: where it begins behind its header, in bytes from the file's beginning.
+      stored_bytes: its length in the file.
+      num_bytes: its length, uncompressed.
+      values: the number of values, nulls included.
+    """
+
+    kind: int
+    encoding: int
+    start: int
+    stored_bytes: int
+    num_bytes: int
     values: int
 
 
@@ -123,18 +145,32 @@ def read_pages(
     """
     size = {True: 0, False: 0}
     values = 0
-    for number, (kind, num_bytes, count) in enumerate(_pages(stream, start, stop, encodings)):
-        if number == MAX_PAGES or (kind == _DICTIONARY and number > 0):
+    for number, page in enumerate(_pages(stream, start, stop, encodings)):
+        if number == MAX_PAGES or (page.kind == _DICTIONARY and number > 0):
             raise BadPages("more pages than a column has")
-        size[kind == _DICTIONARY] += num_bytes
-        values += 0 if kind == _DICTIONARY else count
+        size[page.kind == _DICTIONARY] += page.num_bytes
+        values += 0 if page.kind == _DICTIONARY else page.values
     return Pages(num_bytes=size[False], dictionary_bytes=size[True], values=values)
 
 
-def _pages(
-    stream: IO[bytes], start: int, stop: int, encodings: frozenset[int]
-) -> Iterator[tuple[int, int, int]]:
-    """Yields kind, uncompressed bytes and number of values of each page."""
+def plain_pages(stream: IO[bytes], start: int, stop: int) -> Iterator[Page]:
+    """Yields the pages at [start, stop) of a file, all of which hold values as they are.
+
+    Such a page has the levels of its values, and then the values: PLAIN, and not compressed as far
+    as its header tells.
+
+    Raises:
+      BadPages: they are damaged, or of another kind.
+    """
+    for page in _pages(stream, start, stop, frozenset((_PLAIN, _RLE))):
+        if page.kind != _DATA_PAGE or page.encoding != _PLAIN:
+            raise BadPages("values that are not stored as they are")
+        if page.num_bytes != page.stored_bytes:
+            raise BadPages("a compressed page")
+        yield page
+
+
+def _pages(stream: IO[bytes], start: int, stop: int, encodings: frozenset[int]) -> Iterator[Page]:
     while start < stop:
         stream.seek(start)
         header = _Struct(stream.read(min(MAX_HEADER_BYTES, stop - start)))
@@ -145,8 +181,16 @@ def _pages(
         page = _fields(fields, _HEADERS[kind])
         if any(_number(page, place) not in encodings for place in _ENCODINGS[kind]):
             raise BadPages("an encoding that is not read")
-        start += header.place + _number(fields, _COMPRESSED)
-        yield kind, _number(fields, _UNCOMPRESSED), _number(page, _VALUES)
+        body, stored = start + header.place, _number(fields, _COMPRESSED)
+        start = body + stored
+        yield Page(
+            kind=kind,
+            encoding=_number(page, _ENCODINGS[kind][0]),
+            start=body,
+            stored_bytes=stored,
+            num_bytes=_number(fields, _UNCOMPRESSED),
+            values=_number(page, _VALUES),
+        )
     if start != stop:
         raise BadPages("a page that ends behind its column")
 

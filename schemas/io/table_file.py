@@ -48,6 +48,7 @@ class TableFile:
       schema: its columns.
       num_rows: how many rows its footer declares; never more than it has bytes, as every row has an
         id of its own.
+      group_rows: the same of each row group.
       num_bytes: its length.
     """
 
@@ -70,9 +71,10 @@ class TableFile:
             raise BadPages("two columns of one name")
         for field in () if is_foreign else self.schema:
             _check_type(field.type)
-        groups = [self._metadata.row_group(n).num_rows for n in range(self.num_groups)]
+        numbers = range(self.num_groups)
+        self.group_rows = tuple(self._metadata.row_group(n).num_rows for n in numbers)
         self.num_rows: int = self._metadata.num_rows
-        if self.num_rows != sum(groups) or min([*groups, self.num_rows]) < 0:
+        if self.num_rows != sum(self.group_rows) or min([*self.group_rows, self.num_rows]) < 0:
             raise BadPages("its row groups have other rows than it says")
         if self.num_rows > self.num_bytes:
             raise BadPages(f"{self.num_rows} rows in {self.num_bytes} bytes")
@@ -82,6 +84,12 @@ class TableFile:
     def num_groups(self) -> int:
         """How many row groups it has."""
         return int(self._metadata.num_row_groups)
+
+    def is_full(self, number: int, column: str) -> bool:
+        """Tells whether the file says that a column has no null in a row group."""
+        (leaf,) = self._footer.leaves([column])
+        statistics = self._metadata.row_group(number).column(leaf).statistics
+        return statistics is not None and statistics.null_count == 0
 
     def group(self, number: int, columns: Sequence[str] | None) -> pa.Table:
         """Reads columns of a row group.

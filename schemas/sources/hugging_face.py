@@ -20,6 +20,7 @@ import msgspec
 
 from eqforge.schemas.dataset.manifest import FILE_NAME
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.cells import with_names
 from eqforge.schemas.io.checked import name_of
 from eqforge.schemas.io.typed_json import decode, read_bytes
 from eqforge.schemas.records.scores import compact_json
@@ -85,17 +86,18 @@ class RowFolder:
         tables = tuple(replace(table, split=None) for table in self.tables)
         return replace(self, tables=tables)
 
-    def rows(self, media: str) -> Iterator[Record]:
+    def rows(self, media: str, *, has_cells: bool = False) -> Iterator[Record]:
         """Yields the rows, each with its `split` where it has none of its own.
 
         Args:
           media: the field that `file_name` goes by, `image` or `video`.
+          has_cells: whether a picture that stands in a row is a `Cell`; else it is its name alone.
 
         Raises:
           InputError: a table cannot be read.
         """
         for table in self.tables:
-            yield from _rows(self.root, table, media)
+            yield from _rows(self.root, table, media, has_cells)
 
 
 def row_folder(path: Path) -> RowFolder | None:
@@ -253,8 +255,8 @@ def _image_folder(root: Path) -> list[RowFile]:
     ]
 
 
-def _rows(root: Path, table: RowFile, media: str) -> Iterator[Record]:
-    for record in _records(table.path):
+def _rows(root: Path, table: RowFile, media: str, has_cells: bool) -> Iterator[Record]:
+    for record in _records(table.path, has_cells):
         placed = replace(record, unit=f"{_below(root, table)}: {record.unit}")
         if record.problem or not isinstance(record.value, dict):
             yield placed
@@ -262,18 +264,19 @@ def _rows(root: Path, table: RowFile, media: str) -> Iterator[Record]:
         value = record.value if table.base is None else _named(record.value, table.base, media)
         if table.split is not None:
             value = {"split": table.split} | value
-        yield replace(placed, source=compact_json(value), value=value)
+        yield replace(placed, source=compact_json(with_names(value)), value=value)
 
 
-def _records(path: Path) -> Iterator[Record]:
+def _records(path: Path, has_cells: bool) -> Iterator[Record]:
     if path.suffix == ".csv":
         yield from read_table(path, {"file_name"}, _NUMBERS)
     elif path.suffix == ".jsonl":
         yield from read_json_lines(path)
     else:
-        from eqforge.schemas.io.foreign_rows import read_rows
+        from eqforge.schemas.io.foreign_rows import read_media_rows, read_rows
 
-        for number, value in enumerate(read_rows(path)):
+        read = read_media_rows if has_cells else read_rows
+        for number, value in enumerate(read(path)):
             yield Record(unit="row", number=number, source="", value=value)
 
 

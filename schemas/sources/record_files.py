@@ -160,7 +160,11 @@ def read_json(path: Path) -> Iterator[Record]:
 
 
 def read_table(
-    path: Path, required: AbstractSet[str], numbers: Collection[str] = TIMES
+    path: Path,
+    required: AbstractSet[str],
+    numbers: Collection[str] = TIMES,
+    *,
+    has_index: bool = False,
 ) -> Iterator[Record]:
     """Yields the rows of a CSV or, by its ending, TSV file.
 
@@ -168,6 +172,7 @@ def read_table(
       path: the file.
       required: columns that it has to have.
       numbers: columns that hold numbers; others hold text.
+      has_index: whether a first column without a name is left out: pandas numbers the rows there.
 
     Raises:
       InputError: it is no such table, or a column is missing.
@@ -182,11 +187,12 @@ def read_table(
         )
         try:
             header = [name.strip() for name in next(rows, [])]
-            _check_header(path, header, required)
+            skipped = int(has_index and header[:1] == [""])
+            _check_header(path, header[skipped:], required)
             number = rows.line_num + 1
             for cells in rows:
                 if any(map(str.strip, cells)):
-                    yield _row(number, header, cells, numbers)
+                    yield _row(number, header[skipped:], cells[skipped:], numbers)
                 number = rows.line_num + 1
         except csv.Error as error:
             raise InputError(f"{path}: line {rows.line_num}: not valid {form}: {error}") from error

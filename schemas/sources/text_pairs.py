@@ -177,11 +177,11 @@ def _aro(record_id: str, record: Node) -> Iterator[TextPair]:
         positive=record["true_caption"].text(),
         negative=record["false_caption"].text(),
         kind=None if relation is None else relation.text(),
-        box=_box(record),
+        box=box_of(record),
     )
 
 
-def _box(record: Node) -> CornerBox | None:
+def box_of(record: Node) -> CornerBox | None:
     """Returns the box of a record, its corners rounded as Pillow's `Image.crop` does."""
     if all(record.get(name) is None for name in _BOX):
         return None
@@ -235,7 +235,7 @@ def _own(record_id: str, record: Node) -> Iterator[TextPair]:
         negative=record["hard_negative"].text(),
         hard_positive=_optional(record, "hard_positive"),
         kind=_optional(record, "kind"),
-        box=_own_box(record) or _box(record),
+        box=_own_box(record) or box_of(record),
     )
 
 

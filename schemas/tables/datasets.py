@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import VIDEO_PAIRS
 from eqforge.schemas.tables.rendered import GENERATED_PAIRS
@@ -115,14 +116,19 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
     ),
 }
 
-_TABLES: Final = tuple(table for known in DATASETS.values() for table in known.type.tables)
+TYPES: Final[Mapping[str, DatasetType]] = {
+    name: known.type for several in (DATASETS, BENCHMARKS) for name, known in several.items()
+}
+"""What every dataset holds that can be built or imported, by name."""
+
+_TABLES: Final = tuple(table for kind in TYPES.values() for table in kind.tables)
 TABLE_NAMES: Final = frozenset(table.name for table in _TABLES)
 """The names of the tables of all datasets."""
 
 
 def dataset_type(dataset: str) -> DatasetType:
     """Returns the description of a dataset; that of video pairs for an unknown name."""
-    return DATASETS[dataset].type if dataset in DATASETS else VIDEO_PAIRS
+    return TYPES.get(dataset, VIDEO_PAIRS)
 
 
 def table_type(dataset: str, table: str) -> TableType | None:
@@ -132,7 +138,7 @@ def table_type(dataset: str, table: str) -> TableType | None:
 
 def dataset_with(table: str, columns: Iterable[str]) -> str:
     """Returns the first dataset whose table has some columns; an empty name if there is none."""
-    for name in DATASETS:
+    for name in TYPES:
         if (kind := table_type(name, table)) and set(columns).issubset(kind.schema.names):
             return name
     return ""

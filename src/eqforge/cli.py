@@ -20,6 +20,10 @@ COMMANDS = {
         "Show what would be built, and what it would cost.",
     ),
     "build": ("eqforge.pipelines.shared.building", "Build a dataset."),
+    "import": (
+        "eqforge.pipelines.shared.building",
+        "Import a published benchmark, or your own, as a dataset.",
+    ),
     "verify": (
         "eqforge.commands.verify",
         "Check a finished dataset: digests, schemas, ids, images, books.",
@@ -28,7 +32,10 @@ COMMANDS = {
         "eqforge.commands.inspection",
         "Show counts, reasons, columns and a few rows of a dataset.",
     ),
-    "export": ("eqforge.commands.export", "Write a dataset in the form of a published one."),
+    "export": (
+        "eqforge.commands.export",
+        "Write a dataset in another form: for a loader, a harness, or as a published one.",
+    ),
     "lint": (
         "eqforge.generators.text.lints.command",
         "Find defects of text pairs: published files, your own, or a dataset.",
@@ -95,7 +102,7 @@ EVERYWHERE = """Before or behind any command: --quiet (errors and the last line 
 _LAST_S = 5.0
 """How many seconds the program may take to exit after its command."""
 
-GO_ON = frozenset(("assets", "build", "converse", "finetune", "score"))
+GO_ON = frozenset(("assets", "build", "converse", "export", "finetune", "import", "score"))
 """Commands that resume where they were stopped."""
 
 
@@ -171,8 +178,12 @@ def _run(arguments: list[str]) -> int:
     name, *rest = _options_last(arguments) or [""]
     if name not in COMMANDS:
         return _refuse(name, COMMANDS, usage, "command")
-    if name in ("plan", "build"):
-        return _on_dataset(name, _options_last(rest))
+    if name in ("plan", "build", "import"):
+        datasets = _import("eqforge.schemas.tables.datasets").DATASETS
+        benchmarks = _import("eqforge.schemas.tables.benchmarks").BENCHMARKS
+        known = {"plan": {**datasets, **benchmarks}, "build": datasets, "import": benchmarks}[name]
+        what = "benchmark" if name == "import" else "dataset"
+        return _on_one_of(known, what, name, _options_last(rest))
     run: Callable[[list[str]], int] = _import(COMMANDS[name][0]).main
     return run(rest)
 
@@ -187,16 +198,16 @@ def _options_last(arguments: list[str]) -> list[str]:
     return [*rest[:end], *arguments[:number], *rest[end:]]
 
 
-def _on_dataset(command: str, arguments: list[str]) -> int:
-    datasets = _import("eqforge.schemas.tables.datasets").DATASETS
-    summaries = {name: known.summary for name, known in datasets.items()}
-    usage = _help(summaries, f"eqforge {command} DATASET", "dataset")
+def _on_one_of(known: Mapping[str, Any], what: str, command: str, arguments: list[str]) -> int:
+    """Runs a command that has other options for each dataset or benchmark."""
+    summaries = {name: each.summary for name, each in known.items()}
+    usage = _help(summaries, f"eqforge {command} {what.upper()}", what)
     if arguments in ([], ["-h"], ["--help"]):
         print(usage)
         return 0 if arguments else 2
     name, rest = arguments[0], arguments[1:]
-    if name not in datasets:
-        return _refuse(name, datasets, usage, "dataset")
+    if name not in known:
+        return _refuse(name, known, usage, what)
     run = _import(COMMANDS[command][0])
     on_pipeline: Callable[..., int] = getattr(run, f"{command}_command")
     return on_pipeline(_import("eqforge.pipelines.shared.registry").pipeline_of(name), rest)

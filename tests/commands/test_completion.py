@@ -25,6 +25,8 @@ def test_bash_completes_commands_datasets_options_and_values(
         return subprocess.run(run, capture_output=True, text=True, check=True).stdout.split()
 
     assert words("bu") == ["build"]
+    assert words("import", "wino") == ["winoground"]
+    assert words("import", "valse", "--unc") == ["--unconfirmed"]
     assert words("build", "eq-v") == ["eq-video"]
     assert words("build", "eq-video", "--max-s") == ["--max-side", "--max-ssim"]
     assert words("plan", "eq-video", "--pi") == ["--pilot"]

@@ -54,6 +54,7 @@ from eqforge.transforms.video.propose.boundaries import BoundaryRules, propose_b
 from eqforge.transforms.video.propose.scene_graphs import SceneGraphRules, propose_scene_graph_pairs
 from eqforge.transforms.video.propose.segments import propose_segment_pairs
 from tests.fuzz import mutate
+from tests.fuzz.benchmark_targets import BENCHMARK_TARGETS
 from tests.fuzz.caption_targets import CAPTION_TARGETS
 from tests.fuzz.limits import refuse_without_memory
 from tests.fuzz.score_targets import SCORE_TARGETS
@@ -525,4 +526,8 @@ TARGETS |= {
 TARGETS |= {
     name: functools.cache(lambda t=take, s=seeds, m=way: Target(take=t, seeds=s(), mutate=m))
     for name, (take, seeds, way) in SCORE_TARGETS.items()
+}
+TARGETS |= {
+    name: functools.cache(lambda t=take, s=seeds, m=way: Target(take=t(), seeds=s(), mutate=m()))
+    for name, (take, seeds, way) in BENCHMARK_TARGETS.items()
 }

@@ -13,12 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.fuzz import mutate
+from tests.fuzz.benchmark_targets import BENCHMARK_TARGETS
 from tests.fuzz.limits import address_space
 from tests.fuzz.score_targets import SCORE_TARGETS
 from tests.fuzz.targets import TARGETS, Target, outcome_of
 
 INPUTS = 150
 FEWER = dict.fromkeys(SCORE_TARGETS, 25)
+FEWER |= dict.fromkeys(BENCHMARK_TARGETS, 60)
 FEWER |= {"captions-perturbed": 40, "captions-reworded": 40, "images": 300}
 FEWER |= {"dataset-manifests": 30, "dataset-tables": 60}
 TENSORS = ("scores-pt", "vector-pt", "training-checkpoint")

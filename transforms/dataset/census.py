@@ -36,6 +36,7 @@ _LINEAGE = (
     ("source_path", "source_sha256"),
     # The id of an image embedded unchanged is its digest.
     ("image", "image_id"),
+    ("image_0", "image_0_id"),
     ("image_1", "image_1_id"),
     ("source_image", "image_id"),
     ("source_image_1", "image_1_id"),

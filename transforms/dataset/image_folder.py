@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.io.array_pictures import png_of_array
 from eqforge.schemas.io.find_file import MissingFile
 from eqforge.schemas.io.objects import STORE_REASONS, FetchFailed
 from eqforge.schemas.io.pictures import MAX_PIXELS, BadImage, TooManyPixels, read_untrusted
@@ -99,10 +100,14 @@ def _look_up(folder: ImageFolder, name: str, box: CornerBox | None) -> FoundImag
     data = _read(folder, name)
     if isinstance(data, Rejection):
         return data
-    row = _store(folder, data, box)
-    if isinstance(row, Rejection):
-        return row
-    return FoundImage(row=row, source_sha256=sha256_hex(data))
+    return store_image(
+        folder.media_root,
+        data,
+        box,
+        max_pixels=folder.max_pixels,
+        clip_boxes=folder.clip_boxes,
+        is_array=name.endswith(".npy"),
+    )
 
 
 def _read(folder: ImageFolder, name: str) -> bytes | Rejection:
@@ -125,22 +130,40 @@ def image_rejection(why: MissingFile | FetchFailed) -> Rejection:
     return Rejection(reason=reason, detail=why.detail)
 
 
-def _store(folder: ImageFolder, data: bytes, box: CornerBox | None) -> ImageRow | Rejection:
-    """Checks an encoded image and stores its bytes unchanged, or a crop of it."""
+def store_image(
+    media_root: str,
+    source: bytes,
+    box: CornerBox | None = None,
+    *,
+    max_pixels: int = MAX_PIXELS,
+    clip_boxes: bool = True,
+    is_array: bool = False,
+) -> FoundImage | Rejection:
+    """Checks an encoded image and stores its bytes unchanged, or a crop of it.
+
+    Args:
+      media_root: as in `ImageFolder`.
+      source: the bytes of its file.
+      box: the part wanted; None takes the whole.
+      max_pixels: as in `ImageFolder`.
+      clip_boxes: as in `ImageFolder`.
+      is_array: whether the file is an array of pixels, which is stored as a PNG.
+    """
     try:
-        suffix, pixels = read_untrusted(data, folder.max_pixels)
+        data = png_of_array(source, max_pixels) if is_array else source
+        suffix, pixels = read_untrusted(data, max_pixels)
     except TooManyPixels as error:
-        return Rejection(reason="too_many_pixels", value=error.pixels, threshold=folder.max_pixels)
+        return Rejection(reason="too_many_pixels", value=error.pixels, threshold=max_pixels)
     except BadImage as error:
         return Rejection(reason="undecodable_image", detail=str(error))
     if box is not None:
-        part = _cut(folder, pixels, box)
+        part = _cut(pixels, box, max_pixels, clip_boxes)
         if isinstance(part, Rejection):
             return part
         encoded = encode_image(part, CROPS)
         data, suffix, pixels = encoded.data, encoded.suffix, part
-    return ImageRow(
-        image_id=MediaStore(folder.media_root).put(data, suffix),
+    row = ImageRow(
+        image_id=MediaStore(media_root).put(data, suffix),
         suffix=suffix,
         width_px=pixels.shape[1],
         height_px=pixels.shape[0],
@@ -148,18 +171,19 @@ def _store(folder: ImageFolder, data: bytes, box: CornerBox | None) -> ImageRow 
         phash=perceptual_hash(pixels),
         scores=(),
     )
+    return FoundImage(row=row, source_sha256=sha256_hex(source))
 
 
 def _cut(
-    folder: ImageFolder, pixels: NDArray[np.uint8], box: CornerBox
+    pixels: NDArray[np.uint8], box: CornerBox, max_pixels: int, clip_boxes: bool
 ) -> NDArray[np.uint8] | Rejection:
     """Returns the pixels of a box, or why there are none."""
     inside = box.clip((pixels.shape[1], pixels.shape[0]))
     if inside.is_empty:
         return bad_box(box)
-    wanted = inside if folder.clip_boxes else box
+    wanted = inside if clip_boxes else box
     area = wanted.width * wanted.height
-    if area > folder.max_pixels:
-        return Rejection(reason="too_many_pixels", value=area, threshold=folder.max_pixels)
+    if area > max_pixels:
+        return Rejection(reason="too_many_pixels", value=area, threshold=max_pixels)
     corners = (wanted.x0, wanted.y0, wanted.x1, wanted.y1)
     return np.asarray(Image.fromarray(pixels).crop(corners))

@@ -17,6 +17,7 @@ from eqforge.schemas.console import ConsoleOptions, DocumentOptions
 from eqforge.schemas.errors import MissingExtra
 from eqforge.schemas.presets import Option, options_of
 from eqforge.schemas.shell import shell
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import DATASETS
 
 _BASH = """_eqforge() {{
@@ -26,6 +27,7 @@ _BASH = """_eqforge() {{
   esac
   [[ $COMP_CWORD == 1 ]] && words="{commands}"
   [[ $COMP_CWORD == 2 && " plan build " == *" ${{COMP_WORDS[1]}} "* ]] && words="{datasets}"
+  [[ $COMP_CWORD == 2 && ${{COMP_WORDS[1]}} == import ]] && words="{benchmarks}"
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
 }}
 complete -o default -F _eqforge eqforge
@@ -56,7 +58,8 @@ def _bash(name: str) -> str:
     cases += [
         f'    "{place} "*) words="{" ".join(_flags(options))}" ;;' for place, options in _places()
     ]
-    words = {"commands": " ".join(_commands()), "datasets": " ".join(DATASETS)}
+    named = {"commands": _commands(), "datasets": DATASETS, "benchmarks": BENCHMARKS}
+    words = {name: " ".join(each) for name, each in named.items()}
     start = "autoload -U +X bashcompinit && bashcompinit\n" if name == "zsh" else ""
     return start + _BASH.format(cases="\n".join(cases), **words)
 
@@ -69,9 +72,10 @@ def _beginning(place: str) -> str:
 def _fish() -> Iterator[str]:
     yield "complete -c eqforge -n __fish_use_subcommand -f -a '" + " ".join(_commands()) + "'"
     chosen = "__fish_seen_subcommand_from"
-    names = " ".join(DATASETS)
-    first = f"{chosen} plan build; and not {chosen} {names}"
-    yield f"complete -c eqforge -n '{first}' -f -a '{names}'"
+    for commands, known in (("plan build", DATASETS), ("import", BENCHMARKS)):
+        names = " ".join(known)
+        first = f"{chosen} {commands}; and not {chosen} {names}"
+        yield f"complete -c eqforge -n '{first}' -f -a '{names}'"
     for place, options in _places():
         seen = "; and ".join(f"{chosen} {word}" for word in place.split())
         for option in options:
@@ -90,6 +94,8 @@ def _places() -> Iterator[tuple[str, list[Option]]]:
             console = PlanOptions if name == "plan" else DocumentOptions
             for dataset in DATASETS:
                 yield f"{name} {dataset}", _options(pipeline_of(dataset).config, console)
+        elif name == "import":  # all have the same
+            yield name, _options(pipeline_of(next(iter(BENCHMARKS))).config, DocumentOptions)
         else:
             yield from _of_command(name, module)
 

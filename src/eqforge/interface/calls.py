@@ -20,7 +20,7 @@ from eqforge.pipelines.shared.registry import pipeline_of
 from eqforge.pipelines.shared.settings import Mode
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.source_file import one_content
-from eqforge.schemas.tables.datasets import DATASETS
+from eqforge.schemas.tables.datasets import TYPES
 from eqforge.schemas.visible import nearest
 
 if TYPE_CHECKING:
@@ -32,12 +32,13 @@ if TYPE_CHECKING:
 
 
 def build(dataset: str, *, beam: Sequence[str] = (), **settings: Any) -> "OpenDataset":
-    """Builds a dataset, or finishes one that was interrupted, and opens it.
+    """Builds a dataset or imports a benchmark, or finishes what was interrupted, and opens it.
 
     Args:
-      dataset: its name, such as "eq-video".
+      dataset: its name, such as "eq-video", or that of a benchmark, such as "winoground".
       beam: options of the engine, as after `--` on a command line.
-      **settings: as `eqforge build DATASET --help` lists them; `output` is the folder or URL.
+      **settings: as `eqforge build DATASET --help` lists them, or `eqforge import BENCHMARK --help`
+        with `source`; `output` is the folder or URL.
 
     Raises:
       InputError: an input, a setting or the output folder is wrong; nothing was done yet.
@@ -160,8 +161,8 @@ def metrics(*paths: str | Path | Sequence[str | Path], **settings: Any) -> "Repo
 
 
 def _pipeline(dataset: str) -> Pipeline[Any]:
-    if dataset not in DATASETS:
-        hint = nearest(dataset, DATASETS) or f"; there are {', '.join(DATASETS)}"
+    if dataset not in TYPES:
+        hint = nearest(dataset, TYPES) or f"; there are {', '.join(TYPES)}"
         raise InputError(f"no dataset {dataset!r}{hint}")
     return pipeline_of(dataset)
 

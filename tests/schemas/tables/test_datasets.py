@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eqforge.schemas.tables.datasets import DATASETS, table_type
+from eqforge.schemas.tables.datasets import TYPES, table_type
 
 PINNED = (Path(__file__).parent / "columns.txt").read_text(encoding="utf-8")
 COLUMNS = dict(re.findall(r"^# (.+)\n((?:[^#\n].*\n)+)", PINNED, re.M))
@@ -19,9 +19,9 @@ def test_the_columns_of_a_table_are_those_that_datasets_have(name: str) -> None:
     assert found.schema.to_string() + "\n" == COLUMNS[name]
 
 
-@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("dataset", TYPES)
 def test_a_description_names_columns_and_tables_that_there_are(dataset: str) -> None:
-    kind = DATASETS[dataset].type
+    kind = TYPES[dataset]
     for table in kind.tables:
         named = {*table.key, *table.references, *(table.counted or ())}
         assert named <= set(table.schema.names)
@@ -33,7 +33,7 @@ def test_a_description_names_columns_and_tables_that_there_are(dataset: str) -> 
 
 
 def test_every_column_that_is_called_a_key_of_a_picture_is_one() -> None:
-    for table in (table for known in DATASETS.values() for table in known.type.tables):
+    for table in (table for kind in TYPES.values() for table in kind.tables):
         called = {
             name for name in table.schema.names if re.fullmatch(r"(image|mask)_(\d_)?id", name)
         }
@@ -42,5 +42,5 @@ def test_every_column_that_is_called_a_key_of_a_picture_is_one() -> None:
 
 def test_every_column_of_every_table_is_pinned() -> None:
     pinned = [table_type(*name.split()) for name in COLUMNS]
-    tables = [table for known in DATASETS.values() for table in known.type.tables]
+    tables = [table for kind in TYPES.values() for table in kind.tables]
     assert all(table in pinned for table in tables)

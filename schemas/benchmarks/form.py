@@ -1,0 +1,215 @@
+"""What the reader of a published benchmark is, and the items that it yields."""
+
+import importlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import short_digest
+from eqforge.schemas.io.cells import Cell, with_names
+from eqforge.schemas.io.checked import Node, name_of, shown
+from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.records.scores import compact_json
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
+
+SPLIT: Final = "test"
+"""The split of records that name none: benchmarks are for testing."""
+
+NOT_CONFIRMED: Final = "not_confirmed"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BenchmarkItem:
+    """A row of a benchmark, before its pictures are found.
+
+    Attributes:
+      item_id: unique in its benchmark, whatever the order of the records; becomes `sample_id`.
+      split, kind: as in `BenchmarkPair`.
+      group: what rows of one record, or of one group of questions, share.
+      source_id: as in `BenchmarkPair`.
+      images: the names of the image, or of the two.
+      cells: where these lie in a table; empty where they are files.
+      texts: of a pair its two captions; of others the true ones, or the question.
+      negatives: the false caption; of a question its options.
+      answer: of a question.
+      box: the part of the image that is meant.
+      annotation: the record's other fields, as a JSON object.
+      refusal: the reason for which the publication leaves the row out; empty where it does not.
+    """
+
+    item_id: str
+    split: str = SPLIT
+    kind: str = ""
+    group: str = ""
+    source_id: str | None = None
+    images: tuple[str, ...]
+    cells: tuple[Cell, ...] = ()
+    texts: tuple[str, ...]
+    negatives: tuple[str, ...] = ()
+    answer: str = ""
+    box: CornerBox | None = None
+    annotation: str = "{}"
+    refusal: str = ""
+
+    @property
+    def text_id(self) -> str:
+        """The id, under the name common to all kinds of texts."""
+        return self.item_id
+
+    @property
+    def image(self) -> str:
+        """The first image."""
+        return self.images[0]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """A published record and its place.
+
+    Attributes:
+      node: its fields.
+      key: its key, if it stands in a JSON object.
+      part: the stem of its file's name, such as `swap_obj`.
+      place: the path of its file below the folder that was named.
+    """
+
+    node: Node
+    key: str | None = None
+    part: str = ""
+    place: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Form:
+    """How the records of a benchmark look.
+
+    Attributes:
+      fields: those that every record has; the first form whose fields are there reads it. Empty for
+        records that are arrays.
+      read: yields the items of a record, with ids that are unique but for equal records.
+      patterns: names of the files that are read of a folder; all that can be read if empty.
+      is_one_file: whether ids need not begin with the file's name: there is but one, or the
+        reader says it.
+      entries: turns what a file holds into records, where they are not its elements.
+      joined: reads several records together, where they only make sense so.
+      numbers: columns of a table that hold numbers.
+      optional: other fields that are read where they are there.
+    """
+
+    fields: frozenset[str]
+    read: Callable[[Entry], Iterator[BenchmarkItem]]
+    patterns: tuple[str, ...] = ()
+    is_one_file: bool = False
+    entries: Callable[[Entry], Iterator[Entry]] | None = None
+    joined: Callable[[Iterable[Entry]], Iterator[Entry]] | None = None
+    numbers: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+
+
+def forms_of(benchmark: str) -> tuple[Form, ...]:
+    """Returns the forms in which a benchmark is published."""
+    module = importlib.import_module(f"eqforge.schemas.benchmarks.{BENCHMARKS[benchmark].module}")
+    forms: Mapping[str, tuple[Form, ...]] = module.FORMS
+    return forms[benchmark]
+
+
+def form_of(forms: Iterable[Form], record: Entry) -> Form:
+    """Returns the form of a record.
+
+    Raises:
+      InputError: it has none of the forms; the message names its fields, and the nearest benchmark.
+    """
+    value = record.node.value
+    names = frozenset(value) if isinstance(value, dict) else frozenset()
+    for form in forms:
+        if form.fields <= names if form.fields else isinstance(value, list):
+            return form
+    found = ", ".join(sorted(map(name_of, names))[:12]) if names else shown(value)
+    wanted = "; or ".join(", ".join(sorted(form.fields)) or "an array" for form in forms)
+    raise InputError(
+        f"{record.node.file}: {record.node.where or 'the whole file'}: expected the fields "
+        f"{wanted}; found {found}{_nearest(names)}"
+    )
+
+
+def _nearest(names: frozenset[str]) -> str:
+    """Returns a hint at the benchmark whose records have most of some fields; empty for none."""
+    likeness: dict[str, float] = {}
+    for benchmark in BENCHMARKS:
+        for form in forms_of(benchmark):
+            union = len(form.fields | names) or 1
+            share = len(form.fields & names) / union + (form.fields <= names and bool(form.fields))
+            likeness[benchmark] = max(likeness.get(benchmark, 0.0), share)
+    best = max(likeness, key=lambda name: likeness[name])
+    if likeness[best] == 0:
+        return ""
+    whole = "these are the fields of" if likeness[best] > 1 else "the nearest form is"
+    return f"; {whole} `eqforge import {best}`"
+
+
+def record_id(entry: Entry, image: str, own: str | None) -> str:
+    """Returns the name of a record: its own id, or its image and a digest of its content."""
+    if own is None:
+        digest = short_digest(with_names(entry.node.value))
+        stem = PurePosixPath(image).stem
+        return f"{stem}#{digest}" if stem else digest
+    return own
+
+
+def own_id(node: Node, *names: str) -> str | None:
+    """Returns the first of some fields that a record has, a text or a whole number; None for none.
+
+    Raises:
+      InputError: it is neither.
+    """
+    for name in names:
+        if (found := node.get(name)) is not None:
+            is_number = isinstance(found.value, int | float) and not isinstance(found.value, bool)
+            if is_number and found.value == int(found.value):
+                return str(int(found.value))
+            return found.name()
+    return None
+
+
+def rest(node: Node, *used: str) -> str:
+    """Returns the fields of a record that have no column, as a JSON object."""
+    return compact_json(
+        {
+            name: value
+            for name, value in node.mapping().items()
+            if name not in used and not isinstance(value, Cell)
+        }
+    )
+
+
+def with_rest(row: Mapping[str, Any], record: dict[str, Any]) -> dict[str, Any]:
+    """Returns a record with the fields that `rest` kept when its row was imported."""
+    if row.get("dataset") not in BENCHMARKS:
+        return record
+    return json.loads(row["annotation"]) | record
+
+
+def text(node: Node, *names: str, default: str = "") -> str:
+    """Returns the first of some fields that a record has as text; the default if it has none."""
+    for name in names:
+        if (found := node.get(name)) is not None:
+            return found.text() if isinstance(found.value, str) else str(found.value)
+    return default
+
+
+def picture(entry: Entry, field: str, suffix: str = "") -> tuple[str, tuple[Cell, ...]]:
+    """Returns the name of a record's picture, and where it lies if that is in the table itself.
+
+    Args:
+      entry: the record.
+      field: that names or holds the picture.
+      suffix: of its file, where the name has none.
+    """
+    node = entry.node[field]
+    if isinstance(node.value, Cell):
+        return node.value.name, (node.value,)
+    name = node.text()
+    return name if PurePosixPath(name).suffix else name + suffix, ()

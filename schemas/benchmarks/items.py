@@ -1,0 +1,80 @@
+"""The items of a published benchmark, each with an id of its own."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from eqforge.schemas.benchmarks.form import BenchmarkItem, Entry, Form, form_of, forms_of
+from eqforge.schemas.benchmarks.records import NAMED, Columns, read_entries
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import short_digest
+from eqforge.schemas.io.cells import with_names
+from eqforge.schemas.io.checked import shown
+
+
+def read_items(benchmark: str, source: Path, columns: Columns = NAMED) -> Iterator[BenchmarkItem]:
+    """Yields the rows of a benchmark in the order of its files.
+
+    Args:
+      benchmark: a key of BENCHMARKS.
+      source: see `records.benchmark_files`.
+      columns: what the columns are called, of your own tables.
+
+    Raises:
+      InputError: a record has none of the benchmark's forms, lacks a field, or has the id of
+        another that says something else; there is none.
+    """
+    forms, names = forms_of(benchmark), _Names()
+    number = 0
+    for form, entry in _with_forms(forms, read_entries(source, forms, columns)):
+        items = list(form.read(entry))
+        is_named = entry.part and not form.is_one_file
+        prefix = f"{benchmark}/{entry.part}/" if is_named else f"{benchmark}/"
+        suffix = names.suffix(entry, f"{prefix}{items[0].item_id}") if items else ""
+        for item in items:
+            number += 1
+            group = item.group and f"{prefix}{item.group}{suffix}"
+            yield replace(item, item_id=f"{prefix}{item.item_id}{suffix}", group=group)
+    if not number:
+        raise InputError(f"{source}: holds no record")
+
+
+def _with_forms(forms: tuple[Form, ...], entries: Iterable[Entry]) -> Iterator[tuple[Form, Entry]]:
+    """Yields the records with their forms; those of a form that joins them, joined."""
+    join = next((form.joined for form in forms if form.joined is not None), None)
+    if join is None:
+        yield from ((form_of(forms, entry), entry) for entry in entries)
+        return
+    checked = ((form_of(forms, entry), entry) for entry in entries)
+    plain: list[Form] = []
+
+    def noted() -> Iterator[Entry]:
+        for form, entry in checked:
+            plain[:] = [form]
+            yield entry
+
+    for entry in join(noted()):
+        yield plain[0], entry
+
+
+class _Names:
+    """Tells records of one name apart: equal ones are numbered, others are an error."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[str, int]] = {}
+
+    def suffix(self, entry: Entry, name: str) -> str:
+        """Returns what is appended to the ids of a record's items.
+
+        Raises:
+          InputError: another record has the name, and says something else.
+        """
+        digest = short_digest(with_names(entry.node.value))
+        known, count = self._seen.get(name, (digest, 0))
+        if known != digest:
+            raise InputError(
+                f"{entry.node.file}: {entry.node.where}: the id {shown(name)} appears twice, with "
+                "different content"
+            )
+        self._seen[name] = digest, count + 1
+        return "" if not count else f"-{count + 1}"

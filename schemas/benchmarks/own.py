@@ -1,0 +1,98 @@
+"""Your own pairs, foils, rewordings or questions: columns as in eqforge's tables, or named.
+
+`id`, `split` and `kind` are optional, and so are the images: a text without one is about none.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from eqforge.schemas.benchmarks.form import (
+    BenchmarkItem,
+    Entry,
+    Form,
+    own_id,
+    picture,
+    record_id,
+    rest,
+    text,
+)
+from eqforge.schemas.io.cells import Cell
+
+PAIR: Final = ("caption_0", "caption_1", "image_0", "image_1")
+FOIL: Final = ("caption", "hard_negative")
+REWORDING: Final = ("caption", "hard_positive", "hard_negative")
+QUESTION: Final = ("question", "answer")
+OPTIONAL: Final = ("id", "split", "kind", "image", "source_id", "group_id", "options")
+
+
+def read_pair(entry: Entry) -> Iterator[BenchmarkItem]:
+    """Yields the pair of a record."""
+    node = entry.node
+    pictures = [picture(entry, field) for field in PAIR[2:]]
+    yield BenchmarkItem(
+        item_id=record_id(entry, pictures[0][0], own_id(node, "id")),
+        split=text(node, "split", default="test"),
+        kind=text(node, "kind"),
+        source_id=own_id(node, "source_id"),
+        images=tuple(name for name, _ in pictures),
+        cells=tuple(cell for _, cells in pictures for cell in cells),
+        texts=(node["caption_0"].text(), node["caption_1"].text()),
+        annotation=rest(node, *PAIR, *OPTIONAL),
+    )
+
+
+def read_foil(entry: Entry) -> Iterator[BenchmarkItem]:
+    """Yields the item of a record."""
+    return _read(entry, "caption")
+
+
+def read_rewording(entry: Entry) -> Iterator[BenchmarkItem]:
+    """Yields the item of a record with a second true caption."""
+    return _read(entry, "caption", "hard_positive")
+
+
+def _read(entry: Entry, *captions: str) -> Iterator[BenchmarkItem]:
+    node = entry.node
+    image, cells = _image(entry)
+    yield BenchmarkItem(
+        item_id=record_id(entry, image, own_id(node, "id")),
+        split=text(node, "split", default="test"),
+        kind=text(node, "kind"),
+        group=own_id(node, "group_id") or "",
+        images=(image,),
+        cells=cells,
+        texts=tuple(node[name].text() for name in captions),
+        negatives=(node["hard_negative"].text(),),
+        annotation=rest(node, *captions, "hard_negative", *OPTIONAL),
+    )
+
+
+def read_question(entry: Entry) -> Iterator[BenchmarkItem]:
+    """Yields a question."""
+    node = entry.node
+    image, cells = _image(entry)
+    options = node.get("options")
+    yield BenchmarkItem(
+        item_id=record_id(entry, image, own_id(node, "id")),
+        split=text(node, "split", default="test"),
+        kind=text(node, "kind"),
+        group=own_id(node, "group_id") or "",
+        images=(image,),
+        cells=cells,
+        texts=(node["question"].text(),),
+        negatives=() if options is None else tuple(each.text() for each in options.elements()),
+        answer=node["answer"].text(),
+        annotation=rest(node, *QUESTION, *OPTIONAL),
+    )
+
+
+def _image(entry: Entry) -> tuple[str, tuple[Cell, ...]]:
+    return ("", ()) if entry.node.get("image") is None else picture(entry, "image")
+
+
+FORMS: Final = {
+    "own-pairs": (Form(fields=frozenset(PAIR), read=read_pair, optional=OPTIONAL),),
+    "own-foils": (Form(fields=frozenset(FOIL), read=read_foil, optional=OPTIONAL),),
+    "own-rewordings": (Form(fields=frozenset(REWORDING), read=read_rewording, optional=OPTIONAL),),
+    "own-questions": (Form(fields=frozenset(QUESTION), read=read_question, optional=OPTIONAL),),
+}

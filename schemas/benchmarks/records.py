@@ -1,0 +1,179 @@
+"""Finds the files of a published benchmark and yields their records, whatever they say."""
+
+import fnmatch
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from eqforge.schemas.benchmarks.form import Entry, Form
+from eqforge.schemas.dataset.manifest import EXPORT_NOTE, FILE_NAME, WORK
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.checked import Node, listed, load_json, name_of
+from eqforge.schemas.io.foreign_rows import read_media_rows
+from eqforge.schemas.sources.hugging_face import RowFolder, row_folder
+from eqforge.schemas.sources.record_files import Record, read_json_lines, read_table
+
+SUFFIXES: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Columns:
+    """What the columns of somebody's table are called.
+
+    Attributes:
+      names: for a field of a form, the column that holds it.
+    """
+
+    names: tuple[tuple[str, str], ...] = ()
+
+    def named(self, value: Any) -> Any:
+        """Returns a record with its columns under the names of the form's fields."""
+        if not self.names or not isinstance(value, dict):
+            return value
+        columns = {column: field for field, column in self.names}
+        return {columns.get(name, name): part for name, part in value.items()}
+
+
+NAMED: Final = Columns()
+"""Columns as the form calls them."""
+
+
+def parse_columns(texts: Sequence[str], known: Sequence[str]) -> Columns:
+    """Returns the columns named by texts such as `caption_0=left_text`.
+
+    Raises:
+      InputError: a text has another form, or names no field of the form.
+    """
+    names = []
+    for text in texts:
+        field, mark, column = text.partition("=")
+        if not (mark and field and column):
+            raise InputError(f"--columns {text}: expected FIELD=COLUMN, such as {known[0]}=text")
+        if field not in known:
+            raise InputError(
+                f"--columns {text}: no field {name_of(field)!r}; there are {', '.join(known)}"
+            )
+        names.append((field, column))
+    for side in zip(*names, strict=True):
+        if len(set(side)) < len(side):
+            raise InputError(f"--columns: {max(side, key=side.count)!r} is named twice")
+    return Columns(names=tuple(names))
+
+
+def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
+    """Returns the files of a benchmark that a path names, in the order of their names.
+
+    Args:
+      source: a file, a folder of them, or a folder that Hugging Face's `datasets` reads or wrote.
+      forms: those of the benchmark; of a folder the files by their patterns are taken.
+
+    Raises:
+      InputError: there is no such file or folder, or none of its files is one of the benchmark.
+    """
+    if (rows := _rows_of(source, forms)) is not None:
+        return rows.files
+    if source.is_file():
+        if source.suffix.lower() not in SUFFIXES:
+            raise InputError(f"{source}: expected a file that ends in {', '.join(SUFFIXES)}")
+        return [source]
+    if not source.is_dir():
+        raise InputError(f"{source}: no such file or folder")
+    files = _files_in(source, forms)
+    if not files:
+        wanted = ", ".join(_patterns(forms)) or f"files that end in {', '.join(SUFFIXES)}"
+        there = sorted(path.name for path in source.iterdir())[:12]
+        raise InputError(
+            f"{source}: expected {wanted}; found {', '.join(map(name_of, there)) or 'nothing'}"
+        )
+    return files
+
+
+def read_entries(source: Path, forms: Sequence[Form], columns: Columns = NAMED) -> Iterator[Entry]:
+    """Yields the records of a benchmark, each with its place.
+
+    Raises:
+      InputError: see `benchmark_files`; a file cannot be read.
+    """
+    if (rows := _rows_of(source, forms)) is not None:
+        for record in rows.rows("image", has_cells=True):
+            yield _entry(source, record, columns)
+        return
+    root = source if source.is_dir() else source.parent
+    for path in benchmark_files(source, forms):
+        place = path.relative_to(root).as_posix()
+        for entry in _of_file(path, forms):
+            node = replace(entry.node, value=columns.named(entry.node.value))
+            yield replace(entry, node=node, part=path.stem, place=place)
+
+
+def _rows_of(source: Path, forms: Sequence[Form]) -> RowFolder | None:
+    """Returns the folder of Hugging Face's that a path names; None if it names files of its own."""
+    if source.is_file() or (source.is_dir() and _patterns(forms) and _files_in(source, forms)):
+        return None
+    return row_folder(source)
+
+
+def _patterns(forms: Sequence[Form]) -> list[str]:
+    return [pattern for form in forms for pattern in form.patterns]
+
+
+def _files_in(source: Path, forms: Sequence[Form]) -> list[Path]:
+    """Returns the files of a folder and those below it, but not those of datasets of eqforge's."""
+    patterns = [f"*/{pattern}" for pattern in _patterns(forms)] or ["*"]
+    files = [path for path in source.rglob("*") if path.suffix.lower() in SUFFIXES]
+    return sorted(
+        path
+        for path in files
+        if any(fnmatch.fnmatch(f"/{path.relative_to(source).as_posix()}", p) for p in patterns)
+        and not any(_is_dataset(source / part) for part in path.relative_to(source).parents)
+        and path.name != EXPORT_NOTE
+        and path.is_file()
+    )
+
+
+def _is_dataset(folder: Path) -> bool:
+    return (folder / FILE_NAME).exists() or (folder / WORK).exists()
+
+
+def _entry(source: Path, record: Record, columns: Columns) -> Entry:
+    if record.problem:
+        raise InputError(f"{source}: {record.unit} {record.number}: {record.problem}")
+    where = f"{record.unit} {record.number}"
+    return Entry(node=Node(source.name, where, columns.named(record.value)))
+
+
+def _of_file(path: Path, forms: Sequence[Form]) -> Iterator[Entry]:
+    suffix = path.suffix.lower()
+    if suffix == ".json":
+        yield from _of_json(load_json(path), forms)
+    elif suffix in (".csv", ".tsv"):
+        numbers = [name for form in forms for name in form.numbers]
+        yield from _of_records(path, read_table(path, set(), numbers, has_index=True))
+    elif suffix in (".parquet", ".arrow"):
+        rows = enumerate(read_media_rows(path))
+        yield from (Entry(node=Node(path.name, f"row {number}", row)) for number, row in rows)
+    else:
+        yield from _of_records(path, read_json_lines(path))
+
+
+def _of_records(path: Path, records: Iterator[Record]) -> Iterator[Entry]:
+    problems = []
+    for record in records:
+        where = f"{record.unit} {record.number}"
+        if record.problem:
+            problems.append(f"{path.name}: {where}: {record.problem}")
+        elif not problems:
+            yield Entry(node=Node(path.name, where, record.value))
+    if problems:
+        raise InputError(listed(problems))
+
+
+def _of_json(root: Node, forms: Sequence[Form]) -> Iterator[Entry]:
+    own = next((form.entries for form in forms if form.entries is not None), None)
+    if own is not None:
+        yield from own(Entry(node=root))
+    elif isinstance(root.value, dict):
+        yield from (Entry(node=node, key=key) for key, node in root.items())
+    else:
+        yield from (Entry(node=node) for node in root.elements())

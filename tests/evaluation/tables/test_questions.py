@@ -1,0 +1,104 @@
+"""Answers to questions in groups: NaturalBench's four accuracies, MMVP's pairs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eqforge.cli import main
+from eqforge.evaluation.tables.questions_task import is_right
+from tests.builds import rows
+from tests.published import SOURCES
+
+
+@pytest.mark.parametrize(
+    ("said", "answer", "options", "right"),
+    [
+        ("Yes", "Yes", (), True),
+        ("yes, it is.", "Yes", (), True),
+        ("No", "Yes", (), False),
+        ("Yesterday", "Yes", (), False),
+        ("A", "A", (), True),
+        ("B: a helmet", "A", (), False),
+        ("(b)", "Closed", ("Open", "Closed"), True),
+        ("b. Closed", "Closed", ("Open", "Closed"), True),
+        ("closed!", "Closed", ("Open", "Closed"), True),
+        ("(a) Closed", "Closed", ("Open", "Closed"), False),
+        ("A closed one", "Closed", ("Open", "Closed"), False),
+        ("", "Yes", (), False),
+        ("是", "是", (), True),
+    ],
+)
+def test_an_answer_is_right(said: str, answer: str, options: tuple[str, ...], right: bool) -> None:
+    assert is_right(said, answer, options) is right
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("questions")
+    out = folder / "out"
+    source = SOURCES["natural-bench"](folder)
+    assert main(["import", "natural-bench", str(source), "--output", str(out)]) == 0
+    return out
+
+
+def measured(
+    dataset: Path, answers: dict[str, Any], tmp_path: Path, *options: str
+) -> dict[str, float]:
+    path, result = tmp_path / "answers.jsonl", tmp_path / "metrics"
+    lines = [json.dumps({"sample_id": key, "answer": text}) for key, text in answers.items()]
+    path.write_text("\n".join(lines))
+    arguments = ["metrics", str(dataset), str(path), "--output", str(result), "--resamples", "50"]
+    assert main([*arguments, *options]) == 0
+    found = json.loads((result / "metrics.json").read_text())["measures"]
+    return {each["metric"]: each["value"] for each in found if each["subset"] == "all"}
+
+
+def test_what_counts_together(dataset: Path, tmp_path: Path) -> None:
+    samples = {row["sample_id"]: row for row in rows(dataset, "samples")}
+    right = {key: row["answer"] for key, row in samples.items()}
+    assert measured(dataset, right, tmp_path) == dict.fromkeys(
+        ("accuracy", "question", "image", "group"), 1.0
+    )
+    blind = dict.fromkeys(samples, "Yes")
+    assert measured(dataset, blind, tmp_path) == {
+        "accuracy": 0.5, "question": 0.0, "image": 0.0, "group": 0.0
+    }  # fmt: skip
+    one = min(samples)
+    wrong = right | {one: "perhaps"}
+    assert measured(dataset, wrong, tmp_path) == {
+        "accuracy": 7 / 8, "question": 3 / 4, "image": 3 / 4, "group": 1 / 2
+    }  # fmt: skip
+    del wrong[one]
+    assert measured(dataset, wrong, tmp_path, "--allow-missing") == dict.fromkeys(
+        ("accuracy", "question", "image", "group"), 1.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"natural-bench/none": "Yes"}, "1 answers are of samples that the dataset does not have"),
+        ({}, "8 of 8 samples have no answer"),
+    ],
+)
+def test_other_answers_are_refused(
+    change: dict[str, Any],
+    message: str,
+    dataset: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        measured(dataset, change, tmp_path)
+    assert message in capsys.readouterr().err
+
+
+def test_an_answer_has_to_be_a_text(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers: dict[str, Any] = {row["sample_id"]: "Yes" for row in rows(dataset, "samples")}
+    with pytest.raises(SystemExit, match="2"):
+        measured(dataset, answers | {min(answers): 1}, tmp_path)
+    assert "expected a text" in capsys.readouterr().err

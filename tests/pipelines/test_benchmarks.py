@@ -1,0 +1,184 @@
+"""Benchmarks become sound datasets, with their pictures, whoever holds these."""
+
+import io
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from eqforge.cli import main
+from eqforge.commands import verify
+from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from tests.builds import books, dataset_bytes, rejected, rows
+from tests.published import CAPTION, COLUMNS, FOIL, ITEMS, SOURCES, picture
+
+SMALL_FILES = ["--samples-per-file", "2", "--images-per-file", "2"]
+
+
+def imported(benchmark: str, source: Path, output: Path, *options: object) -> Path:
+    columns = ["--columns", *COLUMNS[benchmark]] if benchmark in COLUMNS else []
+    arguments = ["import", benchmark, str(source), "--output", str(output), *columns]
+    assert main([*arguments, *map(str, options)]) == 0
+    return output
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_each_becomes_a_sound_dataset(benchmark: str, tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    source = SOURCES[benchmark](tmp_path / "source")
+    out = imported(benchmark, source, tmp_path / "out", *SMALL_FILES)
+    refused = 1 if benchmark == "valse" else 0
+    assert books(out) == {"items": (ITEMS[benchmark], ITEMS[benchmark] - refused, refused)}
+    assert {row["dataset"] for row in rows(out, "samples")} == {benchmark}
+    assert verify.main([str(out)]) == 0
+
+
+def test_pictures_of_a_table_come_along(tmp_path: Path) -> None:
+    out = imported("bivlc", SOURCES["bivlc"](tmp_path), tmp_path / "out")
+    images = {row["image_id"]: row["image"]["bytes"] for row in rows(out, "images")}
+    assert set(images.values()) == {picture(n) for n in (*range(5), *range(50, 55))}
+    for row in rows(out, "samples"):
+        number = int(row["image_0"].removesuffix(".png"))
+        assert images[row["image_0_id"]] == picture(number)
+        assert images[row["image_1_id"]] == picture(number + 50)
+        assert row["caption_1"] == f"{FOIL} {number}"
+
+
+def test_saved_datasets_give_the_same_rows_as_the_hub(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+
+    for name in ("hub", "plain"):
+        (tmp_path / name).mkdir()
+    hub = SOURCES["vismin"](tmp_path / "hub")
+    datasets.load_dataset(str(hub), cache_dir=str(tmp_path / "cache")).save_to_disk(
+        str(tmp_path / "saved")
+    )
+    first = imported("vismin", hub, tmp_path / "first")
+    second = imported("vismin", tmp_path / "saved", tmp_path / "second", "--workers", 2)
+    for table in ("samples", "images"):
+        assert rows(first, table) == rows(second, table)
+        assert rows(first, table)
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> Path:
+    folder = tmp_path / "images"
+    folder.mkdir()
+    for number in (1, 3):
+        (folder / f"{number}.jpg").write_bytes(picture(number))
+    return folder
+
+
+def test_images_of_a_folder(images: Path, tmp_path: Path) -> None:
+    out = imported("valse", SOURCES["valse"](tmp_path), tmp_path / "out", "--images", images)
+    assert rejected(out, "not_confirmed") == ["valse/existence/x_2"]
+    ids = {row["sample_id"]: row["image_id"] for row in rows(out, "samples")}
+    assert ids == {
+        "valse/existence/x_1": sha256_hex(picture(1)),
+        "valse/foil-it/1": sha256_hex(picture(3)),
+    }
+    whole = imported("valse", tmp_path, tmp_path / "whole", "--images", images, "--unconfirmed")
+    assert rejected(whole, "image_missing") == ["valse/existence/x_2"]
+    # A second time nothing is done; without the record of files, digests tell the same.
+    before = dataset_bytes(out)
+    (out / "_work" / "media.json").unlink()
+    imported("valse", tmp_path, out, "--images", images)
+    assert dataset_bytes(out) == before
+
+
+def test_boxes_are_padded_with_black_as_by_the_authors(images: Path, tmp_path: Path) -> None:
+    out = imported("aro-relation", SOURCES["aro-relation"](tmp_path), tmp_path / "out",
+                   "--images", images)  # fmt: skip
+    (row,) = rows(out, "samples")
+    (image,) = rows(out, "images")
+    there = np.asarray(Image.open(io.BytesIO(image["image"]["bytes"])))
+    whole = np.asarray(Image.open(io.BytesIO(picture(1))))
+    assert there.shape == (4, 30, 3)
+    assert (there[:, :23] == whole[2:6, 1:24]).all()
+    assert not there[:, 23:].any()
+    assert row["source_sha256"] == sha256_hex(picture(1))
+    assert rejected(out, "image_missing") != []
+
+
+def test_frames_that_are_arrays(tmp_path: Path) -> None:
+    source = SOURCES["eqben"](tmp_path)
+    tree = tmp_path / "tree"
+    pixels = np.random.default_rng(0).integers(0, 256, (9, 7, 3), dtype=np.uint8)
+    for name in ("eqbenag/v1", "eqbenkubric_cnt/v3", "eqbenyoucook2/v2"):
+        (tree / name).mkdir(parents=True)
+        for side in (0, 1):
+            (tree / name / f"{side}.png").write_bytes(picture(side))
+    np.save(tree / "eqbenyoucook2/v2/0.npy", pixels)
+    np.save(tree / "eqbenyoucook2/v2/1.npy", pixels[:, ::-1])
+    out = imported("eqben", source, tmp_path / "out", "--images", tree)
+    found = {row["image_id"]: row["image"]["bytes"] for row in rows(out, "images")}
+    (row,) = (row for row in rows(out, "samples") if row["kind"] == "eqbenyoucook2")
+    shown = [np.asarray(Image.open(io.BytesIO(found[row[f"image_{n}_id"]]))) for n in (0, 1)]
+    assert (shown[0] == pixels[:, :, ::-1]).all()
+    assert (shown[1] == pixels[:, ::-1, ::-1]).all()
+    assert verify.main([str(out)]) == 0
+    bad: dict[str, Any] = {
+        "shape": np.zeros((3, 4), np.uint8),
+        "kind": np.zeros((3, 4, 3)),
+        "empty": pixels[:0],
+        "pickle": np.array([[[{}]]], dtype=object),
+    }
+    for number, array in enumerate(bad.values()):
+        np.save(tree / "eqbenyoucook2/v2/0.npy", array, allow_pickle=True)
+        out = imported("eqben", source, tmp_path / f"bad{number}", "--images", tree)
+        assert len(rejected(out, "undecodable_image")) == 1
+    data = (tree / "eqbenyoucook2/v2/1.npy").read_bytes()
+    (tree / "eqbenyoucook2/v2/0.npy").write_bytes(data[:-1])
+    out = imported("eqben", source, tmp_path / "short", "--images", tree)
+    assert len(rejected(out, "undecodable_image")) == 1
+
+
+def test_a_limit_splits_no_group_whatever_the_order(tmp_path: Path) -> None:
+    source = SOURCES["natural-bench"](tmp_path)
+    out = imported("natural-bench", source, tmp_path / "out", "--limit", 1)
+    assert Counter(row["group_id"] for row in rows(out, "samples")).popitem()[1] == 4
+    value = json.loads((source / "test_set.json").read_text())
+    (source / "test_set.json").write_text(json.dumps(value[4:] + value[:4]))
+    again = imported("natural-bench", source, tmp_path / "again", "--limit", 1)
+    assert rows(again, "samples") == rows(out, "samples")
+
+
+def test_texts_that_cannot_be_used_are_rejects(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    texts = {"fine": "two\nlines", "empty": " \u200b", "bell": "a\u0007b"}
+    rows_of = [{"id": n, "caption": CAPTION, "hard_negative": text} for n, text in texts.items()]
+    path.write_text(json.dumps(rows_of))
+    out = imported("own-foils", path, tmp_path / "out")
+    assert [row["hard_negative"] for row in rows(out, "samples")] == ["two\nlines"]
+    assert rejected(out, "empty_caption") == ["own-foils/mine/empty"]
+    assert rejected(out, "control_characters") == ["own-foils/mine/bell"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["winogrand", "x"], "no benchmark 'winogrand'; did you mean 'winoground'?"),
+        (["winoground", "gone.json"], "gone.json: no such file or folder"),
+        (["winoground", ".", "--columns", "a=b"], "--columns: only for own-"),
+        (["winoground", ".", "--unconfirmed"], "--unconfirmed: only valse says"),
+        (["winoground", "."], "expected examples.jsonl; found nothing"),
+        (["winoground", ".", "--images", "gone"], "--images gone: no such folder"),
+    ],
+)
+def test_mistakes_come_before_any_work(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status = 0
+    try:
+        status = main(["import", *arguments, "--output", "out"])
+    except SystemExit as left:
+        status = int(str(left.code))
+    assert status == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

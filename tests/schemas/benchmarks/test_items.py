@@ -1,0 +1,207 @@
+"""Every form of a benchmark is read: all its rows, in any order, and mistakes are named."""
+
+import json
+import os
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from eqforge.schemas.benchmarks.form import NOT_CONFIRMED, BenchmarkItem, forms_of
+from eqforge.schemas.benchmarks.items import read_items
+from eqforge.schemas.benchmarks.records import NAMED, parse_columns
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from tests.published import CAPTION, COLUMNS, FOIL, ITEMS, REWORDED, SOURCES
+
+DATA = Path(os.environ.get("EQFORGE_TEST_DATA", ""))
+
+
+def items_of(benchmark: str, source: Path) -> list[BenchmarkItem]:
+    (form, *_) = forms_of(benchmark)
+    known = [*sorted(form.fields), *form.optional]
+    columns = parse_columns(COLUMNS[benchmark], known) if benchmark in COLUMNS else NAMED
+    return list(read_items(benchmark, source, columns))
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_each_is_read_whole(benchmark: str, tmp_path: Path) -> None:
+    found = items_of(benchmark, SOURCES[benchmark](tmp_path))
+    assert len(found) == ITEMS[benchmark]
+    assert len({item.item_id for item in found}) == len(found)
+    assert all(item.item_id.startswith(f"{benchmark}/") for item in found)
+    again = [msgspec.json.decode(msgspec.json.encode(i), type=BenchmarkItem) for i in found]
+    assert again == found
+
+
+def test_what_is_read(tmp_path: Path) -> None:
+    def one(benchmark: str, number: int = 0) -> BenchmarkItem:
+        folder = tmp_path / f"{benchmark}-{number}"
+        folder.mkdir(exist_ok=True)
+        return items_of(benchmark, SOURCES[benchmark](folder))[number]
+
+    assert one("winoground", 1) == BenchmarkItem(
+        item_id="winoground/7",
+        kind="Object",
+        images=("a7.png", "b7.png"),
+        texts=(f"{CAPTION} 7", f"{FOIL} 7"),
+    )
+    genome = one("eqben")
+    assert (genome.kind, genome.source_id) == ("eqbenag", "v1")
+    assert genome.texts == (CAPTION, f"{FOIL} 1")
+    assert one("eqben", 2).images == ("eqbenyoucook2/v2/0.npy", "eqbenyoucook2/v2/1.npy")
+    assert one("valse").item_id == "valse/existence/x_1"
+    assert one("valse", 1).refusal == NOT_CONFIRMED
+    assert one("sugar-crepe").item_id == "sugar-crepe/add_att/0"
+    assert one("sugar-crepe-plus").texts == (CAPTION, REWORDED)
+    assert one("aro-relation").box == CornerBox(x0=1, y0=2, x1=31, y1=6)
+    assert one("aro-attribution").kind == "red_wet"
+    assert [one("aro-order", n).negatives for n in (0, 1)] == [(FOIL,), (REWORDED,)]
+    swig = one("vl-checklist", 2)
+    assert (swig.kind, swig.texts, swig.negatives) == ("Relation/swig_action", ("b",), ("d",))
+    assert one("conme").images == ("3.jpg",)
+    assert one("mmvp", 1).negatives == ("Open", "Not (yet) open")
+    assert one("mmvp", 1).answer == "Not (yet) open"
+    assert one("mmvp-vlm").images == tuple(
+        f"MLLM_VLM Images/State and Condition/{n}.jpg" for n in (1, 2)
+    )
+    assert one("coco-counterfactuals").images == ("a1.jpg", "b1.jpg")
+    assert one("negclip", 1).negatives == ('it "is"',)
+    assert one("negclip").split == "train"
+    assert one("replace-swap").texts == (CAPTION, REWORDED)
+    assert one("own-pairs").images == ("a.png", "b.png")
+    assert one("own-questions").group == "own-questions/q/1"
+    cell = one("vismin").cells[0]
+    assert (cell.name, cell.column, cell.row) == ("0.png", "image_0", 0)
+
+
+@pytest.mark.parametrize("benchmark", ["sugar-crepe", "aro-relation", "eqben", "natural-bench"])
+def test_ids_do_not_depend_on_the_order(benchmark: str, tmp_path: Path) -> None:
+    folder = SOURCES[benchmark](tmp_path)
+    found = items_of(benchmark, folder)
+    for path in folder.rglob("*.json"):
+        value = json.loads(path.read_text())
+        if isinstance(value, dict):
+            shuffled: Any = dict(reversed(value.items()))
+        elif benchmark == "natural-bench":  # groups stay together
+            shuffled = value[4:] + value[:4]
+        else:
+            shuffled = value[::-1]
+        path.write_text(json.dumps(shuffled))
+    again = items_of(benchmark, folder)
+    assert {i.item_id: i for i in again} == {i.item_id: i for i in found}
+
+
+def test_equal_records_are_kept_and_told_apart(tmp_path: Path) -> None:
+    records = [["a.jpg", {"POS": [CAPTION, "x"], "NEG": [FOIL, "y"]}]] * 3
+    path = tmp_path / "color.json"
+    path.write_text(json.dumps(records))
+    found = list(read_items("vl-checklist", path))
+    assert len({item.item_id for item in found}) == 6
+    assert Counter(item.group for item in found) == dict.fromkeys({i.group for i in found}, 2)
+
+
+def test_an_id_of_two_records_is_an_error(tmp_path: Path) -> None:
+    rows = [{"id": 1, "caption": text, "hard_negative": FOIL} for text in ("a", "b")]
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(rows))
+    with pytest.raises(InputError, match="appears twice, with different content"):
+        list(read_items("own-foils", path))
+
+
+SUGAR = '[{"filename": "a", "caption": "b", "negative_caption": "c"}]'
+EQBEN = '[{"image0": "a", "caption0": [], "image1": "b", "caption1": "c"}]'
+ARO = '[{"image_path": "", "true_caption": "", "false_caption": ""}]'
+STATEMENTS = "Question ID,Type,Statement\n1,a,b\n3,a,b\n"
+QUESTION = "Index,Question,Options,Correct Answer\n1,q,(a) x,(c)\n"
+CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "name", "content", "message"),
+    [
+        ("winoground", "x.json", SUGAR, "these are the fields of `eqforge import sugar-crepe`"),
+        ("valse", "x.json", '[{"foil": "a", "captions": ""}]', "found captions, foil; the nearest"),
+        ("valse", "x.json", "[]", "holds no record"),
+        ("valse", "x.json", "[[1]]", "expected the fields"),
+        ("natural-bench", "x.json", '[["q", "i", "a", "k"]]', "four records of a group"),
+        ("mmvp-vlm", "x.csv", STATEMENTS, "whose other is missing"),
+        ("mmvp", "x.csv", QUESTION, "one of the options"),
+        ("negclip", "x.tsv", CODE, "a list of texts"),
+        ("vl-checklist", "x.json", '[["a", {"POS": ["a"], "NEG": []}]]', "as many NEG as POS"),
+        ("eqben", "x.json", EQBEN, "a caption"),
+        ("own-foils", "x.txt", "a", "expected a file that ends in"),
+        ("own-foils", "x.csv", 'caption,hard_negative\n"a', "not valid CSV"),
+        ("aro-order", "x.json", '[{"image_path": "", "caption_options": [""]}]', "a true caption"),
+        ("replace-swap", "x.json", ARO, "expected the folder that holds data and swapped_data"),
+    ],
+)
+def test_mistakes_are_named(
+    benchmark: str, name: str, content: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(InputError, match=message):
+        list(read_items(benchmark, path))
+
+
+def test_counterparts_are_compared(tmp_path: Path) -> None:
+    SOURCES["replace-swap"](tmp_path)
+    path = tmp_path / "swapped_data" / "visual_genome.json"
+    records = json.loads(path.read_text())
+    path.write_text(json.dumps([records[0] | {"false_caption": "another"}]))
+    with pytest.raises(InputError, match="as in data"):
+        list(read_items("replace-swap", tmp_path))
+    path.write_text("[]")
+    with pytest.raises(InputError, match="1 records in data, 0 in swapped_data"):
+        list(read_items("replace-swap", tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (("caption",), "expected FIELD=COLUMN"),
+        (("captoin=a",), "no field 'captoin'"),
+        (("caption=a", "caption=b"), "'caption' is named twice"),
+        (("caption=a", "image=a"), "'a' is named twice"),
+    ],
+)
+def test_columns_are_checked(texts: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parse_columns(texts, ["caption", "hard_negative", "image"])
+
+
+@pytest.mark.skipif(not DATA.name, reason="EQFORGE_TEST_DATA names no folder of real data")
+@pytest.mark.parametrize(
+    ("benchmark", "source", "rows", "refused"),
+    [
+        ("valse", "published/valse", {"existence": 534, "actant-swap": 1042, "foil-it": 1000}, 179),
+        ("sugar-crepe", "published/sugarcrepe", {"swap_obj": 245, "swap_att": 666}, 0),
+        ("sugar-crepe-plus", "published/sugarcrepe_pp", {"swap_obj": 245}, 0),
+        ("natural-bench", "published/naturalbench", {"yes_no": 3372, "mcq": 428}, 0),
+    ],
+)
+def test_published_counts(benchmark: str, source: str, rows: dict[str, int], refused: int) -> None:
+    found = list(read_items(benchmark, DATA / source))
+    assert Counter(item.kind for item in found) == rows
+    assert sum(bool(item.refusal) for item in found) == refused
+
+
+@pytest.mark.skipif(not DATA.name, reason="EQFORGE_TEST_DATA names no folder of real data")
+def test_published_files_that_are_parts(tmp_path: Path) -> None:
+    candidates = DATA / "published/bivlc/BiVLC_negative_imgs_first500.csv"
+    found = list(read_items("bivlc", candidates))
+    assert len(found) == 2_000
+    assert len({item.source_id for item in found}) == 500
+    lines = (DATA / "published/negclip/valid_neg_clip_first300.tsv").read_text().splitlines()
+    random.Random(0).shuffle(rest := lines[1:])
+    shuffled = tmp_path / "valid_neg_clip.tsv"
+    shuffled.write_text("\n".join([lines[0], *rest]))
+    both = (DATA / "published/negclip/valid_neg_clip_first300.tsv", shuffled)
+    items = [{i.texts + i.negatives for i in read_items("negclip", path)} for path in both]
+    assert items[0] == items[1]
+    assert len(list(read_items("negclip", both[0]))) == 449

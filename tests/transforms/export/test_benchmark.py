@@ -1,0 +1,161 @@
+"""What is imported and exported comes back as the same rows, with the same pictures."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eqforge.cli import main
+from eqforge.evaluation.tables.vectors import unshuffle
+from tests.builds import rows
+from tests.published import CAPTION, FOIL, SOURCES, picture
+
+FORMATS = {
+    "winoground": "winoground",
+    "eqben": "eqben",
+    "sugar-crepe": "sugar-crepe",
+    "sugar-crepe-plus": "sugar-crepe-plus",
+    "aro-relation": "aro",
+    "aro-attribution": "aro",
+    "vl-checklist": "vl-checklist-tree",
+}
+
+
+def run(*arguments: object) -> None:
+    assert main([*map(str, arguments)]) == 0
+
+
+def exported(dataset: Path, form: str, output: Path) -> dict[str, bytes]:
+    run("export", dataset, "--format", form, "--output", output)
+    return {
+        path.relative_to(output).as_posix(): path.read_bytes()
+        for path in sorted(output.rglob("*"))
+        if path.is_file() and path.name != "eqforge-export.json"
+    }
+
+
+@pytest.mark.parametrize("benchmark", FORMATS)
+def test_texts_come_back(benchmark: str, tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    source = SOURCES[benchmark](tmp_path / "source")
+    run("import", benchmark, source, "--output", tmp_path / "first")
+    written = exported(tmp_path / "first", FORMATS[benchmark], tmp_path / "out")
+    name = "eqben.json" if benchmark == "eqben" else f"{benchmark}.json"
+    again = tmp_path / "out" / name if name in written else tmp_path / "out"
+    run("import", benchmark, again, "--output", tmp_path / "second")
+    first, second = (rows(tmp_path / name, "samples") for name in ("first", "second"))
+    if benchmark == "eqben":  # the file of all names no videos, and one caption of each image
+        for row in first + second:
+            del row["sample_id"], row["source_id"]
+        first.sort(key=lambda row: row["image_0"])
+        second.sort(key=lambda row: row["image_0"])
+    else:
+        assert exported(tmp_path / "second", FORMATS[benchmark], tmp_path / "third") == written
+    assert first == second
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    """Three pairs of pictures; the names of some are another's, not safe, or of another form."""
+    names = ["a.png", "../a.png", "A.png", "b.jpg", "深/é.png", "c.png"]
+    records = [
+        {
+            "id": number,
+            "image_0": names[2 * number],
+            "image_1": names[2 * number + 1],
+            "caption_0": f"{CAPTION} {number}",
+            "caption_1": f"{FOIL} {number}",
+        }
+        for number in range(3)
+    ]
+    folder = tmp_path / "images" / "sub"
+    (folder / "深").mkdir(parents=True)
+    for number, name in enumerate(names):
+        (folder / name).write_bytes(picture(number))
+    (folder / "a.png").write_bytes(picture(0))
+    path = tmp_path / "pairs.json"
+    path.write_text(json.dumps(records))
+    run("import", "own-pairs", path, "--images", tmp_path / "images" / "sub", "--output",
+        tmp_path / "pairs")  # fmt: skip
+    return tmp_path / "pairs"
+
+
+@pytest.mark.parametrize("form", ["winoground", "eqben"])
+def test_pictures_come_back(form: str, pairs: Path, tmp_path: Path) -> None:
+    written = exported(pairs, form, tmp_path / "out")
+    known = {row["image_id"]: row["image"]["bytes"] for row in rows(pairs, "images")}
+    samples = rows(pairs, "samples")
+    there = {data for name, data in written.items() if name.startswith("images/")}
+    wanted = {known[row[f"image_{n}_id"]] for row in samples for n in (0, 1)}
+    assert there == wanted
+    file = "examples.jsonl" if form == "winoground" else "eqben.json"
+    run("import", form, tmp_path / "out" / file, "--images", tmp_path / "out" / "images",
+        "--output", tmp_path / "again")  # fmt: skip
+    columns = ("caption_0", "caption_1", "image_0_id", "image_1_id")
+    both = [
+        sorted(tuple(row[name] for name in columns) for row in rows(folder, "samples"))
+        for folder in (pairs, tmp_path / "again")
+    ]
+    assert both[0] == both[1]
+
+
+def test_the_order_of_the_server(pairs: Path, tmp_path: Path) -> None:
+    written = exported(pairs, "eqben", tmp_path / "out")
+    single = json.loads(written["eqben_random.json"])
+    in_order: list[Any] = unshuffle(_as_array(single)).tolist()
+    expected = [
+        {"image": pair[f"image{image}"], "caption": pair[f"caption{caption}"]}
+        for pair in json.loads(written["eqben.json"])
+        for image in (0, 1)
+        for caption in (0, 1)
+    ]
+    assert in_order == expected
+
+
+def _as_array(values: list[Any]) -> Any:
+    import numpy as np
+
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+def test_crops_stand_for_themselves(tmp_path: Path) -> None:
+    source = SOURCES["aro-relation"](tmp_path)
+    (tmp_path / "images").mkdir()
+    for number in (1, 2):
+        (tmp_path / "images" / f"{number}.jpg").write_bytes(picture(number))
+    run("import", "aro-relation", source, "--images", tmp_path / "images", "--output",
+        tmp_path / "first")  # fmt: skip
+    written = exported(tmp_path / "first", "aro", tmp_path / "out")
+    records = json.loads(written["aro-relation.json"])
+    assert all("bbox_x" not in record for record in records)
+    first = {row["image_id"]: row["image"]["bytes"] for row in rows(tmp_path / "first", "images")}
+    assert {written[f"images/{record['image_path']}"] for record in records} == set(first.values())
+
+
+def test_the_order_of_the_source_does_not_matter(tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    path = SOURCES["sugar-crepe"](tmp_path / "source") / "swap_obj.json"
+    results = []
+    for turn in range(2):
+        value = json.loads(path.read_text())
+        items = list(value.items())
+        random.Random(turn).shuffle(items)
+        path.write_text(json.dumps(dict(items)))
+        run("import", "sugar-crepe", path.parent, "--output", tmp_path / f"in{turn}")
+        results.append(exported(tmp_path / f"in{turn}", "sugar-crepe", tmp_path / f"out{turn}"))
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("form", ["winoground", "sugar-crepe-plus", "eqben"])
+def test_other_rows_are_refused(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("import", "sugar-crepe", SOURCES["sugar-crepe"](tmp_path), "--output", tmp_path / "in")
+    with pytest.raises(SystemExit, match="2"):
+        run("export", tmp_path / "in", "--format", form, "--output", tmp_path / "out")
+    assert "expected rows with the columns" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,1 @@
+"""Imports published benchmarks: finds their images, and makes their rows."""

@@ -1,0 +1,134 @@
+"""Imports the items of a benchmark: checks their texts and finds their images."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
+from eqforge.schemas.benchmarks.form import NOT_CONFIRMED, BenchmarkItem
+from eqforge.schemas.records.books import Reject, Stage, Tally
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.tables.pairs import ImageRow
+from eqforge.transforms.benchmarks.rows import sample_row
+from eqforge.transforms.dataset.books import guarded
+from eqforge.transforms.dataset.image_folder import (
+    FOLDER_REASONS,
+    FoundImage,
+    ImageFolder,
+    store_image,
+)
+from eqforge.transforms.dataset.plan import is_wanted
+from eqforge.transforms.engines.counted_step import CountedStep
+
+ANY_LENGTH: Final = CaptionSettings(max_chars=None, max_tokens=None)
+ITEMS_STAGE: Final = Stage(
+    "items",
+    {
+        NOT_CONFIRMED: "Fewer than two of three annotators chose the caption over the foil; the "
+        "publication leaves such items out (VALSE).",
+        "bad_box": "The box is empty, or lies outside its image.",
+        **{name: CAPTION_REASONS[name] for name in ("empty_caption", "control_characters")},
+        **FOLDER_REASONS,
+    },
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BenchmarkBatch:
+    """Items that are imported together; the same items in every run."""
+
+    items: tuple[BenchmarkItem, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BenchmarkRules:
+    """How items are imported.
+
+    Attributes:
+      benchmark: a key of BENCHMARKS.
+      images: the folder of images, where the user names one.
+      media: the media store of pictures that stand in tables.
+      unconfirmed: whether items that the publication leaves out are kept.
+      only: ids of the items to import; empty imports all.
+    """
+
+    benchmark: str
+    images: ImageFolder | None
+    media: str
+    unconfirmed: bool = False
+    only: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BenchmarkWork:
+    """What has been made from a batch: the rows of each table, by name, and the books."""
+
+    samples: tuple[Any, ...] = ()
+    images: tuple[ImageRow, ...] = ()
+    rejects: tuple[Reject, ...] = ()
+    tallies: tuple[Tally, ...] = ()
+
+    def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
+        """Returns the rows of one of the tables."""
+        return getattr(self, table)
+
+
+def import_batch(batch: BenchmarkBatch, rules: BenchmarkRules) -> BenchmarkWork:
+    """Returns the rows of a batch; an item that cannot be used is a reject."""
+    items = [item for item in batch.items if is_wanted(item.item_id, rules.only)]
+    samples: list[Any] = []
+    rejects: list[Reject] = []
+    images: dict[str, ImageRow] = {}
+    for item in items:
+        found = guarded(partial(_admit, item, rules))
+        if isinstance(found, Rejection):
+            lineage = {"source_id": item.source_id or item.image, "source_path": item.image}
+            rejects.append(ITEMS_STAGE.reject(item.item_id, found, **lineage))
+            continue
+        images |= {one.row.image_id: one.row for one in found}
+        ids = tuple(one.row.image_id for one in found) or (None,) * len(item.images)
+        cut = found[0].source_sha256 if found and item.box is not None else None
+        samples.append(sample_row(rules.benchmark, item, ids, cut))
+    return BenchmarkWork(
+        samples=tuple(samples),
+        images=tuple(images.values()),
+        rejects=tuple(rejects),
+        tallies=(ITEMS_STAGE.tally(len(items), len(samples)),),
+    )
+
+
+def _admit(item: BenchmarkItem, rules: BenchmarkRules) -> tuple[FoundImage, ...] | Rejection:
+    """Returns the images of an item, none where there are no pictures; or why it is refused."""
+    if item.refusal and not rules.unconfirmed:
+        return Rejection(reason=item.refusal)
+    for text in (*item.texts, *item.negatives, *([item.answer] if item.answer else [])):
+        if (rejection := lint_caption(" ".join(text.split()), ANY_LENGTH)) is not None:
+            return rejection
+    found: list[FoundImage] = []
+    for image in _images(item, rules):
+        if isinstance(image, Rejection):
+            return image
+        found.append(image)
+    return tuple(found)
+
+
+def _images(item: BenchmarkItem, rules: BenchmarkRules) -> Iterator[FoundImage | Rejection]:
+    """Yields the images of an item; none where there are no pictures."""
+    if item.cells:
+        for cell in item.cells:
+            yield store_image(rules.media, cell.read(), item.box, clip_boxes=False)
+    elif rules.images is not None:
+        yield from (rules.images.look_up(name, item.box) for name in item.images)
+
+
+class ImportItems(CountedStep[BenchmarkRules]):
+    """Imports batches of items."""
+
+    counted = "imported"
+
+    def size(self, batch: BenchmarkBatch) -> int:
+        return len(batch.items)
+
+    def make(self, batch: BenchmarkBatch) -> BenchmarkWork:
+        return import_batch(batch, self.rules)

@@ -1,0 +1,230 @@
+"""The forms of published benchmarks, as `eqforge import` reads them.
+
+Pictures are written below `images`, under the names that the rows have for them where these are
+safe, and theirs alone; else they are named after the row.
+"""
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from eqforge.schemas.benchmarks import aro, eqben, sugar_crepe, vl_checklist, winoground
+from eqforge.schemas.dataset.manifest import FILE_PATH
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.transforms.export.encode import Picture
+from eqforge.transforms.export.names import split_names
+from eqforge.transforms.export.target import Export, ExportStream, Record
+
+IMAGES: Final = "images"
+SERVER_SEED: Final = 1234
+"""Of the order in which EqBen's server takes scores; see `eqforge metrics --order`."""
+
+_SAFE: Final = re.compile(FILE_PATH)
+Row = dict[str, Any]
+
+
+def refusal(dataset: Dataset, table: str) -> str:
+    """Returns why a table cannot be written so; its columns were looked at already."""
+    return ""
+
+
+def write(export: Export) -> None:
+    """Writes the files of the form that the settings name."""
+    _WRITERS[export.settings.format](export, _Pictures(export))
+
+
+class _Pictures:
+    """The pictures that are written, each under one name."""
+
+    def __init__(self, export: Export) -> None:
+        self._export = export
+        self._ids: dict[str, str] = {}
+
+    def put(self, record: Record, column: str, stem: str) -> str:
+        """Writes a picture, if there is one; returns its name.
+
+        Args:
+          record: the row and its pictures.
+          column: `image`, `image_0` or `image_1`.
+          stem: its name without suffix, distinct for each row, if its own cannot be taken.
+        """
+        picture, name = record.pictures.get(column), record.row.get(column) or ""
+        if picture is None:
+            return name or stem
+        is_cut = record.row.get("box") is not None
+        for chosen in (name, f"{stem}{picture.suffix}"):
+            if (chosen == name and is_cut) or not _fits(chosen, picture):
+                continue
+            # Names that differ in the case of a letter are one file on some disks.
+            if self._ids.setdefault(chosen.casefold(), picture.image_id) == picture.image_id:
+                break
+        self._export.put(f"{IMAGES}/{chosen}", picture.data)
+        return chosen
+
+
+def _fits(name: str, picture: Picture) -> bool:
+    """Tells whether a name is safe and has a picture's suffix."""
+    suffix = PurePosixPath(name).suffix.lower().replace(".jpeg", ".jpg")
+    return suffix == picture.suffix and _SAFE.fullmatch(f"{IMAGES}/{name}") is not None
+
+
+def _winoground(export: Export, pictures: _Pictures) -> None:
+    """Writes `examples.jsonl`; images are named without their suffix where that is `.png`."""
+    with export.file("examples.jsonl") as stream:
+        for number, record in enumerate(_records(export)):
+            names = {
+                f"image_{n}": pictures.put(record, f"image_{n}", f"ex_{number}_img_{n}")
+                for n in (0, 1)
+            }
+            bare = {n: name.removesuffix(".png") for n, name in names.items() if "." in name}
+            names |= {n: name for n, name in bare.items() if "." not in name}
+            _line(stream, winoground.write(record.row | names, _own_id(export, record, number)))
+
+
+def _eqben(export: Export, pictures: _Pictures) -> None:
+    """Writes the pairs, and the single images and captions in the order of EqBen's server."""
+    single: list[tuple[str, str]] = []
+    with export.file("eqben.json") as stream:
+        array = _Array(stream)
+        for record in _records(export):
+            folder = split_names([record.row.get("kind") or record.row["dataset"]]).popitem()[1]
+            names = {
+                f"image_{n}": pictures.put(record, f"image_{n}", f"{folder}/{record.key}-{n}")
+                for n in (0, 1)
+            }
+            pair = eqben.write(record.row | names)
+            array.add(pair)
+            single += [(pair[f"image{i}"], pair[f"caption{c}"]) for i in (0, 1) for c in (0, 1)]
+        array.close()
+    random.Random(SERVER_SEED).shuffle(single)
+    with export.file("eqben_random.json") as stream:
+        array = _Array(stream)
+        for image, caption in single:
+            array.add({"image": image, "caption": caption})
+        array.close()
+
+
+def _sugar_crepe(export: Export, pictures: _Pictures) -> None:
+    _by_kind(export, pictures, lambda row, _: sugar_crepe.write(row), is_object=True)
+
+
+def _sugar_crepe_plus(export: Export, pictures: _Pictures) -> None:
+    _by_kind(export, pictures, sugar_crepe.write_plus)
+
+
+def _by_kind(
+    export: Export,
+    pictures: _Pictures,
+    write: Callable[[Row, int | str], Any],
+    *,
+    is_object: bool = False,
+) -> None:
+    """Writes a file for each kind of the rows: an array, or an object by their ids."""
+    kinds = _kinds(export)
+    with ExitStack() as files:
+        arrays = {
+            kind: _Array(files.enter_context(export.file(f"{name}.json")), is_object)
+            for kind, name in kinds.items()
+        }
+        for record in _records(export):
+            array = arrays[record.row.get("kind") or ""]
+            own = _own_id(export, record, array.number)
+            name = pictures.put(record, "image", record.key)
+            array.add(write(record.row | {"image": name}, own), str(own))
+        for array in arrays.values():
+            array.close()
+
+
+def _aro(export: Export, pictures: _Pictures) -> None:
+    """Writes one file; what was cut out of its image is an image of its own."""
+    with export.file(f"{export.dataset.manifest.dataset}.json") as stream:
+        array = _Array(stream)
+        for record in _records(export):
+            name = pictures.put(record, "image", record.key)
+            box = None if record.pictures.get("image") else record.row.get("box")
+            array.add(aro.write(record.row | {"image": name, "box": box}))
+        array.close()
+
+
+def _vl_checklist(export: Export, pictures: _Pictures) -> None:
+    """Writes a file for each kind of the rows, in VL-CheckList's folders where they name these."""
+    for kind, name in _kinds(export).items():
+        is_path = kind and _SAFE.fullmatch(f"{kind}.json")
+        with export.file(f"{kind}.json" if is_path else f"{name}.json") as stream:
+            array = _Array(stream)
+            rows = (
+                record.row | {"image": pictures.put(record, "image", record.key)}
+                for record in _records(export)
+                if (record.row.get("kind") or "") == kind
+            )
+            for written in vl_checklist.write(rows):
+                array.add(written)
+            array.close()
+
+
+_WRITERS: Final[dict[str, Callable[[Export, _Pictures], None]]] = {
+    "winoground": _winoground,
+    "eqben": _eqben,
+    "sugar-crepe": _sugar_crepe,
+    "sugar-crepe-plus": _sugar_crepe_plus,
+    "aro": _aro,
+    "vl-checklist-tree": _vl_checklist,
+}
+
+
+def _kinds(export: Export) -> dict[str, str]:
+    """Returns the kinds of the rows, with a name of a file for each."""
+    whole = export.dataset.manifest.dataset
+    if "kind" not in export.schema.names:
+        return {"": whole}
+    found: set[str] = set()
+    for batch in export.dataset.batches(export.settings.table, ["kind"], 50_000):
+        found |= set(batch.column(0).unique().to_pylist())
+    return {kind: name if kind else whole for kind, name in split_names(found).items()}
+
+
+def _own_id(export: Export, record: Record, number: int) -> int | str:
+    """Returns the id under which a row of an imported benchmark was published; else a number."""
+    name = record.id
+    for part in (export.dataset.manifest.dataset, record.row.get("kind")):
+        if part == export.dataset.manifest.dataset and not name.startswith(f"{part}/"):
+            return number
+        name = name.removeprefix(f"{part}/")
+    is_number = name.isascii() and name.isdigit() and str(int(name)) == name
+    return int(name) if is_number else name
+
+
+def _records(export: Export) -> Iterator[Record]:
+    for split in export.splits:
+        yield from export.records_of(split)
+
+
+def _line(stream: ExportStream, record: Any) -> None:
+    stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+    stream.rows += 1
+
+
+class _Array:
+    """A JSON array, or an object, that is written record by record."""
+
+    def __init__(self, stream: ExportStream, is_object: bool = False) -> None:
+        self._stream, self._is_object, self.number = stream, is_object, 0
+
+    def add(self, record: Any, key: str = "") -> None:
+        """Writes a record; in an object under a key."""
+        start = ("{" if self._is_object else "[") if self.number == 0 else ","
+        name = f"{json.dumps(key, ensure_ascii=False)}: " if self._is_object else ""
+        text = json.dumps(record, ensure_ascii=False)
+        self._stream.write(f"{start}\n{name}{text}".encode())
+        self._stream.rows += 1
+        self.number += 1
+
+    def close(self) -> None:
+        """Writes the end."""
+        if self.number == 0:
+            self._stream.write(b"{" if self._is_object else b"[")
+        self._stream.write(b"\n}\n" if self._is_object else b"\n]\n")

@@ -1,0 +1,93 @@
+"""One flat table: each row with its pictures, in Parquet files named by their true splits."""
+
+import io
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.tables.columns import IMAGE, with_metadata
+from eqforge.transforms.export.card import CARD, Files, flat_card
+from eqforge.transforms.export.encode import Picture
+from eqforge.transforms.export.names import renamed
+from eqforge.transforms.export.target import Export, Piece
+
+
+def refusal(dataset: Dataset, table: str) -> str:
+    """Returns why a table cannot be written so; empty where it can."""
+    return ""
+
+
+def write(export: Export) -> None:
+    """Writes the files, and a card by which `load_dataset(folder)` finds their splits."""
+    files = write_rows(export)
+    if not export.has(CARD):
+        with export.file(CARD) as stream:
+            stream.write(flat_card(export, files).encode())
+
+
+def write_rows(export: Export, prefix: str = "") -> list[Files]:
+    """Writes the rows of all splits below `data`; returns where those of each split are.
+
+    Args:
+      export: of the rows.
+      prefix: begins the files' names.
+    """
+    schema = flat_schema(export)
+    how = parquet_options(schema, export)
+    for split in export.splits:
+        for part in export.parts(split):
+            path = f"data/{prefix}{part.name}.parquet"
+            if export.has(path):
+                continue
+            with (
+                export.file(path, rows=part.rows) as stream,
+                pq.ParquetWriter(stream, schema, **how) as writer,
+            ):
+                for piece in part.pieces():
+                    writer.write_table(flat_rows(piece, schema))
+    return [
+        Files(split=split.name, path=f"data/{prefix}{split.name}-*.parquet")
+        for split in export.splits
+    ]
+
+
+def flat_schema(export: Export) -> pa.Schema:
+    """Returns the columns: those of the table, and one of pictures for each of their ids."""
+    names = renamed(export.schema.names, export.pictures.values())
+    fields = [field.with_name(names.get(field.name, field.name)) for field in export.schema]
+    pictures = [pa.field(name, IMAGE) for name in export.pictures.values()]
+    return with_metadata(pa.schema([*fields, *pictures]), {})
+
+
+def parquet_options(schema: pa.Schema, export: Export) -> dict[str, Any]:
+    """Returns how columns are stored: texts packed, pictures, which do not pack, as they are."""
+    stream = io.BytesIO()
+    pq.write_metadata(schema, stream)
+    leaves = pq.read_metadata(stream).schema
+    names = [leaves.column(number).path for number in range(len(leaves))]
+    pictures = tuple(f"{name}." for name in export.pictures.values())
+    texts = [name for name in names if not name.startswith(pictures or "\0")]
+    return {
+        "compression": {name: "zstd" if name in texts else "none" for name in names},
+        "compression_level": dict.fromkeys(texts, 1),
+        "use_dictionary": texts,
+        "write_statistics": texts,
+        "write_page_index": True,
+    }
+
+
+def flat_rows(piece: Piece, schema: pa.Schema) -> pa.Table:
+    """Returns rows with their pictures as a table."""
+    columns = [column.combine_chunks() for column in piece.rows.columns]
+    columns += [_images(pictures) for pictures in piece.pictures.values()]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _images(pictures: list[Picture | None]) -> pa.Array:
+    """Returns pictures as Hugging Face stores them."""
+    data = [None if each is None else each.data for each in pictures]
+    paths = [None if each is None else each.image_id + each.suffix for each in pictures]
+    arrays = [pa.array(data, pa.binary()), pa.array(paths, pa.string())]
+    return pa.StructArray.from_arrays(arrays, fields=list(IMAGE), mask=arrays[0].is_null())

@@ -1,0 +1,119 @@
+"""The formats: each is a module of this folder."""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from eqforge.schemas.dataset.reader import Dataset
+    from eqforge.transforms.export.target import Export
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Format:
+    """A form in which datasets are written.
+
+    Attributes:
+      name: as the command line knows it.
+      module: of this folder; it has `refusal` and `write`.
+      summary: what is written, of which datasets; for the help.
+      columns: that the rows have to have.
+    """
+
+    name: str
+    module: str
+    summary: str
+    columns: frozenset[str] = frozenset()
+
+    def refusal(self, dataset: "Dataset", table: str) -> str:
+        """Returns why a table cannot be written so; empty where it can."""
+        if not self.columns <= set(dataset.columns(table)):
+            return f"expected rows with the columns {', '.join(sorted(self.columns))}"
+        return self._module().refusal(dataset, table)
+
+    def write(self, export: "Export") -> None:
+        """Writes the files."""
+        self._module().write(export)
+
+    def _module(self) -> Any:
+        return importlib.import_module(f"eqforge.transforms.export.{self.module}")
+
+
+_PAIRS: Final = frozenset(("caption_0", "caption_1", "dataset"))
+_FOILS: Final = frozenset(("caption", "hard_negative", "image"))
+_ALL: Final = (
+    Format(
+        name="pairs",
+        module="flat",
+        summary="one flat table, of any dataset: each row with its pictures, in Parquet files that "
+        "are named by their splits, for `datasets.load_dataset(folder)`, pandas and others.",
+    ),
+    Format(
+        name="webdataset",
+        module="web_dataset",
+        summary="tar shards of any dataset, for the package webdataset and for `datasets`: of "
+        "each row KEY.image_0.jpg, KEY.image_1.jpg and KEY.json.",
+    ),
+    Format(
+        name="imagefolder",
+        module="image_folder",
+        summary="the ImageFolder of `datasets`, of any dataset with pictures: a folder for each "
+        "split, with its pictures and a metadata.jsonl of its rows.",
+    ),
+    Format(
+        name="jsonl",
+        module="json_lines",
+        summary="one file of JSON lines for each split, of any dataset: test.jsonl; with "
+        "--image-files the pictures as files below images/, and their paths in the rows.",
+    ),
+    Format(
+        name="vl-checklist",
+        module="hard_positives",
+        summary="the JSON of the published hard positives (Kamath et al.), of a hard-positives "
+        "dataset: data/ has captions and negatives, swapped_data/ hard positives and the same "
+        "negatives, both in the source's order: vl_checklist_attributes.json and "
+        "vl_checklist_relations.json of VL-CheckList, text_pairs.json of --pairs (with boxes, "
+        "where it has them), captions.json of --captions. Of VL-CheckList and --mode paper these "
+        "are the four published files, byte by byte.",
+    ),
+    Format(
+        name="winoground",
+        module="benchmark",
+        summary="examples.jsonl of pairs, and their pictures below images/.",
+        columns=_PAIRS,
+    ),
+    Format(
+        name="eqben",
+        module="benchmark",
+        summary="of pairs, eqben.json of image0, caption0, image1, caption1; eqben_random.json, "
+        "the single images and captions in the order in which EqBen's server takes scores "
+        "(`eqforge metrics --format eqben` takes it back); and the image tree below images/.",
+        columns=_PAIRS,
+    ),
+    Format(
+        name="sugar-crepe",
+        module="benchmark",
+        summary="of captions and foils, a JSON file for each kind, such as swap_obj.json.",
+        columns=_FOILS,
+    ),
+    Format(
+        name="sugar-crepe-plus",
+        module="benchmark",
+        summary="the same with a second true caption, of rewordings.",
+        columns=_FOILS | {"hard_positive"},
+    ),
+    Format(
+        name="aro",
+        module="benchmark",
+        summary="of captions and foils, one JSON file as of VG-Relation and VG-Attribution.",
+        columns=_FOILS,
+    ),
+    Format(
+        name="vl-checklist-tree",
+        module="benchmark",
+        summary="of captions and foils, VL-CheckList's tree of JSON files.",
+        columns=_FOILS | {"item_id"},
+    ),
+)
+FORMATS: Final[Mapping[str, Format]] = {each.name: each for each in _ALL}

@@ -1,0 +1,129 @@
+"""The form of the published hard positives (Kamath et al.).
+
+Source: github.com/amitakamath/hard_positives, data/ and swapped_data/.
+"""
+
+import contextlib
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+import msgspec
+
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.records.boxes import CornerBox
+from eqforge.transforms.dataset.sorted_runs import Run, RunSorter, merge_runs
+from eqforge.transforms.export.target import Export
+
+# File names, without suffix, by how the negative was made; VL-CheckList's as published.
+PUBLISHED_NAMES: Final = {
+    "vl-checklist/attribute": "vl_checklist_attributes",
+    "vl-checklist/relation": "vl_checklist_relations",
+}
+NAMES: Final = (*PUBLISHED_NAMES.values(), "text_pairs", "captions")
+FOLDERS: Final = ("data", "swapped_data")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HardPositiveRow:
+    """The columns of a hard-positives dataset that are exported.
+
+    Attributes:
+      sample_id, image, caption, hard_positive, hard_negative, hard_negative_kind, source_order,
+        box: as in `HardPositiveSample`.
+    """
+
+    sample_id: str
+    image: str
+    caption: str
+    hard_positive: str
+    hard_negative: str
+    hard_negative_kind: str
+    source_order: tuple[int, ...]
+    box: CornerBox | None
+
+    @property
+    def name(self) -> str:
+        """The name, without suffix, of the row's two files."""
+        if self.hard_negative_kind.split("/")[0] == "source":
+            return "text_pairs"
+        return PUBLISHED_NAMES.get(self.hard_negative_kind, "captions")
+
+    @property
+    def sort_key(self) -> str:
+        """Its place in the source, then its id; sorts as text."""
+        return "/".join([*(f"{number:012d}" for number in self.source_order), self.sample_id])
+
+    def entry(self, true_caption: str) -> dict[str, Any]:
+        """Returns the row's record in a file, with one of the two true captions."""
+        is_published = self.hard_negative_kind in PUBLISHED_NAMES
+        entry: dict[str, Any] = {
+            "image_id": PurePosixPath(self.image).stem,
+            "true_caption": true_caption,
+            "false_caption": self.hard_negative,
+            "image_path": f"data/{self.image}" if is_published else self.image,
+        }
+        if (box := self.box) is not None:
+            corner = {"bbox_x": box.x0, "bbox_y": box.y0}
+            entry |= {**corner, "bbox_w": box.width, "bbox_h": box.height}
+        return entry
+
+
+def refusal(dataset: Dataset, table: str) -> str:
+    """Returns why a table cannot be written so; empty where it can."""
+    columns = dataset.columns(table)
+    if not {"caption", "hard_positive", "hard_negative"}.issubset(columns):
+        return "expected rows with a caption, a hard positive and a hard negative"
+    if missing := sorted(HardPositiveRow.__dataclass_fields__.keys() - set(columns)):
+        return f"its samples have no column {missing[0]!r}: build it again by this version"
+    return ""
+
+
+def write(export: Export) -> None:
+    """Writes a hard-positives dataset as the authors of the published sets wrote theirs."""
+    with contextlib.ExitStack() as files:
+        writers: dict[str, list[Callable[[Any], None]]] = {}
+        for row in in_source_order(export.dataset):
+            if row.name not in writers:
+                writers[row.name] = [
+                    files.enter_context(_json_array(export, f"{folder}/{row.name}.json"))
+                    for folder in FOLDERS
+                ]
+            for add, caption in zip(
+                writers[row.name], (row.caption, row.hard_positive), strict=True
+            ):
+                add(row.entry(caption))
+            export.tick(1)
+
+
+def in_source_order(dataset: Dataset) -> Iterator[HardPositiveRow]:
+    """Yields the rows of a hard-positives dataset in its source's order, in bounded memory.
+
+    Raises:
+      InputError: a file is missing or damaged.
+    """
+    columns = HardPositiveRow.__dataclass_fields__
+    with tempfile.TemporaryDirectory(prefix="eqforge-") as folder:
+        sorter = RunSorter(lambda row: row.sort_key, 1, f"{folder}/")
+        runs: list[tuple[int, Run]] = []
+        for row in dataset.rows("samples", list(columns)):
+            runs += sorter.add(msgspec.convert(row, HardPositiveRow))
+        runs += sorter.flush()
+        for _, data in merge_runs([run for _, run in runs]):
+            yield msgspec.json.decode(data, type=HardPositiveRow)
+
+
+@contextlib.contextmanager
+def _json_array(export: Export, path: str) -> Iterator[Callable[[Any], None]]:
+    """Opens a file for a JSON array of at least one record, in the layout of Python's json.dump."""
+    with export.file(path) as stream:
+
+        def add(record: Any) -> None:
+            stream.write((b", " if stream.rows else b"[") + json.dumps(record).encode())
+            stream.rows += 1
+
+        yield add
+        stream.write(b"]")

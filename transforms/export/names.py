@@ -1,0 +1,67 @@
+"""Names of files, splits and columns that are safe whatever the data call themselves."""
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable
+
+from eqforge.schemas.dataset.hugging_face import split_name
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.tables.datasets import table_type
+
+_SHOWN_CHARS = 48
+_DIGEST_DIGITS = 24
+
+
+def key_of(record_id: str) -> str:
+    """Returns a name for a record's files: what of its id is ASCII, and a digest of the id.
+
+    It has no dot, at which WebDataset splits names, and no slash; names of ids that differ in the
+    case of a letter differ in more.
+    """
+    shown = re.sub(r"[^A-Za-z0-9]+", "_", record_id)[:_SHOWN_CHARS].strip("_")
+    digest = hashlib.sha256(record_id.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{shown}-{digest[:_DIGEST_DIGITS]}" if shown else digest[:_DIGEST_DIGITS]
+
+
+def split_names(splits: Iterable[str]) -> dict[str, str]:
+    """Returns names that `datasets` and every disk accept, distinct in any letter case.
+
+    Splits whose letters are not ASCII, or that differ in other signs alone, get a digest.
+    """
+    found: dict[str, str] = {}
+    plain = {split: split_name(split) for split in sorted(splits)}
+    folded = [name.casefold() for name in plain.values()]
+    for split, name in plain.items():
+        is_own = name.isascii() and len(name) <= _SHOWN_CHARS and folded.count(name.casefold()) == 1
+        found[split] = name if is_own else key_of(split).replace("-", "_")
+    return found
+
+
+def picture_references(dataset: Dataset, table: str) -> list[str]:
+    """Returns the columns that name pictures; none where the dataset has no pictures."""
+    kind = table_type(dataset.manifest.dataset, table)
+    if kind is None or not dataset.manifest.num_rows("images"):
+        return []
+    columns = dataset.columns(table)
+    return [name for name, to in kind.references.items() if to == "images" and name in columns]
+
+
+def picture_columns(dataset: Dataset, table: str) -> dict[str, str]:
+    """Returns the column of pictures for each column of ids: `image_0` for `image_0_id`."""
+    ids = picture_references(dataset, table)
+    return {
+        name: name.removesuffix("_id") if name.endswith("_id") else f"{name}_picture"
+        for name in ids
+    }
+
+
+def renamed(columns: Iterable[str], pictures: Collection[str]) -> dict[str, str]:
+    """Returns new names for columns where a picture takes theirs: `image` becomes `image_name`."""
+    there = set(columns)
+    names: dict[str, str] = {}
+    for name in sorted(there & set(pictures)):
+        new = f"{name}_name"
+        while new in there:
+            new += "_"
+        names[name] = new
+    return names

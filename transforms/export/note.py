@@ -1,0 +1,239 @@
+"""The note of an export: what was written, of what, and how.
+
+`eqforge-export.json` is written last. Until then `eqforge-export.partial.json` names the files that
+are complete, so that the same command goes on where it was stopped, and those of an earlier export
+that are still to be deleted. No other file of the folder is ever deleted.
+"""
+
+import dataclasses
+import os
+import re
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from eqforge.schemas.dataset.manifest import MAX_BYTES, Count, FilePath, Sha256
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.checked import clipped
+from eqforge.schemas.visible import escaped_json
+
+NOTE: Final = "eqforge-export.json"
+PARTIAL: Final = "eqforge-export.partial.json"
+_FORMAT: Final = "eqforge export"
+_SAVED_EVERY_S: Final = 5.0
+_MAX_BYTES: Final = 32 * MAX_BYTES
+_TEMPORARY: Final = re.compile(rf"{re.escape(storage.TEMPORARY_PREFIX)}[0-9a-f]{{32}}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExportedFile:
+    """A file: its path below the folder, the rows it holds (0 for a picture), length, SHA-256."""
+
+    path: FilePath
+    rows: Count
+    num_bytes: Count
+    sha256: Sha256
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExportNote:
+    """What an export holds.
+
+    Attributes:
+      dataset: the name of the dataset.
+      dataset_sha256: SHA-256 of its manifest.
+      settings: what the bytes depend on beside the dataset: the format, the table, how pictures are
+        encoded.
+      versions: of the packages that write the bytes.
+      files: the files, by their paths; the note itself is none of them.
+      stale: files of an earlier export that are still to be deleted; none in a finished note.
+    """
+
+    format: str = _FORMAT
+    format_version: int = 1
+    dataset: str
+    dataset_sha256: str
+    settings: dict[str, Any]
+    versions: dict[str, str]
+    files: list[ExportedFile] = field(default_factory=list)
+    stale: list[FilePath] = field(default_factory=list)
+
+    def is_of(self, other: "ExportNote") -> bool:
+        """Tells whether both are notes of the same export, however far each came."""
+        plain = (dataclasses.replace(each, files=[], stale=[]) for each in (self, other))
+        return next(plain) == next(plain)
+
+
+class Ledger:
+    """The files of an export that are complete.
+
+    Args:
+      folder: path or URL of the export.
+      note: what is exported.
+      done: files that an earlier run completed.
+    """
+
+    def __init__(self, folder: str, note: ExportNote, done: Iterable[ExportedFile] = ()) -> None:
+        """Takes over what is done."""
+        self.folder, self._note = folder, note
+        self.done = {file.path: file for file in done}
+        self._saved, self.is_finished = time.monotonic(), False
+
+    def add(self, file: ExportedFile) -> None:
+        """Notes a complete file."""
+        self.done[file.path] = file
+        if time.monotonic() - self._saved > _SAVED_EVERY_S:
+            self.save()
+
+    def save(self) -> None:
+        """Writes the note of an export that is not finished."""
+        _write(self.folder, PARTIAL, self.note())
+        self._saved = time.monotonic()
+
+    def finish(self) -> ExportNote:
+        """Writes the note of the finished export; returns it."""
+        _write(self.folder, NOTE, self.note())
+        storage.delete(storage.join(self.folder, PARTIAL))
+        self.is_finished = True
+        return self.note()
+
+    def keep(self) -> None:
+        """Saves what is complete, if the export is not."""
+        if not self.is_finished:
+            self.save()
+
+    def note(self) -> ExportNote:
+        """Returns the note of what is complete."""
+        files = [self.done[path] for path in sorted(self.done)]
+        return dataclasses.replace(self._note, files=files)
+
+
+def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
+    """Checks the folder of an export, and deletes an earlier one where that is asked for.
+
+    Args:
+      folder: path or URL.
+      note: what is to be exported, without files.
+      overwrite: whether another export in the folder is replaced.
+
+    Raises:
+      InputError: the folder has files that no export wrote, or another export.
+    """
+    storage.check_reachable(folder)
+    finished, begun = _read(folder, NOTE), _read(folder, PARTIAL)
+    there = begun or finished
+    if there is None:
+        _check_empty(folder)
+        ledger = Ledger(folder, note)
+    elif there.is_of(note) and (begun is not None or not overwrite):
+        _delete(folder, there.stale)
+        ledger = Ledger(folder, note, _complete(folder, there, begun is None))
+    elif not overwrite:
+        raise InputError(
+            f"{folder}: holds an export already, of {there.dataset} as "
+            f"{there.settings.get('format')}, of another dataset or with other settings or "
+            "versions; --overwrite replaces it"
+        )
+    else:
+        ledger = _replaced(folder, note, [each for each in (finished, begun) if each is not None])
+    if finished is None or not ledger.done:
+        ledger.save()
+    return ledger
+
+
+def _replaced(folder: str, note: ExportNote, earlier: Iterable[ExportNote]) -> Ledger:
+    """Deletes the files of earlier exports; a run that is stopped meanwhile goes on with it."""
+    stale = {path for each in earlier for path in (*each.stale, *(f.path for f in each.files))}
+    _check_links(folder, stale)
+    Ledger(folder, dataclasses.replace(note, stale=sorted(stale))).save()
+    storage.delete(storage.join(folder, NOTE))
+    _delete(folder, sorted(stale))
+    return Ledger(folder, note)
+
+
+def _check_empty(folder: str) -> None:
+    foreign = [name for name in storage.list_names(folder) if not _TEMPORARY.fullmatch(name)]
+    if foreign:
+        raise InputError(
+            f"{storage.join(folder, clipped(foreign[0]))}: is there already, and no export wrote "
+            "it; name a folder that is new, empty, or holds an earlier export"
+        )
+
+
+def _complete(folder: str, note: ExportNote, is_finished: bool) -> list[ExportedFile]:
+    """Returns the files of a note that are there with all their bytes.
+
+    Raises:
+      InputError: a file of a finished export was changed.
+    """
+    found = []
+    for file in note.files:
+        url = storage.join(folder, file.path)
+        if not storage.exists(url):
+            continue
+        if storage.digest(url) == (file.num_bytes, file.sha256):
+            found.append(file)
+        elif is_finished:
+            raise InputError(f"{url}: was changed after it was exported; --overwrite replaces it")
+    return found
+
+
+def _delete(folder: str, paths: Iterable[str]) -> None:
+    """Deletes files of an earlier export, and the folders that are empty then."""
+    paths = list(paths)
+    _check_links(folder, paths)
+    for path in paths:
+        storage.delete(storage.join(folder, path))
+    if not storage.is_local(folder):
+        return
+    root = Path(storage.locate(folder)[1])
+    above = {parent for path in paths for parent in Path(path).parents if parent.parts}
+    for parent in sorted(above, reverse=True):
+        place = root / parent
+        if place.is_dir() and not any(place.iterdir()):
+            place.rmdir()
+
+
+def _check_links(folder: str, paths: Iterable[str]) -> None:
+    """Checks that no folder on the way to a file is a link, which may lead out of the export.
+
+    Raises:
+      InputError: one is.
+    """
+    if not storage.is_local(folder):
+        return
+    root = storage.locate(folder)[1]
+    for parent in {parent for path in paths for parent in Path(path).parents}:
+        if os.path.islink(place := os.path.join(root, parent)) and parent.parts:
+            raise InputError(f"{place}: is a link, and no export makes one; delete it yourself")
+
+
+def _write(folder: str, name: str, note: ExportNote) -> None:
+    text = msgspec.json.format(msgspec.json.encode(note), indent=1).decode()
+    storage.write_bytes(storage.join(folder, name), escaped_json(text).encode() + b"\n")
+
+
+def _read(folder: str, name: str) -> ExportNote | None:
+    """Returns a note; None if there is none.
+
+    Raises:
+      InputError: a file of that name is no note.
+    """
+    url = storage.join(folder, name)
+    try:
+        with storage.open_below(folder, name) as stream:
+            data = stream.read(_MAX_BYTES)
+        note = msgspec.json.decode(data, type=ExportNote)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        said = clipped(" ".join(str(error).split()))
+        raise InputError(f"{url}: not the note of an export: {said}") from error
+    if (note.format, note.format_version) != (_FORMAT, 1):
+        raise InputError(f"{url}: expected the note of an export of version 1")
+    return note

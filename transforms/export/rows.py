@@ -1,0 +1,169 @@
+"""The rows of a table in the order of their ids, whatever files they stand in.
+
+Each file of a dataset has its rows in that order. They are merged a batch at a time, so memory does
+not grow with the number of rows.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eqforge.schemas.dataset.hugging_face import WHOLE
+from eqforge.schemas.dataset.manifest import DataFile
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.table_file import ADVICE
+from eqforge.transforms.export.names import split_names
+
+SPLIT: Final = "split"
+MOST_SPLITS: Final = 1_000
+_BATCH_ROWS: Final = 1_000
+_BATCHES_HELD: Final = 64
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Split:
+    """Rows that belong together.
+
+    Attributes:
+      value: what they have in the column `split`; None for all rows of a table without one.
+      name: a name for files, which `datasets` accepts too.
+      rows: how many there are, at least 1.
+    """
+
+    value: str | None
+    name: str
+    rows: int
+
+
+def check_files(dataset: Dataset, table: str) -> None:
+    """Checks that the files of a table are those that the manifest names.
+
+    Raises:
+      InputError: one is missing, or has other bytes.
+    """
+    for file in dataset.files(table):
+        check_file(dataset, file)
+
+
+def check_file(dataset: Dataset, file: DataFile) -> None:
+    """Checks that a file is the one that the manifest names; see check_files."""
+    with dataset.open_file(file.path):
+        found = storage.digest(dataset.url(file.path))
+    if found != (file.num_bytes, file.sha256):
+        raise InputError(
+            f"{dataset.url(file.path)}: its SHA-256 is {found[1]}, the manifest says "
+            f"{file.sha256}; {ADVICE}"
+        )
+
+
+def splits_of(dataset: Dataset, table: str) -> tuple[Split, ...]:
+    """Returns the splits of a table's rows, sorted by what the rows call them.
+
+    Raises:
+      InputError: a file is missing or damaged, or there are too many splits.
+    """
+    if SPLIT not in dataset.columns(table):
+        rows = dataset.manifest.num_rows(table)
+        return (Split(value=None, name=WHOLE, rows=rows),) if rows else ()
+    found: Counter[str] = Counter()
+    for batch in dataset.batches(table, [SPLIT], 50_000):
+        for each in batch.column(SPLIT).value_counts().to_pylist():
+            found[each["values"]] += each["counts"]
+    if len(found) > MOST_SPLITS:
+        raise InputError(
+            f"{dataset.folder}: the rows of {table!r} name {len(found):,} splits, {MOST_SPLITS:,} "
+            "at the most can be exported: each has files of its own"
+        )
+    names = split_names(found)
+    return tuple(Split(value=each, name=names[each], rows=found[each]) for each in sorted(found))
+
+
+class Rows:
+    """Rows that are taken from the front, in pieces of any size.
+
+    Args:
+      tables: where they come from, in order.
+    """
+
+    def __init__(self, tables: Iterable[pa.Table]) -> None:
+        """Takes nothing yet."""
+        self._tables = iter(tables)
+        self._held: list[pa.Table] = []
+
+    def take(self, count: int) -> pa.Table:
+        """Returns the next rows, fewer only where there are no more."""
+        while sum(each.num_rows for each in self._held) < count:
+            table = next(self._tables, None)
+            if table is None:
+                break
+            self._held.append(table)
+        whole = pa.concat_tables(self._held)
+        self._held = [whole.slice(count)] if whole.num_rows > count else [whole.slice(0, 0)]
+        return whole.slice(0, count)
+
+
+def merged(dataset: Dataset, table: str, key: str, split: Split) -> Iterator[pa.Table]:
+    """Yields the rows of a split, all columns, in the order of their ids as UTF-8.
+
+    Raises:
+      InputError: a file is missing or damaged, or its rows are not in the order of their ids.
+    """
+    files = [file for file in dataset.files(table) if file.rows]
+    held = max(16, _BATCH_ROWS * _BATCHES_HELD // max(1, len(files)))
+    cursors = [_Cursor(dataset, file.path, key, split, min(_BATCH_ROWS, held)) for file in files]
+    while cursors := [cursor for cursor in cursors if cursor.fill()]:
+        last = min(cursor.last for cursor in cursors)
+        pieces = pa.concat_tables(cursor.up_to(last) for cursor in cursors)
+        if len(cursors) > 1:
+            pieces = pieces.take(pc.sort_indices(pieces, [(key, "ascending")]))
+        yield pieces
+
+
+class _Cursor:
+    """The rows of a file that belong to a split, of which some are held."""
+
+    def __init__(self, dataset: Dataset, path: str, key: str, split: Split, rows: int) -> None:
+        self._key, self._split, self._url = key, split, dataset.url(path)
+        self._batches = dataset.file_batches(path, None, rows)
+        self._table: pa.Table | None = None
+        self._seen: str | None = None
+
+    @property
+    def last(self) -> str:
+        """The last id that is held."""
+        assert self._table is not None
+        return self._table.column(self._key)[-1].as_py()
+
+    def fill(self) -> bool:
+        """Reads on where nothing is held; tells whether there is something."""
+        while self._table is None or not self._table.num_rows:
+            batch = next(self._batches, None)
+            if batch is None:
+                return False
+            self._check_order(batch.column(self._key))
+            self._table = pa.Table.from_batches([batch])
+            if self._split.value is not None:
+                self._table = self._table.filter(pc.field(SPLIT) == self._split.value)
+        return True
+
+    def up_to(self, last: str) -> pa.Table:
+        """Takes the rows whose ids are at most `last`."""
+        assert self._table is not None
+        count = pc.sum(pc.less_equal(self._table.column(self._key), last)).as_py() or 0
+        taken, self._table = self._table.slice(0, count), self._table.slice(count)
+        return taken
+
+    def _check_order(self, ids: pa.Array) -> None:
+        is_sorted = pc.all(pc.less(ids[:-1], ids[1:])).as_py() is not False
+        if not is_sorted or (self._seen is not None and self._seen >= ids[0].as_py()):
+            raise InputError(
+                f"{self._url}: its rows are not in the order of their ids, as those of every "
+                f"dataset are; {ADVICE}"
+            )
+        self._seen = ids[-1].as_py()

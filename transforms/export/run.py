@@ -1,0 +1,61 @@
+"""Runs an export: checks, then the files, then the note that says that it is complete."""
+
+import contextlib
+import dataclasses
+
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.tables.datasets import table_type
+from eqforge.schemas.versions import versions_of
+from eqforge.transforms.export.formats import FORMATS
+from eqforge.transforms.export.names import picture_columns
+from eqforge.transforms.export.note import ExportNote, begin
+from eqforge.transforms.export.rows import check_files, splits_of
+from eqforge.transforms.export.settings import ExportSettings
+from eqforge.transforms.export.target import Export
+
+
+def export_dataset(
+    dataset: Dataset, settings: ExportSettings, output: str, *, overwrite: bool = False
+) -> ExportNote:
+    """Writes a dataset in another form; goes on where a run of the same export was stopped.
+
+    Args:
+      dataset: a finished one.
+      settings: the format and its options.
+      output: folder or URL: new, empty, or with an earlier export.
+      overwrite: whether an earlier export of something else is deleted first.
+
+    Returns:
+      What the folder holds now.
+
+    Raises:
+      InputError: the dataset cannot be written so, or is damaged, or the folder has something else.
+    """
+    form, table = FORMATS[settings.format], settings.table
+    kind = table_type(dataset.manifest.dataset, table)
+    if kind is None or not dataset.manifest.num_rows(table):
+        raise InputError(f"{dataset.folder}: has no {table} to export")
+    if refusal := form.refusal(dataset, table):
+        raise InputError(f"{dataset.folder}: --format {settings.format}: {refusal}")
+    if len(kind.key) > 1:
+        raise InputError(f"{dataset.folder}: the rows of {table!r} have no id of their own")
+    check_files(dataset, table)
+    columns, splits = picture_columns(dataset, table), splits_of(dataset, table)
+    ledger = begin(output, _note(dataset, settings), overwrite)
+    with contextlib.ExitStack() as stack:
+        stack.callback(ledger.keep)
+        export = Export(dataset, settings, kind.key[0], splits, columns, ledger)
+        stack.callback(export.close)
+        form.write(export)
+        dataset.check_unreplaced()
+        return ledger.finish()
+
+
+def _note(dataset: Dataset, settings: ExportSettings) -> ExportNote:
+    return ExportNote(
+        dataset=dataset.manifest.dataset,
+        dataset_sha256=dataset.sha256,
+        settings=dataclasses.asdict(settings),
+        versions=versions_of("eqforge", "pyarrow", "pillow"),
+    )

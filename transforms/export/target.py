@@ -1,0 +1,259 @@
+"""What a format writes from and to: rows in order, with their pictures, and complete files."""
+
+import contextlib
+import functools
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from eqforge.schemas.dataset.manifest import FILE_PATH
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.digests import DigestingStream
+from eqforge.schemas.ticker import Ticker
+from eqforge.transforms.export.encode import Encoder, Picture
+from eqforge.transforms.export.names import key_of
+from eqforge.transforms.export.note import ExportedFile, Ledger
+from eqforge.transforms.export.pictures import Pictures
+from eqforge.transforms.export.rows import Rows, Split, merged
+from eqforge.transforms.export.settings import ExportSettings
+
+PIECE_ROWS: Final = 1_000
+PIECE_BYTES: Final = 32 << 20
+_PATH: Final = re.compile(FILE_PATH)
+
+
+class ExportStream(DigestingStream):
+    """A file that is being written.
+
+    Attributes:
+      rows: how many rows it holds; a format may count them as it writes.
+    """
+
+    rows: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Record:
+    """A row with its pictures.
+
+    Attributes:
+      id: the row's, such as its `sample_id`.
+      key: a name for files, safe on every disk; distinct for distinct ids.
+      row: its columns, without pictures.
+      pictures: by the columns of pictures, `image_0` for `image_0_id`; None where the id is null.
+    """
+
+    id: str
+    key: str
+    row: dict[str, Any]
+    pictures: dict[str, Picture | None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Piece:
+    """Some rows, with all their pictures in memory: at most PIECE_BYTES, or one row.
+
+    Attributes:
+      rows: the rows, without pictures.
+      pictures: a picture, or None, for each row, by the columns of pictures.
+    """
+
+    rows: pa.Table
+    pictures: dict[str, list[Picture | None]]
+
+
+class Part:
+    """The rows of one file, in the order of their ids.
+
+    Attributes:
+      split: whose rows they are.
+      number, count: which of the split's files it is, from 0, and of how many.
+      start, rows: the place of the first row in the split, and how many there are.
+    """
+
+    def __init__(self, export: "Export", split: Split, number: int, rows: "_Ahead") -> None:
+        """Reads nothing yet."""
+        self._export, self._ahead = export, rows
+        size = export.settings.rows_per_file
+        self.split, self.number, self.count = split, number, -(-split.rows // size)
+        self.start = number * size
+        self.rows = min(size, split.rows - self.start)
+
+    @property
+    def name(self) -> str:
+        """A name for the file, as Hugging Face names shards: `test-00000-of-00002`."""
+        return f"{self.split.name}-{self.number:05d}-of-{self.count:05d}"
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yields the rows with their pictures; where they are cut follows from them alone."""
+        for rows in self.tables():
+            yield from self._export.joined(rows)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yields the rows without pictures, at most PIECE_ROWS at a time."""
+        for start in range(self.start, self.start + self.rows, PIECE_ROWS):
+            count = min(PIECE_ROWS, self.start + self.rows - start)
+            yield self._ahead.take(start, count)
+            self._export.tick(count)
+
+    def records(self) -> Iterator[Record]:
+        """Yields the rows with their pictures, one by one."""
+        for piece in self.pieces():
+            yield from self._export.records(piece)
+
+
+class _Ahead:
+    """The rows of a split, taken from places that only grow."""
+
+    def __init__(self, tables: Iterator[pa.Table]) -> None:
+        self._rows, self._place = Rows(tables), 0
+
+    def take(self, start: int, count: int) -> pa.Table:
+        """Returns rows; those before them that nobody took are dropped."""
+        while self._place < start:
+            self._place += self._rows.take(min(PIECE_ROWS, start - self._place)).num_rows
+        self._place += count
+        return self._rows.take(count)
+
+
+class Export:
+    """A dataset that is being written in another form.
+
+    Attributes:
+      dataset: the dataset.
+      settings: what the user chose.
+      key: the column that tells a row from all others.
+      splits: of the rows, sorted.
+      schema: the columns of the rows, without pictures.
+      pictures: the column of pictures for each column that is a key into `images`; none where the
+        dataset has no pictures.
+      folder: where the files go.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        settings: ExportSettings,
+        key: str,
+        splits: tuple[Split, ...],
+        pictures: Mapping[str, str],
+        ledger: Ledger,
+    ) -> None:
+        """Writes nothing yet; see run.export_dataset."""
+        self.dataset, self.settings, self.key, self.splits = dataset, settings, key, splits
+        self.schema, self.pictures = dataset.schema(settings.table), pictures
+        self.folder = ledger.folder
+        self._ledger, self._done, self._stack = ledger, 0, contextlib.ExitStack()
+        total = sum(split.rows for split in splits)
+        self._ticker = Ticker(total, "rows", task=f"exporting {dataset.manifest.dataset}")
+
+    def close(self) -> None:
+        """Ends the line of progress, and closes the dataset's files."""
+        self._ticker.close()
+        self._stack.close()
+
+    @functools.cached_property
+    def _encoder(self) -> Encoder:
+        return Encoder(self._stack.enter_context(Pictures(self.dataset)), self.settings)
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """The suffixes that the files of pictures may have."""
+        return self._encoder.suffixes if self.pictures else ()
+
+    def parts(self, split: Split) -> Iterator[Part]:
+        """Yields the parts of a split, each of at most `rows_per_file` rows, to be used in turn."""
+        ahead = _Ahead(merged(self.dataset, self.settings.table, self.key, split))
+        for number in range(-(-split.rows // self.settings.rows_per_file)):
+            yield Part(self, split, number, ahead)
+
+    def records_of(self, split: Split) -> Iterator[Record]:
+        """Yields all rows of a split with their pictures."""
+        for part in self.parts(split):
+            yield from part.records()
+
+    def joined(self, rows: pa.Table) -> Iterator[Piece]:
+        """Yields rows with their pictures."""
+        if not self.pictures:
+            yield Piece(rows=rows, pictures={})
+            return
+        encoder = self._encoder
+        sizes = sum(encoder.sizes(rows.column(name)) for name in self.pictures)
+        for start, stop in _cuts(np.asarray(sizes)):
+            some = rows.slice(start, stop - start)
+            yield Piece(
+                rows=some,
+                pictures={
+                    to: encoder.read(some.column(name)) for name, to in self.pictures.items()
+                },
+            )
+
+    def records(self, piece: Piece) -> Iterator[Record]:
+        """Yields the rows of a piece one by one."""
+        names = list(piece.pictures)
+        columns = zip(*piece.pictures.values(), strict=True) if names else iter(())
+        for row in piece.rows.to_pylist():
+            found = dict(zip(names, next(columns, ()), strict=True))
+            yield Record(id=row[self.key], key=key_of(row[self.key]), row=row, pictures=found)
+
+    def has(self, path: str) -> bool:
+        """Tells whether a file is there already, complete, from a run that was stopped."""
+        return path in self._ledger.done
+
+    @contextlib.contextmanager
+    def file(self, path: str, *, rows: int = 0) -> Iterator[ExportStream]:
+        """Opens a file, which appears under its name when the block has ended.
+
+        Args:
+          path: below the folder, of names that mean the same everywhere; see `names`.
+          rows: how many rows it will hold, where that is known.
+
+        Raises:
+          InputError: the folder has a file of that name that no export wrote.
+        """
+        with storage.open_atomic(self._url(path)) as stream:
+            digesting = ExportStream(stream)
+            digesting.rows = rows
+            yield digesting
+            num_bytes, sha256 = digesting.digest()
+        self._add(path, digesting.rows, num_bytes, sha256)
+
+    def put(self, path: str, data: bytes) -> None:
+        """Writes a small file, such as a picture, if it is not there already; see `file`.
+
+        A power cut before the export is finished may corrupt it; going on finds that out.
+        """
+        if not self.has(path):
+            storage.write_bytes(self._url(path), data, synced=False)
+            self._add(path, 0, len(data), hashlib.sha256(data).hexdigest())
+
+    def tick(self, rows: int) -> None:
+        """Shows that more rows are done."""
+        self._done += rows
+        self._ticker.show(self._done)
+
+    def _url(self, path: str) -> str:
+        assert _PATH.fullmatch(path), path
+        return storage.join(self.folder, path)
+
+    def _add(self, path: str, rows: int, num_bytes: int, sha256: str) -> None:
+        file = ExportedFile(path=path, rows=rows, num_bytes=num_bytes, sha256=sha256)
+        self._ledger.add(file)
+
+
+def _cuts(sizes: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yields ranges of rows that have at most PIECE_BYTES together, or are one row."""
+    start = total = 0
+    for row, size in enumerate(sizes.tolist()):
+        if row > start and total + size > PIECE_BYTES:
+            yield start, row
+            start, total = row, 0
+        total += size
+    if start < len(sizes):
+        yield start, len(sizes)
