@@ -20,7 +20,7 @@ to come. `write` gets the rows from the `Export`, and opens every file by it:
                         stream.write(...)
 
 A file appears when it is complete, and is then noted with its SHA-256. `part.pieces()` gives Arrow
-tables in place of records. What a form needs beside the rows it reads from `export.dataset`.
+tables in place of records, `export.rows(table)` the rows of another table.
 `run.export_dataset` does the rest: checks, the note `eqforge-export.json`, going on, overwriting. A
 file has to have the same bytes however many files the dataset has, which it has if it follows from
 the rows and their order alone.

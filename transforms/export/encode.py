@@ -1,7 +1,7 @@
 """The pictures of an export: as they are stored, or scaled and encoded anew."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -40,6 +40,27 @@ class Picture:
     data: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class PictureColumn:
+    """The pictures of some rows.
+
+    Attributes:
+      ids: of the pictures; None where a row has none.
+      suffixes: of their files.
+      data: their bytes; None where a row has none.
+    """
+
+    ids: list[str | None]
+    suffixes: list[str]
+    data: list[bytes | None]
+
+    def __iter__(self) -> Iterator[Picture | None]:
+        """Yields the pictures, one for each row."""
+        for name, suffix, data in zip(self.ids, self.suffixes, self.data, strict=True):
+            is_there = name is not None and data is not None
+            yield Picture(name, suffix, data) if is_there else None
+
+
 class Encoder:
     """Reads pictures and encodes them as the settings say.
 
@@ -58,7 +79,11 @@ class Encoder:
         """The suffixes that pictures may have."""
         if self._is_kept:
             return self._pictures.suffixes
-        return tuple(sorted({_SUFFIXES[self._wanted(each)] for each in self._pictures.suffixes}))
+        return tuple(sorted(set(map(self._suffix, self._pictures.suffixes))))
+
+    def _suffix(self, suffix: str) -> str:
+        """Returns the suffix that a picture has once it is encoded."""
+        return _SUFFIXES[self._wanted(suffix)]
 
     def _wanted(self, suffix: str) -> Literal["jpeg", "png"]:
         """Returns the format of a picture whose file has a suffix."""
@@ -69,47 +94,41 @@ class Encoder:
         """Returns the lengths of pictures as they are stored, in bytes, int64 [n]; 0 for null."""
         return self._pictures.sizes(self._pictures.places(ids))
 
-    def read(self, ids: pa.ChunkedArray) -> list[Picture | None]:
-        """Returns pictures by their ids; None for null.
+    def read(self, ids: pa.ChunkedArray) -> PictureColumn:
+        """Returns pictures by their ids.
 
         Raises:
           InputError: a picture is missing or damaged.
         """
-        names, places = ids.to_pylist(), self._pictures.places(ids).tolist()
+        names, places = ids.to_pylist(), self._pictures.places(ids)
+        data, suffixes = self._pictures.read(names, places), self._pictures.suffixes_of(places)
         if self._is_kept:
-            return list(map(self._kept, names, places))
-        distinct = dict(zip(names, places, strict=True))
+            return PictureColumn(names, suffixes, data)
+        distinct = dict(zip(names, zip(names, suffixes, data, strict=True), strict=True))
         with ThreadPoolExecutor(os.cpu_count()) as threads:
-            encoded = threads.map(self._encoded, distinct.keys(), distinct.values())
-            made = dict(zip(distinct, encoded, strict=True))
-        return [made[name] for name in names]
+            made = dict(zip(distinct, threads.map(self._encoded, distinct.values()), strict=True))
+        return PictureColumn(
+            names, [self._suffix(each) for each in suffixes], [made[name] for name in names]
+        )
 
-    def _kept(self, image_id: str | None, place: int) -> Picture | None:
-        if image_id is None:
-            return None
-        data = self._pictures.read(image_id, place)
-        return Picture(image_id, self._pictures.suffix(place), data)
-
-    def _encoded(self, image_id: str | None, place: int) -> Picture | None:
+    def _encoded(self, picture: tuple[str | None, str, bytes | None]) -> bytes | None:
         """Returns a picture in the format and size of the settings.
 
         Bytes stay as they are where they fit already.
         """
-        if image_id is None:
+        name, suffix, data = picture
+        if data is None:
             return None
-        kept = self._kept(image_id, place)
-        assert kept is not None
-        found, wanted = _FORMATS.get(kept.suffix), self._wanted(kept.suffix)
+        wanted = self._wanted(suffix)
         try:
-            if wanted == found and self._fits(kept.data):
-                return kept
-            pixels = read_pixels(kept.data)
+            if wanted == _FORMATS.get(suffix) and self._fits(data):
+                return data
+            pixels = read_pixels(data)
         except (BadImage, TooManyPixels) as error:
-            raise InputError(
-                f"image {name_of(image_id)}: cannot be encoded anew: {error}"
-            ) from error
+            said = f"image {name_of(name)}: cannot be encoded anew: {error}"
+            raise InputError(said) from error
         settings = FrameSettings(image_format=wanted, max_side=self._settings.max_side)
-        return Picture(image_id, _SUFFIXES[wanted], encode_image(pixels, settings).data)
+        return encode_image(pixels, settings).data
 
     def _fits(self, data: bytes) -> bool:
         """Tells whether a picture is no larger than the longest side that is wanted."""

@@ -50,6 +50,12 @@ _ALL: Final = (
         "are named by their splits, for `datasets.load_dataset(folder)`, pandas and others.",
     ),
     Format(
+        name="hf",
+        module="hugging_face",
+        summary="a repository folder for the Hugging Face hub, of any dataset: the card, the rows "
+        "with their pictures as the default configuration, every other table as one of its own.",
+    ),
+    Format(
         name="webdataset",
         module="web_dataset",
         summary="tar shards of any dataset, for the package webdataset and for `datasets`: of "
@@ -66,6 +72,18 @@ _ALL: Final = (
         module="json_lines",
         summary="one file of JSON lines for each split, of any dataset: test.jsonl; with "
         "--image-files the pictures as files below images/, and their paths in the rows.",
+    ),
+    Format(
+        name="karpathy",
+        module="karpathy",
+        summary="dataset_NAME.json in the form of Karpathy's splits, of rows with captions of "
+        "images: each image with what is true of it.",
+    ),
+    Format(
+        name="simat",
+        module="simat",
+        summary="SIMAT's own files, of a simat dataset: retrieval_db.tsv, triplets.csv, "
+        "captions.txt and transfos.csv.",
     ),
     Format(
         name="vl-checklist",

@@ -75,6 +75,6 @@ def _unsure(export: Export) -> set[str]:
 def _valued(export: Export, split: Split) -> set[str]:
     """Returns the columns that have a value in a split."""
     found: set[str] = set()
-    for rows in merged(export.dataset, export.settings.table, export.key, split):
+    for rows in merged(export.dataset, export.settings.table, export.keys, split):
         found |= {n for n in rows.column_names if rows.column(n).null_count < rows.num_rows}
     return found

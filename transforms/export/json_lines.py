@@ -37,13 +37,14 @@ def _lines(export: Export, split: Split) -> Iterator[bytes]:
     columns = renamed(export.schema.names, export.pictures.values())
     for record in export.records_of(split):
         row = {columns.get(name, name): value for name, value in record.row.items()}
-        for name, picture in record.pictures.items():
-            row[name] = None if picture is None else _put(export, picture)
+        row |= {name: put_picture(export, each) for name, each in record.pictures.items()}
         yield json_text(row) + b"\n"
 
 
-def _put(export: Export, picture: Picture) -> str:
-    """Writes a picture where it is not there yet; returns its path."""
+def put_picture(export: Export, picture: Picture | None) -> str | None:
+    """Writes a picture below `images` where it is not there yet; returns its path."""
+    if picture is None:
+        return None
     path = f"images/{picture.image_id[:2]}/{picture.image_id}{picture.suffix}"
     export.put(path, picture.data)
     return path

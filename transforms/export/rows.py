@@ -108,8 +108,14 @@ class Rows:
         return whole.slice(0, count)
 
 
-def merged(dataset: Dataset, table: str, key: str, split: Split) -> Iterator[pa.Table]:
+def merged(dataset: Dataset, table: str, key: tuple[str, ...], split: Split) -> Iterator[pa.Table]:
     """Yields the rows of a split, all columns, in the order of their ids as UTF-8.
+
+    Args:
+      dataset: whose rows they are.
+      table: its name.
+      key: the columns that make up an id.
+      split: one of the table's.
 
     Raises:
       InputError: a file is missing or damaged, or its rows are not in the order of their ids.
@@ -121,14 +127,20 @@ def merged(dataset: Dataset, table: str, key: str, split: Split) -> Iterator[pa.
         last = min(cursor.last for cursor in cursors)
         pieces = pa.concat_tables(cursor.up_to(last) for cursor in cursors)
         if len(cursors) > 1:
-            pieces = pieces.take(pc.sort_indices(pieces, [(key, "ascending")]))
-        yield pieces
+            pieces = pieces.take(pc.sort_indices(pieces, [(_ID, "ascending")]))
+        yield pieces.drop_columns(_ID)
+
+
+_ID: Final = "\0id"
+"""The column of ids while rows are merged; no dataset has one of this name."""
 
 
 class _Cursor:
     """The rows of a file that belong to a split, of which some are held."""
 
-    def __init__(self, dataset: Dataset, path: str, key: str, split: Split, rows: int) -> None:
+    def __init__(
+        self, dataset: Dataset, path: str, key: tuple[str, ...], split: Split, rows: int
+    ) -> None:
         self._key, self._split, self._url = key, split, dataset.url(path)
         self._batches = dataset.file_batches(path, None, rows)
         self._table: pa.Table | None = None
@@ -138,7 +150,7 @@ class _Cursor:
     def last(self) -> str:
         """The last id that is held."""
         assert self._table is not None
-        return self._table.column(self._key)[-1].as_py()
+        return self._table.column(_ID)[-1].as_py()
 
     def fill(self) -> bool:
         """Reads on where nothing is held; tells whether there is something."""
@@ -146,16 +158,19 @@ class _Cursor:
             batch = next(self._batches, None)
             if batch is None:
                 return False
-            self._check_order(batch.column(self._key))
-            self._table = pa.Table.from_batches([batch])
+            ids = pc.binary_join_element_wise(*map(batch.column, self._key), " ")
+            self._check_order(ids)
+            self._table = pa.Table.from_batches([batch]).append_column(_ID, ids)
             if self._split.value is not None:
-                self._table = self._table.filter(pc.field(SPLIT) == self._split.value)
+                is_own = pc.equal(batch.column(SPLIT), self._split.value)
+                if not pc.all(is_own).as_py():
+                    self._table = self._table.filter(is_own)
         return True
 
     def up_to(self, last: str) -> pa.Table:
         """Takes the rows whose ids are at most `last`."""
         assert self._table is not None
-        count = pc.sum(pc.less_equal(self._table.column(self._key), last)).as_py() or 0
+        count = pc.sum(pc.less_equal(self._table.column(_ID), last)).as_py() or 0
         taken, self._table = self._table.slice(0, count), self._table.slice(count)
         return taken
 

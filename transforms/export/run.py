@@ -8,9 +8,8 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.schemas.versions import versions_of
 from eqforge.transforms.export.formats import FORMATS
-from eqforge.transforms.export.names import picture_columns
 from eqforge.transforms.export.note import ExportNote, begin
-from eqforge.transforms.export.rows import check_files, splits_of
+from eqforge.transforms.export.rows import check_files
 from eqforge.transforms.export.settings import ExportSettings
 from eqforge.transforms.export.target import Export
 
@@ -33,19 +32,15 @@ def export_dataset(
       InputError: the dataset cannot be written so, or is damaged, or the folder has something else.
     """
     form, table = FORMATS[settings.format], settings.table
-    kind = table_type(dataset.manifest.dataset, table)
-    if kind is None or not dataset.manifest.num_rows(table):
+    if table_type(dataset.manifest.dataset, table) is None or not dataset.manifest.num_rows(table):
         raise InputError(f"{dataset.folder}: has no {table} to export")
     if refusal := form.refusal(dataset, table):
         raise InputError(f"{dataset.folder}: --format {settings.format}: {refusal}")
-    if len(kind.key) > 1:
-        raise InputError(f"{dataset.folder}: the rows of {table!r} have no id of their own")
     check_files(dataset, table)
-    columns, splits = picture_columns(dataset, table), splits_of(dataset, table)
     ledger = begin(output, _note(dataset, settings), overwrite)
     with contextlib.ExitStack() as stack:
         stack.callback(ledger.keep)
-        export = Export(dataset, settings, kind.key[0], splits, columns, ledger)
+        export = Export(dataset, settings, ledger)
         stack.callback(export.close)
         form.write(export)
         dataset.check_unreplaced()

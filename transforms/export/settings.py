@@ -32,7 +32,7 @@ class ExportSettings:
     PNG."""
 
     image_files: bool = False
-    """Of jsonl: write the pictures as files, too."""
+    """Of jsonl and karpathy: write the pictures as files below images/, too."""
 
     def __post_init__(self) -> None:
         """Checks the ranges.

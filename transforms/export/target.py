@@ -1,10 +1,12 @@
 """What a format writes from and to: rows in order, with their pictures, and complete files."""
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
+import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,20 +17,22 @@ from eqforge.schemas.dataset.manifest import FILE_PATH
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.digests import DigestingStream
+from eqforge.schemas.tables.datasets import table_type
 from eqforge.schemas.ticker import Ticker
-from eqforge.transforms.export.encode import Encoder, Picture
-from eqforge.transforms.export.names import key_of
+from eqforge.transforms.export.encode import Encoder, Picture, PictureColumn
+from eqforge.transforms.export.names import key_of, picture_columns
 from eqforge.transforms.export.note import ExportedFile, Ledger
 from eqforge.transforms.export.pictures import Pictures
-from eqforge.transforms.export.rows import Rows, Split, merged
+from eqforge.transforms.export.rows import Rows, Split, check_files, merged, splits_of
 from eqforge.transforms.export.settings import ExportSettings
 
 PIECE_ROWS: Final = 1_000
 PIECE_BYTES: Final = 32 << 20
+_BUFFER_BYTES: Final = 1 << 20
 _PATH: Final = re.compile(FILE_PATH)
 
 
-class ExportStream(DigestingStream):
+class ExportStream(io.BufferedWriter):
     """A file that is being written.
 
     Attributes:
@@ -61,11 +65,11 @@ class Piece:
 
     Attributes:
       rows: the rows, without pictures.
-      pictures: a picture, or None, for each row, by the columns of pictures.
+      pictures: those of each row, by the columns of pictures.
     """
 
     rows: pa.Table
-    pictures: dict[str, list[Picture | None]]
+    pictures: dict[str, PictureColumn]
 
 
 class Part:
@@ -128,7 +132,7 @@ class Export:
     Attributes:
       dataset: the dataset.
       settings: what the user chose.
-      key: the column that tells a row from all others.
+      keys: the columns that tell a row from all others.
       splits: of the rows, sorted.
       schema: the columns of the rows, without pictures.
       pictures: the column of pictures for each column that is a key into `images`; none where the
@@ -136,21 +140,21 @@ class Export:
       folder: where the files go.
     """
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        settings: ExportSettings,
-        key: str,
-        splits: tuple[Split, ...],
-        pictures: Mapping[str, str],
-        ledger: Ledger,
-    ) -> None:
-        """Writes nothing yet; see run.export_dataset."""
-        self.dataset, self.settings, self.key, self.splits = dataset, settings, key, splits
-        self.schema, self.pictures = dataset.schema(settings.table), pictures
-        self.folder = ledger.folder
+    def __init__(self, dataset: Dataset, settings: ExportSettings, ledger: Ledger) -> None:
+        """Writes nothing yet; see run.export_dataset.
+
+        Raises:
+          InputError: a file is missing or damaged.
+        """
+        table = settings.table
+        kind = table_type(dataset.manifest.dataset, table)
+        assert kind is not None
+        check_files(dataset, table)
+        self.dataset, self.settings, self.keys = dataset, settings, kind.key
+        self.splits, self.schema = splits_of(dataset, table), dataset.schema(table)
+        self.pictures, self.folder = picture_columns(dataset, table), ledger.folder
         self._ledger, self._done, self._stack = ledger, 0, contextlib.ExitStack()
-        total = sum(split.rows for split in splits)
+        total = dataset.manifest.num_rows(table)
         self._ticker = Ticker(total, "rows", task=f"exporting {dataset.manifest.dataset}")
 
     def close(self) -> None:
@@ -162,6 +166,20 @@ class Export:
     def _encoder(self) -> Encoder:
         return Encoder(self._stack.enter_context(Pictures(self.dataset)), self.settings)
 
+    def of_table(self, table: str) -> "Export":
+        """Returns the export of another table into the same folder, to be closed by itself."""
+        settings = dataclasses.replace(self.settings, table=table)
+        return Export(self.dataset, settings, self._ledger)
+
+    def rows(self, table: str) -> Iterator[dict[str, Any]]:
+        """Yields the rows of another table, in any order.
+
+        Raises:
+          InputError: a file is missing or damaged.
+        """
+        check_files(self.dataset, table)
+        return self.dataset.rows(table)
+
     @property
     def suffixes(self) -> tuple[str, ...]:
         """The suffixes that the files of pictures may have."""
@@ -169,7 +187,7 @@ class Export:
 
     def parts(self, split: Split) -> Iterator[Part]:
         """Yields the parts of a split, each of at most `rows_per_file` rows, to be used in turn."""
-        ahead = _Ahead(merged(self.dataset, self.settings.table, self.key, split))
+        ahead = _Ahead(merged(self.dataset, self.settings.table, self.keys, split))
         for number in range(-(-split.rows // self.settings.rows_per_file)):
             yield Part(self, split, number, ahead)
 
@@ -200,7 +218,8 @@ class Export:
         columns = zip(*piece.pictures.values(), strict=True) if names else iter(())
         for row in piece.rows.to_pylist():
             found = dict(zip(names, next(columns, ()), strict=True))
-            yield Record(id=row[self.key], key=key_of(row[self.key]), row=row, pictures=found)
+            name = " ".join(row[key] for key in self.keys)
+            yield Record(id=name, key=key_of(name), row=row, pictures=found)
 
     def has(self, path: str) -> bool:
         """Tells whether a file is there already, complete, from a run that was stopped."""
@@ -218,11 +237,13 @@ class Export:
           InputError: the folder has a file of that name that no export wrote.
         """
         with storage.open_atomic(self._url(path)) as stream:
-            digesting = ExportStream(stream)
-            digesting.rows = rows
-            yield digesting
+            digesting = DigestingStream(stream)
+            buffered = ExportStream(digesting, _BUFFER_BYTES)
+            buffered.rows = rows
+            yield buffered
+            buffered.flush()
             num_bytes, sha256 = digesting.digest()
-        self._add(path, digesting.rows, num_bytes, sha256)
+        self._add(path, buffered.rows, num_bytes, sha256)
 
     def put(self, path: str, data: bytes) -> None:
         """Writes a small file, such as a picture, if it is not there already; see `file`.

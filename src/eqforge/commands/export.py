@@ -68,24 +68,22 @@ def export_command(arguments: Arguments) -> int:
 
 
 def _lines(output: str, files: "list[ExportedFile]") -> Iterator[str]:
-    """Yields what was written: files with rows one by one where they are few, others by folders."""
-    with_rows = [file for file in files if file.rows]
-    others = [file for file in files if not file.rows]
-    if len(with_rows) <= _SHOWN:
-        yield from (
-            f"{storage.join(output, f.path)}: {counted(f.rows, 'records')}" for f in with_rows
-        )
-    else:
-        others += with_rows
+    """Yields what was written: files that are few one by one, others by the first folder."""
+    is_few = sum(1 for file in files if file.rows) <= _SHOWN
     folders: defaultdict[str, list[ExportedFile]] = defaultdict(list)
-    for file in others:
-        folders["/".join(file.path.split("/")[:-1][:1])].append(file)
+    for file in files:
+        first, below, _ = file.path.partition("/")
+        if (is_few and file.rows) or not below:
+            about = f": {counted(file.rows, 'records')}" if file.rows else ""
+            yield f"{storage.join(output, file.path)}{about}"
+        else:
+            folders[first].append(file)
     for folder, found in sorted(folders.items()):
         rows = sum(file.rows for file in found)
         about = f", {counted(rows, 'records')}" if rows else ""
         yield f"{storage.join(output, folder)}: {counted(len(found), 'files')}{about}"
     rows, size = sum(file.rows for file in files), sum(file.num_bytes for file in files)
-    yield f"{output}: {counted(len(files), 'files')}, {rows:,} rows, {size / 1e6:,.1f} MB"
+    yield f"{output}: {counted(len(files), 'files')}, {counted(rows, 'rows')}, {size / 1e6:,.1f} MB"
 
 
 main = shell("eqforge export", Arguments, export_command, console=DocumentOptions)

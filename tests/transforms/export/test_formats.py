@@ -1,0 +1,285 @@
+"""Exports are read by the other side's own readers: the same rows, the same pixels."""
+
+import gc
+import io
+import json
+import random
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from eqforge.schemas.sources.caption_sources import read_captions
+from eqforge.transforms.export.formats import FORMATS
+from tests.builds import rows
+from tests.exported import IDS, SIZE, check_note, files, picture, run, small, write_pairs
+from tests.exported import pairs as made_pairs
+
+datasets = pytest.importorskip("datasets")
+OLD = Path("tests/old/0.1.0").resolve()
+KINDS = sorted(path.name for path in OLD.iterdir())
+SPLITS = ("test", "val", "train 1")
+NAMES = {"test": "test", "val": "val", "train 1": "train_1"}
+
+
+def loaded(folder: Path, name: str | None = None) -> dict[str, Any]:
+    cache = folder.parent / "cache"
+    datasets.disable_progress_bars()
+    return dict(datasets.load_dataset(str(folder), name, cache_dir=str(cache)))
+
+
+def pixels(data: bytes) -> bytes:
+    with Image.open(io.BytesIO(data)) as image:
+        return image.convert("RGB").tobytes()
+
+
+def expected(dataset: Path, table: str = "samples") -> dict[str, list[dict[str, Any]]]:
+    """The rows by split and in the order of their ids, with the pixels of their pictures."""
+    shown = {row["image_id"]: pixels(row["image"]["bytes"]) for row in rows(dataset, "images")}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows(dataset, table):
+        seen = {f"{n} pixels": shown[row[n]] for n in ("image_0_id", "image_1_id") if row.get(n)}
+        found.setdefault(NAMES[row["split"]], []).append(row | seen)
+    return {name: sorted(some, key=lambda row: row["sample_id"]) for name, some in found.items()}
+
+
+def with_pixels(row: dict[str, Any], suffix: str = "") -> dict[str, Any]:
+    """A row that was loaded, as `expected` has it."""
+    pictures = {name: row.pop(f"{name}{suffix}") for name in ("image_0", "image_1")}
+    return row | {f"{n}_id pixels": each.convert("RGB").tobytes() for n, each in pictures.items()}
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    return small(tmp_path / "d", 11, SPLITS, 3)
+
+
+def test_pairs_load_with_all_splits_texts_and_pixels(dataset: Path, tmp_path: Path) -> None:
+    output = run(dataset, "pairs", tmp_path / "out", "--rows-per-file", 2)
+
+    found = {name: list(map(with_pixels, some)) for name, some in loaded(output).items()}
+    assert found == expected(dataset)
+    assert sorted(path.name for path in (output / "data").iterdir())[:2] == [
+        "test-00000-of-00002.parquet",
+        "test-00001-of-00002.parquet",
+    ]
+    check_note(output)
+
+
+def test_the_hub_s_folder_loads_pictures_first_and_every_configuration(
+    dataset: Path, tmp_path: Path
+) -> None:
+    output = run(dataset, "hf", tmp_path / "out")
+
+    found = {name: list(map(with_pixels, some)) for name, some in loaded(output).items()}
+    assert found == expected(dataset)
+    assert datasets.get_dataset_config_names(str(output)) == ["samples"]
+    check_note(output)
+
+
+def test_tar_shards_are_read_by_datasets(dataset: Path, tmp_path: Path) -> None:
+    output = run(dataset, "webdataset", tmp_path / "out", "--rows-per-file", 2)
+
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name, some in loaded(output).items():
+        for row in some:
+            pictures = {key: row[key] for key in ("image_0.png", "image_1.png")}
+            found.setdefault(name, []).append(with_pixels(row["json"] | pictures, ".png"))
+            assert "." not in row["__key__"]
+    assert found == expected(dataset)
+    check_note(output)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # it leaves its files to the collector
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_tar_shards_are_read_by_webdataset_and_a_plain_loader(
+    dataset: Path, tmp_path: Path
+) -> None:
+    webdataset = pytest.importorskip("webdataset")
+    output = run(dataset, "webdataset", tmp_path / "out", "--rows-per-file", 2)
+    urls = [str(path) for path in sorted((output / "data").glob("test-*.tar"))]
+
+    samples = list(webdataset.WebDataset(urls, shardshuffle=False).decode("pil"))
+    found = []
+    for each in samples:
+        images = {name: each[f"{name}.png"] for name in ("image_0", "image_1")}
+        found.append(with_pixels(each["json"] | images))
+    assert found == expected(dataset)["test"]
+
+    torch = pytest.importorskip("torch")
+    shown = webdataset.WebDataset(urls, shardshuffle=False).decode("torchrgb")
+    loader = torch.utils.data.DataLoader(
+        shown.to_tuple("__key__", "image_0.png", "image_1.png"), batch_size=2
+    )
+    batches = list(loader)
+    assert [key for keys, *_ in batches for key in keys] == [each["__key__"] for each in samples]
+    assert tuple(batches[0][1].shape) == (2, 3, SIZE[1], SIZE[0])
+    del shown, loader, batches, samples
+    gc.collect()
+
+
+def test_a_plain_loader_of_torch_takes_the_flat_table(dataset: Path, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    table = loaded(run(dataset, "pairs", tmp_path / "out"))["test"]
+    columns = ["caption_0", "caption_1", "image_0", "image_1"]
+    loader = torch.utils.data.DataLoader(table.select_columns(columns).with_format("torch"), 4)
+
+    found = list(loader)
+    assert [text for batch in found for text in batch["caption_1"]] == table["caption_1"][:]
+    stacked = torch.cat([batch["image_1"] for batch in found]).permute(0, 2, 3, 1).numpy()
+    assert [each.tobytes() for each in stacked] == [
+        row["image_1_id pixels"] for row in expected(dataset)["test"]
+    ]
+
+
+def test_an_image_folder_loads_with_all_splits_texts_and_pixels(
+    dataset: Path, tmp_path: Path
+) -> None:
+    output = run(dataset, "imagefolder", tmp_path / "out")
+
+    nested = ("captions_0", "captions_1", "origin_0", "origin_1", "scores")
+    texts = (*nested, "edited_spans_0", "edited_spans_1", "background_ssim")
+    for name, some in loaded(output).items():
+        found = [with_pixels(row) for row in some]
+        for row in found:
+            row |= {each: json.loads(row[each]) for each in texts}
+        assert found == expected(dataset)[name]
+    folder = output / "data" / "test"
+    metadata = list(map(json.loads, (folder / "metadata.jsonl").read_text().splitlines()))
+    assert all((folder / row["image_0_file_name"]).exists() for row in metadata)
+    check_note(output)
+
+
+def test_json_lines_have_the_rows_and_where_their_pictures_are(
+    dataset: Path, tmp_path: Path
+) -> None:
+    output = run(dataset, "jsonl", tmp_path / "out", "--image-files")
+
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name in NAMES.values():
+        for line in (output / f"{name}.jsonl").read_text().splitlines():
+            row = json.loads(line)
+            for each in ("image_0", "image_1"):
+                row[f"{each}_id pixels"] = pixels((output / row.pop(each)).read_bytes())
+            found.setdefault(name, []).append(row)
+    assert found == expected(dataset)
+    plain = run(dataset, "jsonl", tmp_path / "plain")
+    assert sorted(path.name for path in plain.glob("*.jsonl")) == sorted(
+        f"{name}.jsonl" for name in NAMES.values()
+    )
+    assert not (plain / "images").exists()
+
+
+def test_captions_in_karpathy_s_form_are_read_back(dataset: Path, tmp_path: Path) -> None:
+    output = run(dataset, "karpathy", tmp_path / "out", "--image-files")
+
+    found = {
+        (each.split, Path(each.image).stem, each.caption)
+        for each in read_captions(output / "dataset_eq-video.json", "karpathy")
+    }
+    assert found == {
+        (row["split"], row[f"image_{side}_id"], row[f"caption_{side}"])
+        for row in rows(dataset, "samples")
+        for side in (0, 1)
+    }
+    assert all((output / "images").rglob(f"{name}.png") for _, name, _ in found)
+
+
+@pytest.mark.parametrize("form", ["hf", "imagefolder", "jsonl", "pairs", "webdataset"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_dataset_can_be_exported(
+    kind: str, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    has_images = bool(rows(OLD / kind, "images"))
+    if form == "imagefolder" and not has_images:
+        with pytest.raises(SystemExit):
+            run(OLD / kind, form, tmp_path / "out")
+        assert "expected rows with pictures" in capsys.readouterr().err
+        return
+    output = run(OLD / kind, form, tmp_path / "out")
+
+    note, samples = check_note(output), rows(OLD / kind, "samples")
+    if form == "jsonl":
+        lines = [line for path in output.glob("*.jsonl") for line in path.read_text().split("\n")]
+        assert sorted(json.loads(line)["sample_id"] for line in lines if line) == sorted(
+            row["sample_id"] for row in samples
+        )
+    elif form == "hf":
+        for name in datasets.get_dataset_config_names(str(output)):
+            found = [row for some in loaded(output, name).values() for row in some]
+            assert len(found) == len(rows(OLD / kind, name)) > 0
+    else:
+        assert sum(each["rows"] for each in note["files"]) == len(samples)
+
+
+def test_the_bytes_are_the_same_however_many_files_the_dataset_has(tmp_path: Path) -> None:
+    samples = [each for some in made_pairs(23, SPLITS).values() for each in some]
+    pictures = [picture(n) for n in range(24)]
+    datasets_made = []
+    for number, shards in enumerate((1, 5)):
+        random.Random(number).shuffle(samples)
+        random.Random(number).shuffle(pictures)
+        datasets_made.append(write_pairs(tmp_path / f"d{shards}", samples, pictures, shards))
+
+    for form in ("pairs", "hf", "webdataset", "imagefolder", "jsonl", "karpathy"):
+        found = []
+        for made in datasets_made:
+            options = ("--rows-per-file", 5, "--image-format", "jpeg", "--max-side", 12)
+            there = files(run(made, form, tmp_path / form / made.name, *options))
+            note = json.loads(there.pop("eqforge-export.json"))
+            found.append((there, note["files"]))
+        assert found[0] == found[1], form
+
+
+def test_one_row_is_enough(tmp_path: Path) -> None:
+    dataset = small(tmp_path / "d", 1)
+    for form in ("pairs", "hf", "webdataset", "imagefolder"):
+        found = loaded(run(dataset, form, tmp_path / form))
+        assert {name: len(some) for name, some in found.items()} == {"test": 1}
+
+
+def test_hostile_ids_stay_in_the_folder_and_apart(dataset: Path, tmp_path: Path) -> None:
+    output = run(dataset, "webdataset", tmp_path / "out" / "deep")
+    keys = [row["__key__"] for some in loaded(output).values() for row in some]
+    assert len({key.lower() for key in keys}) == 11
+    assert all(len(key) < 80 and key.isascii() and "/" not in key for key in keys)
+    found = {row["json"]["sample_id"] for some in loaded(output).values() for row in some}
+    assert set(IDS) <= found
+    assert [path.name for path in (tmp_path / "out").iterdir() if path.name != "cache"] == ["deep"]
+
+
+def test_hostile_splits_get_names_of_their_own(tmp_path: Path) -> None:
+    names = ("../x", "test", "TEST", "all", "", "тест", "a-b", "null", "123")
+    dataset = small(tmp_path / "d", 9, names)
+    for form in ("pairs", "webdataset"):
+        found = loaded(run(dataset, form, tmp_path / "e" / form))
+        assert len(found) == len(names)
+        rows_of = [row if form == "pairs" else row["json"] for s in found.values() for row in s]
+        assert sorted(row["split"] for row in rows_of) == sorted(names)
+
+
+def test_pictures_are_scaled_and_encoded_anew_where_that_is_asked_for(tmp_path: Path) -> None:
+    shown = [picture(1, "PNG"), picture(2, "JPEG", (64, 32))]
+    (row,) = made_pairs(1)["test"]
+    one, other = (sha256(data).hexdigest() for data in shown)
+    dataset = write_pairs(tmp_path / "d", [replace(row, image_0_id=one, image_1_id=other)], shown)
+
+    def forms(*options: object) -> list[tuple[str | None, tuple[int, int]]]:
+        output = run(dataset, "pairs", tmp_path / "-".join(map(str, ("out", *options))), *options)
+        (found,) = loaded(output)["test"]
+        return [(found[each].format, found[each].size) for each in ("image_0", "image_1")]
+
+    assert forms() == [("PNG", SIZE), ("JPEG", (64, 32))]
+    assert forms("--image-format", "png") == [("PNG", SIZE), ("PNG", (64, 32))]
+    assert forms("--image-format", "jpeg") == [("JPEG", SIZE), ("JPEG", (64, 32))]
+    assert forms("--max-side", 32) == [("PNG", SIZE), ("JPEG", (32, 16))]
+    assert forms("--max-side", 12) == [("PNG", (12, 8)), ("JPEG", (12, 6))]
+
+
+def test_every_format_says_what_it_is() -> None:
+    for name, form in FORMATS.items():
+        assert form.name == name
+        assert form.summary.endswith(".")

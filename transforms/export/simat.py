@@ -1,0 +1,141 @@
+"""SIMAT's own files, as its evaluation and `eqforge build simat` read them.
+
+    retrieval_db.tsv   the gallery: its regions, their triplets and boxes
+    triplets.csv       the same regions in the same order, that of their triplets; dataset_id counts
+                       them from 0
+    captions.txt       the caption of each triplet of triplets.csv, a line each, in its order
+    transfos.csv       the queries; query_ids and target_ids count the lines of captions.txt from 0,
+                       dataset_id is the region's row in triplets.csv
+
+Attributes and ids of objects, which the published retrieval_db.tsv has and a dataset has not, are
+left empty; so is `norm`.
+
+Source: github.com/facebookresearch/SIMAT, folder simat_db.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.checked import name_of
+from eqforge.schemas.io.table_file import ADVICE
+from eqforge.transforms.export.target import Export
+
+_FIELDS: Final = {"subject": "subj", "relation": "rel", "object": "obj"}
+_BUFFER_ROWS: Final = 1_000
+_REGIONS: Final = (
+    *("region_id", "image_id", "subj_attr", "subj", "rel", "obj_attr", "obj", "subj_id", "obj_id"),
+    *("subj_bbox", "obj_bbox", "bbox"),
+)
+_TRIPLETS: Final = ("region_id", "subj", "rel", "obj", "dataset_id")
+_TRANSFOS: Final = (
+    *("", "transfo_id", "region_id", "field", "value", "target", "norm", "query_ids"),
+    *("target_ids", "dataset_id", "norm2", "is_test"),
+)
+
+
+def refusal(dataset: Dataset, table: str) -> str:
+    """Returns why a table cannot be written so; empty where it can."""
+    needed = {"region_id", "part", "source_word", "target_triplet_id", "frequency"}
+    if needed <= set(dataset.columns(table)) and dataset.manifest.num_rows("gallery"):
+        return ""
+    return "expected the queries and the gallery of a simat dataset"
+
+
+def write(export: Export) -> None:
+    """Writes the four files."""
+    captions = _Known(
+        export, "captions", {row["caption_id"]: row for row in export.rows("captions")}
+    )
+    regions = list(export.rows("gallery"))
+    for row in regions:
+        row |= {"words": [captions[row["triplet_id"]][part] for part in _FIELDS]}
+    regions.sort(key=lambda row: (row["triplet_id"], row["region_id"]))
+    order = dict.fromkeys(row["triplet_id"] for row in regions)
+    lines = _Known(export, "gallery", {name: number for number, name in enumerate(order)})
+    with export.file("captions.txt", rows=len(lines)) as stream:
+        for name in order:
+            stream.write(_line(captions[name]["caption"], name))
+    _write(export, "retrieval_db.tsv", _REGIONS, map(_region, regions), "\t")
+    rows = ([row["region_id"], *row["words"], number] for number, row in enumerate(regions))
+    _write(export, "triplets.csv", _TRIPLETS, rows)
+    numbers = {row["region_id"]: number for number, row in enumerate(regions)}
+    places = _Known(export, "gallery", numbers)
+    _write(export, "transfos.csv", _TRANSFOS, _queries(export, lines, places))
+
+
+class _Known(dict[str, Any]):
+    """What rows refer to, by its id."""
+
+    def __init__(self, export: Export, table: str, found: dict[str, Any]) -> None:
+        super().__init__(found)
+        self._where = f"{export.dataset.folder}: no row of {table!r}"
+
+    def __missing__(self, name: str) -> Any:
+        raise InputError(f"{self._where} for {name_of(name)}, which another names; {ADVICE}")
+
+
+def _region(row: dict[str, Any]) -> list[Any]:
+    subject, relation, target = row["words"]
+    boxes = [_box(row[name]) for name in ("subject_box", "object_box", "box")]
+    names = [row["region_id"], row["source_id"]]
+    return [*names, "", subject, relation, "", target, "", "", *boxes]
+
+
+def _box(box: dict[str, int]) -> str:
+    return ",".join(str(box[side]) for side in ("x0", "y0", "x1", "y1"))
+
+
+def _queries(export: Export, lines: _Known, places: _Known) -> Iterator[list[Any]]:
+    """Yields the queries, `dev` before `test`, and both in the order of their ids."""
+    number = 0
+    for split in export.splits:
+        for part in export.parts(split):
+            for table in part.tables():
+                for row in table.to_pylist():
+                    yield [
+                        *(number, number, row["region_id"], _FIELDS[row["part"]]),
+                        *(row["source_word"], row["target_word"], ""),
+                        *(lines[row["source_triplet_id"]], lines[row["target_triplet_id"]]),
+                        *(places[row["region_id"]], row["frequency"], split.value == "test"),
+                    ]
+                    number += 1
+
+
+def _line(caption: str, name: str) -> bytes:
+    """Returns a caption as a line.
+
+    Raises:
+      InputError: it has several, or none.
+    """
+    if len(caption.splitlines()) != 1 or not caption.strip():
+        raise InputError(
+            f"the caption of {name_of(name)} is no single line, as captions.txt has them; mend it "
+            "in the file of --captions and build again"
+        )
+    return caption.encode() + b"\n"
+
+
+def _write(
+    export: Export,
+    path: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    separator: str = ",",
+) -> None:
+    """Writes a table with a header."""
+    with export.file(path) as stream:
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, delimiter=separator, lineterminator="\n")
+        writer.writerow(header)
+        for row in rows:
+            writer.writerow(row)
+            stream.rows += 1
+            if stream.rows % _BUFFER_ROWS == 0:
+                stream.write(text.getvalue().encode())
+                text.seek(0)
+                text.truncate()
+        stream.write(text.getvalue().encode())
