@@ -15,7 +15,7 @@ WORDNET := .venv/.wordnet
 ARGS ?=
 BENCH ?= $(sort $(filter-out benchmarks/corrections.py benchmarks/cuts.py,$(wildcard benchmarks/[a-z]*.py)))
 
-.PHONY: help demo test check runners extras interpreters bench docs site dev models render dataflow lock clean
+.PHONY: help demo test check runners extras harnesses interpreters bench docs site dev models render dataflow lock clean
 ifneq ($(shell cat .venv/.made-for 2>/dev/null),$(CURDIR))
 .PHONY: $(BASE)  # .venv is another checkout's
 endif
@@ -45,6 +45,9 @@ runners: $(DEV) $(MODELS) $(RENDER) $(WORDNET) ## Run the tests of all engines, 
 
 extras: $(DEV) $(WORDNET) ## Install each extra from the wheel into a clean environment, and try it (15 GB, for a while)
 	EQFORGE_EXTRAS=all EQFORGE_PYTHONS="$(EQFORGE_PYTHONS)" $(BIN)/pytest tests/extras $(ARGS)
+
+harnesses: $(DEV) $(MODELS) ## Run lmms-eval and VLMEvalKit themselves on what is exported to them (0.3 GB)
+	EQFORGE_HARNESSES=all $(BIN)/pytest tests/extras/test_harnesses.py $(ARGS)
 
 interpreters: $(DEV) $(WORDNET) ## Build the same bytes with every Python there is; EQFORGE_PYTHONS="..." names more
 	EQFORGE_PYTHONS="$(EQFORGE_PYTHONS)" $(BIN)/pytest tests/extras/test_interpreters.py $(ARGS)

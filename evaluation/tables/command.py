@@ -99,6 +99,9 @@ def _measured(settings: MetricsSettings) -> Report:
 
 
 def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRules") -> Report:
+    from eqforge.evaluation.harnesses.forms import form_of_file
+    from eqforge.evaluation.harnesses.joins import HarnessRules
+    from eqforge.evaluation.harnesses.table import harness_report
     from eqforge.evaluation.tables.answers_task import AnswerRules, answers_report, is_answered
     from eqforge.evaluation.tables.gallery import has_gallery, is_vlue
     from eqforge.evaluation.tables.questions_task import is_questions, questions_report
@@ -118,6 +121,15 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRule
             rules=rules, tokenizer=settings.tokenizer, allow_missing=settings.allow_missing
         )
         return answers_report(dataset, scores, answers)
+    if any(map(form_of_file, scores)):
+        settings.check_read("harnesses")
+        harness = HarnessRules(
+            rules=rules,
+            by=settings.by,
+            cluster=settings.cluster,
+            allow_missing=settings.allow_missing,
+        )
+        return harness_report(dataset, scores, harness)
     if is_questions(dataset):
         settings.check_read("questions")
         grouped = AnswerRules(rules=rules, allow_missing=settings.allow_missing)

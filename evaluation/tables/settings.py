@@ -32,6 +32,7 @@ READ: dict[str, tuple[str, ...]] = {
     "VLUE's retrieval": (*_DRAWN, "allow_missing", "mode"),
     "SIMAT": (*_SCORED, "by", "cluster", "mode", "oracle", "lambdas"),
     "answers": (*_DRAWN, "allow_missing", "tokenizer"),
+    "harnesses": (*_DRAWN, "allow_missing", "by", "cluster"),
     "questions": (*_DRAWN, "allow_missing"),
 }
 """The settings that each table depends on: those of files under their format, then of datasets."""

@@ -1,16 +1,17 @@
-"""Reads Parquet and CSV tables of any origin, in memory bounded by the size of the file.
+"""Reads Parquet, CSV and Excel tables of any origin, in memory bounded by the size of the file.
 
 Parquet stores a text shared by many rows once, and a repeated number in a few bytes, so a small
 file can expand to any amount of memory. Texts stay dictionary-encoded here, and the page headers
-tell the size of the rest before any of it is read.
+tell the size of the rest before any of it is read. What an Excel file unpacks to is measured first.
 """
 
 import csv
 import io
+import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
@@ -135,7 +136,7 @@ def _codes(column: pa.Array, known: dict[str, int]) -> NDArray[np.int32]:
 
 
 def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yields the rows of a CSV file with a header.
+    """Yields the rows of a CSV file with a header; `.tsv` has tabs.
 
     Raises:
       InputError: it is missing, not UTF-8 or not CSV, or a field exceeds 131,072 characters.
@@ -144,7 +145,7 @@ def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
         with io.TextIOWrapper(
             io.BufferedReader(open_plain(path)), encoding="utf-8-sig", newline=""
         ) as stream:
-            reader = csv.DictReader(stream)
+            reader = csv.DictReader(stream, delimiter="\t" if path.suffix == ".tsv" else ",")
             names = list(reader.fieldnames or ())
             if len(set(names)) < len(names):
                 raise InputError(f"{path}: line 1: two columns of one name")
@@ -155,3 +156,54 @@ def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
         raise InputError(f"{path}: is no CSV: {error}") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def xlsx_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yields the rows of the first sheet of an Excel file, whose first row names the columns.
+
+    No formula is computed: a cell with one has the value that the file says.
+
+    Raises:
+      InputError: it is missing or damaged, has no header, or expands to far more than its size.
+    """
+    from python_calamine import CalamineWorkbook
+
+    try:
+        with io.BufferedReader(open_plain(path)) as stream:
+            _check_archive(path, stream)
+            stream.seek(0)
+            rows = iter(CalamineWorkbook.from_filelike(stream).get_sheet_by_index(0).to_python())
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except BaseException as error:
+        # A panic of calamine, which is written in Rust, is no Exception.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise InputError(f"{path}: cannot be read as Excel: {shown(str(error))}") from error
+    names = [str(name) for name in next(rows, [])]
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"{path}: expected a first row with the names of its columns, each once")
+    for row in rows:
+        yield dict(zip(names, row, strict=True))
+
+
+def _check_archive(path: Path, stream: BinaryIO) -> None:
+    """Unpacks an archive without keeping it, so that nothing in it is larger than it says.
+
+    Raises:
+      InputError: it is damaged, or expands to far more than its size.
+    """
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            unpacked = sum(entry.file_size for entry in archive.infolist())
+            if unpacked > max(MIN_BYTES, PER_BYTE * stream.seek(0, io.SEEK_END)):
+                raise InputError(f"{path}: more than {PER_BYTE} bytes come of each of its bytes")
+            damaged = archive.testzip()
+    except InputError:
+        raise
+    except Exception as error:  # a damaged archive can make the reader raise anything
+        raise InputError(f"{path}: is no Excel file: {shown(str(error))}") from error
+    if damaged is not None:
+        raise InputError(f"{path}: is damaged: {shown(damaged)}")

@@ -133,5 +133,24 @@ _ALL: Final = (
         summary="of captions and foils, VL-CheckList's tree of JSON files.",
         columns=_FOILS | {"item_id"},
     ),
+    Format(
+        name="lmms-eval",
+        module="lmms_eval",
+        summary="a task folder of lmms-eval, of pairs and of captions with a false one: "
+        "lmms_eval --include_path FOLDER --tasks eqforge_... asks for the caption of an image and "
+        "the image of a caption, in every order.",
+    ),
+    Format(
+        name="vlmevalkit",
+        module="vlmevalkit",
+        summary="the same questions as the table of a dataset of VLMEvalKit, eqforge_....tsv, for "
+        "the folder that LMUData names.",
+    ),
+    Format(
+        name="clip-benchmark",
+        module="clip_benchmark",
+        summary="a folder of CLIP_benchmark, of captions with a false one: clip_benchmark eval "
+        "--dataset wds/NAME --dataset_root FOLDER --task image_caption_selection.",
+    ),
 )
 FORMATS: Final[Mapping[str, Format]] = {each.name: each for each in _ALL}

@@ -1,0 +1,1 @@
+"""Results of evaluation harnesses, joined with a dataset by the ids of what was asked."""
