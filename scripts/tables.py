@@ -7,6 +7,7 @@ Such a table stands between two comments; the first names it:
     <!-- made: tables of datasets -->  which tables each has
     <!-- made: eq-sd samples -->       the columns of a dataset's table
     <!-- made: Origin -->              the parts of a column that is a record
+    <!-- made: rules of lint -->       what `eqforge lint` looks for
     <!-- end -->
 """
 
@@ -19,6 +20,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from eqforge.generators.text.lints.findings import KINDS
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.columns import arrow_type
 from eqforge.schemas.tables.datasets import DATASETS, TYPES, table_type
@@ -26,8 +28,8 @@ from eqforge.schemas.tables.description import PictureSuffix, TableType
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
-    *("README.md", "docs/datasets/index.md"),
-    *("docs/guides/importing.md", "docs/reference/tables.md"),
+    *("README.md", "docs/datasets/index.md", "docs/guides/importing.md"),
+    *("docs/reference/tables.md", "docs/reference/lint.md"),
 )
 WIDTH = 120
 MADE = re.compile(r"(?<=<!-- made: )(.+?)( -->\n).*?(?=<!-- end -->)", re.S)
@@ -49,6 +51,9 @@ def made(name: str) -> str:
         return "\n".join(_benchmarks())
     if name == "tables of datasets":
         return "\n".join(_tables())
+    if name == "rules of lint":
+        rules = (f"| `{rule}` | {level} | {text} |" for rule, (level, text) in KINDS.items())
+        return "\n".join(("| rule | level | a finding says |\n|---|---|---|", *rules))
     dataset, _, table = name.partition(" ")
     if table:
         return "\n".join(_table(table_type(dataset, table)))

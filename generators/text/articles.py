@@ -36,6 +36,7 @@ _MISREAD = (
     ("oneness", "a"),
     ("uni|unanimity", "a"),
 )
+_ANY_ARTICLE = re.compile(r"(?<![^\W_])an?(?![^\W_])", re.IGNORECASE)
 _LABELS = frozenset(("grade", "group", "letter", "letters", "level", "plan", "type", "vitamin"))
 
 
@@ -71,6 +72,8 @@ def agree_articles(text: str) -> tuple[Edit, ...]:
     Raises:
       MissingExtra: inflect is not installed.
     """
+    if not _ANY_ARTICLE.search(text):
+        return ()
     tokens = list(find_tokens(text))
     edits = []
     for index, (token, following) in enumerate(itertools.pairwise(tokens)):

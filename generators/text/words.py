@@ -134,9 +134,14 @@ def word_spans(text: str) -> list[Span]:
     """Returns the spans of a text's words, in order."""
     pattern = _ASCII_WORD if text.isascii() else _word_pattern()
     runs = [match.span() for match in pattern.finditer(text)]
-    if text.isascii() or not _UNSPACED.search(text):
+    if not is_unspaced(text):
         return runs
     return [word for run in runs for word in _words_of(text, run)]
+
+
+def is_unspaced(text: str) -> bool:
+    """Tells whether a text has letters of a script without spaces between words."""
+    return not text.isascii() and _UNSPACED.search(text) is not None
 
 
 def count_words(text: str) -> int:

@@ -4,19 +4,27 @@ A `TextPair` always has a negative. Two of eqforge's own datasets have rows with
 captions, where none could be made, and perturbed captions, which never have one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.sources.hugging_face import row_folder
+from eqforge.schemas.sources.simat import (
+    Triplet,
+    read_simat_captions,
+    read_transfos,
+    read_triplets,
+)
 from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
 from eqforge.schemas.tables.datasets import dataset_with
 
 if TYPE_CHECKING:
     from eqforge.schemas.dataset.reader import Dataset
 
+_SIMAT_CAPTIONS = ("captions.txt", "triplets.csv")
 _TRAINING = ("caption_id", "image", "role", "text")
 _PERTURBED = ("sample_id", "image", "caption", "perturbed_caption", "applied")
 _PAIRS = ("sample_id", "image", "caption", "hard_negative", "hard_positive", "box")
@@ -69,12 +77,16 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
     """Yields the captions of any file of text pairs, or of any dataset of captions.
 
     Training captions have one row per text, anywhere in the dataset, and are joined in memory;
-    perturbed captions that were not changed are left out.
+    perturbed captions that were not changed are left out. Of SIMAT's files `captions.txt` and
+    `triplets.csv` give each triplet's caption, and `transfos.csv` the captions of region and target
+    of each query; the three have to lie side by side.
 
     Raises:
       InputError: the file has no known format; the message names file, record and field.
     """
     path = Path(path)
+    if path.name in _SIMAT_CAPTIONS or path.match("transfos*.csv"):
+        return _simat(path)
     if is_dataset(path):
         from eqforge.schemas.dataset.reader import open_samples
 
@@ -114,6 +126,37 @@ def is_training(path: Path) -> bool:
     from eqforge.schemas.dataset.reader import open_samples
 
     return set(open_samples(str(path)).columns("samples")).issuperset(_TRAINING)
+
+
+def _simat(path: Path) -> Iterator[LabelledCaptions]:
+    triplets = read_triplets(path.with_name("triplets.csv"))
+    order = tuple(dict.fromkeys(triplets.values()))
+    captions = read_simat_captions(path.with_name("captions.txt"), order)
+    if path.name in _SIMAT_CAPTIONS:
+        for triplet, caption in captions.items():
+            yield LabelledCaptions(record_id=triplet.triplet_id, image="", positive=caption)
+        return
+    yield from _simat_queries(path, triplets, captions)
+
+
+def _simat_queries(
+    path: Path, triplets: Mapping[str, Triplet], captions: Mapping[Triplet, str]
+) -> Iterator[LabelledCaptions]:
+    for query in read_transfos(path):
+        region, part, target = query.region_id, query.part, query.target
+        source = triplets.get(region)
+        if source is None or source.changed(part, target) not in captions:
+            raise InputError(
+                f"{path.name}: the query {region}/{part}/{target}: expected a region of "
+                "triplets.csv and a target that is one of its triplets"
+            )
+        yield LabelledCaptions(
+            record_id=f"{region}/{part}/{target}",
+            image=region,
+            positive=captions[source],
+            negative=captions[source.changed(part, target)],
+            is_made=False,
+        )
 
 
 def _pairs(rows: Iterable[dict[str, Any]]) -> Iterator[LabelledCaptions]:

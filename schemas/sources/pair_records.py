@@ -1,4 +1,11 @@
-"""Reads the records of text pairs from files, eqforge's datasets and Hugging Face's folders."""
+"""Reads the records of text pairs from files, eqforge's datasets and Hugging Face's folders.
+
+EqBen's annotations are an array of records (Kubric, SD), an object with an array for each video
+(YouCook2, GEBC), or one with an array for each subject of each video (AG, whose captions are arrays
+themselves).
+
+Source: the dataset classes in github.com/Wangt-CN/EqBen, src/eqben/eqben_utils.py.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +19,8 @@ _DATASET_COLUMNS = {
     *("sample_id", "id", "kind", "image", "image_id", "image_0_id", "image_1_id"),
     *("caption", "hard_positive", "hard_negative", "caption_0", "caption_1", "box"),
 }
+EQBEN = frozenset({"image0", "image1", "caption0", "caption1"})
+"""The fields of EqBen's records."""
 
 
 def pair_files(path: Path) -> list[Path]:
@@ -47,10 +56,27 @@ def _row_records(folder: RowFolder) -> Iterator[tuple[None, Node]]:
 
 
 def _json_records(root: Node) -> Iterator[tuple[str | None, Node]]:
-    if isinstance(root.value, dict):
-        yield from root.items()
-    else:
+    if not isinstance(root.value, dict):
         yield from ((None, record) for record in root.elements())
+        return
+    for key, record in root.items():
+        arrays = _eqben_arrays(record)
+        yield from ((None, each) for array in arrays for each in array.elements())
+        if not arrays:
+            yield key, record
+
+
+def _eqben_arrays(record: Node) -> list[Node]:
+    """Returns the arrays of EqBen's records in a member of the file; none for other formats."""
+    members = record.mapping().items() if isinstance(record.value, dict) else ()
+    arrays = [record.value] if isinstance(record.value, list) else [value for _, value in members]
+    if not all(isinstance(array, list) and all(map(_is_eqben, array[:1])) for array in arrays):
+        return []
+    return [node for _, node in record.items()] if members else [record] if arrays else []
+
+
+def _is_eqben(value: object) -> bool:
+    return isinstance(value, dict) and value.keys() >= EQBEN
 
 
 def _json_line_records(path: Path) -> Iterator[tuple[None, Node]]:

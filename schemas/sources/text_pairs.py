@@ -10,6 +10,8 @@ The fields of the records tell the format:
                  objects; SugarCrepe++ adds "caption2", a second true caption
   VALSE          {"KEY": {"image_file", "caption", "foil", "linguistic_phenomena", ...}, ...}
   Winoground     {"id", "image_0", "image_1", "caption_0", "caption_1"}
+  EqBen          {"image0", "image1", "caption0", "caption1"}, in one array or in arrays by video;
+                 see pair_records.py
   eqforge        {"id", "image", "caption", "hard_negative"}, optionally "hard_positive", "kind",
                  and ARO's "bbox_x", "bbox_y", "bbox_w", "bbox_h"
 
@@ -27,7 +29,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import Namer, short_digest
 from eqforge.schemas.io.checked import Node, name_of, shown
 from eqforge.schemas.records.boxes import CornerBox
-from eqforge.schemas.sources.pair_records import pair_records
+from eqforge.schemas.sources.pair_records import EQBEN, pair_records
 
 Design = Literal["one_image", "two_by_two"]
 _BOX = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
@@ -205,7 +207,7 @@ def _sugar_crepe(record_id: str, record: Node) -> Iterator[TextPair]:
 def _valse(record_id: str, record: Node) -> Iterator[TextPair]:
     yield TextPair(
         pair_id=record_id,
-        image=_optional(record, "image_file", "image") or "",
+        image=_optional(record, "image_file", "image", "image0") or "",
         positive=record["caption"].text(),
         negative=record["foil"].text(),
         kind=_optional(record, "linguistic_phenomena"),
@@ -214,9 +216,10 @@ def _valse(record_id: str, record: Node) -> Iterator[TextPair]:
 
 def _two_by_two(record_id: str, record: Node) -> Iterator[TextPair]:
     tag = record.get("tag")
-    captions = [record["caption_0"].text(), record["caption_1"].text()]
-    for side, names in enumerate((("image_0", "image_0_id"), ("image_1", "image_1_id"))):
-        image = _optional(record, *names)
+    is_eqben = "caption0" in record.mapping()
+    captions = [_first(record[f"caption{'' if is_eqben else '_'}{side}"]).text() for side in (0, 1)]
+    for side in (0, 1):
+        image = _optional(record, f"image_{side}", f"image_{side}_id", f"image{side}")
         yield TextPair(
             pair_id=f"{record_id}/{side}",
             image=f"{record_id}/{side}" if image is None else image,
@@ -225,6 +228,13 @@ def _two_by_two(record_id: str, record: Node) -> Iterator[TextPair]:
             kind=None if tag is None else tag.text(),
             design="two_by_two",
         )
+
+
+def _first(captions: Node) -> Node:
+    """Returns the first of several captions, which EqBen's loader takes, or the only one."""
+    if not isinstance(captions.value, list):
+        return captions
+    return next(captions.elements(), None) or captions.fail("a caption")
 
 
 def _own(record_id: str, record: Node) -> Iterator[TextPair]:
@@ -260,7 +270,8 @@ _READERS: tuple[tuple[frozenset[str], Callable[[str, Node], Iterator[TextPair]]]
     (frozenset({"image_path", "true_caption", "false_caption"}), _aro),
     (frozenset({"filename", "caption", "negative_caption"}), _sugar_crepe),
     (frozenset({"caption_0", "caption_1"}), _two_by_two),
+    (EQBEN, _two_by_two),
     (frozenset({"caption", "hard_negative"}), _own),
     (frozenset({"caption", "foil"}), _valse),
 )
-_IMAGE_FIELDS = ("image_path", "filename", "image_file", "image")
+_IMAGE_FIELDS = ("image_path", "filename", "image_file", "image", "image0")

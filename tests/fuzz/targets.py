@@ -300,6 +300,8 @@ _PAIRS: tuple[Any, ...] = (
     {"0": {"filename": "1.jpg", "caption": "a", "negative_caption": "b", "caption2": "c"}},
     {"k": {"image_file": "1.jpg", "caption": "a", "foil": "b", "linguistic_phenomena": "c"}},
     [{"id": 5, "image_0": "x", "image_1": "y", "caption_0": "a", "caption_1": "b", "tag": "t"}],
+    {"v": [{"image0": "v/0.png", "image1": "v/1.png", "caption0": "a", "caption1": "b"}]},
+    {"v": {"s": [{"image0": "0.png", "image1": "1.png", "caption0": ["a"], "caption1": ["b"]}]}},
     [{"id": "q", "image": "x", "caption": "a", "hard_negative": "b", "hard_positive": "c"}],
 )
 _CAPTIONS = (

@@ -16,13 +16,13 @@ from typing import Any, Final
 
 import msgspec
 
-from eqforge.schemas.dataset.manifest import MAX_BYTES, Count, FilePath, Sha256
+from eqforge.schemas.dataset.manifest import EXPORT_NOTE, MAX_BYTES, Count, FilePath, Sha256
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import clipped
 from eqforge.schemas.visible import escaped_json
 
-NOTE: Final = "eqforge-export.json"
+NOTE: Final = EXPORT_NOTE
 PARTIAL: Final = "eqforge-export.partial.json"
 _FORMAT: Final = "eqforge export"
 _SAVED_EVERY_S: Final = 5.0

@@ -24,8 +24,8 @@ class LintSettings:
     """Find defects of text pairs, in published files, your own, or a dataset."""
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
-    """Files of text pairs (VL-CheckList, ARO, SugarCrepe, VALSE, Winoground, JSON lines), folders
-    of Hugging Face's with such fields, or datasets."""
+    """Files of text pairs (VL-CheckList, ARO, SugarCrepe, VALSE, Winoground, EqBen, JSON lines),
+    SIMAT's captions.txt or transfos.csv, folders of Hugging Face's with such fields, datasets."""
 
     hard_positives: Path | None = None
     """The second file of a published hard-positive set, whose first is the one path given."""

@@ -36,6 +36,16 @@ KINDS: dict[str, tuple[Severity, str]] = {
     ),
     "invented_word": ("warning", "The edit made a word that no dictionary has."),
     "article": ("warning", "'a' or 'an' disagrees with the word behind it."),
+    "word_twice": ("warning", "A word of grammar stands twice in a row: 'the the'."),
+    "near_synonym_negative": (
+        "warning",
+        "The negative exchanges words for synonyms or broader words, so it is true as well.",
+    ),
+    "word_order_only": (
+        "note",
+        "The negative has the words of the positive in another order; models that read bags of "
+        "words can only guess.",
+    ),
     "length_gap": ("note", "One caption has at least 4 words more, and half as many again."),
 }
 """Severity and meaning of every kind of finding."""

@@ -1,16 +1,25 @@
 """The checks that need only one record."""
 
+import re
 from collections.abc import Iterator
 
 from eqforge.generators.text.articles import agree_articles
 from eqforge.generators.text.clip_tokens import CONTEXT_TOKENS, count_clip_tokens
 from eqforge.generators.text.lints.findings import Finding
+from eqforge.generators.text.lints.synonymy import stays_true
 from eqforge.generators.text.lints.vocabulary import is_known_word
-from eqforge.generators.text.lints.word_edits import WordExchange, exchanged_words
+from eqforge.generators.text.lints.word_edits import WordExchange, exchanged_words, words_of
 from eqforge.schemas.sources.labelled_captions import LabelledCaptions
 
 _LENGTH_GAP_WORDS = 4
 _LENGTH_GAP_RATIO = 1.5
+# Words of grammar that no sentence has twice in a row, as it may have "that that" and "had had".
+_TWICE = re.compile(
+    r"\b(a|an|and|at|by|for|from|his|is|it|near|of|or|the|their|to|with)\s+\1\b(?![-\w'])",
+    re.IGNORECASE,
+)
+# What no article stands before: a word is missing, or the article is written twice.
+_MISSING_NOUN = re.compile(r"\s+(a|an|and|are|as|at|if|in|into|is|of|on|onto|or)\b", re.IGNORECASE)
 _EQUAL_KINDS = {
     ("positive", "negative"): "negative_equals_positive",
     ("positive", "hard_positive"): "unchanged",
@@ -42,6 +51,7 @@ def check_record(record: LabelledCaptions) -> Iterator[Finding]:
     for field, text in captions.items():
         if field != "perturbed":
             yield from _check_articles(record, field, text)
+            yield from _check_repetition(record, field, text)
         if field != "positive" and text != record.positive:
             yield from _check_edit(record, field, text)
 
@@ -62,7 +72,14 @@ def _check_equal(
 
 def _check_articles(record: LabelledCaptions, field: str, text: str) -> Iterator[Finding]:
     for edit in agree_articles(text):
+        if _MISSING_NOUN.match(text, edit.end):
+            continue
         yield _finding(record, "article", field, text[edit.start : edit.end + 20])
+
+
+def _check_repetition(record: LabelledCaptions, field: str, text: str) -> Iterator[Finding]:
+    for match in _TWICE.finditer(text):
+        yield _finding(record, "word_twice", field, match[0])
 
 
 def _check_edit(record: LabelledCaptions, field: str, text: str) -> Iterator[Finding]:
@@ -71,8 +88,10 @@ def _check_edit(record: LabelledCaptions, field: str, text: str) -> Iterator[Fin
         yield _finding(record, "edit_beyond_context", field, text[-60:])
     if field == "perturbed":
         return
+    if field == "negative":
+        yield from _check_meaning(record, text, exchanges)
     is_made = record.is_made or field != "negative"
-    for word in _invented(exchanges) if is_made else ():
+    for word in _invented(record.positive, exchanges) if is_made else ():
         yield _finding(record, "invented_word", field, word)
     lengths = sorted((len(record.positive.split()), len(text.split())))
     gap = lengths[1] - lengths[0]
@@ -80,9 +99,26 @@ def _check_edit(record: LabelledCaptions, field: str, text: str) -> Iterator[Fin
         yield _finding(record, "length_gap", field, f"{lengths[0]} and {lengths[1]} words")
 
 
-def _invented(exchanges: tuple[WordExchange, ...]) -> list[str]:
+def _check_meaning(
+    record: LabelledCaptions, negative: str, exchanges: tuple[WordExchange, ...]
+) -> Iterator[Finding]:
+    """Yields what the negative has in common with the positive: its words, or their meaning."""
+    if not exchanges:
+        return
+    words, other = words_of(record.positive), words_of(negative)
+    if len(words) == len(other) and sorted(words) == sorted(other):
+        yield _finding(record, "word_order_only", "negative", negative)
+    elif stays_true(words, exchanges):
+        detail = "; ".join(f"{' '.join(e.before)} -> {' '.join(e.after)}" for e in exchanges)
+        yield _finding(record, "near_synonym_negative", "negative", detail)
+
+
+def _invented(positive: str, exchanges: tuple[WordExchange, ...]) -> list[str]:
+    """Returns the words of an edit that no dictionary has, without those it only moved."""
     words = (word for exchange in exchanges for word in exchange.after)
-    return [word for word in words if word.isascii() and not is_known_word(word)]
+    unknown = [word for word in words if word.isascii() and not is_known_word(word)]
+    given = {word.removesuffix("s") for word in words_of(positive)} if unknown else set()
+    return [word for word in unknown if word.removesuffix("s") not in given]
 
 
 def _first_difference_is_cut_off(left: str, right: str) -> bool:

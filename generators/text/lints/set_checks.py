@@ -65,7 +65,7 @@ class SetChecks:
             self._hard_positives.append((digest, record_id, "hard_positive"))
 
     def _add_edits(self, record: LabelledCaptions) -> Iterator[Finding]:
-        for name in ("negative", "hard_positive"):
+        for name in ("negative", "hard_positive") if record.is_made else ("hard_positive",):
             text, called = getattr(record, name), record.called(name)
             for exchange in () if text is None else exchanged_words(record.positive, text):
                 self._whole_words.add((" ".join(exchange.before), " ".join(exchange.after)))

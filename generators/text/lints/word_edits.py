@@ -1,5 +1,6 @@
 """Distinguishes edits of whole words from edits of letters inside words."""
 
+import functools
 import itertools
 import re
 from collections.abc import Iterator
@@ -8,9 +9,12 @@ from typing import Literal
 
 from eqforge.generators.text.lints.vocabulary import in_dictionary, is_sure_word
 from eqforge.generators.text.tokenizer import find_tokens
+from eqforge.generators.text.words import is_unspaced, word_spans
 
 _ENDINGS = frozenset(("s", "es", "ed", "d", "ing", "er", "r", "est", "st", "ly", "y", "ies"))
+_LETTER_OR_DIGIT = re.compile(r"\w")
 _MIN_PART = 2
+_MAX_WORD = 64  # readings grow with the square of a word's length
 _MIN_MEMBER = 3  # letters of a member of a compound
 
 
@@ -42,11 +46,12 @@ class PartialEdit:
     damaged: Literal["after", "before", "neither"]
 
 
+@functools.lru_cache(maxsize=4)  # the checks of one record ask several times; texts may be long
 def exchanged_words(before: str, after: str) -> tuple[WordExchange, ...]:
     """Returns the smallest exchange of words between two texts, ignoring case and spacing."""
     from rapidfuzz.distance import Levenshtein
 
-    words, other = _words(before), _words(after)
+    words, other = words_of(before), words_of(after)
     numbers: dict[str, int] = {}
     left, right = ([numbers.setdefault(w, len(numbers)) for w in side] for side in (words, other))
     runs = itertools.groupby(Levenshtein.opcodes(left, right), key=lambda edit: edit.tag == "equal")
@@ -58,11 +63,20 @@ def exchanged_words(before: str, after: str) -> tuple[WordExchange, ...]:
         last = rest[-1] if rest else first
         exchanges.append(
             WordExchange(
-                before=tuple(words[first.src_start : last.src_end]),
-                after=tuple(other[first.dest_start : last.dest_end]),
+                before=words[first.src_start : last.src_end],
+                after=other[first.dest_start : last.dest_end],
             )
         )
     return tuple(exchanges)
+
+
+@functools.lru_cache(maxsize=4)
+def words_of(text: str) -> tuple[str, ...]:
+    """Returns the words of a text in lower case, without punctuation."""
+    if is_unspaced(text):
+        return tuple(text[start:end].lower() for start, end in word_spans(text))
+    tokens = (match[0] for match in find_tokens(text))
+    return tuple(token.lower() for token in tokens if _LETTER_OR_DIGIT.search(token))
 
 
 def find_partial_edits(exchange: WordExchange) -> Iterator[PartialEdit]:
@@ -72,16 +86,22 @@ def find_partial_edits(exchange: WordExchange) -> Iterator[PartialEdit]:
     was replaced with another word. If the result is not a word, only the reading with the shortest
     parts is given. If both are words, there is none where they differ as words do: by an ending
     ("walking", "talking"), as forms of one word ("phone", "phones"), or in a member of a compound
-    ("himself", "herself", "onstage", "offstage").
+    ("himself", "herself", "onstage", "offstage"). Strings of more than 64 characters are no words.
     """
     for new in exchange.after:
         for old in exchange.before if new not in exchange.before else ():
-            readings = list(_partial_edits(old, new))
-            is_certain = readings and readings[0].damaged == "after"
-            yield from readings[:1] if is_certain else readings
+            if max(len(old), len(new)) <= _MAX_WORD:
+                yield from _partial_edits(old, new)
 
 
-def _partial_edits(old: str, new: str) -> Iterator[PartialEdit]:
+@functools.lru_cache(maxsize=65_536)
+def _partial_edits(old: str, new: str) -> tuple[PartialEdit, ...]:
+    readings = tuple(_all_partial_edits(old, new))
+    is_certain = readings and readings[0].damaged == "after"
+    return readings[:1] if is_certain else readings
+
+
+def _all_partial_edits(old: str, new: str) -> Iterator[PartialEdit]:
     is_word = not new.isascii() or is_sure_word(new)
     was_word = not old.isascii() or is_sure_word(old)
     for head, tail, before, after in _readings(old, new):
@@ -122,7 +142,3 @@ def _readings(old: str, new: str) -> Iterator[tuple[str, str, str, str]]:
             continue
         if head + tail and min(len(before), len(after)) >= _MIN_PART and head + tail < shortest:
             yield old[:head], old[len(old) - tail :], before, after
-
-
-def _words(text: str) -> list[str]:
-    return [match[0].lower() for match in find_tokens(text) if re.search(r"\w", match[0])]

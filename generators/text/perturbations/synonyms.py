@@ -9,15 +9,14 @@ Parts of compounds ("fire hydrant") and of fixed expressions ("red wine") are ke
 takes the number, degree and letter case of the word, and an article before it is made to agree.
 """
 
-import csv
 import functools
 import random
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Literal
 
 from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun
 from eqforge.generators.text.articles import article_for
+from eqforge.generators.text.caption_synonyms import caption_synonyms
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
 from eqforge.generators.text.inflection import inflect_word
@@ -74,7 +73,7 @@ def find_synonyms(lemma: str, pos: PartOfSpeech) -> tuple[str, ...]:
     Raises:
       InputError: WordNet is not on this machine; the message says how to get it.
     """
-    listed = _caption_synonyms().get((pos, lemma))
+    listed = caption_synonyms().get((pos, lemma))
     return _wordnet_synonyms(lemma, pos) if listed is None else listed
 
 
@@ -144,13 +143,3 @@ def _wordnet_synonyms(lemma: str, pos: PartOfSpeech) -> tuple[str, ...]:
             and word.count() >= MIN_COUNT
             and wordnet.synsets(word.name(), pos)[0] == senses[0]
         )
-
-
-@functools.cache
-def _caption_synonyms() -> dict[tuple[str, str], tuple[str, ...]]:
-    """Returns the list for captions; empty where WordNet's first sense is rarely the one meant."""
-    resource = files("eqforge.generators.text") / "data" / "caption_synonyms.tsv"
-    rows = csv.DictReader(resource.read_text(encoding="utf-8").splitlines(), delimiter="\t")
-    return {
-        (row["pos"], row["word"]): tuple(filter(None, row["synonyms"].split(","))) for row in rows
-    }

@@ -4,7 +4,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.sources.labelled_captions import LabelledCaptions, read_labelled_captions
 from eqforge.schemas.sources.text_pairs import read_text_pairs
 
@@ -63,3 +65,63 @@ def test_files_of_text_pairs_are_read_as_they_are(tmp_path: Path) -> None:
     assert list(read_labelled_captions(path)) == [
         LabelledCaptions(record_id=pair.pair_id, image="1.jpg", positive="a dog", negative="a cat")
     ]
+
+
+SIMAT = {
+    "triplets.csv": "region_id,subj,rel,obj\n7,cat,laying on,rug\n8,cat,laying on,bed\n",
+    "captions.txt": "A cat laying on a rug.\nA cat laying on a bed.\n",
+    "transfos_dev.csv": (
+        "transfo_id,region_id,field,value,target,target_ids,norm2,is_test\n"
+        "0,7,obj,rug,bed,1,1,False\n"
+    ),
+}
+
+
+def _simat(folder: Path, **changed: str) -> Path:
+    for name, text in (SIMAT | changed).items():
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["captions.txt", "triplets.csv"])
+def test_simat_captions_are_named_by_their_triplets(tmp_path: Path, name: str) -> None:
+    assert list(read_labelled_captions(_simat(tmp_path) / name)) == [
+        LabelledCaptions(record_id=f"cat/laying on/{word}", image="", positive=caption)
+        for word, caption in (("rug", "A cat laying on a rug."), ("bed", "A cat laying on a bed."))
+    ]
+
+
+def test_a_query_of_simat_has_the_captions_of_its_region_and_of_its_target(tmp_path: Path) -> None:
+    assert list(read_labelled_captions(_simat(tmp_path) / "transfos_dev.csv")) == [
+        LabelledCaptions(
+            record_id="7/object/bed",
+            image="7",
+            positive="A cat laying on a rug.",
+            negative="A cat laying on a bed.",
+            is_made=False,
+        )
+    ]
+
+
+@pytest.mark.parametrize(("old", "new"), [("0,7,obj", "0,9,obj"), ("rug,bed", "rug,sea")])
+def test_a_query_of_simat_without_its_caption_is_one_error(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    text = SIMAT["transfos_dev.csv"].replace(old, new)
+    folder = _simat(tmp_path, **{"transfos_dev.csv": text})
+    with pytest.raises(InputError, match=r"expected a region of triplets\.csv and a target"):
+        list(read_labelled_captions(folder / "transfos_dev.csv"))
+
+
+def test_simat_files_need_those_beside_them(tmp_path: Path) -> None:
+    (_simat(tmp_path) / "triplets.csv").unlink()
+    with pytest.raises(InputError, match=r"triplets\.csv"):
+        list(read_labelled_captions(tmp_path / "captions.txt"))
+
+
+def test_real_simat_files_are_recognised(data_folder: Path) -> None:
+    captions = list(read_labelled_captions(data_folder / "simat" / "captions.txt"))
+    queries = list(read_labelled_captions(data_folder / "simat" / "transfos_dev.csv"))
+    assert (len(captions), len(queries)) == (645, 8_933)
+    assert len({query.record_id for query in queries}) == 8_933
+    assert {query.negative for query in queries} <= {caption.positive for caption in captions}

@@ -123,6 +123,51 @@ def test_winoground_samples_become_one_pair_per_image(tmp_path: Path) -> None:
     ]
 
 
+_TWO = {"caption_0", "caption0"}
+EQBEN = {"image0": "v/0.png", "image1": "v/1.png", "caption0": "a cat", "caption1": "a dog"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [EQBEN | {"private_info": {"dataset": "eqbensd"}}],
+        {"v": [EQBEN], "none": []},
+        {"v": {"person/door": [EQBEN | {"caption0": ["a cat", "x"], "caption1": ["a dog"]}]}},
+    ],
+    ids=["kubric", "gebc", "ag"],
+)
+def test_eqben_is_read_in_each_form_of_its_loaders(tmp_path: Path, content: object) -> None:
+    first, second = read_text_pairs(_write(tmp_path, "ann.json", content))
+    name = first.pair_id.removesuffix("/0")
+    assert name.startswith("v/0.png#")
+    common: dict[str, Any] = {"design": "two_by_two"}
+    assert (first, second) == (
+        TextPair(
+            pair_id=f"{name}/0", image="v/0.png", positive="a cat", negative="a dog", **common
+        ),
+        TextPair(
+            pair_id=f"{name}/1", image="v/1.png", positive="a dog", negative="a cat", **common
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"v": {"s": [EQBEN | {"caption0": []}]}}, "v.s[0].caption0: expected a caption"),
+        ({"v": [EQBEN | {"image0": ["x"]}]}, "v[0].image0: expected a string"),
+        ({"v": [EQBEN, {"image0": "x"}]}, "v[1]: not a known text pair"),
+        ({"v": {}}, "v: not a known text pair"),
+        ([{"image": "eqbensd/0.png", "caption": "a cat"}], "[0]: not a known text pair"),
+    ],
+)
+def test_what_is_no_annotation_of_eqben_is_one_error(
+    tmp_path: Path, content: object, message: str
+) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        list(read_text_pairs(_write(tmp_path, "ann.json", content)))
+
+
 def test_a_dataset_folder_is_read_from_its_parquet_files(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     for part, sample_id in enumerate(("a", "b")):
@@ -194,9 +239,10 @@ def test_rows_of_a_dataset_that_say_the_same_are_told_apart_over_its_files(tmp_p
         lambda i: {"filename": f"{i}.jpg", "caption": "a", "negative_caption": f"b {i}"},
         lambda i: {"image_file": f"{i}.jpg", "caption": "a", "foil": f"b {i}"},
         lambda i: {"caption_0": f"a {i}", "caption_1": "b"},
+        lambda i: EQBEN | {"caption0": f"a {i}"},
         lambda i: {"image": "a.jpg", "caption": f"a {i}", "hard_negative": "b"},
     ],
-    ids=["vl-checklist", "aro", "sugar-crepe", "valse", "winoground", "own"],
+    ids=["vl-checklist", "aro", "sugar-crepe", "valse", "winoground", "eqben", "own"],
 )
 def test_no_id_depends_on_where_a_record_stands(
     record: Callable[[int], Any], suffix: str, tmp_path: Path
@@ -211,7 +257,11 @@ def test_no_id_depends_on_where_a_record_stands(
         pairs = read_text_pairs(path)
         found.append(sorted((p.pair_id, p.image, p.positive, p.negative) for p in pairs))
     assert found[0] == found[1] == found[2]
-    assert len(set(found[0])) == len(found[0]) == len(records) * (1 + ("caption_0" in records[0]))
+    assert (
+        len(set(found[0]))
+        == len(found[0])
+        == len(records) * (2 if isinstance(records[0], dict) and _TWO & records[0].keys() else 1)
+    )
 
 
 def test_hard_positives_of_a_second_file_are_joined_by_position_and_image() -> None:
