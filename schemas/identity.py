@@ -68,5 +68,10 @@ def is_sampled(record_id: str, fraction: float) -> bool:
 
     The sample of a larger fraction contains that of a smaller one.
     """
+    return sample_rank(record_id) < fraction * 2**64
+
+
+def sample_rank(record_id: str) -> int:
+    """Returns a record's number in [0, 2**64): samples are of the records with the least."""
     digest = hashlib.blake2b(record_id.encode(), digest_size=8, person=b"sample").digest()
-    return int.from_bytes(digest, "big") < fraction * 2**64
+    return int.from_bytes(digest, "big")

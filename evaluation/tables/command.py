@@ -103,6 +103,7 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRule
     from eqforge.evaluation.harnesses.joins import HarnessRules
     from eqforge.evaluation.harnesses.table import harness_report
     from eqforge.evaluation.tables.answers_task import AnswerRules, answers_report, is_answered
+    from eqforge.evaluation.tables.eqben_samples import eqben_samples_report, is_eqben
     from eqforge.evaluation.tables.gallery import has_gallery, is_vlue
     from eqforge.evaluation.tables.questions_task import is_questions, questions_report
     from eqforge.evaluation.tables.retrieval_contest import RetrievalRules
@@ -153,6 +154,8 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRule
     # Folders of eqforge score name their quantity themselves.
     asked = task is not TASKS["pairs"] and not all(path.is_dir() for path in scores)
     settings.check_read("files of hard positives" if asked else "samples")
+    if task is TASKS["pairs"] and settings.by is None and is_eqben(dataset):
+        return eqben_samples_report(dataset, scores, of_samples)
     return samples_report(dataset, task, scores, of_samples)
 
 

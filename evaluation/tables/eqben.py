@@ -50,6 +50,13 @@ _ALONE = (
 )
 
 
+EQBEN_COLUMNS = (
+    *((domain, metric) for domain in EQBEN_DOMAINS for metric in METRICS),
+    (PAPER_AVERAGE, MEAN),
+)
+"""Subset and metric of each column of the paper's table."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EqbenVector:
     """A published or submitted vector.
@@ -89,7 +96,9 @@ def eqben_report(
         judged[name] = dict(_judge(_scores(numbers, vector.order), named, sizes, rules))
         notes += _doubts(name, vector.order, numbers, judged[name], rules)
     measures = [
-        found for model, subsets in judged.items() for found in _measures(model, subsets, rules)
+        found
+        for model, subsets in judged.items()
+        for found in eqben_measures(model, subsets, rules)
     ]
     return Report(
         title=f"EqBen: {sum(sizes.values()):,} samples of {len(sizes)} subsets, in per cent",
@@ -97,10 +106,7 @@ def eqben_report(
         measures=tuple(measures),
         comparisons=(*compare_judged(judged, rules), *compare_averages(judged, rules)),
         notes=(*notes, *(_ALONE if clusters is None else ())),
-        paper_columns=(
-            *((domain, metric) for domain in EQBEN_DOMAINS for metric in METRICS),
-            (PAPER_AVERAGE, MEAN),
-        ),
+        paper_columns=EQBEN_COLUMNS,
     )
 
 
@@ -180,12 +186,19 @@ def _mean_of_15(judged: Mapping[str, Judged]) -> float:
     return float(eqben_average(means))
 
 
-def _measures(model: str, subsets: Mapping[str, Judged], rules: Rules) -> Iterator[Measure]:
+def eqben_measures(model: str, subsets: Mapping[str, Judged], rules: Rules) -> Iterator[Measure]:
+    """Yields the numbers of a model on EqBen's subsets, and their averages.
+
+    Args:
+      model: its name.
+      subsets: METRICS of each subset's samples, in the order of EQBEN_SIZES.
+      rules: seed and resamples.
+    """
     found: dict[str, Resampled] = {}
     for name, judged in subsets.items():
         found[name], measures = measure(model, name, judged, rules)
         yield from measures
-    sizes = [judged.expected for judged in subsets.values()]
+    sizes = [judged.scored for judged in subsets.values()]
     averages = eqben_averages(pooled(found), sizes)
     for (name, metric, rows), weights in zip(averages, weights_of(sizes), strict=True):
         of = {subset: judged for subset, judged in subsets.items() if subset in parts_of(name)}
@@ -199,6 +212,8 @@ def _average(
 ) -> Measure:
     tied = [judged.tied for judged in of.values() if judged.tied is not None]
     low, high = share.interval()
+    expected = sum(judged.expected for judged in of.values())
+    scored = sum(judged.scored for judged in of.values())
     return Measure(
         model=model,
         subset=subset,
@@ -207,9 +222,9 @@ def _average(
         low=low,
         high=high,
         chance=chance,
-        expected=sum(judged.expected for judged in of.values()),
-        scored=sum(judged.scored for judged in of.values()),
-        missing=0,
+        expected=expected,
+        scored=scored,
+        missing=expected - scored,
         clusters=sum(_clusters(judged) for judged in of.values()),
         ties=float(np.concatenate(tied).mean()),
     )

@@ -88,7 +88,7 @@ def samples_report(
     names = column_names(dataset, "samples")
     by = settings.by or next((name for name in task.by if name in names), None)
     samples = read_samples(dataset, settings.cluster or task.cluster, by)
-    scores = [_read(path, dataset, task, settings) for path in paths]
+    scores = [read_scores(path, dataset, task, settings) for path in paths]
     title = f"{dataset.manifest.dataset}: {task.title}, in per cent"
     return _report(title, task, paths, samples, scores, settings)
 
@@ -157,7 +157,7 @@ def _report(
         rules=rules,
         measures=tuple(found for table in tables for found in table),
         comparisons=_comparable(compare_judged(judged, rules), scores),
-        notes=tuple(_notes(names, scores)),
+        notes=tuple(score_notes(names, scores)),
     )
 
 
@@ -191,7 +191,14 @@ def model_names(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
     ]
 
 
-def _read(path: Path, dataset: Dataset, task: SampleTask, settings: SampleRules) -> SampleScores:
+def read_scores(
+    path: Path, dataset: Dataset, task: SampleTask, settings: SampleRules
+) -> SampleScores:
+    """Returns a model's scores of a dataset's samples, of a folder or a file.
+
+    Raises:
+      InputError: they are malformed, or not of this dataset.
+    """
     if path.is_dir():
         return read_folder(str(path), dataset, task.images, task.captions)
     return read_file(path, task.width, settings.quantity)
@@ -209,14 +216,15 @@ def _judge(
     verdict = task.judge(scores.values[np.maximum(places, 0)], scores.quantity, settings.rules)
     scored = places >= 0
     for subset, members in samples.subsets.items():
-        yield subset, _part(samples, verdict, members, scored)
+        yield subset, part_of(samples, verdict, members, scored)
     if len(samples.subsets) > 1 and all((m & scored).any() for m in samples.subsets.values()):
         everything = samples.subsets[EVERYTHING]
-        whole = _part(samples, verdict, everything, scored)
+        whole = part_of(samples, verdict, everything, scored)
         yield MACRO, replace(whole, groups=_groups(samples)[scored])
 
 
-def _part(samples: Samples, verdict: Verdict, members: Flags, scored: Flags) -> Judged:
+def part_of(samples: Samples, verdict: Verdict, members: Flags, scored: Flags) -> Judged:
+    """Returns what is judged of a subset: those of its members that have scores."""
     chosen = members & scored
     return Judged(
         credits={name: found[chosen] for name, found in verdict.credits.items()},
@@ -265,7 +273,8 @@ def _spread(like: Measure, deviations: Credits) -> Iterator[Measure]:
         )
 
 
-def _notes(names: Sequence[str], scores: Sequence[SampleScores]) -> Iterator[str]:
+def score_notes(names: Sequence[str], scores: Sequence[SampleScores]) -> Iterator[str]:
+    """Yields what a reader of a table of some models' scores should know."""
     for name, found in zip(names, scores, strict=True):
         for reason, count in found.failures.items():
             yield f"{name}: {count:,} samples were not scored: {reason}"

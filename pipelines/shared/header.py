@@ -11,7 +11,7 @@ import msgspec
 
 from eqforge.generators.text import words
 from eqforge.pipelines.shared.media import MEDIA
-from eqforge.pipelines.shared.pipeline import Configured, FileBelow, Input, Pipeline
+from eqforge.pipelines.shared.pipeline import Configured, FileBelow, Input, NamedFile, Pipeline
 from eqforge.pipelines.shared.settings import DatasetConfig, RunSettings
 from eqforge.schemas.dataset.manifest import (
     FILE_NAME,
@@ -47,10 +47,11 @@ VERSIONED = (
 )  # fmt: skip
 # Settings that are a file or folder of this machine, or a public name or URL, which stays as is.
 _LOCAL_OR_NAMED = ("model", "assets")
-# Settings that say where and how a run happens, and leave no trace in the rows.
+# Settings that say where and how a run happens, and leave no trace in the rows; the manifests of
+# parts are inputs.
 _NOT_OF_THE_ROWS = (
     "output", "overwrite", "workers", "max_error_rate", "decoder_timeout_s", "render_timeout_s",
-    "local_files_only", "cache_gb",
+    "local_files_only", "cache_gb", "parts",
 )  # fmt: skip
 
 
@@ -125,6 +126,8 @@ def _name_of(value: Any) -> str:
 
 
 def _input_file(path: Input) -> InputFile:
+    if isinstance(path, NamedFile):
+        return replace(_input_file(path.url), name=path.name)
     if isinstance(path, FileBelow):
         name = path.file.relative_to(path.folder).as_posix()
         return replace(_input_file(path.file), name=name)

@@ -26,8 +26,15 @@ class FileBelow(NamedTuple):
     file: Path
 
 
-Input: TypeAlias = Path | str | FileBelow
-"""A file that a plan is made from: a path, a URL, or one of a folder."""
+class NamedFile(NamedTuple):
+    """A file that the manifest knows by another name than its own."""
+
+    name: str
+    url: str
+
+
+Input: TypeAlias = Path | str | FileBelow | NamedFile
+"""A file that a plan is made from: a path, a URL, one of a folder, or one of another name."""
 
 
 def files_of(path: Path, files: Iterable[Path]) -> Iterator[Input]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from eqforge.schemas import signals
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.datasets import TYPES
 
 if TYPE_CHECKING:
@@ -28,6 +29,17 @@ def pipeline_of(dataset: str) -> "Pipeline[Any]":
 
 def stages_of(dataset: str) -> dict[str, Stage]:
     """Returns the stages of a dataset by name; none if no pipeline has the dataset's name."""
+    if dataset in COMBINED:
+        stage: Stage = import_module("eqforge.transforms.dataset.parts").COMBINE_STAGE
+        return {stage.name: stage}
     if dataset not in TYPES:
         return {}
     return {stage.name: stage for stage in pipeline_of(dataset).stages}
+
+
+def stage_of(dataset: str, name: str) -> Stage | None:
+    """Returns a stage of a dataset, also one that a part brought as `PART: STAGE`; else None."""
+    if (own := stages_of(dataset).get(name)) is not None or dataset not in COMBINED:
+        return own
+    part, _, rest = name.partition(": ")
+    return stage_of(part.partition("@")[0], rest)

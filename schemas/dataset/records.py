@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.description import TableType
@@ -16,10 +17,23 @@ def read_records(dataset: Dataset, path: str, kind: TableType) -> Iterator[Any]:
       InputError: the file is missing or damaged.
       msgspec.ValidationError: a row does not fit the table's record.
     """
+    for batch in dataset.file_batches(path, columns_of(kind)):
+        yield from records_of(batch, kind)
+
+
+def columns_of(kind: TableType) -> list[str]:
+    """Returns the columns that the records of a table are read from."""
     renamed = {"image": "image.path"} if kind.holds_pictures else {}
-    columns = [renamed.get(name, name) for name in kind.schema.names]
-    for batch in dataset.file_batches(path, columns):
-        for row in batch.to_pylist():
-            if kind.holds_pictures:
-                row["suffix"] = row.pop("image")["path"].removeprefix(row[kind.key[0]])
-            yield msgspec.convert(row, kind.record)
+    return [renamed.get(name, name) for name in kind.schema.names]
+
+
+def records_of(batch: pa.RecordBatch, kind: TableType) -> Iterator[Any]:
+    """Yields the records of rows with the columns of `columns_of`.
+
+    Raises:
+      msgspec.ValidationError: a row does not fit the table's record.
+    """
+    for row in batch.to_pylist():
+        if kind.holds_pictures:
+            row["suffix"] = row.pop("image")["path"].removeprefix(row[kind.key[0]])
+        yield msgspec.convert(row, kind.record)

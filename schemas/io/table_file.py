@@ -30,6 +30,9 @@ ADVICE: Final = "eqforge verify looks for all damage"
 _COUNTED_BYTES: Final = 16 << 20
 """Texts that may take more than this are counted before they are decoded."""
 
+_LENGTH_BYTES: Final = 4
+"""Before each value of a plain page stands its length."""
+
 _TYPES: Final = (
     pa.types.is_string,
     pa.types.is_binary,
@@ -110,6 +113,36 @@ class TableFile:
         for batch in self._file.iter_batches(rows, row_groups=[number], columns=columns):
             batch.validate(full=True)  # that texts are UTF-8
             yield batch
+
+    def places(self, number: int, column: str, lengths: Sequence[int]) -> list[tuple[int, int]]:
+        """Returns where the values of a column of bytes without nulls lie in the file.
+
+        Args:
+          number: of the row group.
+          column: the path of the leaf column, such as `image.bytes`.
+          lengths: of the values, in bytes.
+
+        Returns:
+          The first byte of each value, and the first behind it.
+
+        Raises:
+          BadPages, OSError: they are compressed, encoded or damaged, or of other lengths.
+        """
+        (leaf,) = self._footer.leaves([column])
+        pages = self._footer.page_spans(number, leaf)
+        found: list[tuple[int, int]] = []
+        last = len(lengths)
+        for page in reversed(pages):  # a page ends with its values, each behind its length
+            stop = page.stop
+            for length in reversed(lengths[page.first_row : last]):
+                found.append((stop - length, stop))
+                stop -= length + _LENGTH_BYTES
+            if stop < page.start or page.first_row > last:
+                raise BadPages("pictures that are longer than their pages")
+            last = page.first_row
+        if last:
+            raise BadPages("an index of pages that does not begin with the first row")
+        return found[::-1]
 
     def _check(self, number: int, columns: Sequence[str] | None) -> None:
         """Adds up the memory for decoding columns of a row group.

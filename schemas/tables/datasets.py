@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import VIDEO_PAIRS
 from eqforge.schemas.tables.rendered import GENERATED_PAIRS
@@ -117,9 +118,10 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
 }
 
 TYPES: Final[Mapping[str, DatasetType]] = {
-    name: known.type for several in (DATASETS, BENCHMARKS) for name, known in several.items()
+    **{name: known.type for several in (DATASETS, BENCHMARKS) for name, known in several.items()},
+    **COMBINED,
 }
-"""What every dataset holds that can be built or imported, by name."""
+"""What every dataset holds that can be built, imported or combined, by name."""
 
 _TABLES: Final = tuple(table for kind in TYPES.values() for table in kind.tables)
 TABLE_NAMES: Final = frozenset(table.name for table in _TABLES)

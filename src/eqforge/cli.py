@@ -24,6 +24,10 @@ COMMANDS = {
         "eqforge.pipelines.shared.building",
         "Import a published benchmark, or your own, as a dataset.",
     ),
+    "combine": (
+        "eqforge.pipelines.combined",
+        "Make one dataset of several: EqBen of its five subsets, or parts of one benchmark.",
+    ),
     "verify": (
         "eqforge.commands.verify",
         "Check a finished dataset: digests, schemas, ids, images, books.",
@@ -31,6 +35,10 @@ COMMANDS = {
     "inspect": (
         "eqforge.commands.inspection",
         "Show counts, reasons, columns and a few rows of a dataset.",
+    ),
+    "diff": (
+        "eqforge.commands.diff",
+        "Tell in which records and columns two datasets differ.",
     ),
     "export": (
         "eqforge.commands.export",
@@ -102,7 +110,9 @@ EVERYWHERE = """Before or behind any command: --quiet (errors and the last line 
 _LAST_S = 5.0
 """How many seconds the program may take to exit after its command."""
 
-GO_ON = frozenset(("assets", "build", "converse", "export", "finetune", "import", "score"))
+GO_ON = frozenset(
+    ("assets", "build", "combine", "converse", "export", "finetune", "import", "score")
+)
 """Commands that resume where they were stopped."""
 
 

@@ -2,7 +2,7 @@
 
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -18,18 +18,28 @@ IMAGES_PER_FILE = 4_000
 REJECTS_PER_FILE = 200_000
 
 
+class Pictures(Protocol):
+    """Where pictures are read from by id and suffix: a media store, or datasets that have them."""
+
+    def get(self, image_id: str, suffix: str) -> bytes:
+        """Returns the bytes of a picture."""
+
+    def path(self, image_id: str, suffix: str) -> str:
+        """Returns what a message calls it."""
+
+
 def files_for(rows: int, rows_per_file: int) -> int:
     """Returns the number of files for a number of rows, at least 1."""
     return max(1, -(-rows // rows_per_file))
 
 
-def table_of(kind: TableType, shards: int, media: MediaStore | None = None) -> Table:
+def table_of(kind: TableType, shards: int, media: Pictures | None = None) -> Table:
     """Returns a table for the shard writer.
 
     Args:
       kind: its description.
       shards: its number of files.
-      media: the store of the table's images, if it has any; they are read row by row.
+      media: where the table's images are, if it has any; they are read row by row.
     """
     return Table(
         name=kind.name,
@@ -68,7 +78,7 @@ def generated_tables(
     )
 
 
-def _row_with_picture(kind: TableType, media: MediaStore, record: Any) -> dict[str, Any]:
+def _row_with_picture(kind: TableType, media: Pictures, record: Any) -> dict[str, Any]:
     media_id = kind.key_of(record)
     data = media.get(media_id, record.suffix)
     if sha256_hex(data) != media_id:

@@ -10,7 +10,7 @@ from eqforge.generators.scenes.claims import differs_as_declared
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
 from eqforge.generators.text.lints.lint import lint_records
 from eqforge.pipelines import eq_kubric
-from eqforge.pipelines.shared.registry import stages_of
+from eqforge.pipelines.shared.registry import stage_of
 from eqforge.schemas.dataset.manifest import DataFile
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.records import read_records
@@ -22,7 +22,8 @@ from eqforge.schemas.io import digests, storage
 from eqforge.schemas.io.pictures import BadImage, TooManyPixels, open_rgb
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.sources.labelled_captions import dataset_captions
-from eqforge.schemas.tables.datasets import dataset_type, table_type
+from eqforge.schemas.tables.combined import COMBINED
+from eqforge.schemas.tables.datasets import TYPES, dataset_type, table_type
 from eqforge.schemas.tables.description import SCHEMA_VERSION, TableType
 from eqforge.schemas.ticker import ticked
 from eqforge.transforms.dataset.write import fingerprint_records
@@ -103,14 +104,15 @@ def check_rows(dataset: Dataset) -> Iterator[str]:
 
 def check_books(dataset: Dataset) -> Iterator[str]:
     """Yields a line for every stage whose books do not balance or do not match the rows."""
-    manifest, known = dataset.manifest, stages_of(dataset.manifest.dataset)
+    manifest = dataset.manifest
+    known = {stage: stage_of(manifest.dataset, stage) for stage in manifest.stages}
     counted = Counter(
         (row["stage"], row["reason"]) for row in dataset.rows("rejects", ["stage", "reason"])
     )
     booked: Counter[tuple[str, str]] = Counter()
     for stage, books in manifest.stages.items():
         booked.update({(stage, reason): count for reason, count in books.reasons.items()})
-        if stage not in known:
+        if known[stage] is None:
             yield f"{stage}: not a documented stage"
         if not books.is_balanced():
             yield f"{stage}: {books.candidates} candidates, {books.kept} + {books.rejected} left"
@@ -118,7 +120,7 @@ def check_books(dataset: Dataset) -> Iterator[str]:
         if counted[stage, reason] != booked[stage, reason]:
             rows, entries = counted[stage, reason], booked[stage, reason]
             yield f"{stage}, {reason}: {rows} rows, {entries} booked"
-        if not known.get(stage, Stage(stage)).may_give(reason):
+        if not (known.get(stage) or Stage(stage)).may_give(reason):
             yield f"{stage}, {reason}: not a documented reason"
     yield from _wrong_findings(dataset)
     if manifest.unchanged is not None and "applied" in dataset.columns("samples"):
@@ -184,9 +186,11 @@ def _called(kind: TableType, key: str) -> str:
 
 def _foreign_rows(dataset: Dataset) -> Iterator[str]:
     """Yields a line for every sample that names another dataset."""
+    name = dataset.manifest.dataset
+    own = TYPES if name in COMBINED else {name}
     if "dataset" in dataset.columns("samples"):
         for row in dataset.rows("samples", ["sample_id", "dataset"]):
-            if row["dataset"] != dataset.manifest.dataset:
+            if row["dataset"] not in own:
                 yield f"sample {row['sample_id']}: is of the dataset {row['dataset']}"
 
 

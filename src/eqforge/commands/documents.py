@@ -1,5 +1,6 @@
 """The JSON documents that commands print with `--json`, by command."""
 
+from eqforge.commands.diff import Difference
 from eqforge.commands.inspection import Inspection
 from eqforge.commands.verify import Verification
 from eqforge.generators.text.lints.command import LintReport
@@ -11,5 +12,6 @@ DOCUMENTS = {
     "build": BuildReport,
     "verify": Verification,
     "inspect": Inspection,
+    "diff": Difference,
     "lint": list[LintReport],
 }

@@ -38,12 +38,12 @@ def books(dataset: Dataset) -> Table:
 
 def reasons(dataset: Dataset) -> Table:
     """Returns the reasons of the rejects, with what they mean."""
-    from eqforge.pipelines.shared.registry import stages_of
+    from eqforge.pipelines.shared.registry import stage_of
 
     shown = _table("stage", "reason", "rejected", "meaning")
-    known = stages_of(dataset.manifest.dataset)
     for stage, entry in dataset.manifest.stages.items():
-        meanings = known[stage].reasons if stage in known else {}
+        known = stage_of(dataset.manifest.dataset, stage)
+        meanings = {} if known is None else known.reasons
         for reason, count in entry.reasons.items():
             meaning = meanings.get(reason, "an exception on this record")
             _add(shown, stage, reason, f"{count:,}", meaning)

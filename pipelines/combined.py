@@ -1,0 +1,255 @@
+r"""Several finished datasets as one: pairs of any kind, or samples of one other.
+
+Example:
+    eqforge combine out/yc out/gebc out/ag out/kubric out/sd --output out/eqben
+"""
+
+import itertools
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from eqforge.pipelines.shared.command import parse
+from eqforge.pipelines.shared.media import inputs_from_stores
+from eqforge.pipelines.shared.pipeline import Input, NamedFile, Pipeline, Target
+from eqforge.pipelines.shared.registry import stage_of
+from eqforge.pipelines.shared.settings import DatasetConfig, Mode, selection_of
+from eqforge.schemas import signals
+from eqforge.schemas.console import session
+from eqforge.schemas.errors import InputError, reported_errors
+from eqforge.schemas.io import storage
+from eqforge.schemas.records.books import Stage
+from eqforge.schemas.tables.combined import COMBINED, PAIRS_NAME
+from eqforge.schemas.tables.datasets import TYPES, dataset_type
+
+if TYPE_CHECKING:
+    import apache_beam as beam
+
+    from eqforge.transforms.dataset.parts import CombineRules, Piece
+    from eqforge.transforms.dataset.plan import PlanFiles
+    from eqforge.transforms.dataset.table import Table
+
+PAIR_COLUMNS = ("sample_id", "split", "caption_0", "caption_1", "image_0_id", "image_1_id")
+SAMPLES, IMAGES, REJECTS = "samples", "images", "rejects of the parts"
+SHOWN = 8
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config(DatasetConfig):
+    """Combine finished datasets into one: pairs of any kind, such as EqBen's five subsets, or
+    samples of one other kind.
+
+    Ids stay what they are, every picture is stored once, and rejects and books of the parts are
+    carried over. `--sample 10%` and `--limit 100` are of each subset: the column `kind` of pairs,
+    else the part.
+    """  # noqa: D205
+
+    mode: tyro.conf.Suppress[Mode] = "corrected"
+    """That of the parts: paper if one of them is."""
+
+    parts: Annotated[tuple[str, ...], tyro.conf.Positional]
+    """Folders or URLs of the datasets, two or more; their order does not matter."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Combination:
+    """What is combined.
+
+    Attributes:
+      rules: the parts, and the name of what they become.
+      mode: `paper` if a part is in paper mode.
+      stages: those of the parts, and last the one that combines them.
+      has_images: whether a part has pictures.
+      warnings: those of the parts.
+    """
+
+    rules: "CombineRules"
+    mode: Mode
+    stages: tuple[Stage, ...]
+    has_images: bool
+    warnings: tuple[str, ...]
+
+
+def open_parts(folders: Sequence[str]) -> Combination:
+    """Returns what becomes of some datasets.
+
+    Raises:
+      InputError: one cannot be read or is named twice, they have no columns in common that could
+        be combined, or the books of one do not balance.
+    """
+    from eqforge.schemas.dataset.reader import open_dataset
+    from eqforge.transforms.dataset.part_pictures import Part
+    from eqforge.transforms.dataset.parts import COMBINE_STAGE, CombineRules
+
+    if len(folders) < 2:
+        raise InputError("name two or more datasets to combine")
+    found = sorted(map(open_dataset, folders), key=lambda d: (d.manifest.dataset, d.sha256))
+    for one, other in itertools.pairwise(found):
+        if one.sha256 == other.sha256:
+            raise InputError(f"{one.folder} and {other.folder}: are the same dataset")
+    kind = _kind({each.folder: each.manifest.dataset for each in found})
+    names = Counter(each.manifest.dataset for each in found)
+    parts: list[Part] = []
+    stages: list[Stage] = []
+    for each in found:
+        name = each.manifest.dataset
+        label = name if names[name] == 1 else f"{name}@{each.sha256[:12]}"
+        parts.append(Part(each.folder, each.sha256, label))
+        for stage, books in each.manifest.stages.items():
+            if not books.is_balanced():
+                raise InputError(
+                    f"{each.folder}: the books of the stage {stage!r} do not balance; eqforge "
+                    "verify looks for all damage"
+                )
+            known = stage_of(name, stage) or Stage(stage)
+            stages.append(Stage(f"{label}: {stage}", known.reasons))
+    warned = (f"{part.label}: {text}" for part in parts for text in part.open().manifest.warnings)
+    return Combination(
+        rules=CombineRules(kind=kind, parts=tuple(parts)),
+        mode="paper" if any(each.manifest.mode == "paper" for each in found) else "corrected",
+        stages=(*stages, COMBINE_STAGE),
+        has_images=any(each.files("images") for each in found),
+        warnings=tuple(warned),
+    )
+
+
+def _kind(datasets: dict[str, str]) -> str:
+    """Returns the name of what datasets, by folder, become together.
+
+    Raises:
+      InputError: they cannot be combined; the message names the columns.
+    """
+    for folder, name in datasets.items():
+        if name not in TYPES:
+            raise InputError(f"{folder}: is a dataset {name!r}, which eqforge does not know")
+    tables = {folder: dataset_type(name).table("samples") for folder, name in datasets.items()}
+    if all({*PAIR_COLUMNS} <= {*table.schema.names} for table in tables.values()):
+        return PAIRS_NAME
+    records = {table.record for table in tables.values()}
+    if len(records) == 1:
+        (record,) = records
+        for name, kind in COMBINED.items():
+            if kind.table("samples").record is record:
+                return name
+        raise InputError(
+            f"{', '.join(datasets)}: samples of {', '.join(sorted(set(datasets.values())))} "
+            "cannot be combined; those of pairs, foils, rewordings, questions, hard-positives and "
+            "training-captions can"
+        )
+    columns = {folder: [*table.schema.names] for folder, table in tables.items()}
+    common = set.intersection(*(set(names) for names in columns.values()))
+    said = "; ".join(
+        f"{folder} ({datasets[folder]}) has {_some([c for c in names if c not in common])}"
+        for folder, names in columns.items()
+    )
+    raise InputError(
+        "the samples are not of one kind: all have to be pairs, with "
+        f"{', '.join(PAIR_COLUMNS)}, or have the same columns; beside common ones {said}"
+    )
+
+
+def _some(names: list[str]) -> str:
+    more = [f"{len(names) - SHOWN} more"] * (len(names) > SHOWN)
+    return ", ".join([*names[:SHOWN], *more]) or "none"
+
+
+def plan(combination: Combination, config: Config) -> "Iterator[Piece]":
+    """Yields what is taken over from each part."""
+    from eqforge.transforms.dataset.combine import plan_pieces
+
+    found = list(plan_pieces(combination.rules, selection_of(config.run)))
+    return iter(found if any(piece.table == SAMPLES for piece in found) else ())
+
+
+def measure(_: Config, piece: "Piece") -> dict[str, int]:
+    """Returns what a piece adds to the counts of a plan."""
+    names = {"samples": SAMPLES, "images": IMAGES, "rejects": REJECTS}
+    counts = {names[piece.table]: piece.size} if piece.table else {}
+    return counts | ({"duplicates": len(piece.duplicates)} if piece.duplicates else {})
+
+
+def build(combination: Combination, root: "beam.Pipeline", target: Target[Config]) -> None:
+    """Wires the pipeline."""
+    from eqforge.transforms.dataset.combine import WriteCombined
+    from eqforge.transforms.dataset.parts import Piece, TakeOver
+    from eqforge.transforms.dataset.plan import ReadPlan
+
+    _ = (
+        root
+        | "ReadPlan" >> ReadPlan(target.plan_files, Piece)
+        | "TakeOver" >> TakeOver(combination.rules, target.notes)
+        | "WriteCombined" >> WriteCombined(target.dataset)
+    )
+
+
+def tables(combination: Combination, config: Config, plan: "PlanFiles") -> "tuple[Table, ...]":
+    """Returns the tables, sized for a plan."""
+    from eqforge.schemas.tables.pairs import IMAGES_TABLE
+    from eqforge.transforms.dataset.part_pictures import PartPictures
+    from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
+
+    run, counts = config.run, plan.counts
+    samples = COMBINED[combination.rules.kind].table("samples")
+    found = [table_of(samples, files_for(counts.get(SAMPLES, 0), run.samples_per_file))]
+    if combination.has_images:
+        pictures = PartPictures(combination.rules.parts)
+        files = files_for(counts.get(IMAGES, 0), run.images_per_file)
+        found.append(table_of(IMAGES_TABLE, files, pictures))
+    return (*found, rejects_table(counts.get(REJECTS, 0) + counts.get("duplicates", 0)))
+
+
+def inputs(combination: Combination) -> Iterator[Input]:
+    """Yields the manifests of the parts, which have the digests of all their files."""
+    for part in combination.rules.parts:
+        yield NamedFile(part.label, storage.join(part.folder, "dataset.json"))
+
+
+def check(config: Config) -> None:
+    """Checks the share of samples that is asked for.
+
+    Raises:
+      InputError: it is no percentage.
+    """
+    selection_of(config.run)
+
+
+def pipeline_of(combination: Combination) -> Pipeline[Config]:
+    """Returns the pipeline that makes a combination."""
+    return Pipeline(
+        name=combination.rules.kind,
+        config=Config,
+        inputs=lambda _: inputs(combination),
+        check=check,
+        plan=partial(plan, combination),
+        measure=measure,
+        warnings=lambda _: combination.warnings,
+        build=partial(build, combination),
+        tables=partial(tables, combination),
+        stages=combination.stages,
+        steps={"combined": SAMPLES},
+    )
+
+
+def _no_defaults(_: Mode) -> dict[str, Any]:
+    return {}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Combines datasets as the command line says; returns the exit status."""
+    with reported_errors(goes_on=True), session(), inputs_from_stores():
+        config, beam_args = parse(Config, _no_defaults, argv, "eqforge combine")
+        combination = open_parts(config.parts)
+        with signals.idle():  # an exception may leave a library half loaded
+            from eqforge.pipelines.shared.driver import build_and_tell
+        build_and_tell(pipeline_of(combination), replace(config, mode=combination.mode), beam_args)
+        return 0
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,89 @@
+"""What differs between two datasets: the records of a comparison, and what the manifests say."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from eqforge.schemas.dataset.manifest import Manifest
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChangedRecord:
+    """A record that both datasets have, with other values.
+
+    Attributes:
+      key: of the record.
+      columns: the values in A and in B, by column.
+    """
+
+    key: str
+    columns: dict[str, tuple[Any, Any]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TableDifference:
+    """What differs in a table.
+
+    Attributes:
+      added, removed: how many records only B has, and only A.
+      changed, equal: how many records both have, with other values in some column, or the same.
+      columns: how many records are changed in each column.
+      only_in_a, only_in_b: columns that the other dataset's table does not have.
+      types: the types in A and B of columns whose types differ.
+      added_examples, removed_examples: keys of some.
+      changed_examples: some of the changed records.
+    """
+
+    added: int
+    removed: int
+    changed: int
+    equal: int
+    columns: dict[str, int] = field(default_factory=dict)
+    only_in_a: tuple[str, ...] = ()
+    only_in_b: tuple[str, ...] = ()
+    types: dict[str, tuple[str, str]] = field(default_factory=dict)
+    added_examples: tuple[str, ...] = ()
+    removed_examples: tuple[str, ...] = ()
+    changed_examples: tuple[ChangedRecord, ...] = ()
+
+    @property
+    def is_none(self) -> bool:
+        """Whether the table has the same columns and records in both."""
+        columns = (self.only_in_a, self.only_in_b, self.types)
+        return not (self.added or self.removed or self.changed or any(columns))
+
+
+def compare_manifests(a: "Manifest", b: "Manifest") -> dict[str, tuple[Any, Any]]:
+    """Returns what two datasets were made by and from that differs, as (A's, B's), by its place.
+
+    Files, which depend on the order and the number of rows, are left out.
+    """
+    said, other = dict(_facts(a)), dict(_facts(b))
+    names = dict.fromkeys((*said, *other))
+    return {
+        name: (said.get(name), other.get(name))
+        for name in names
+        if said.get(name) != other.get(name)
+    }
+
+
+def _facts(manifest: "Manifest") -> Iterator[tuple[str, Any]]:
+    yield from (("dataset", manifest.dataset), ("mode", manifest.mode))
+    yield from _flat("config", manifest.config)
+    inputs: dict[str, list[str]] = {}
+    for file in manifest.inputs:
+        inputs.setdefault(file.name, []).append(file.sha256)
+    yield from _flat("inputs", {name: " ".join(sorted(found)) for name, found in inputs.items()})
+    yield from _flat("versions", manifest.versions)
+    for stage, books in manifest.stages.items():
+        yield from _flat(f"stages.{stage}", asdict(books))
+    yield "warnings", sorted(manifest.warnings)
+
+
+def _flat(place: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        for name, inner in value.items():
+            yield from _flat(f"{place}.{name}", inner)
+    else:
+        yield place, value

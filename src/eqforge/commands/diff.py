@@ -1,0 +1,174 @@
+"""`eqforge diff`: tells in which records and columns two datasets differ."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from eqforge.schemas.console import DocumentOptions, give
+from eqforge.schemas.dataset.differences import TableDifference, compare_manifests
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.shell import shell
+from eqforge.schemas.visible import counted, in_lines, json_text, nearest, shortened, visible
+
+if TYPE_CHECKING:
+    from eqforge.schemas.dataset.reader import Dataset
+
+SHOWN_CHARACTERS = 100
+SHOWN_FACTS = 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arguments:
+    """Tell in which records two finished datasets differ, and in which columns of these.
+
+    Records are compared by their keys; the order of rows and the number of files do not count, and
+    pictures count by their ids, which are digests. What the manifests say beside the records, such
+    as settings and versions, is told apart and does not count either. Both are taken as sound:
+    eqforge verify tells. The exit status is 0 if all records are equal, 1 if some differ, 2 if a
+    dataset cannot be read.
+    """
+
+    a: Annotated[str, tyro.conf.Positional]
+    """Folder or URL of the first dataset, of which records may be removed."""
+
+    b: Annotated[str, tyro.conf.Positional]
+    """Folder or URL of the second, which may add records."""
+
+    table: tuple[str, ...] = ()
+    """Compare these tables alone, such as samples."""
+
+    only: tuple[str, ...] = ()
+    """Compare these columns alone, such as caption_0, and the tables that have them."""
+
+    examples: int = 3
+    """Name so many records that were added, removed or changed, of each table."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Difference:
+    """What differs between two datasets.
+
+    Attributes:
+      a, b: their folders or URLs.
+      is_equal: whether all records that were compared are equal.
+      tables: what differs in each table that was compared.
+      manifest: what the manifests of A and B say else that differs, such as `config.seed`.
+    """
+
+    a: str
+    b: str
+    is_equal: bool
+    tables: dict[str, TableDifference]
+    manifest: dict[str, tuple[Any, Any]]
+
+
+def diff_command(arguments: Arguments) -> int:
+    """Prints what differs between two datasets; returns 0 if their records are equal, else 1."""
+    found = diff_datasets(
+        arguments.a,
+        arguments.b,
+        tables=arguments.table,
+        only=arguments.only,
+        examples=arguments.examples,
+    )
+    print(in_lines(_lines(found)))
+    give(found)
+    return 0 if found.is_equal else 1
+
+
+def diff_datasets(
+    a: str, b: str, *, tables: tuple[str, ...] = (), only: tuple[str, ...] = (), examples: int = 3
+) -> Difference:
+    """Returns what differs between two datasets.
+
+    Args:
+      a: folder or URL of the first.
+      b: folder or URL of the second.
+      tables: those that are compared; all if empty.
+      only: the columns that are compared; all if empty.
+      examples: how many records are named of each kind in each table at most.
+
+    Raises:
+      InputError: a dataset cannot be read, or none has a table or column of a name.
+    """
+    from eqforge.schemas.dataset.compare import compare_tables
+    from eqforge.schemas.dataset.reader import open_dataset
+
+    if examples < 0:
+        raise InputError(f"--examples {examples}: expected 0 or more")
+    both = open_dataset(a), open_dataset(b)
+    wanted = _wanted(both, tables, only)
+    found = {name: compare_tables(*both, name, only, examples) for name in wanted}
+    return Difference(
+        a=both[0].folder,
+        b=both[1].folder,
+        is_equal=all(table.is_none for table in found.values()),
+        tables=found,
+        manifest=compare_manifests(both[0].manifest, both[1].manifest),
+    )
+
+
+def _wanted(
+    both: tuple["Dataset", "Dataset"], tables: tuple[str, ...], only: tuple[str, ...]
+) -> list[str]:
+    """Returns the tables to compare: those asked for, that have a column asked for.
+
+    Raises:
+      InputError: there is no such table or column.
+    """
+    known = list(dict.fromkeys(name for dataset in both for name in dataset.manifest.tables))
+    _check_known("--table", tables, known)
+    names = [name for name in known if not tables or name in tables]
+    columns = {name: {c for dataset in both for c in dataset.columns(name)} for name in names}
+    _check_known("--only", only, sorted(set().union(*columns.values())))
+    return [name for name in names if not only or columns[name] & set(only)]
+
+
+def _check_known(option: str, asked: tuple[str, ...], known: list[str]) -> None:
+    for name in asked:
+        if name not in known:
+            hint = nearest(name, known) or f"; there are {', '.join(known)}"
+            raise InputError(f"{option} {name}: neither dataset has it{hint}")
+
+
+def _lines(found: Difference) -> Iterator[str]:
+    for name, table in found.tables.items():
+        yield from _table_lines(name, table)
+    for number, (name, (a, b)) in enumerate(found.manifest.items()):
+        if number == SHOWN_FACTS:
+            yield f"  and {len(found.manifest) - SHOWN_FACTS:,} more; --json has all"
+            break
+        yield from ["the manifests:"] * (number == 0)
+        yield f"  {name}: {_value(a)} → {_value(b)}"
+    said = "are equal in all records" if found.is_equal else "differ"
+    beside = "; their manifests differ" if found.is_equal and found.manifest else ""
+    yield f"{found.a} and {found.b}: {said}{beside}"
+
+
+def _table_lines(name: str, table: TableDifference) -> Iterator[str]:
+    kinds = {"added": table.added, "removed": table.removed, "changed": table.changed}
+    parts = [f"{number:,} {kind}" for kind, number in kinds.items() if number]
+    yield f"{name}: {', '.join([*parts, f'{table.equal:,} equal'])}"
+    for side, columns in (("A", table.only_in_a), ("B", table.only_in_b)):
+        if columns:
+            yield f"  only in {side}: {counted(len(columns), 'columns')}, {', '.join(columns)}"
+    for column, (a, b) in table.types.items():
+        yield f"  type of {column}: {a} → {b}"
+    for column, number in table.columns.items():
+        yield f"  {column}: {counted(number, 'records')} changed"
+    yield from (f"  + {key}" for key in table.added_examples)
+    yield from (f"  - {key}" for key in table.removed_examples)
+    for record in table.changed_examples:
+        yield f"  ~ {record.key}"
+        for column, (a, b) in record.columns.items():
+            yield f"      {column}: {_value(a)} → {_value(b)}"
+
+
+def _value(value: Any) -> str:
+    return shortened(visible(json_text(value)), SHOWN_CHARACTERS)
+
+
+main = shell("eqforge diff", Arguments, diff_command, console=DocumentOptions, keeps_output=True)
+"""Compares the datasets that a command line names."""

@@ -1,0 +1,184 @@
+"""`eqforge diff` against datasets whose differences were made by hand."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from eqforge.commands import diff
+from eqforge.schemas.dataset import compare
+from tests.builds import rows
+from tests.made_datasets import describe
+
+OLD = Path(__file__).parents[1] / "old" / "0.1.0"
+
+
+def rewritten(folder: Path, table: str, changed: list[dict[str, Any]], files: int = 1) -> None:
+    """Writes other rows in the place of a table's, dealt out to some files."""
+    old, *more = sorted((folder / "data").glob(f"{table}-*"))
+    schema = pq.read_schema(old)
+    for path in (old, *more):
+        path.unlink()
+    for number in range(files):
+        part = schema.empty_table().from_pylist(changed[number::files], schema)
+        path = folder / f"data/{table}-{number:05d}-of-{files:05d}.parquet"
+        pq.write_table(part, path, row_group_size=2)
+    describe(folder)
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """A copy of a dataset of pairs, to be changed."""
+    return Path(shutil.copytree(OLD / "eq-youcook2", tmp_path / "other"))
+
+
+def found(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, dict[str, Any]]:
+    capsys.readouterr()
+    status = diff.main([*map(str, arguments), "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_neither_order_nor_files_count(other: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for seed, (table, files) in enumerate({"samples": 3, "images": 4, "rejects": 2}.items()):
+        shuffled = rows(other, table)
+        random.Random(seed).shuffle(shuffled)
+        rewritten(other, table, shuffled, files)
+
+    status, said = found(capsys, OLD / "eq-youcook2", other)
+
+    assert status == 0
+    assert said["is_equal"] is True
+    assert said["manifest"] == {}
+    counts = {name: table["equal"] for name, table in said["tables"].items()}
+    assert counts == {name: len(rows(other, name)) for name in ("samples", "images", "rejects")}
+
+
+def test_what_changed_is_told_by_record_and_column(
+    other: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second, *rest = rows(other, "samples")
+    new = second | {"sample_id": "Яблоко/\x1b[31m", "caption_0": "苹果"}
+    changed = first | {"caption_0": "другое", "ssim": float("nan")}
+    rewritten(other, "samples", [*rest, new, changed])
+    picture, *others = rows(other, "images")
+    turned = picture | {"image": picture["image"] | {"bytes": b"others"}}
+    rewritten(other, "images", [turned, *others])
+
+    status, said = found(capsys, OLD / "eq-youcook2", other)
+
+    assert status == 1
+    assert said["tables"]["samples"] == {
+        **{"added": 1, "removed": 1, "changed": 1, "equal": len(rest)},
+        "columns": {"caption_0": 1, "ssim": 1},
+        **{"only_in_a": [], "only_in_b": [], "types": {}},
+        "added_examples": ["Яблоко/\x1b[31m"],
+        "removed_examples": [second["sample_id"]],
+        "changed_examples": [
+            {
+                "key": first["sample_id"],
+                "columns": {
+                    "caption_0": [first["caption_0"], "другое"],
+                    "ssim": [first["ssim"], None],
+                },
+            }
+        ],
+    }
+    # Pictures are compared by id; that their bytes fit it is what verify tells.
+    assert said["tables"]["images"]["equal"] == len(others) + 1
+    assert diff.main([str(OLD / "eq-youcook2"), str(other)]) == 1
+    text = capsys.readouterr().out
+    assert "samples: 1 added, 1 removed, 1 changed" in text
+    assert r"+ Яблоко/\x1b[31m" in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 1_000])
+def test_every_changed_record_is_counted_once(
+    other: Path, capsys: pytest.CaptureFixture[str], at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare, "CHANGED_AT_ONCE", at_once)
+    samples = rows(other, "samples")
+    changed = [
+        row | {"caption_1": f"{n}"} | ({"split": "x"} if n % 2 else {})
+        for n, row in enumerate(samples)
+    ]
+    rewritten(other, "samples", changed[::-1], files=2)
+
+    status, said = found(capsys, other, OLD / "eq-youcook2", "--examples", "2")
+
+    assert status == 1
+    table = said["tables"]["samples"]
+    assert (table["changed"], table["equal"]) == (len(samples), 0)
+    assert table["columns"] == {"caption_1": len(samples), "split": len(samples) // 2}
+    shown = {each["key"]: each["columns"]["caption_1"] for each in table["changed_examples"]}
+    said_of = {row["sample_id"]: (row, n) for n, row in enumerate(samples)}
+    assert len(shown) == min(2, at_once)
+    assert shown == {key: [f"{said_of[key][1]}", said_of[key][0]["caption_1"]] for key in shown}
+
+
+def test_tables_and_columns_can_be_chosen(other: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rewritten(other, "samples", [row | {"caption_1": "x"} for row in rows(other, "samples")])
+
+    assert found(capsys, OLD / "eq-youcook2", other, "--only", "caption_0", "image_0_id")[0] == 0
+    assert found(capsys, OLD / "eq-youcook2", other, "--table", "images", "rejects")[0] == 0
+    status, said = found(capsys, OLD / "eq-youcook2", other, "--only", "caption_1")
+    assert status == 1
+    assert list(said["tables"]) == ["samples"]
+
+
+def test_datasets_of_different_kinds_have_common_columns(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, said = found(capsys, OLD / "eq-kubric", OLD / "eq-sd")
+
+    assert status == 1
+    samples = said["tables"]["samples"]
+    assert (samples["only_in_a"], samples["only_in_b"], samples["types"]) == ([], [], {})
+    assert (samples["added"], samples["removed"]) == (
+        len(rows(OLD / "eq-sd", "samples")),
+        len(rows(OLD / "eq-kubric", "samples")),
+    )
+    assert said["manifest"]["dataset"] == ["eq-kubric", "eq-sd"]
+    assert "config.scenes.pairs" in said["manifest"]
+
+    samples = found(capsys, OLD / "eq-gebc", OLD / "eq-kubric")[1]["tables"]["samples"]
+    assert {"origin_0", "origin_1"} <= {*samples["only_in_a"]}
+    assert {"kind", "spec_0"} <= {*samples["only_in_b"]}
+
+
+def test_what_was_made_otherwise_alone_is_no_difference(
+    other: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    describe(other, versions={"eqforge": "9"}, warnings=["Beware."])
+
+    status, said = found(capsys, OLD / "eq-youcook2", other)
+
+    assert (status, said["is_equal"]) == (0, True)
+    assert said["manifest"]["versions.eqforge"] == ["0.1.0", "9"]
+    assert said["manifest"]["warnings"] == [[], ["Beware."]]
+    assert diff.main([str(OLD / "eq-youcook2"), str(other)]) == 0
+    assert "are equal in all records; their manifests differ" in capsys.readouterr().out
+
+
+def test_wrong_input_is_one_sentence(other: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def refused(*arguments: object) -> str:
+        with pytest.raises(SystemExit) as left:
+            diff.main([*map(str, arguments)])
+        assert left.value.code == 2
+        return capsys.readouterr().err
+
+    assert "no such folder" in refused(OLD / "eq-youcook2", OLD / "none")
+    assert "did you mean 'samples'" in refused(other, other, "--table", "sample")
+    assert "did you mean 'caption_0'" in refused(other, other, "--only", "caption_00")
+    assert "--examples -1: expected 0 or more" in refused(other, other, "--examples", "-1")
+    samples = rows(other, "samples")
+    rewritten(other, "samples", [*samples, samples[0]])
+    assert "two rows of samples have the same sample_id" in refused(OLD / "eq-youcook2", other)
+    (path,) = (other / "data").glob("samples-*")
+    path.unlink()
+    assert "data/samples-00000-of-00001.parquet" in refused(other, OLD / "eq-youcook2")
+    assert "data/samples-00000-of-00001.parquet" in refused(other, other)

@@ -1,0 +1,278 @@
+"""Plans a dataset that is made of others: which rows of which part, and writes it.
+
+Every sample is read once for the plan, which keeps some dozen bytes of it: equal samples of two
+parts are found before anything is written, and so is an id that says something else in another.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.schemas.dataset.row_index import digests
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import sample_rank
+from eqforge.schemas.tables.datasets import dataset_type
+from eqforge.schemas.tables.pairs import ImageRow
+from eqforge.transforms.dataset.finish import DatasetTarget, WriteDataset
+from eqforge.transforms.dataset.part_pictures import Part
+from eqforge.transforms.dataset.parts import CombineRules, Piece, PieceWork, read_group
+from eqforge.transforms.dataset.plan import Selection, is_wanted, no_sample
+from eqforge.transforms.engines.composite import Composite
+
+if TYPE_CHECKING:
+    import apache_beam as beam
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Group:
+    """A row group of a part's samples: their place in the scan is [start, stop)."""
+
+    part: int
+    path: str
+    number: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class _Scan:
+    """The samples of all parts, in their order.
+
+    Attributes:
+      groups: the row groups that they stand in.
+      keys, rows: digests of their ids and of all that they say [n].
+      ranks: the order in which samples are drawn [n].
+      subsets: the number of each one's subset [n].
+      images: digests of the ids of their images [n, images]; that of None where there is none.
+      wanted: whether they are asked for by id [n].
+    """
+
+    groups: tuple[_Group, ...]
+    keys: NDArray[np.bytes_]
+    rows: NDArray[np.bytes_]
+    ranks: NDArray[np.uint64]
+    subsets: NDArray[np.int32]
+    images: NDArray[np.bytes_]
+    wanted: Flags
+
+
+def plan_pieces(rules: CombineRules, selection: Selection) -> Iterator[Piece]:
+    """Yields what is taken over from each part.
+
+    Args:
+      rules: the parts, and what they become.
+      selection: `limit` and `sample` are those of each subset: of each, the samples whose ids have
+        the least ranks, whatever their order.
+
+    Raises:
+      InputError: a file of a part is missing or damaged, two parts say different things of one id,
+        a sample names a picture that its part lacks, or a sample asked for is in no part.
+    """
+    scan = _scan(rules, selection.only)
+    doubles = _doubles(scan, rules)
+    chosen = _select(scan, doubles, selection)
+    for number in range(len(rules.parts)):
+        yield Piece(part=number, table="")
+    for group in scan.groups:
+        yield from _samples(group, chosen, doubles)
+    for number, part in enumerate(rules.parts):
+        yield from _images(number, part, scan, chosen & ~doubles)
+        yield from _whole(number, part, "rejects")
+
+
+def _scan(rules: CombineRules, only: tuple[str, ...]) -> _Scan:
+    groups: list[_Group] = []
+    keys, rows, ranks, subsets, images, wanted = [], [], [], [], [], []
+    numbers: dict[str, int] = {}
+    seen: list[str] = []
+    references = dataset_type(rules.kind).table("samples").references
+    columns = [column for column, table in references.items() if table == "images"]
+    for part, path, group in _groups(rules.parts, "samples"):
+        dataset = rules.parts[part].open()
+        found = list(read_group(dataset, rules.kind, "samples", path, group))
+        start = groups[-1].stop if groups else 0
+        stop = start + len(found)
+        groups.append(_Group(part=part, path=path, number=group, start=start, stop=stop))
+        names = [record.sample_id for record in found]
+        keys.append(digests(names))
+        rows.append(digests(map(msgspec.json.encode, found)))
+        ranks.append(np.array([sample_rank(name) for name in names], dtype=np.uint64))
+        kinds = [getattr(record, "kind", rules.parts[part].label) for record in found]
+        subsets.append(np.array([numbers.setdefault(k, len(numbers)) for k in kinds], np.int32))
+        ids = [[getattr(record, column) for record in found] for column in columns]
+        images.append(np.stack([digests(each) for each in ids], axis=1))
+        wanted.append(np.array([is_wanted(name, only) for name in names], dtype=bool))
+        seen += names if only else ()
+    if not groups:
+        raise InputError("the datasets to combine hold no samples")
+    missing = [name for name in only if not any(is_wanted(each, (name,)) for each in seen)]
+    if missing:
+        raise InputError(no_sample(min(missing), seen))
+    return _Scan(
+        groups=tuple(groups),
+        keys=np.concatenate(keys),
+        rows=np.concatenate(rows),
+        ranks=np.concatenate(ranks),
+        subsets=np.concatenate(subsets),
+        images=np.concatenate(images),
+        wanted=np.concatenate(wanted),
+    )
+
+
+def _groups(parts: Sequence[Part], table: str) -> Iterator[tuple[int, str, int]]:
+    """Yields part, file and number of each row group of a table that has rows."""
+    for number, part in enumerate(parts):
+        dataset = part.open()
+        for file in dataset.files(table):
+            with dataset.open_file(file.path) as opened:
+                rows = opened.group_rows
+            yield from ((number, file.path, group) for group, count in enumerate(rows) if count)
+
+
+def _doubles(scan: _Scan, rules: CombineRules) -> Flags:
+    """Tells which samples stand in an earlier part as well [n].
+
+    Raises:
+      InputError: one of them says something else there.
+    """
+    order = np.argsort(scan.keys, kind="stable")  # of equal ones, that of the first part is first
+    again = scan.keys[order[1:]] == scan.keys[order[:-1]]
+    differs = again & (scan.rows[order[1:]] != scan.rows[order[:-1]])
+    if differs.any():
+        place = int(np.flatnonzero(differs)[0])
+        both = [_sample_at(scan, rules, int(order[n])) for n in (place, place + 1)]
+        (name, one), (_, other) = both
+        if one == other:
+            raise InputError(f"{one}: two samples have the id {name}; eqforge verify says which")
+        raise InputError(
+            f"{one} and {other}: {int(differs.sum()):,} samples have the same id and say different "
+            f"things, such as {name}; eqforge diff {one} {other} tells in which columns"
+        )
+    doubles = np.zeros(len(scan.keys), dtype=bool)
+    doubles[order[1:][again]] = True
+    return doubles
+
+
+def _sample_at(scan: _Scan, rules: CombineRules, place: int) -> tuple[str, str]:
+    """Returns the id of a sample, and the folder of its part."""
+    group = next(each for each in scan.groups if each.start <= place < each.stop)
+    dataset, rows = rules.parts[group.part].open(), (place - group.start,)
+    (found,) = read_group(dataset, rules.kind, "samples", group.path, group.number, rows)
+    return found.sample_id, dataset.folder
+
+
+def _select(scan: _Scan, doubles: Flags, selection: Selection) -> Flags:
+    """Tells which samples are taken [n]; of equal ones all are, or none."""
+    chosen = scan.wanted.copy()
+    if selection.sample < 1:
+        chosen &= scan.ranks.astype(object) < selection.sample * 2**64
+    if selection.limit is not None:
+        once = np.flatnonzero(chosen & ~doubles)
+        once = once[np.lexsort((scan.keys[once], scan.ranks[once]))]
+        kept = np.zeros(0, dtype=scan.keys.dtype)
+        for subset in np.unique(scan.subsets[once]):
+            first = once[scan.subsets[once] == subset][: selection.limit]
+            kept = np.concatenate([kept, scan.keys[first]])
+        chosen &= np.isin(scan.keys, kept)
+    return chosen
+
+
+def _samples(group: _Group, chosen: Flags, doubles: Flags) -> Iterator[Piece]:
+    asked, again = chosen[group.start : group.stop], doubles[group.start : group.stop]
+    kept, double = np.flatnonzero(asked & ~again), np.flatnonzero(asked & again)
+    if len(kept) or len(double):
+        is_whole = len(kept) == group.stop - group.start
+        yield Piece(
+            part=group.part,
+            table="samples",
+            path=group.path,
+            group=group.number,
+            size=len(kept),
+            rows=None if is_whole else tuple(kept.tolist()),
+            duplicates=tuple(double.tolist()),
+        )
+
+
+def _images(number: int, part: Part, scan: _Scan, kept: Flags) -> Iterator[Piece]:
+    """Yields the pictures that the samples taken from a part show."""
+    of_part = np.zeros(len(kept), dtype=bool)
+    for group in scan.groups:
+        of_part[group.start : group.stop] = group.part == number
+    wanted = np.setdiff1d(scan.images[kept & of_part].ravel(), digests([None]))
+    dataset, there = part.open(), 0
+    for _, path, place in _groups([part], "images"):
+        for table in dataset.groups(path, ["image_id"], [place]):
+            ids = digests(table.column("image_id").to_pylist())
+            found = np.flatnonzero(np.isin(ids, wanted))
+            there += len(found)
+            if len(found):
+                rows = None if len(found) == len(ids) else tuple(found.tolist())
+                yield Piece(
+                    part=number, table="images", path=path, group=place, size=len(found), rows=rows
+                )
+    if there != len(wanted):
+        raise InputError(
+            f"{part.folder}: its samples name {len(wanted):,} pictures, of which it has {there:,}; "
+            "eqforge verify says which it lacks"
+        )
+
+
+def _whole(number: int, part: Part, table: str) -> Iterator[Piece]:
+    dataset = part.open()
+    for _, path, group in _groups([part], table):
+        with dataset.open_file(path) as opened:
+            size = opened.group_rows[group]
+        yield Piece(part=number, table=table, path=path, group=group, size=size)
+
+
+def merge_images(image_id: str, rows: Iterable[ImageRow]) -> ImageRow:
+    """Returns the one row of a picture that several parts may have, with the scores of all."""
+    del image_id
+    first, *others = sorted(set(rows), key=msgspec.json.encode)
+    if not others:
+        return first
+    scores = {score for row in (first, *others) for score in row.scores}
+    return replace(first, scores=tuple(sorted(scores, key=msgspec.json.encode)))
+
+
+@dataclass
+class WriteCombined(Composite):
+    """Writes the rows of pieces; of a picture that several parts have, one row."""
+
+    target: DatasetTarget
+
+    def expand(self, works: "beam.PCollection[PieceWork]") -> "beam.PCollection[str]":
+        import apache_beam as beam
+
+        rows = []
+        for table in self.target.tables:
+            name = table.name.title()
+            found = works | name >> beam.FlatMap(_rows, table.name)
+            if table.name == "images":
+                found = (
+                    found
+                    | "KeyImages" >> beam.Map(_with_id)
+                    | "GroupImages" >> beam.GroupByKey()
+                    | "MergeImages" >> beam.MapTuple(merge_images)
+                )
+            rows.append(found)
+        tallies = works | "Tallies" >> beam.FlatMap(_tallies)
+        return (*rows, tallies) | "WriteTables" >> WriteDataset(self.target)
+
+
+def _rows(work: PieceWork, table: str) -> tuple[Any, ...]:
+    return work.rows(table, "")
+
+
+def _with_id(row: ImageRow) -> tuple[str, ImageRow]:
+    return row.image_id, row
+
+
+def _tallies(work: PieceWork) -> Iterator[tuple[str, tuple[int, int]]]:
+    yield from ((each.stage, (each.candidates, each.kept)) for each in work.tallies)

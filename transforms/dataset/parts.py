@@ -1,0 +1,213 @@
+"""Takes the rows of finished datasets over into one that is made of them."""
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.records import columns_of, records_of
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.books import Reject, Stage, Tally
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.tables.combined import CombinedPair
+from eqforge.schemas.tables.datasets import table_type
+from eqforge.schemas.tables.description import TableType
+from eqforge.schemas.tables.pairs import ImageRow
+from eqforge.transforms.dataset.part_pictures import Part
+from eqforge.transforms.engines.counted_step import CountedStep
+
+BATCH_ROWS: Final = 1_000
+COMBINE_STAGE: Final = Stage(
+    "combine",
+    {"duplicate": "Another part has the same sample, with the same content; it is counted once."},
+    note="The stages of the parts stand before it, as `PART: STAGE`, with the reasons of the part.",
+)
+_SHARED: Final = frozenset(field.name for field in fields(CombinedPair))
+_FROM_COLUMNS: Final = frozenset(("dataset", "kind", "image_0", "image_1"))
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Piece:
+    """Rows of a part that are taken over together: of one row group of a file.
+
+    Attributes:
+      part: number of the part.
+      table: name of the table; empty for the part's books.
+      path: of the file below the part's folder.
+      group: number of the row group.
+      size: how many rows are taken over.
+      rows: their places in the group; None for all.
+      duplicates: places of samples that another part has as well, and is taken to have.
+    """
+
+    part: int
+    table: str
+    path: str = ""
+    group: int = 0
+    size: int = 0
+    rows: tuple[int, ...] | None = None
+    duplicates: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CombineRules:
+    """How rows are taken over.
+
+    Attributes:
+      kind: name of the dataset that is made.
+      parts: what it is made of.
+    """
+
+    kind: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PieceWork:
+    """What has been taken over: the rows of each table, and the books."""
+
+    samples: tuple[Any, ...] = ()
+    images: tuple[ImageRow, ...] = ()
+    rejects: tuple[Reject, ...] = ()
+    tallies: tuple[Tally, ...] = ()
+
+    def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
+        """Returns the rows of one of the tables."""
+        return getattr(self, table)
+
+
+class TakeOver(CountedStep[CombineRules]):
+    """Takes rows over, piece by piece."""
+
+    counted = "combined"
+
+    def size(self, piece: Piece) -> int:
+        return piece.size if piece.table == "samples" else 0
+
+    def make(self, piece: Piece) -> PieceWork:
+        return take_over(piece, self.rules)
+
+
+def take_over(piece: Piece, rules: CombineRules) -> PieceWork:
+    """Returns the rows of a piece in the form of the dataset that is made.
+
+    Raises:
+      InputError: a file of a part is missing or damaged, or its rows are not what they should be.
+    """
+    part = rules.parts[piece.part]
+    dataset = part.open()
+    if not piece.table:
+        stages = dataset.manifest.stages.items()
+        tallies = (
+            Stage(f"{part.label}: {name}").tally(books.candidates, books.kept)
+            for name, books in stages
+        )
+        return PieceWork(tallies=tuple(tallies))
+    found = tuple(read_group(dataset, rules.kind, piece.table, piece.path, piece.group, piece.rows))
+    if piece.table == "images":
+        return PieceWork(images=found)
+    if piece.table == "rejects":
+        named = (replace(each, stage=f"{part.label}: {each.stage}") for each in found)
+        return PieceWork(rejects=tuple(named))
+    doubles = read_group(
+        dataset, rules.kind, piece.table, piece.path, piece.group, piece.duplicates
+    )
+    rejects = tuple(_duplicate(each, part) for each in doubles)
+    tally = COMBINE_STAGE.tally(len(found) + len(rejects), len(found))
+    return PieceWork(samples=found, rejects=rejects, tallies=(tally,))
+
+
+def _duplicate(record: Any, part: Part) -> Reject:
+    rejection = Rejection(reason="duplicate", detail=f"of {part.label}")
+    name = f"{part.label}: {record.sample_id}"
+    return COMBINE_STAGE.reject(name, rejection, source_id=record.sample_id)
+
+
+def read_group(
+    dataset: Dataset,
+    kind: str,
+    table: str,
+    path: str,
+    group: int,
+    rows: tuple[int, ...] | None = None,
+) -> Iterator[Any]:
+    """Yields rows of a row group as records of a combined dataset.
+
+    Args:
+      dataset: the part.
+      kind: name of the combined dataset.
+      table: name of the table.
+      path: of the file.
+      group: number of the row group.
+      rows: their places in it; None for all.
+
+    Raises:
+      InputError: the file is missing or damaged, or a row does not fit its table.
+    """
+    if rows == ():
+        return
+    described = _described(dataset.manifest.dataset, table)
+    record = _described(kind, table).record
+    for found in dataset.groups(path, columns_of(described), [group]):
+        wanted = found if rows is None else found.take(pa.array(rows))
+        for batch in wanted.to_batches(max_chunksize=BATCH_ROWS):
+            try:
+                if table == "samples" and described.record is not record:
+                    yield from map(combined_pair, batch.to_pylist())
+                else:
+                    yield from records_of(batch, described)
+            except (msgspec.ValidationError, KeyError, TypeError) as error:
+                raise InputError(
+                    f"{dataset.url(path)}: a row does not fit {table}: {error}; eqforge verify "
+                    "looks for all damage"
+                ) from error
+
+
+@functools.cache
+def _described(dataset: str, table: str) -> TableType:
+    described = table_type(dataset, table)
+    assert described is not None  # the plan names tables that the part has
+    return described
+
+
+def combined_pair(row: dict[str, Any]) -> CombinedPair:
+    """Returns a pair of any dataset as one of a combined dataset.
+
+    Args:
+      row: a row of `samples` of a dataset of pairs.
+    """
+    name, kind = row["dataset"], row.get("kind")
+    common = {column: row[column] for column in _SHARED - _FROM_COLUMNS - {"annotation"}}
+    others = {column: value for column, value in row.items() if column not in _SHARED}
+    own = row.get("annotation")
+    if others:
+        others |= {} if own is None else {"annotation": _parsed(own)}
+    return msgspec.convert(
+        {
+            **common,
+            "dataset": name,
+            "kind": f"{name}/{kind}" if kind else name,
+            "image_0": _source(row, 0),
+            "image_1": _source(row, 1),
+            "annotation": _encode(others).decode() if others else own or "{}",
+        },
+        CombinedPair,
+    )
+
+
+def _source(row: dict[str, Any], number: int) -> str | None:
+    """Returns the file that an image of a pair comes from, as the source names it."""
+    return row.get(f"image_{number}") or (row.get(f"origin_{number}") or {}).get("source_path")
+
+
+def _parsed(annotation: str) -> Any:
+    """Returns an annotation as what its JSON says; a text that is no JSON stays a text."""
+    try:
+        return msgspec.json.decode(annotation)
+    except (msgspec.DecodeError, RecursionError):
+        return annotation
