@@ -10,6 +10,7 @@ several runs count. Exports of a tenth of the rows tell whether memory grows. Go
 """
 
 import argparse
+import functools
 import hashlib
 import io
 import json
@@ -30,6 +31,7 @@ from PIL import Image
 from eqforge.schemas.dataset.manifest import Manifest, to_json
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.identity import bucket
+from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE, ImageRow, Origin, PairSample
 from eqforge.transforms.dataset.sorted_runs import carry
 from eqforge.transforms.dataset.table import Table
@@ -65,9 +67,7 @@ def make_dataset(folder: Path, pairs: int, side: int, shards: int) -> None:
             shards=shards,
             schema=kind.schema,
             key=kind.key_of,
-            row=lambda record, kind=kind: kind.row(
-                record, _picture(noise, numbers[record.image_id]) if kind.holds_pictures else None
-            ),
+            row=functools.partial(_row, kind, noise, numbers),
         )
         dealt: list[list[Any]] = [[] for _ in range(shards)]
         for record in records:
@@ -78,6 +78,13 @@ def make_dataset(folder: Path, pairs: int, side: int, shards: int) -> None:
     about: dict[str, Any] = {"config": {}, "inputs": [], "versions": {}, "stages": {}}
     manifest = Manifest(dataset="eq-video", mode="corrected", tables=tables, **about)
     (folder / "dataset.json").write_bytes(to_json(manifest))
+
+
+def _row(
+    kind: TableType, noise: list[bytes], numbers: dict[str, int], record: Any
+) -> dict[str, Any]:
+    data = _picture(noise, numbers[record.image_id]) if kind.holds_pictures else None
+    return kind.row(record, data)
 
 
 def _sha256(data: bytes) -> str:

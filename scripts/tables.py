@@ -11,7 +11,6 @@ Such a table stands between two comments; the first names it:
     <!-- end -->
 """
 
-import inspect
 import re
 import textwrap
 from collections.abc import Iterator
@@ -23,8 +22,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 from eqforge.generators.text.lints.findings import KINDS
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.columns import arrow_type
-from eqforge.schemas.tables.datasets import DATASETS, TYPES, table_type
+from eqforge.schemas.tables.datasets import DATASETS, TABLE_TYPES, TYPES, table_type
 from eqforge.schemas.tables.description import PictureSuffix, TableType
+from eqforge.schemas.tables.meanings import meanings, summary
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -33,9 +33,6 @@ PAGES = (
 )
 WIDTH = 120
 MADE = re.compile(r"(?<=<!-- made: )(.+?)( -->\n).*?(?=<!-- end -->)", re.S)
-ENTRY = re.compile(r"^  (\w+(?:,\s+\w+)*):\s(.+?)(?=^  \w|\Z)", re.M | re.S)
-TABLES = [table for kind in TYPES.values() for table in kind.tables]
-RECORDS = {table.record.__name__: table.record for table in TABLES}
 
 
 def page(text: str) -> str:
@@ -57,7 +54,7 @@ def made(name: str) -> str:
     dataset, _, table = name.partition(" ")
     if table:
         return "\n".join(_table(table_type(dataset, table)))
-    found = {part.__name__: part for record in RECORDS.values() for part in parts(record)}
+    found = {part.__name__: part for table in TABLE_TYPES for part in parts(table.record)}
     return "\n".join(_columns(found[name]))
 
 
@@ -95,7 +92,7 @@ def _table(table: TableType) -> Iterator[str]:
     names = [f"`{n}`" for n, kind in TYPES.items() if table in kind.tables]
     where = "all datasets" if len(names) == len(TYPES) else ", ".join(names)
     keys = "; ".join(f"`{column}` of `{other}`" for column, other in table.references.items())
-    text = f"Of {where}. {_summary(table.record)} Key: {', '.join(f'`{n}`' for n in table.key)}."
+    text = f"Of {where}. {summary(table.record)} Key: {', '.join(f'`{n}`' for n in table.key)}."
     yield textwrap.fill(text + (f" Keys into other tables: {keys}." if keys else ""), WIDTH)
     yield ""
     yield from _columns(table.record)
@@ -104,11 +101,13 @@ def _table(table: TableType) -> Iterator[str]:
 def _columns(record: type) -> Iterator[str]:
     """Yields a line for each field, or for fields of the same type and meaning."""
     yield "| column | type | meaning |\n|---|---|---|"
-    hints, meanings = get_type_hints(record, include_extras=True), _meanings(record)
+    hints, said = get_type_hints(record, include_extras=True), meanings(record)
     lines: dict[tuple[str, str], list[str]] = {}
     for each in fields(record):
         name = "image" if hints[each.name] == PictureSuffix else each.name
-        meaning = "the picture" if name != each.name else meanings.get(each.name, "")
+        meaning = (
+            "the picture" if name != each.name else said.get(each.name, "").replace("*", r"\*")
+        )
         lines.setdefault((_type(hints[each.name]), meaning), []).append(f"`{name}`")
     for (kind, meaning), names in lines.items():
         yield f"| {', '.join(names)} | {kind} | {meaning} |"
@@ -129,28 +128,8 @@ def _type(hint: Any) -> str:
     return str(arrow_type(hint))
 
 
-def _meanings(record: type) -> dict[str, str]:
-    """Returns what the docstring says about each field."""
-    _, _, said = inspect.cleandoc(record.__doc__ or "").partition("Attributes:\n")
-    found: dict[str, str] = {}
-    for names, meaning in ENTRY.findall(said):
-        text = (
-            " ".join(meaning.split()).removesuffix(".").replace("None", "null").replace("*", r"\*")
-        )
-        for name in names.replace("\n", " ").split(","):
-            found[name.strip()] = text
-    for name, text in found.items():
-        if same := re.match(r"as in ([A-Z]\w+)", text):
-            found[name] = _meanings(RECORDS[same[1]])[name] + text[same.end() :]
-    return found
-
-
 def _is_explained(record: type) -> bool:
     return "Attributes:" in (record.__doc__ or "")
-
-
-def _summary(record: type) -> str:
-    return " ".join(inspect.cleandoc(record.__doc__ or "").partition("\n\n")[0].split())
 
 
 def parts(hint: Any) -> Iterator[type]:

@@ -51,8 +51,9 @@ def books(output: Path) -> dict[str, tuple[int, int, int]]:
 
 
 def dataset_bytes(output: Path) -> dict[str, bytes]:
-    """Every file of a finished dataset, the manifest and the card among them."""
-    files = [*sorted((output / "data").iterdir()), output / "dataset.json", output / "README.md"]
+    """Every file of a finished dataset, the manifest and the documents among them."""
+    beside = [output / name for name in ("dataset.json", "README.md", "croissant.json")]
+    files = [*sorted((output / "data").iterdir()), *beside]
     return {str(file.relative_to(output)): file.read_bytes() for file in files}
 
 
@@ -140,7 +141,11 @@ def patch_manifest(dataset: Path, change: Callable[[dict[str, Any]], object]) ->
 def rewrite(
     dataset: Path, path: str, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
 ) -> None:
-    """Rewrites a file with other rows, and the manifest so that it knows of them."""
+    """Rewrites a file with other rows, and the manifest so that it knows of them.
+
+    The Croissant description, which has the digest of the file as it was, is deleted.
+    """
+    (dataset / "croissant.json").unlink(missing_ok=True)
     table = pq.read_table(dataset / path)
     rows = change(table.to_pylist())
     pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), dataset / path)

@@ -56,6 +56,8 @@ EXTRAS = {
     "eqforge[models]": ("torch", "diffusers", "transformers"),
     "eqforge[render]": ("bpy", "kubric"),
     "datasets": ("datasets",),
+    "webdataset": ("webdataset",),
+    "mlcroissant": ("mlcroissant",),
 }
 """What the packages of each extra are called, and others, to tell whether they are installed."""
 

@@ -15,8 +15,11 @@ import pytest
 from markdown_it import MarkdownIt
 
 from eqforge.cli import main
+from eqforge.schemas.dataset.about import About, Author
 from eqforge.schemas.dataset.card import dataset_card
+from eqforge.schemas.dataset.croissant import croissant
 from eqforge.schemas.dataset.manifest import InputFile, Manifest, load_manifest, to_json
+from eqforge.schemas.dataset.profile import Facts, Profile
 from eqforge.schemas.errors import MAX_MESSAGE_CHARS
 from eqforge.schemas.visible import visible
 from tests.made_datasets import score_rows, write_dataset, write_scores
@@ -129,7 +132,12 @@ def test_tables_of_hostile_names_parse_back(
 
 
 def test_the_card_of_a_hostile_dataset_has_its_own_headings_alone(folder: Path) -> None:
-    card = dataset_card(load_manifest(str(folder / "d")), {"samples": ["a", EVIL]})
+    about = About(title=EVIL, authors=(Author(name=EVIL),), contact=EVIL, limitations=(EVIL,))
+    facts = Facts(splits={"samples": {"a": 1, EVIL: 1}}, licences={EVIL: 1}, sources=1)
+    manifest = load_manifest(str(folder / "d"))
+    profile = Profile(manifest=manifest, facts=facts, command=EVIL, about=about)
+    card = dataset_card(profile)
+    assert all(visible(line) == line for line in card.split("\n"))
     head, _, page = card.removeprefix("---\n").partition("\n---\n")
     import yaml
 
@@ -137,7 +145,13 @@ def test_the_card_of_a_hostile_dataset_has_its_own_headings_alone(folder: Path) 
     assert "samples" in {config["config_name"] for config in configs}
     tokens = MarkdownIt("commonmark").enable("table").parse(page)
     headings = [tokens[n + 1].content for n, one in enumerate(tokens) if one.type == "heading_open"]
-    assert headings[1:] == ["Books", "Made from", "Loading", "Licence", "Warnings"]
+    assert headings[1:] == [
+        *("Splits", "What was dropped, and why", "Made from", "Known limits", "People", "Loading"),
+        *("Make it again", "Citation", "Licence", "Authors and contact", "Warnings"),
+    ]
+    described = json.loads(croissant(profile))
+    assert described["name"] == EVIL
+    assert EVIL in described["rai:dataLimitations"]
     inline = [child for token in tokens for child in token.children or ()]
     kinds = {token.type for token in (*tokens, *inline)}
     assert not kinds & {"html_block", "html_inline", "link_open", "image"}

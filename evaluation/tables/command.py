@@ -92,6 +92,7 @@ def _measured(settings: MetricsSettings) -> Report:
         cluster=settings.cluster,
         quantity=settings.quantity,
         allow_missing=settings.allow_missing,
+        errata=settings.errata,
     )
     if settings.format in TASKS:
         return files_report(TASKS[settings.format], settings.paths, of_samples)

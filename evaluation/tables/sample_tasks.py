@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from eqforge.evaluation.metrics.ties import Credits, Flags
 from eqforge.evaluation.statistics.bootstrap import Resampled
 from eqforge.evaluation.statistics.shares import NO_INTERVAL
+from eqforge.evaluation.tables.errata import without_errata
 from eqforge.evaluation.tables.own_scores import read_file, read_labels
 from eqforge.evaluation.tables.report import (
     Judged,
@@ -62,6 +63,7 @@ class SampleRules:
       cluster: the column that names clusters; None for the task's own.
       quantity: what a score in a file is; None if unknown.
       allow_missing: whether samples may have no scores.
+      errata: file of what is wrong with samples; None for none.
     """
 
     rules: Rules
@@ -69,6 +71,7 @@ class SampleRules:
     cluster: str | None = None
     quantity: str | None = None
     allow_missing: bool = False
+    errata: Path | None = None
 
 
 def samples_report(
@@ -146,6 +149,9 @@ def _report(
     settings: SampleRules,
 ) -> Report:
     names = model_names([found.model for found in scores], paths)
+    left_out: tuple[str, ...] = ()
+    if settings.errata is not None:
+        samples, scores, left_out = without_errata(samples, scores, settings.errata)
     judged = {
         name: dict(_judge(samples, found, path, task, settings))
         for name, found, path in zip(names, scores, paths, strict=True)
@@ -157,7 +163,7 @@ def _report(
         rules=rules,
         measures=tuple(found for table in tables for found in table),
         comparisons=_comparable(compare_judged(judged, rules), scores),
-        notes=tuple(score_notes(names, scores)),
+        notes=(*score_notes(names, scores), *left_out),
     )
 
 

@@ -20,13 +20,13 @@ _DRAWN = ("seed", "resamples", "labels")
 _SCORED = (*_DRAWN, "ties", "allow_missing")
 READ: dict[str, tuple[str, ...]] = {
     "eqben": (*_DRAWN, "ties", "order", "clusters"),
-    "pairs": _SCORED,
-    "hard-positives": (*_SCORED, "quantity"),
-    "foils": (*_SCORED, "quantity"),
+    "pairs": (*_SCORED, "errata"),
+    "hard-positives": (*_SCORED, "quantity", "errata"),
+    "foils": (*_SCORED, "quantity", "errata"),
     "boundaries": _SCORED,
     "gap": (),
-    "samples": (*_SCORED, "by", "cluster"),
-    "files of hard positives": (*_SCORED, "by", "cluster", "quantity"),
+    "samples": (*_SCORED, "by", "cluster", "errata"),
+    "files of hard positives": (*_SCORED, "by", "cluster", "quantity", "errata"),
     "retrieval": (*_SCORED, "mode", "relevance"),
     "paper's retrieval": (*_DRAWN, "allow_missing", "mode", "relevance"),
     "VLUE's retrieval": (*_DRAWN, "allow_missing", "mode"),
@@ -46,7 +46,8 @@ class MetricsSettings:
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
     """A dataset and one or more scores of it: folders of eqforge score, files with a row a sample,
-    or files of answers. With --format eqben: one or more vectors."""
+    files of answers, or what a harness wrote: lmms-eval's *_samples_*.jsonl, VLMEvalKit's
+    MODEL_DATASET.xlsx, CLIP_benchmark's JSON. With --format eqben: one or more vectors."""
 
     format: Format = "dataset"
     """What the paths are: a dataset and scores of it; EqBen's vectors; files of scores of pairs, of
@@ -99,6 +100,10 @@ class MetricsSettings:
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Leave samples out that have no score; otherwise one missing score is an error."""
+
+    errata: Path | None = None
+    """For pairs, hard positives and their files: JSON lines of what is wrong with samples, by id.
+    What they drop is left out, and what they correct too, as it was scored before."""
 
     seed: int = 0
     """Seed of the bootstrap."""

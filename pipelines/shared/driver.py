@@ -14,6 +14,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
 from eqforge.models.pretrained import devices_elsewhere
+from eqforge.pipelines.shared.again import command_of
 from eqforge.pipelines.shared.finished import (
     is_finished,
     settle_finished,
@@ -37,6 +38,7 @@ from eqforge.schemas.io.source_file import one_content
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.visible import counted, in_lines
 from eqforge.transforms.dataset.census import note_census, take_census
+from eqforge.transforms.dataset.errata import ERRATA_STAGE
 from eqforge.transforms.dataset.finish import DatasetTarget
 from eqforge.transforms.dataset.plan import PlanFiles, copy_plan, write_plan
 from eqforge.transforms.dataset.replace import is_complete, settle
@@ -204,10 +206,11 @@ def _dataset_target(
     return DatasetTarget(
         output=config.run.output,
         header=header,
-        stages=pipeline.stages,
+        stages=(*pipeline.stages, *[ERRATA_STAGE] * bool(header.errata)),
         tables=pipeline.tables(config, plan),
         max_error_rate=config.run.max_error_rate,
         replaces=replaces,
+        command=command_of(pipeline, header),
     )
 
 

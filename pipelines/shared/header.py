@@ -25,9 +25,13 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import pictures, storage
 from eqforge.schemas.io.checked import shown
 from eqforge.schemas.io.source_file import digest_input
+from eqforge.schemas.records.errata import Erratum
+from eqforge.schemas.sources.errata import check_columns, read_errata
+from eqforge.schemas.tables.datasets import table_type
 from eqforge.schemas.tables.description import SCHEMA_VERSION
 from eqforge.schemas.urls import public
 from eqforge.schemas.versions import versions_of
+from eqforge.transforms.dataset.errata import text_columns
 from eqforge.transforms.dataset.finish import delete_parts
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.oracle.judges import judges_of
@@ -60,6 +64,7 @@ def manifest_header(
     inputs: Iterable[Input],
     config: DatasetConfig,
     warnings: Iterable[str] = (),
+    errata: Iterable[Erratum] = (),
 ) -> Manifest:
     """Returns the manifest of a configuration before anything is built.
 
@@ -68,6 +73,7 @@ def manifest_header(
       inputs: the files that the plan is made from.
       config: the dataset's settings.
       warnings: what a user should know before trusting the numbers.
+      errata: what `--errata` says.
 
     Raises:
       InputError: an input file is missing or cannot be read.
@@ -81,6 +87,7 @@ def manifest_header(
         stages={},
         tables={},
         warnings=list(warnings),
+        errata=list(errata),
     )
 
 
@@ -88,22 +95,29 @@ def header_of(pipeline: Pipeline[Configured], config: Configured) -> Manifest:
     """Returns the manifest of a pipeline's configuration before anything is built.
 
     Raises:
-      InputError: an input file is missing or cannot be read.
+      InputError: an input file is missing or cannot be read, or an erratum is none.
     """
-    inputs, warnings = pipeline.inputs(config), pipeline.warnings(config)
-    return manifest_header(pipeline.name, inputs, config, warnings)
+    inputs, warnings = [*pipeline.inputs(config)], pipeline.warnings(config)
+    errata: tuple[Erratum, ...] = ()
+    if config.run.errata is not None:
+        inputs.append(config.run.errata)
+        errata = read_errata(config.run.errata)
+        samples = table_type(pipeline.name, "samples")
+        check_columns(errata, text_columns(samples) if samples else ())
+    return manifest_header(pipeline.name, inputs, config, warnings, errata)
 
 
 def _config_json(config: DatasetConfig) -> dict[str, Any]:
     """Returns the settings that shape the rows, with paths cut to their names."""
-    return _without_places(msgspec.to_builtins(config, enc_hook=_name_of))
+    return without_places(msgspec.to_builtins(config, enc_hook=_name_of))
 
 
-def _without_places(values: dict[str, Any]) -> dict[str, Any]:
+def without_places(values: dict[str, Any]) -> dict[str, Any]:
+    """Returns settings without those that leave no trace in the rows, and without folders."""
     kept = {name: value for name, value in values.items() if name not in _NOT_OF_THE_ROWS}
     for name, value in kept.items():
         if isinstance(value, dict):
-            kept[name] = _without_places(value)
+            kept[name] = without_places(value)
         elif name == "annotations" and isinstance(value, list | tuple):
             # One file stands there by its name, whether or not there could be several.
             kept[name] = value[0] if len(value) == 1 else sorted(value)

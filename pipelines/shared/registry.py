@@ -34,7 +34,9 @@ def stages_of(dataset: str) -> dict[str, Stage]:
         return {stage.name: stage}
     if dataset not in TYPES:
         return {}
-    return {stage.name: stage for stage in pipeline_of(dataset).stages}
+    from eqforge.transforms.dataset.errata import ERRATA_STAGE
+
+    return {stage.name: stage for stage in (*pipeline_of(dataset).stages, ERRATA_STAGE)}
 
 
 def stage_of(dataset: str, name: str) -> Stage | None:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from tyro.conf import OmitArgPrefixes
@@ -54,6 +55,11 @@ class RunSettings:
     cache_gb: float = CACHE_GB
     """Room for copies of videos and images from stores, for all processes of a machine together.
     A copy is deleted as soon as it was read; they lie in the folder `copies` of $EQFORGE_CACHE."""
+
+    errata: Path | None = None
+    """JSON lines of what is wrong with single samples, by id: each is dropped, one of its texts is
+    corrected, or something is noted. Dropped samples are rejects of the stage errata, and the card
+    lists all; eqforge lint --errata writes such a file."""
 
     workers: int = 1
     """Processes of the local runner."""

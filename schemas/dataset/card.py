@@ -1,20 +1,24 @@
 """The dataset card: what a person reads before loading the files."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
+from eqforge.schemas.dataset import statements
 from eqforge.schemas.dataset.hugging_face import WHOLE, Configuration, configurations
 from eqforge.schemas.dataset.manifest import Manifest
+from eqforge.schemas.dataset.profile import Profile
 from eqforge.schemas.tables.datasets import dataset_type
-from eqforge.schemas.visible import code_span, in_markdown, quoted
+from eqforge.schemas.visible import code_span, in_markdown, quoted, visible
+
+FILE_NAME: Final = "README.md"
 
 _IMAGE_BY_NAME = "`image` is the picture's file as the source names it; no pictures are included."
 _IMAGE_BY_ID = (
     "`image` is the picture's file as the source names it, and `image_id` a key into `images`, "
     "where every distinct picture stands once."
 )
-
-
 _OF_SPLITS = (
     f"The splits are those that the rows name. `{WHOLE}` are rows of a table that names none, or "
     "rows of several splits together; each of these has a configuration of its own as well."
@@ -23,55 +27,92 @@ _OF_EMPTY = (
     "Tables without rows have no configuration, because `datasets` cannot load them: {}. Other "
     "readers of Parquet can; the files have all columns."
 )
+_OF_CROISSANT = (
+    "`croissant.json` describes the same files in the format Croissant, for `mlcroissant` and for "
+    "search engines; in its record sets named `..._joined` the rows have their pictures."
+)
+_OF_FOLDERS = (
+    "`path/to/` stands for your own folders. The same inputs, settings and versions give the same "
+    "bytes; `dataset.json` has the digests of all."
+)
+_SIZES: Final = ((3, "n<1K"), (4, "1K<n<10K"), (5, "10K<n<100K"), (6, "100K<n<1M"))
 
 
-def dataset_card(manifest: Manifest, splits: Mapping[str, Iterable[str]]) -> str:
-    """Returns the card of a dataset as Markdown with the header that Hugging Face reads.
-
-    Args:
-      manifest: of the dataset.
-      splits: by table, what its rows name as their split.
-    """
+def dataset_card(profile: Profile) -> str:
+    """Returns the card of a dataset as Markdown with the header that Hugging Face reads."""
+    manifest = profile.manifest
+    splits = profile.facts.splits
     configured = configurations(manifest, splits)
     parts = [
-        _header(configured),
-        f"# {in_markdown(manifest.dataset)}",
-        f"Built by eqforge {in_markdown(manifest.versions.get('eqforge', ''))} in "
-        f"{in_markdown(manifest.mode)} mode.",
+        _header(profile, configured),
+        f"# {in_markdown(statements.title(profile))}",
+        *map(in_markdown, filter(None, (profile.about.description,))),
+        in_markdown(f"{statements.made_by(profile)} {statements.amount(profile)}"),
         _table_of_tables(manifest),
         _meaning(manifest),
-        _books(manifest),
-        _inputs(manifest),
+        _splits(profile),
+        _books(profile),
+        _errata(manifest),
+        _inputs(profile),
+        _list("Known limits", _limits(profile)),
+        _list("People", statements.personal_information(profile)),
         _loading(manifest, configured),
-        "## Licence\n\nThe pictures and captions keep the licences of their sources. Check them "
-        "before you pass the files on.",
+        _again(profile),
+        _citation(profile),
+        _licence(profile),
+        _contact(profile),
+        _list("Warnings", manifest.warnings),
     ]
-    if manifest.warnings:
-        parts.append(
-            "## Warnings\n\n" + "\n".join(f"- {in_markdown(text)}" for text in manifest.warnings)
-        )
-    return "\n\n".join(parts) + "\n"
-
-
-def _tables(manifest: Manifest) -> list[str]:
-    """Returns the tables that have files, in the order of the manifest."""
-    return [name for name, files in manifest.tables.items() if files]
-
-
-def _header(configured: Iterable[Configuration]) -> str:
-    lines = ["---"]
-    for number, one in enumerate(configured):
-        lines += ["configs:"] if number == 0 else []
-        lines += [f"- config_name: {one.name}"]
-        lines += ["  default: true"] if number == 0 else []
-        lines += ["  data_files:", f"  - split: {quoted(one.split)}", f"    path: {one.path}"]
-        lines += [f'  filters: [["split", "==", {quoted(one.only)}]]'] if one.only else []
-    return "\n".join([*lines, "---"])
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def in_folder(card: str, folder: str) -> str:
     """Returns the card of a dataset whose files lie in a folder below the card's."""
     return re.sub(r"^(    path: )(?=data/)", rf"\1{folder}/", card, flags=re.MULTILINE)
+
+
+def _header(profile: Profile, configured: Iterable[Configuration]) -> str:
+    """Returns the metadata, as `huggingface_hub` writes it."""
+    from huggingface_hub import DatasetCardData
+    from huggingface_hub.utils import yaml_dump
+
+    about, samples = profile.about, profile.manifest.num_rows("samples")
+    size = next((size for digits, size in _SIZES if len(str(samples)) <= digits), "n>1M")
+    data = DatasetCardData(
+        pretty_name=statements.title(profile),
+        license=_licence_id(profile),
+        license_link=about.licence_url or None,
+        language=list(statements.languages(profile)) or None,
+        size_categories=size,
+        annotations_creators=None if about.annotation else ["machine-generated"],
+        tags=[*statements.tags(profile), "croissant"],
+        configs=[_configuration(one, number == 0) for number, one in enumerate(configured)] or None,
+    ).to_dict()
+    text = yaml_dump(data, sort_keys=False, line_break="\n")
+    if visible(text.replace("\n", "")) != text.replace("\n", ""):
+        # Writes out what is hidden.
+        text = yaml_dump(data, sort_keys=False, line_break="\n", allow_unicode=False)
+    return f"---\n{text}---"
+
+
+def _configuration(one: Configuration, is_default: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {"config_name": one.name}
+    found |= {"default": True} if is_default else {}
+    found |= {"data_files": [{"split": one.split, "path": one.path}]}
+    return found | ({"filters": [["split", "==", one.only]]} if one.only else {})
+
+
+def _licence_id(profile: Profile) -> str | None:
+    """Returns the licence as the hub writes it; None where nobody says under which it is."""
+    if not profile.about.licence and not profile.about.licence_url:
+        return None
+    is_single = re.fullmatch(r"[\w.+-]+", profile.about.licence) and not profile.about.licence_url
+    return profile.about.licence.lower() if is_single else "other"
+
+
+def _tables(manifest: Manifest) -> list[str]:
+    """Returns the tables that have files, in the order of the manifest."""
+    return [name for name, files in manifest.tables.items() if files]
 
 
 def _meaning(manifest: Manifest) -> str:
@@ -84,9 +125,10 @@ def _meaning(manifest: Manifest) -> str:
 
 
 def _table_of_tables(manifest: Manifest) -> str:
-    lines = ["| table | rows | files |", "|---|---|---|"]
+    lines = ["| table | rows | files | bytes |", "|---|---|---|---|"]
     lines += (
-        f"| {in_markdown(name)} | {manifest.num_rows(name)} | {len(files)} |"
+        f"| {in_markdown(name)} | {manifest.num_rows(name)} | {len(files)} | "
+        f"{sum(file.num_bytes for file in files)} |"
         for name, files in manifest.tables.items()
     )
     if manifest.unchanged is not None:
@@ -94,26 +136,71 @@ def _table_of_tables(manifest: Manifest) -> str:
     return "\n".join(lines)
 
 
-def _books(manifest: Manifest) -> str:
-    lines = ["## Books", "", "| stage | candidates | kept | rejected |", "|---|---|---|---|"]
+def _splits(profile: Profile) -> str:
+    rows = [
+        f"| {in_markdown(table)} | {in_markdown(split)} | {count} |"
+        for table, counts in profile.facts.splits.items()
+        for split, count in counts.items()
+    ]
+    head = ["## Splits", "", "| table | split | rows |", "|---|---|---|"]
+    return "\n".join([*head, *rows]) if rows else ""
+
+
+def _books(profile: Profile) -> str:
+    lines = ["## What was dropped, and why", ""]
+    lines += ["| stage | candidates | kept | rejected |", "|---|---|---|---|"]
     lines += (
         f"| {in_markdown(stage)} | {books.candidates} | {books.kept} | {books.rejected} |"
-        for stage, books in manifest.stages.items()
+        for stage, books in profile.manifest.stages.items()
     )
-    lines += ["", "| stage | reason | rejected |", "|---|---|---|"]
+    lines += ["", "| stage | reason | rejected | meaning |", "|---|---|---|---|"]
     lines += (
-        f"| {in_markdown(stage)} | {in_markdown(reason)} | {count} |"
-        for stage, books in manifest.stages.items()
-        for reason, count in books.reasons.items()
+        f"| {in_markdown(stage)} | {in_markdown(reason)} | {count} | {in_markdown(meaning)} |"
+        for stage, reason, count, meaning in statements.dropped(profile)
     )
     return "\n".join(lines)
 
 
-def _inputs(manifest: Manifest) -> str:
-    files = (
-        f"- {code_span(file.name)}, SHA-256 {code_span(file.sha256)}" for file in manifest.inputs
+def _errata(manifest: Manifest) -> str:
+    """Returns what was found wrong with single samples: how often, and which were not dropped."""
+    if not manifest.errata:
+        return ""
+    counts = Counter((each.action, each.reason, each.who) for each in manifest.errata)
+    lines = ["## Errata", "", "| action | reason | found by | samples |", "|---|---|---|---|"]
+    lines += (
+        f"| {action} | {in_markdown(reason)} | {in_markdown(who)} | {count} |"
+        for (action, reason, who), count in sorted(counts.items())
     )
-    return "## Made from\n\n" + "\n".join(files)
+    left = [each for each in manifest.errata if each.action != "drop"]
+    lines += ["", "| sample | action | column | reason | when |", "|---|---|---|---|---|"] * any(
+        left
+    )
+    lines += (
+        f"| {in_markdown(each.id)} | {each.action} | {in_markdown(each.column)} | "
+        f"{in_markdown(each.reason)} | {each.when} |"
+        for each in left
+    )
+    lines += ["", "Samples that were dropped are rows of `rejects`, of the stage `errata`; "]
+    lines[-1] += "`dataset.json` lists all errata."
+    return "\n".join(lines)
+
+
+def _inputs(profile: Profile) -> str:
+    files = [
+        f"- {code_span(file.name)}, SHA-256 {code_span(file.sha256)}"
+        for file in profile.manifest.inputs
+    ]
+    return "\n".join(["## Made from", "", in_markdown(statements.collection(profile)), "", *files])
+
+
+def _limits(profile: Profile) -> Iterator[str]:
+    said = [*statements.limitations(profile), *statements.biases(profile)]
+    return (text for text in said if text not in profile.manifest.warnings)
+
+
+def _list(heading: str, texts: Iterable[str]) -> str:
+    items = "\n".join(f"- {in_markdown(text)}" for text in texts)
+    return f"## {heading}\n\n{items}" if items else ""
 
 
 def _loading(manifest: Manifest, configured: Iterable[Configuration]) -> str:
@@ -125,6 +212,54 @@ def _loading(manifest: Manifest, configured: Iterable[Configuration]) -> str:
     path = quoted(f"path/to/{manifest.dataset}")
     folder = f"folder = {path}  # or a repository of the hub"
     code = "\n".join(["from datasets import load_dataset", "", folder, *lines])
-    text = f"## Loading\n\n```python\n{code}\n```\n\n{_OF_SPLITS}"
+    text = f"## Loading\n\n```python\n{code}\n```\n\n{_OF_SPLITS}\n\n{_OF_CROISSANT}"
     empty = ", ".join(code_span(name) for name in _tables(manifest) if not manifest.num_rows(name))
     return f"{text}\n\n{_OF_EMPTY.format(empty)}" if empty else text
+
+
+def _again(profile: Profile) -> str:
+    if not profile.command:
+        return ""
+    version = visible(profile.manifest.versions.get("eqforge", ""))
+    lines = [f"$ pip install eqforge=={version}"] if re.fullmatch(r"[\w.+-]+", version) else []
+    code = "\n".join([*lines, f"$ {visible(profile.command)}"])
+    return f"## Make it again\n\n```console\n{code}\n```\n\n{_OF_FOLDERS}"
+
+
+def _citation(profile: Profile) -> str:
+    text = statements.citation(profile)
+    if not text:
+        return ""
+    whose = "" if profile.about.citation else "The paper whose benchmark this is:\n\n"
+    return f"## Citation\n\n{whose}```bibtex\n{text}\n```"
+
+
+def _licence(profile: Profile) -> str:
+    about = profile.about
+    lines = ["## Licence", ""]
+    if about.licence or about.licence_url:
+        said = in_markdown(about.licence or "Its licence")
+        said = f"[{said}]({about.licence_url})" if about.licence_url else said
+        lines += [f"The dataset as a whole is passed on under {said}.", ""]
+    counts = profile.facts.licences
+    if counts:
+        lines += ["| licence that the sources state | sources |", "|---|---|"]
+        lines += (f"| {in_markdown(name) or 'none'} | {count} |" for name, count in counts.items())
+        lines += [""]
+    lines += [
+        "The pictures and captions keep the licences of their sources. Check them before you pass "
+        "the files on."
+    ]
+    return "\n".join(lines)
+
+
+def _contact(profile: Profile) -> str:
+    about = profile.about
+    lines = [
+        f"- {in_markdown(', '.join(filter(None, (author.name, author.affiliation))))}"
+        for author in about.authors
+    ]
+    lines += [f"- Questions: {in_markdown(about.contact)}"] if about.contact else []
+    lines += [f"- Page: <{about.homepage}>"] if about.homepage else []
+    lines += [f"- Errors: {in_markdown(about.maintenance)}"] if about.maintenance else []
+    return "\n".join(["## Authors and contact", "", *lines]) if lines else ""

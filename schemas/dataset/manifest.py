@@ -15,6 +15,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import clipped, shown
+from eqforge.schemas.records.errata import Erratum
 from eqforge.schemas.visible import escaped_json
 
 FILE_NAME = "dataset.json"
@@ -90,6 +91,7 @@ class Manifest:
       findings: rows of the table `findings` by task and rule, where the dataset has that table.
       unchanged: rows of the table `samples` whose `applied` is false, which are no tests; null
         where there is no such column, or an earlier version did not count them.
+      errata: what was dropped and corrected by `--errata`, and what it notes.
     """
 
     format: str = FORMAT
@@ -104,6 +106,7 @@ class Manifest:
     warnings: list[str] = field(default_factory=list)
     findings: dict[str, dict[str, Count]] = field(default_factory=dict)
     unchanged: Count | None = None
+    errata: list[Erratum] = field(default_factory=list)
 
     def num_rows(self, table: str) -> int:
         """Returns the number of rows of a table; 0 where it is not there."""

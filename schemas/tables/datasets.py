@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from eqforge.schemas.tables import citations
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.description import DatasetType, TableType
@@ -28,6 +29,7 @@ class KnownDataset:
       made_from: what a user brings.
       published: how much the paper has of it.
       made: how much eqforge makes of it; the dataset's page has the commands.
+      citation: the paper's, as BibTeX; empty where there is no paper.
     """
 
     type: DatasetType
@@ -35,6 +37,7 @@ class KnownDataset:
     made_from: str
     published: str
     made: str
+    citation: str = ""
 
 
 DATASETS: Final[Mapping[str, KnownDataset]] = {
@@ -44,6 +47,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "YouCook2's `youcookii_annotations_trainval.json`, videos",
         "45,849 pairs",
         "53,550 candidates, before any frame is seen",
+        citations.EQBEN,
     ),
     "eq-gebc": KnownDataset(
         VIDEO_PAIRS,
@@ -51,6 +55,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "GEB+'s `train.json` / `val.json`, Kinetics videos",
         "1,814 pairs, screened by ten students",
         "1,589 candidates of `val.json`",
+        citations.EQBEN,
     ),
     "eq-ag": KnownDataset(
         VIDEO_PAIRS,
@@ -58,6 +63,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "Action Genome's pickles, Charades videos",
         "195,872 pairs",
         "by the appendix's rule; the authors' code was never published",
+        citations.EQBEN,
     ),
     "eq-video": KnownDataset(
         VIDEO_PAIRS,
@@ -72,6 +78,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "nothing but a diffusion model",
         "1,513 pairs, chosen by people",
         "as many as asked for, less those that filters refuse",
+        citations.EQBEN,
     ),
     "eq-kubric": KnownDataset(
         GENERATED_PAIRS,
@@ -79,6 +86,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "nothing: scenes are made up and rendered with Blender",
         "6,000 pairs",
         "as many as asked for, less those that filters refuse",
+        citations.EQBEN,
     ),
     "hard-positives": KnownDataset(
         HARD_POSITIVES,
@@ -86,6 +94,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "VL-CheckList, text pairs, or captions",
         "REPLACE: 27,443 rows",
         "paper mode: the same files, byte for byte; corrected: 25,415 rows",
+        citations.HARD_POSITIVES,
     ),
     "training-captions": KnownDataset(
         TRAINING_CAPTIONS,
@@ -93,6 +102,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "COCO, Karpathy, Flickr30k or your captions",
         "591,753 captions, reworded by Llama-2-70b",
         "captions by rules, or by a language model of yours",
+        citations.HARD_POSITIVES,
     ),
     "retrieval-perturbations": KnownDataset(
         RETRIEVAL_PERTURBATIONS,
@@ -100,6 +110,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "COCO, Karpathy, Flickr30k or your captions",
         "13 perturbations",
         "the same 13: 325,182 rows of COCO's val2017",
+        citations.GRANULARITY,
     ),
     "vlue": KnownDataset(
         VLUE,
@@ -107,6 +118,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "VLUE's released files, or your own in their form",
         "5,450 retrieval rows, 5,662 statements and others",
         "the same rows, and a list of what breaks the annotation rules",
+        citations.VLUE,
     ),
     "simat": KnownDataset(
         SIMAT,
@@ -114,6 +126,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "Visual Genome's relations and images, or SIMAT's own files",
         "645 triplets, 17,996 queries",
         "the same 645 triplets; 118,720 queries before an oracle narrows them down",
+        citations.SIMAT,
     ),
 }
 
@@ -123,8 +136,8 @@ TYPES: Final[Mapping[str, DatasetType]] = {
 }
 """What every dataset holds that can be built, imported or combined, by name."""
 
-_TABLES: Final = tuple(table for kind in TYPES.values() for table in kind.tables)
-TABLE_NAMES: Final = frozenset(table.name for table in _TABLES)
+TABLE_TYPES: Final = tuple(table for kind in TYPES.values() for table in kind.tables)
+TABLE_NAMES: Final = frozenset(table.name for table in TABLE_TYPES)
 """The names of the tables of all datasets."""
 
 
@@ -158,5 +171,5 @@ def known_columns(dataset: str, table: str, name: str) -> "tuple[pa.Field, ...]"
         return ()
     if own is not None and name in own.schema.names:
         return (own.schema.field(name),)
-    others = (other.schema for other in _TABLES if other.name == table)
+    others = (other.schema for other in TABLE_TYPES if other.name == table)
     return tuple(schema.field(name) for schema in others if name in schema.names)

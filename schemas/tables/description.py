@@ -72,6 +72,7 @@ class DatasetType:
     Attributes:
       tables: the tables that such a dataset may have.
       card: what the dataset's card says of a row of `samples`.
+      use: what such datasets are meant for.
       image: the column of `samples` that names the source of the image in `image_id`.
       collection: whose ids those names are, where they are mere numbers; None where it is not
         known.
@@ -79,6 +80,9 @@ class DatasetType:
 
     tables: tuple[TableType, ...]
     card: str
+    use: str = (
+        "Testing whether vision-language models tell images, or captions, that differ little."
+    )
     image: str = "image"
     collection: Collection | None = None
 

@@ -192,6 +192,7 @@ TRAINING_TABLE = TableType(
 )
 TRAINING_CAPTIONS = DatasetType(
     tables=(TRAINING_TABLE, IMAGES_TABLE, REJECTS_TABLE),
+    use="Training vision-language models to tell a rewording from a caption that is false.",
     card="A row of `samples` is one text to train on. Rows with the same `caption_id` belong "
     "together: `role` tells the `original` from its `hard_positive`, which says the same, and its "
     "`hard_negative`, which says something else.",

@@ -44,6 +44,10 @@ COMMANDS = {
         "eqforge.commands.export",
         "Write a dataset in another form: for a loader, a harness, or as a published one.",
     ),
+    "card": (
+        "eqforge.commands.card",
+        "Write a dataset's card and its Croissant description, with what its author says.",
+    ),
     "lint": (
         "eqforge.generators.text.lints.command",
         "Find defects of text pairs: published files, your own, or a dataset.",

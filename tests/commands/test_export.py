@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from eqforge.commands import export
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
-from eqforge.pipelines import eq_video, hard_positives
+from eqforge.pipelines import hard_positives
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.sources.text_pairs import read_text_pairs, with_hard_positives
+from eqforge.transforms.export.note import NOTE
+from tests.exported import check_note, files, run, small
 
 # (file of VL-CheckList, image, caption, negative), in an order in which neither ids nor captions
 # sort; what the published rule makes of each is derived in test_hard_positives_published.py.
@@ -61,10 +62,9 @@ def build(output: Path, *arguments: object) -> Path:
 
 
 def write(dataset: Path, output: Path, *arguments: str) -> dict[str, bytes]:
-    """Exports a dataset and returns the files of the folder."""
-    command = [str(dataset), "--format", "vl-checklist", "--output", str(output), *arguments]
-    assert export.main(command) == 0
-    return {str(p.relative_to(output)): p.read_bytes() for p in output.rglob("*") if p.is_file()}
+    """Exports a dataset and returns the files of the folder but the note, which lists them."""
+    check_note(run(dataset, "vl-checklist", output, *arguments))
+    return {name: data for name, data in files(output).items() if name != NOTE}
 
 
 def refused(capsys: pytest.CaptureFixture[str], dataset: Path, output: Path) -> str:
@@ -82,15 +82,15 @@ def test_paper_mode_gives_the_published_form_in_the_published_order(
     dataset = build(tmp_path / "out", "--vl-checklist", checklist, "--mode", "paper")
     capsys.readouterr()
 
-    files = write(dataset, tmp_path / "files")
+    found = write(dataset, tmp_path / "files")
 
-    assert sorted(files) == sorted(
+    assert sorted(found) == sorted(
         f"{folder}/vl_checklist_{kind}s.json"
         for folder in ("data", "swapped_data")
         for kind in ("attribute", "relation")
     )
-    assert {name: files[name].decode() for name in EXPECTED} == EXPECTED
-    relations = json.loads(files["data/vl_checklist_relations.json"])
+    assert {name: found[name].decode() for name in EXPECTED} == EXPECTED
+    relations = json.loads(found["data/vl_checklist_relations.json"])
     assert [entry["true_caption"] for entry in relations] == [
         "hole in the in house",
         "cup in sink",
@@ -108,7 +108,7 @@ def test_the_real_checklist_gives_the_four_published_files(
     source = data_folder / "vl_checklist" / "data"
     dataset = build(tmp_path / "out", "--vl-checklist", source, "--mode", "paper", "--workers", 2)
 
-    files = write(dataset, tmp_path / "files")
+    found = write(dataset, tmp_path / "files")
 
     published = {
         "data/vl_checklist_attributes.json": (
@@ -134,16 +134,16 @@ def test_the_real_checklist_gives_the_four_published_files(
     }
     assert {
         name: (len(json.loads(data)), len(data), hashlib.sha256(data).hexdigest())
-        for name, data in files.items()
+        for name, data in found.items()
     } == published
 
 
 def test_corrected_mode_gives_its_rows_as_they_are(tmp_path: Path) -> None:
     dataset = build(tmp_path / "out", "--vl-checklist", make_checklist(tmp_path / "vl"))
 
-    files = write(dataset, tmp_path / "files")
+    found = write(dataset, tmp_path / "files")
 
-    attributes = json.loads(files["swapped_data/vl_checklist_attributes.json"])
+    attributes = json.loads(found["swapped_data/vl_checklist_attributes.json"])
     assert [(entry["image_id"], entry["true_caption"]) for entry in attributes] == [
         ("8", "covered crimson barn"),
         ("7", "café with crimson door"),
@@ -183,7 +183,7 @@ def test_text_pairs_come_in_their_own_order_and_are_read_back(tmp_path: Path) ->
     ]
 
 
-def test_files_that_are_there_are_replaced_only_where_that_is_asked_for(
+def test_another_export_is_replaced_only_where_that_is_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     checklist = make_checklist(tmp_path / "vl")
@@ -192,7 +192,9 @@ def test_files_that_are_there_are_replaced_only_where_that_is_asked_for(
     before = write(both, tmp_path / "files")
 
     message = refused(capsys, one, tmp_path / "files")
-    assert "data/vl_checklist_attributes.json: is there already; --overwrite replaces" in message
+    assert "holds an export already, of hard-positives as vl-checklist, of another" in message
+    assert "--overwrite replaces it" in message
+    assert write(both, tmp_path / "files") == before
     assert write(both, tmp_path / "files", "--overwrite") == before
 
     after = write(one, tmp_path / "files", "--overwrite")
@@ -205,11 +207,10 @@ def test_what_cannot_be_exported_is_one_message_and_no_file(
     source = tmp_path / "pairs.jsonl"
     source.write_text(json.dumps({"image": "1.jpg", "caption": "a cat", "hard_negative": "dogs"}))
     empty = build(tmp_path / "empty", "--pairs", source)
-    assert "has no samples to export" in refused(capsys, empty, tmp_path / "files")
+    assert "has no rows of 'samples' to export" in refused(capsys, empty, tmp_path / "files")
 
-    manifest: dict[str, Any] = json.loads((empty / "dataset.json").read_text())
-    (empty / "dataset.json").write_text(json.dumps(manifest | {"dataset": eq_video.NAME}))
-    message = refused(capsys, empty, tmp_path / "files")
-    assert "expected a hard-positives dataset for --format vl-checklist, found eq-video" in message
+    other = small(tmp_path / "pairs")
+    message = refused(capsys, other, tmp_path / "files")
+    assert "--format vl-checklist: expected rows with a caption, a hard positive and" in message
     assert f"{tmp_path}/none" in refused(capsys, tmp_path / "none", tmp_path / "files")
     assert not (tmp_path / "files").exists()

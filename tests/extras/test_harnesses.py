@@ -51,7 +51,15 @@ def install(home: Path, packages: tuple[str, ...]) -> Path:
     python = home / "bin" / "python"
     (site,) = (home / "lib").glob("python3*/site-packages")
     (site / "seen.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps"]
+    pip: list[Any] = [
+        python,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "install",
+        "--quiet",
+        "--no-deps",
+    ]
     subprocess.run([*pip, *packages], check=True, timeout=600)
     return python
 

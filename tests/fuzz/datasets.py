@@ -212,6 +212,7 @@ def _audited(folder: Path) -> object:
 
 
 _VL = ("--format", "vl-checklist", "--output", "{folder}/export", "--overwrite")
+_PAIRS = ("--format", "pairs", "--output", "{folder}/pairs", "--overwrite")
 READERS: tuple[Callable[[Path], object], ...] = (
     _command("verify", "{dataset}"),
     _command("inspect", "{dataset}", "--full"),
@@ -219,6 +220,7 @@ READERS: tuple[Callable[[Path], object], ...] = (
     _command("lint", "{dataset}"),
     _command("overlap", "{dataset}", "--training-ids", "{folder}/ids", "--output", "{folder}/o"),
     _command("export", "{dataset}", *_VL),
+    _command("export", "{dataset}", *_PAIRS),
     _command("metrics", "{dataset}", "{folder}/scores"),
     _scored,
     _trained,

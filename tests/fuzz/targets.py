@@ -56,6 +56,7 @@ from eqforge.transforms.video.propose.segments import propose_segment_pairs
 from tests.fuzz import mutate
 from tests.fuzz.benchmark_targets import BENCHMARK_TARGETS
 from tests.fuzz.caption_targets import CAPTION_TARGETS
+from tests.fuzz.harness_targets import HARNESS_TARGETS
 from tests.fuzz.limits import refuse_without_memory
 from tests.fuzz.score_targets import SCORE_TARGETS
 from tests.fuzz.takes import Outcome, file_of, planned
@@ -527,7 +528,7 @@ TARGETS |= {
 }
 TARGETS |= {
     name: functools.cache(lambda t=take, s=seeds, m=way: Target(take=t, seeds=s(), mutate=m))
-    for name, (take, seeds, way) in SCORE_TARGETS.items()
+    for name, (take, seeds, way) in (SCORE_TARGETS | HARNESS_TARGETS).items()
 }
 TARGETS |= {
     name: functools.cache(lambda t=take, s=seeds, m=way: Target(take=t(), seeds=s(), mutate=m()))

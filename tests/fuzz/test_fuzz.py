@@ -14,12 +14,13 @@ import pytest
 
 from tests.fuzz import mutate
 from tests.fuzz.benchmark_targets import BENCHMARK_TARGETS
+from tests.fuzz.harness_targets import HARNESS_TARGETS
 from tests.fuzz.limits import address_space
 from tests.fuzz.score_targets import SCORE_TARGETS
 from tests.fuzz.targets import TARGETS, Target, outcome_of
 
 INPUTS = 150
-FEWER = dict.fromkeys(SCORE_TARGETS, 25)
+FEWER = dict.fromkeys(SCORE_TARGETS | HARNESS_TARGETS, 25)
 FEWER |= dict.fromkeys(BENCHMARK_TARGETS, 60)
 FEWER |= {"captions-perturbed": 40, "captions-reworded": 40, "images": 300}
 FEWER |= {"dataset-manifests": 30, "dataset-tables": 60}
@@ -30,6 +31,8 @@ TENSORS = ("scores-pt", "vector-pt", "training-checkpoint")
 def target(request: pytest.FixtureRequest) -> Target:
     if request.param in TENSORS:
         pytest.importorskip("torch")
+    if request.param == "vlmevalkit-xlsx":
+        pytest.importorskip("python_calamine")
     if request.param == "captions-reworded":
         request.getfixturevalue("wordnet")
     return TARGETS[request.param]()

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from eqforge.schemas.dataset.card import dataset_card
+import msgspec
+
 from eqforge.schemas.dataset.manifest import (
     FILE_NAME,
     NEXT,
@@ -20,16 +21,23 @@ from eqforge.schemas.dataset.manifest import (
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.io import storage
 from eqforge.schemas.records.books import Stage, is_failure
+from eqforge.schemas.tables.datasets import dataset_type
+from eqforge.schemas.tables.description import TableType
 from eqforge.transforms.dataset.census import keep_census
+from eqforge.transforms.dataset.errata import (
+    ApplyErrata,
+    by_sample,
+    used_rows,
+    with_known_errata,
+)
 from eqforge.transforms.dataset.replace import (
-    CARD,
     check_files,
     is_complete,
     publish,
     remove_strays,
 )
 from eqforge.transforms.dataset.sorted_runs import PART_BYTES, Run
-from eqforge.transforms.dataset.table import SPLIT, UNCHANGED, Table, WrittenShard
+from eqforge.transforms.dataset.table import UNCHANGED, Table, WrittenShard
 from eqforge.transforms.engines.composite import Composite
 
 if TYPE_CHECKING:
@@ -47,6 +55,7 @@ class DatasetTarget:
       tables: the tables, among them `samples` and `rejects`.
       max_error_rate: the share of a stage's candidates in [0, 1] that may fail with an exception.
       replaces: whether a finished dataset is there, to be kept until this one is complete.
+      command: the command that makes the dataset again; empty if it is not known.
     """
 
     output: str
@@ -55,6 +64,7 @@ class DatasetTarget:
     tables: tuple[Table, ...]
     max_error_rate: float
     replaces: bool = False
+    command: str = ""
 
     @property
     def place(self) -> str:
@@ -111,6 +121,9 @@ class WriteDataset(Composite):
     def expand(self, inputs: Any) -> "beam.PCollection[str]":
         import apache_beam as beam
 
+        errata = by_sample(self.target.header.errata)
+        if self.target.header.errata:
+            inputs = inputs | "Errata" >> ApplyErrata(errata, _kinds(self.target))
         *records, tallies = inputs
         written = [
             rows | f"Write{table.name.title()}" >> WriteTable(table, self.target, self.part_bytes)
@@ -140,12 +153,40 @@ class WriteWorks(Composite):
         import apache_beam as beam
 
         dataset = self.target.header.dataset
+        if self.target.header.errata:
+            works = works | "DropPictures" >> beam.Map(partial(_with_used_rows, self.target))
         rows = [
             works | table.name.title() >> beam.FlatMap(_rows, table.name, dataset)
             for table in self.target.tables
         ]
         tallies = works | "Tallies" >> beam.FlatMap(_tallies)
         return (*rows, tallies) | "WriteTables" >> WriteDataset(self.target)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Work:
+    """The rows of a work by table, and its books."""
+
+    by_table: Mapping[str, tuple[Any, ...]]
+    tallies: tuple[Any, ...]
+
+    def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
+        """Returns the rows of a table."""
+        return self.by_table[table]
+
+
+def _with_used_rows(target: DatasetTarget, work: Any) -> _Work:
+    """Returns a work without the pictures that only samples named which errata drop."""
+    dataset, errata = target.header.dataset, by_sample(target.header.errata)
+    rows = {table.name: tuple(work.rows(table.name, dataset)) for table in target.tables}
+    return _Work(
+        by_table=used_rows(rows, dataset_type(dataset), errata), tallies=tuple(work.tallies)
+    )
+
+
+def _kinds(target: DatasetTarget) -> tuple[TableType, ...]:
+    known = dataset_type(target.header.dataset)
+    return tuple(known.table(table.name) for table in target.tables)
 
 
 def _rows(work: Any, table: str, dataset: str) -> Iterator[Any]:
@@ -192,14 +233,15 @@ def finish_dataset(
     reasons = _count_tags(shards, "rejects")
     stages = close_books([stage.name for stage in target.stages], entered, reasons)
     manifest = _with_tables(target, shards, stages, _count_tags(shards, "findings"))
+    manifest = with_known_errata(manifest, target.place)
     check_books(manifest, set(reasons) | set(entered), target)
     url = storage.join(target.output, FILE_NAME)
     if target.replaces and _is_in_place(manifest, target.output):
         return url
     remove_strays(target.place, (shard.file for shard in shards))
-    card = dataset_card(manifest, _splits(shards))
-    storage.write_bytes(storage.join(target.place, CARD), card.encode())
     check_files(manifest, target.place)
+    _describe(target, manifest)
+    check_files(manifest, target.place)  # the folder may have been moved away meanwhile
     keep_census(target.output, manifest)
     storage.write_bytes(storage.join(target.place, FILE_NAME), to_json(manifest))
     if target.replaces:
@@ -235,13 +277,16 @@ def _unchanged(target: DatasetTarget, shards: list[WrittenShard]) -> int | None:
     return _count_tags(shards, "samples").get(UNCHANGED, Counter()).total()
 
 
-def _splits(shards: list[WrittenShard]) -> dict[str, set[str]]:
-    """Returns the splits named in the rows, by table."""
-    found: dict[str, set[str]] = {}
-    for shard in shards:
-        names = {name for kind, name, _ in shard.counts if kind in (SPLIT, UNCHANGED)}
-        found.setdefault(shard.table, set()).update(names)
-    return found
+def _describe(target: DatasetTarget, manifest: Manifest) -> None:
+    """Writes the documents of a dataset whose tables are written."""
+    from eqforge.schemas.dataset.documents import write_documents
+    from eqforge.schemas.dataset.profile import Profile, read_facts
+    from eqforge.schemas.dataset.reader import Dataset
+
+    manifest = msgspec.json.decode(to_json(manifest), type=Manifest)  # as others will read it
+    facts = read_facts(Dataset(folder=target.place, manifest=manifest))
+    profile = Profile(manifest=manifest, facts=facts, stages=target.stages, command=target.command)
+    write_documents(profile, target.place)
 
 
 def delete_parts(output: str) -> None:
@@ -275,6 +320,7 @@ def _with_tables(
         stages=stages,
         tables=tables,
         warnings=header.warnings,
+        errata=header.errata,
         findings={name: dict(counts) for name, counts in findings.items()},
         unchanged=_unchanged(target, shards),
     )

@@ -19,7 +19,6 @@ import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from eqforge.schemas.dataset.card import in_folder
 from eqforge.schemas.dataset.manifest import (
     FILE_NAME,
     NEXT,
@@ -34,7 +33,6 @@ from eqforge.schemas.errors import BuildError
 from eqforge.schemas.io import disk, storage
 from eqforge.schemas.tables.datasets import TABLE_NAMES
 
-CARD = "README.md"
 # The old dataset may have had tables that this one lacks.
 _SHARD = re.compile(rf"({'|'.join(sorted(TABLE_NAMES))})-\d{{5}}-of-\d{{5}}\.parquet")
 
@@ -58,18 +56,31 @@ def settle(output: str) -> None:
       BuildError: a file of the dataset is missing.
     """
     found = load_manifest(output)
-    manifest, card = settled(found), storage.join(output, CARD)
+    manifest = settled(found)
     if manifest == found:
         return
-    text = storage.read_bytes(storage.join(output, NEXT, CARD)).decode()
-    storage.write_bytes(card, in_folder(text, NEXT).encode())
+    from eqforge.schemas.dataset.documents import DOCUMENTS
+
+    texts = dict(_documents(output, DOCUMENTS))
+    for name, text in texts.items():
+        moved = DOCUMENTS[name].in_folder(text, NEXT)
+        storage.write_bytes(storage.join(output, name), moved.encode())
     for file in _files(manifest):
         copy_file(storage.join(output, NEXT, file.path), storage.join(output, file.path))
     remove_strays(output, _files(manifest))
     check_files(manifest, output)
-    storage.write_bytes(card, text.encode())
+    for name, text in texts.items():
+        storage.write_bytes(storage.join(output, name), text.encode())
     storage.write_bytes(storage.join(output, FILE_NAME), to_json(manifest))
     storage.delete_folder(storage.join(output, NEXT))
+
+
+def _documents(output: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yields the documents of the new dataset; an earlier version may have written fewer."""
+    for name in names:
+        url = storage.join(output, NEXT, name)
+        if storage.exists(url):
+            yield name, storage.read_bytes(url).decode()
 
 
 def _files(manifest: Manifest) -> list[DataFile]:

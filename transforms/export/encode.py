@@ -57,8 +57,7 @@ class PictureColumn:
     def __iter__(self) -> Iterator[Picture | None]:
         """Yields the pictures, one for each row."""
         for name, suffix, data in zip(self.ids, self.suffixes, self.data, strict=True):
-            is_there = name is not None and data is not None
-            yield Picture(name, suffix, data) if is_there else None
+            yield None if name is None or data is None else Picture(name, suffix, data)
 
 
 class Encoder:

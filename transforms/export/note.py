@@ -76,13 +76,16 @@ class Ledger:
       folder: path or URL of the export.
       note: what is exported.
       done: files that an earlier run completed.
+
+    Attributes:
+      is_finished: whether all files are complete.
     """
 
     def __init__(self, folder: str, note: ExportNote, done: Iterable[ExportedFile] = ()) -> None:
         """Takes over what is done."""
         self.folder, self._note = folder, note
         self.done = {file.path: file for file in done}
-        self._saved, self.is_finished = time.monotonic(), False
+        self.is_finished, self._saved = False, time.monotonic()
 
     def add(self, file: ExportedFile) -> None:
         """Notes a complete file."""
@@ -133,6 +136,7 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
     elif there.is_of(note) and (begun is not None or not overwrite):
         _delete(folder, there.stale)
         ledger = Ledger(folder, note, _complete(folder, there, begun is None))
+        ledger.is_finished = begun is None and len(ledger.done) == len(there.files)
     elif not overwrite:
         raise InputError(
             f"{folder}: holds an export already, of {there.dataset} as "
@@ -141,8 +145,7 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
         )
     else:
         ledger = _replaced(folder, note, [each for each in (finished, begun) if each is not None])
-    if finished is None or not ledger.done:
-        ledger.save()
+    ledger.keep()
     return ledger
 
 

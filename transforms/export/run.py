@@ -33,11 +33,13 @@ def export_dataset(
     """
     form, table = FORMATS[settings.format], settings.table
     if table_type(dataset.manifest.dataset, table) is None or not dataset.manifest.num_rows(table):
-        raise InputError(f"{dataset.folder}: has no {table} to export")
+        raise InputError(f"{dataset.folder}: has no rows of {table!r} to export")
     if refusal := form.refusal(dataset, table):
         raise InputError(f"{dataset.folder}: --format {settings.format}: {refusal}")
     check_files(dataset, table)
     ledger = begin(output, _note(dataset, settings), overwrite)
+    if ledger.is_finished:
+        return ledger.note()
     with contextlib.ExitStack() as stack:
         stack.callback(ledger.keep)
         export = Export(dataset, settings, ledger)

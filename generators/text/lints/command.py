@@ -2,18 +2,18 @@
 
 import dataclasses
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 import tyro
 
-from eqforge.generators.text.lints.findings import KINDS, Finding, Severity
+from eqforge.generators.text.lints.findings import ERRORS, KINDS, Finding, Severity
 from eqforge.schemas.console import DocumentOptions, give
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.shell import shell
 from eqforge.schemas.ticker import ticked
-from eqforge.schemas.visible import counted, in_lines
+from eqforge.schemas.visible import counted, in_lines, nearest, visible
 
 if TYPE_CHECKING:
     from eqforge.schemas.sources.labelled_captions import LabelledCaptions
@@ -35,6 +35,26 @@ class LintSettings:
 
     fail_on: Severity = "warning"
     """The least severity that makes the exit status 1."""
+
+    errata: Path | None = None
+    """File to write that drops the records with findings of --errata-kinds, for --errata of
+    `eqforge build`, `import` and `metrics`."""
+
+    errata_kinds: tuple[str, ...] = ERRORS
+    """Which findings the file of --errata drops; by default those that are errors."""
+
+    def __post_init__(self) -> None:
+        """Checks the kinds.
+
+        Raises:
+          InputError: there is no such kind of finding.
+        """
+        for kind in self.errata_kinds:
+            if kind not in KINDS:
+                raise InputError(
+                    f"--errata-kinds {kind}: no such kind of finding{nearest(kind, KINDS)}; there "
+                    f"are {', '.join(KINDS)}"
+                )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,8 +90,20 @@ def lint_command(settings: LintSettings) -> int:
         found = tuple(lint_records(counter))
         reports.append(LintReport(path=str(path), records=counter.records, findings=found))
         print(_summary(reports[-1], settings.examples))
+    if settings.errata is not None:
+        _write_errata(str(settings.errata), reports, settings.errata_kinds)
     give(reports)
     return int(any(f.severity in fatal for report in reports for f in report.findings))
+
+
+def _write_errata(url: str, reports: Iterable[LintReport], kinds: Collection[str]) -> None:
+    """Writes the errata that drop the records with findings of some kinds, and says how many."""
+    from eqforge.generators.text.lints.errata import errata_of
+    from eqforge.schemas.sources.errata import write_errata
+
+    found = (finding for report in reports for finding in report.findings)
+    number = write_errata(url, errata_of(finding for finding in found if finding.kind in kinds))
+    print(visible(f"{url}: {counted(number, 'records')} to drop"))
 
 
 def lint_file(path: Path, settings: LintSettings) -> Iterator[Finding]:

@@ -50,6 +50,9 @@ KINDS: dict[str, tuple[Severity, str]] = {
 }
 """Severity and meaning of every kind of finding."""
 
+ERRORS = tuple(kind for kind, (severity, _) in KINDS.items() if severity == "error")
+"""The kinds whose records cannot be used."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:

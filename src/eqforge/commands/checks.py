@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from eqforge.commands.description import check_description
 from eqforge.generators.scenes.claims import differs_as_declared
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
 from eqforge.generators.text.lints.lint import lint_records
@@ -289,6 +290,7 @@ def check_specs(dataset: Dataset) -> Iterator[str]:
 
 CHECKS: dict[str, Callable[[Dataset], Iterator[str]]] = {
     "files and digests": check_files,
+    "description": check_description,
     "schemas": check_schemas,
     "rows": check_rows,
     "books": check_books,

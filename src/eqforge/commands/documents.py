@@ -6,6 +6,7 @@ from eqforge.commands.verify import Verification
 from eqforge.generators.text.lints.command import LintReport
 from eqforge.pipelines.shared.driver import BuildReport
 from eqforge.pipelines.shared.planning import PlanReport
+from eqforge.transforms.export.note import ExportNote
 
 DOCUMENTS = {
     "plan": PlanReport,
@@ -13,5 +14,6 @@ DOCUMENTS = {
     "verify": Verification,
     "inspect": Inspection,
     "diff": Difference,
+    "export": ExportNote,
     "lint": list[LintReport],
 }

@@ -3,8 +3,11 @@ from typing import Any
 
 import pytest
 
+from eqforge.schemas.dataset.about import About, Author
 from eqforge.schemas.dataset.card import dataset_card
-from eqforge.schemas.dataset.manifest import DataFile, Manifest, StageBooks
+from eqforge.schemas.dataset.manifest import DataFile, InputFile, Manifest, StageBooks
+from eqforge.schemas.dataset.profile import Facts, Profile
+from eqforge.schemas.records.books import Stage
 
 yaml = pytest.importorskip("yaml")
 
@@ -15,6 +18,7 @@ def card_of(
     empty: tuple[str, ...] = (),
     splits: dict[str, set[str]] | None = None,
     rows: dict[str, int] | None = None,
+    **more: Any,
 ) -> str:
     """The card of a dataset with one file of seven rows in each table, or of as many as said."""
     files = {
@@ -32,7 +36,8 @@ def card_of(
         stages={"captions": StageBooks(candidates=9, kept=7, rejected=2, reasons={"odd": 2})},
         tables={**files, **{name: [] for name in empty}},
     )
-    return dataset_card(manifest, splits or {})
+    counts = {table: dict.fromkeys(sorted(names), 1) for table, names in (splits or {}).items()}
+    return dataset_card(Profile(manifest=manifest, facts=Facts(splits=counts), **more))
 
 
 def yaml_of(card: str) -> Any:
@@ -44,24 +49,21 @@ def test_every_table_with_rows_has_a_configuration_and_the_pictures_are_first() 
         "retrieval-perturbations", "samples", "images", "rejects", splits={"samples": {"test"}}
     )
 
-    assert card.startswith(
-        "---\n"
-        "configs:\n"
-        "- config_name: images\n"
-        "  default: true\n"
-        "  data_files:\n"
-        '  - split: "full"\n'
-        "    path: data/images-*.parquet\n"
-        "- config_name: samples\n"
-        "  data_files:\n"
-        '  - split: "test"\n'
-        "    path: data/samples-*.parquet\n"
-        "- config_name: rejects\n"
-        "  data_files:\n"
-        '  - split: "full"\n'
-        "    path: data/rejects-*.parquet\n"
-        "---\n"
-    )
+    assert yaml_of(card)["configs"] == [
+        {
+            "config_name": "images",
+            "default": True,
+            "data_files": [{"split": "full", "path": "data/images-*.parquet"}],
+        },
+        {
+            "config_name": "samples",
+            "data_files": [{"split": "test", "path": "data/samples-*.parquet"}],
+        },
+        {
+            "config_name": "rejects",
+            "data_files": [{"split": "full", "path": "data/rejects-*.parquet"}],
+        },
+    ]
 
 
 def test_rows_of_several_splits_have_a_configuration_for_each() -> None:
@@ -123,3 +125,79 @@ def test_the_card_shows_the_books() -> None:
     card = card_of("hard-positives", "samples")
     assert "| captions | 9 | 7 | 2 |" in card
     assert "| captions | odd | 2 |" in card
+
+
+def test_the_hub_reads_the_metadata_and_writes_the_same() -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    about = About(
+        title="Kitchens: 台所 # 1",
+        licence="CC-BY-4.0",
+        languages=("en", "pt-BR"),
+        tags=("kitchens",),
+        annotation="Two students looked at every row.",
+    )
+    card = card_of("eq-video", "samples", "images", splits={"samples": {"a", "b"}}, about=about)
+
+    read = hub.DatasetCard(card)
+    assert str(read) == card
+    found = read.data.to_dict()
+    assert found["pretty_name"] == "Kitchens: 台所 # 1"
+    assert (found["license"], found["language"]) == ("cc-by-4.0", ["en", "pt-BR"])
+    assert found["size_categories"] == "n<1K"
+    assert found["tags"][:2] == ["kitchens", "eqforge"]
+    assert "annotations_creators" not in found
+    assert [one["config_name"] for one in found["configs"]] == [
+        *("images", "samples", "samples-a", "samples-b")
+    ]
+    assert read.text.lstrip().startswith("# Kitchens: 台所 ")
+
+
+@pytest.mark.parametrize(
+    ("rows", "size"),
+    [(0, "n<1K"), (999, "n<1K"), (1_000, "1K<n<10K"), (99_999, "10K<n<100K"), (10**6, "n>1M")],
+)
+def test_the_size_is_the_hubs(rows: int, size: str) -> None:
+    assert yaml_of(card_of("vlue", rows={"samples": rows}))["size_categories"] == size
+
+
+def test_the_card_says_where_from_why_not_and_how_again() -> None:
+    stage = Stage("captions", {"odd": "It is odd."})
+    author = Author(name="Ada", affiliation="Example University")
+    about = About(authors=(author,), licence="MIT", licence_url="https://example.org/licence")
+    card = card_of(
+        "hard-positives",
+        "samples",
+        stages=(stage,),
+        command="eqforge build hard-positives --output path/to/hard-positives",
+        about=about,
+    )
+    assert "| captions | odd | 2 | It is odd. |" in card
+    assert "$ pip install eqforge==1\n$ eqforge build hard-positives --output" in card
+    assert "@inproceedings{kamath2024hard," in card
+    assert "[MIT](https://example.org/licence)" in card
+    assert yaml_of(card)["license"] == "other"
+    assert yaml_of(card)["license_link"] == "https://example.org/licence"
+    assert "- Ada, Example University" in card
+    assert "## Warnings" not in card
+
+
+def test_licences_are_counted_and_those_that_are_not_stated_are_named() -> None:
+    manifest = Manifest(
+        dataset="eq-video",
+        mode="paper",
+        config={"run": {"limit": 3, "only": [], "sample": "100%"}, "face_policy": "either"},
+        inputs=[InputFile(name="mine.csv", sha256="0" * 64)],
+        versions={},
+        stages={},
+        tables={},
+        warnings=["Beware."],
+    )
+    facts = Facts(licences={"": 2, "CC0-1.0": 5}, sources=7)
+    card = dataset_card(Profile(manifest=manifest, facts=facts))
+
+    assert "| none | 2 |\n| CC0-1.0 | 5 |" in card
+    assert "from 7 sources" in card
+    assert "part of the whole dataset: limit 3." in card
+    assert "keeps the defects of the published dataset" in card
+    assert card.count("Beware.") == 1
+    assert "no pictures; the texts were not searched" in card

@@ -64,7 +64,13 @@ def test_a_finished_dataset_stays_until_another_takes_its_place(tmp_path: Path, 
     for _ in range(2):
         assert finish().num_rows("samples") == 2
         assert is_complete(load_manifest(output), output)
-        assert storage.list_names(output) == ["README.md", "_work", "data", "dataset.json"]
+        assert storage.list_names(output) == [
+            "README.md",
+            "_work",
+            "croissant.json",
+            "data",
+            "dataset.json",
+        ]
 
 
 def reject(name: str, reason: str = "face_found", stage: str = "frames") -> Reject:
@@ -200,7 +206,7 @@ def write(folder: str, samples: list[PairSample], shards: int = 3, *beam_args: s
 def files_of(folder: str) -> dict[str, bytes]:
     """The files of a dataset, on a disk or in a store."""
     data = [f"data/{name}" for name in storage.list_files(storage.join(folder, "data"))]
-    names = [*data, "dataset.json", "README.md"]
+    names = [*data, "dataset.json", "README.md", "croissant.json"]
     return {name: storage.read_bytes(storage.join(folder, name)) for name in names}
 
 

@@ -1,0 +1,214 @@
+"""What can be said of a dataset in words: for its card and for its Croissant description.
+
+Everything follows from the manifest, the rows and what the author says. What eqforge cannot know,
+such as whether people were asked, is not guessed: the sentence says that it is not known.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from eqforge.schemas.dataset.profile import UNSTATED, Profile
+from eqforge.schemas.tables.datasets import DATASETS, dataset_type
+from eqforge.schemas.visible import counted
+
+_FACES = {
+    "paper": "face_recognition's detector, as EqBen did",
+    "cnn": "face_recognition's neural detector",
+    "either": "dlib's or OpenCV's detector",
+    "both": "dlib's and OpenCV's detectors together",
+}
+_PARTS = ("only", "limit", "sample")
+
+
+def title(profile: Profile) -> str:
+    """Returns what the dataset is called."""
+    return profile.about.title or profile.manifest.dataset
+
+
+def description(profile: Profile) -> str:
+    """Returns what the dataset is, in a paragraph."""
+    known = DATASETS.get(profile.manifest.dataset)
+    held = profile.about.description or (known.summary if known else "")
+    return " ".join(filter(None, (held, made_by(profile), amount(profile))))
+
+
+def made_by(profile: Profile) -> str:
+    """Returns by what it was built, and how."""
+    manifest = profile.manifest
+    version = manifest.versions.get("eqforge", "")
+    return f"Built by eqforge {version} in {manifest.mode} mode.".replace("  ", " ")
+
+
+def amount(profile: Profile) -> str:
+    """Returns how much it holds."""
+    manifest = profile.manifest
+    others = [name for name in manifest.tables if name not in ("samples", "rejects")]
+    rows = [counted(manifest.num_rows(name), name) for name in ("samples", *others)]
+    if profile.facts.sources:
+        rows.append(f"from {counted(profile.facts.sources, 'sources')}")
+    return f"It has {', '.join(rows)}."
+
+
+def is_generated(profile: Profile) -> bool:
+    """Tells whether its pictures were made for it, and not taken."""
+    columns = dataset_type(profile.manifest.dataset).table("samples").schema.names
+    return "generation" in columns
+
+
+def has_pictures(profile: Profile) -> bool:
+    """Tells whether its files hold pictures."""
+    return profile.manifest.num_rows("images") > 0
+
+
+def collection(profile: Profile) -> str:
+    """Returns how its contents came together."""
+    if profile.about.collection:
+        return profile.about.collection
+    if is_generated(profile):
+        return (
+            "Its pictures and captions were made by programs, from specifications that stand in "
+            "the rows; nothing was collected from people."
+        )
+    known = DATASETS.get(profile.manifest.dataset)
+    sources = known.made_from.replace("`", "") if known else "the files that its manifest names"
+    return (
+        f"Derived from existing data ({sources}); eqforge collected nothing, and does not know "
+        "how the sources were collected."
+    )
+
+
+def collection_type(profile: Profile) -> str:
+    """Returns how it was collected, in a word of the responsible-AI vocabulary."""
+    return "Software Collection" if is_generated(profile) else "Secondary Data Analysis"
+
+
+def dropped(profile: Profile) -> Iterator[tuple[str, str, int, str]]:
+    """Yields what did not become a sample: stage, reason, how often, and what the reason means."""
+    for stage, books in profile.manifest.stages.items():
+        for reason, count in books.reasons.items():
+            yield stage, reason, count, profile.meaning(stage, reason)
+
+
+def missing(profile: Profile) -> str:
+    """Returns what was left out, in a sentence; empty if nothing was."""
+    counts = [f"{reason} ({stage}) {count:,}" for stage, reason, count, _ in dropped(profile)]
+    if not counts:
+        return ""
+    return f"Candidates that did not become samples, each a row of rejects: {', '.join(counts)}."
+
+
+def steps(profile: Profile) -> Iterator[str]:
+    """Yields what each stage let through."""
+    for stage, books in profile.manifest.stages.items():
+        yield f"Stage {stage}: {books.kept:,} of {books.candidates:,} candidates were kept."
+
+
+def annotation(profile: Profile) -> str:
+    """Returns who looked at the rows."""
+    if profile.about.annotation:
+        return profile.about.annotation
+    return "No person looked at the rows for eqforge: rules and filters alone made and chose them."
+
+
+def personal_information(profile: Profile) -> Iterator[str]:
+    """Yields what it may show or say of people."""
+    if profile.about.personal_information:
+        yield profile.about.personal_information
+    policy = _find(profile.manifest.config, "face_policy")
+    if not has_pictures(profile):
+        yield "It holds no pictures; the texts were not searched for names or other personal data."
+    elif policy in _FACES:
+        refused = sum(n for _, reason, n, _ in dropped(profile) if reason.startswith("face"))
+        yield (
+            f"Pictures in which {_FACES[policy]} found a face were refused, {refused:,} of them. "
+            "Detectors miss small, turned and covered faces, so some may be left."
+        )
+    elif profile.manifest.dataset == "eq-kubric":
+        yield "Its pictures are rendered scenes of objects and show nobody."
+    elif is_generated(profile):
+        yield "Its pictures were drawn by a model; they may resemble people it was trained on."
+    else:
+        yield "No detector looked for faces: pictures may show people who can be recognised."
+
+
+def biases(profile: Profile) -> Iterator[str]:
+    """Yields who or what it has too much or too little of."""
+    yield from profile.about.biases
+    manifest = profile.manifest
+    if not is_generated(profile):
+        yield "It has the biases of its sources, which eqforge does not know."
+    if manifest.config.get("language") == "en":
+        yield "Captions that are not English were refused."
+    if _find(manifest.config, "face_policy") in _FACES:
+        yield "Scenes with faces are missing, so people are rarer than in the sources."
+    if profile.manifest.num_rows("rejects"):
+        yield "Filters chose the rows; the rejects say what was left out, and why."
+
+
+def limitations(profile: Profile) -> Iterator[str]:
+    """Yields what a user has to know before trusting numbers made with it."""
+    yield from profile.about.limitations
+    manifest = profile.manifest
+    if manifest.mode == "paper":
+        yield "Paper mode keeps the defects of the published dataset; eqforge lint lists them."
+    run = manifest.config.get("run", {})
+    run = run if isinstance(run, dict) else {}
+    parts = {name: run.get(name) for name in _PARTS}
+    said = [f"{name} {value}" for name, value in parts.items() if value not in (None, [], "100%")]
+    if said:
+        yield f"It is a part of the whole dataset: {', '.join(said)}."
+    if manifest.unchanged:
+        yield (
+            f"{manifest.unchanged:,} rows of samples have applied false: nothing was changed in "
+            "them, and they test nothing."
+        )
+    if not profile.about.annotation:
+        yield annotation(profile)
+    yield from manifest.warnings
+
+
+def uses(profile: Profile) -> tuple[str, ...]:
+    """Returns what it is meant for."""
+    return profile.about.uses or (dataset_type(profile.manifest.dataset).use,)
+
+
+def tools(profile: Profile) -> Iterator[str]:
+    """Yields the programs that made and measured the rows."""
+    for name, version in profile.manifest.versions.items():
+        if name not in ("schema", "python"):
+            yield f"{name} {version}"
+
+
+def citation(profile: Profile) -> str:
+    """Returns how to cite it, as BibTeX: what its author says, or the paper behind it."""
+    known = DATASETS.get(profile.manifest.dataset)
+    return (profile.about.citation or (known.citation if known else "")).strip()
+
+
+def licences(profile: Profile) -> Iterator[str]:
+    """Yields the licences of its sources, each with how many sources state it."""
+    for licence, count in profile.facts.licences.items():
+        stated = "not stated" if licence == UNSTATED else licence
+        yield f"{stated}: {counted(count, 'sources')}"
+
+
+def tags(profile: Profile) -> tuple[str, ...]:
+    """Returns words by which it is found."""
+    own = ("eqforge", profile.manifest.dataset, "minimal-pairs", "vision-language")
+    return tuple(dict.fromkeys((*profile.about.tags, *own)))
+
+
+def languages(profile: Profile) -> tuple[str, ...]:
+    """Returns the languages of its texts, as far as they are known."""
+    is_english = is_generated(profile) or profile.manifest.config.get("language") == "en"
+    return profile.about.languages or (("en",) if is_english else ())
+
+
+def _find(values: Any, name: str) -> Any:
+    """Returns a setting by its name, in whatever group; None if there is none."""
+    if not isinstance(values, dict):
+        return None
+    if name in values:
+        return values[name]
+    found = (_find(value, name) for value in values.values())
+    return next((value for value in found if value is not None), None)

@@ -1,0 +1,76 @@
+"""`eqforge card`: writes the documents beside a finished dataset again."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from eqforge.schemas.shell import shell
+
+if TYPE_CHECKING:
+    from eqforge.schemas.dataset.about import About
+    from eqforge.schemas.dataset.profile import Profile
+    from eqforge.schemas.dataset.reader import Dataset
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arguments:
+    """Write a dataset's card (README.md) and its description in Croissant 1.1 (croissant.json).
+
+    Every build writes both; this command adds what its author alone can say, and gives both to
+    datasets of earlier versions. Neither is part of the manifest, whose digests stay as they are.
+    """
+
+    dataset: Annotated[str, tyro.conf.Positional]
+    """Folder or URL of the dataset."""
+
+    about: Path | None = None
+    """TOML file of what the author says: title, description, authors, contact, homepage, version,
+    published, licence (SPDX) or licence_url, languages, tags, citation; and for responsible use
+    collection, annotation, personal_information, biases, limitations, uses, social_impact,
+    maintenance. All are optional."""
+
+    output: str | None = None
+    """Folder or URL to write the two files into, instead of the dataset's own."""
+
+
+def profile_of(dataset: "Dataset", about: "About") -> "Profile":
+    """Returns what the documents of a finished dataset say, beside what its author says.
+
+    Raises:
+      InputError: a file of the dataset is missing or damaged.
+    """
+    from eqforge.pipelines.shared.again import command_of
+    from eqforge.pipelines.shared.registry import pipeline_of, stages_of
+    from eqforge.schemas.dataset.profile import Profile, read_facts
+    from eqforge.schemas.tables.datasets import DATASETS
+
+    manifest = dataset.manifest
+    pipeline = pipeline_of(manifest.dataset) if manifest.dataset in DATASETS else None
+    known = stages_of(manifest.dataset)
+    return Profile(
+        manifest=manifest,
+        facts=read_facts(dataset),
+        stages=[known[name] for name in manifest.stages if name in known],
+        command=command_of(pipeline, manifest) if pipeline else "",
+        about=about,
+    )
+
+
+def card_command(arguments: Arguments) -> int:
+    """Writes the documents, and says where they are; returns the exit status."""
+    from eqforge.schemas.dataset.about import NOTHING_SAID, read_about
+    from eqforge.schemas.dataset.documents import write_documents
+    from eqforge.schemas.dataset.reader import open_dataset
+    from eqforge.schemas.visible import visible
+
+    about = NOTHING_SAID if arguments.about is None else read_about(arguments.about)
+    dataset = open_dataset(arguments.dataset)
+    for url in write_documents(profile_of(dataset, about), arguments.output or dataset.folder):
+        print(visible(url))
+    return 0
+
+
+main = shell("eqforge card", Arguments, card_command)
+"""Describes the dataset that a command line names."""

@@ -1,0 +1,70 @@
+"""The command in a card makes the dataset of the card again."""
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from eqforge.cli import main
+from eqforge.pipelines.shared.again import command_of
+from eqforge.pipelines.shared.command import parse
+from eqforge.pipelines.shared.header import manifest_header
+from eqforge.pipelines.shared.registry import pipeline_of
+from eqforge.schemas.dataset.manifest import Manifest, load_manifest
+
+OLD = sorted((Path(__file__).parents[1] / "old").glob("*/*/dataset.json"))
+
+
+def built_again(manifest: Manifest) -> dict[str, Any]:
+    """The settings of the command, as a manifest has them."""
+    pipeline = pipeline_of(manifest.dataset)
+    words = shlex.split(command_of(pipeline, manifest))
+    assert words[:3] == ["eqforge", "build", manifest.dataset]
+    config, beam = parse(pipeline.config, pipeline.defaults, words[3:], "eqforge build")
+    assert not beam
+    header = manifest_header(manifest.dataset, (), config)
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(header.config))
+    return found
+
+
+def known(there: dict[str, Any], here: dict[str, Any]) -> dict[str, Any]:
+    """Settings without those that came with a later version."""
+    return {
+        name: known(there[name], value) if isinstance(value, dict) else value
+        for name, value in here.items()
+        if name in there
+    }
+
+
+@pytest.mark.parametrize("path", OLD, ids=lambda path: f"{path.parent.name}")
+def test_the_command_has_the_settings_of_the_manifest(path: Path) -> None:
+    manifest = load_manifest(str(path.parent))
+    assert known(manifest.config, built_again(manifest)) == manifest.config
+
+
+def test_the_card_of_a_build_has_the_command_of_its_manifest(tmp_path: Path) -> None:
+    captions = tmp_path / "captions.jsonl"
+    captions.write_text('{"image": "1.jpg", "caption": "A red dog and two cats."}\n')
+    output = tmp_path / "out"
+    argv = ["--captions", str(captions), "--mode", "paper", "--output", str(output)]
+    assert main(["build", "retrieval-perturbations", *argv]) == 0
+
+    manifest = load_manifest(str(output))
+    card = (output / "README.md").read_text()
+    assert f"$ {command_of(pipeline_of(manifest.dataset), manifest)}\n" in card
+    assert "--mode paper --captions path/to/captions.jsonl --output path/to/" in card
+    assert built_again(manifest) == manifest.config
+    before = [(output / name).read_bytes() for name in ("README.md", "croissant.json")]
+    assert main(["card", str(output)]) == 0
+    assert before == [(output / name).read_bytes() for name in ("README.md", "croissant.json")]
+
+
+def test_names_of_files_cannot_add_words_to_the_command(tmp_path: Path) -> None:
+    manifest = load_manifest(str(next(p for p in OLD if p.parent.name == "eq-video").parent))
+    config = manifest.config | {"captions": "a b; rm -rf $HOME\n--seed 3.jsonl"}
+    manifest = replace(manifest, config=config)
+    assert built_again(manifest)["captions"] == config["captions"]
+    assert built_again(manifest)["run"]["seed"] == 0

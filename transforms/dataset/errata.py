@@ -1,0 +1,218 @@
+"""Applies errata to the samples of a dataset, and to what refers to them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from eqforge.schemas.dataset.manifest import Manifest
+from eqforge.schemas.errors import BuildError
+from eqforge.schemas.records.books import Reject, Stage
+from eqforge.schemas.records.errata import Erratum
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.spans import spans_of
+from eqforge.schemas.sources.errata import told, unknown
+from eqforge.schemas.tables.description import DatasetType, TableType
+from eqforge.transforms.engines.composite import Composite
+
+if TYPE_CHECKING:
+    pass
+
+ERRATA_STAGE: Final = Stage(
+    "errata", {"erratum": "The file of `--errata` says that the sample is to be dropped."}
+)
+"""The last stage of a build with errata: its candidates are what would be samples without."""
+
+_FIXED: Final = (
+    *("split", "dataset", "source_id", "image", "image_1", "source_image", "source_image_1"),
+    *("task", "group", "kind", "change", "generator", "mode", "perturbation", "reason", "role"),
+)
+# Columns of spans that follow from two texts: their own, and those of the other.
+_EDITS: Final = (
+    ("caption_0", "caption_1", "edited_spans_0", "edited_spans_1"),
+    ("caption", "hard_positive", "caption_spans", "hard_positive_spans"),
+    ("caption", "hard_negative", "foil_spans", "hard_negative_spans"),
+    ("caption", "perturbed_caption", "spans", "perturbed_spans"),
+)
+_DISTANCE: Final = "word_edit_distance"
+_KNOWN_TEXTS: Final = (("caption_0", "captions_0"), ("caption_1", "captions_1"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Errata:
+    """Errata of a dataset, by the sample's id.
+
+    Attributes:
+      dropped: what is dropped.
+      corrected: for each sample its texts as they should be, by column.
+    """
+
+    dropped: Mapping[str, Erratum]
+    corrected: Mapping[str, Mapping[str, str]]
+
+
+def by_sample(errata: Iterable[Erratum]) -> Errata:
+    """Returns errata by the sample's id; notes change nothing."""
+    dropped: dict[str, Erratum] = {}
+    corrected: dict[str, dict[str, str]] = {}
+    for erratum in errata:
+        if erratum.action == "drop":
+            dropped[erratum.id] = erratum
+        elif erratum.action == "correct":
+            corrected.setdefault(erratum.id, {})[erratum.column] = erratum.text
+    return Errata(dropped=dropped, corrected=corrected)
+
+
+def text_columns(kind: TableType) -> list[str]:
+    """Returns the columns of samples that an erratum may correct."""
+    import pyarrow as pa
+
+    taken = {*kind.key, *kind.references, *_FIXED}
+    return [
+        column.name
+        for column in kind.schema
+        if pa.types.is_string(column.type) and column.name not in taken
+    ]
+
+
+@dataclass
+class ApplyErrata(Composite):
+    """Corrects the samples, and turns those that are dropped into rejects.
+
+    Its input is as `WriteDataset`'s: the records of each table, then the books.
+    """
+
+    errata: Errata
+    kinds: tuple[TableType, ...]
+
+    def expand(self, inputs: Any) -> Any:
+        import apache_beam as beam
+
+        *records, tallies = inputs
+        found = dict(zip((kind.name for kind in self.kinds), records, strict=True))
+        samples, rejects = found["samples"], found["rejects"]
+        counted = samples | "TallyErrata" >> beam.Map(tally, self.errata)
+        dropped = samples | "Reject" >> beam.FlatMap(rejected, self.errata)
+        for kind in self.kinds:
+            if kind.name == "samples" or "sample_id" in kind.references:
+                step = f"Correct{kind.name.title()}"
+                found[kind.name] = found[kind.name] | step >> beam.FlatMap(kept, self.errata)
+        found["rejects"] = (rejects, dropped) | "WithErrata" >> beam.Flatten()
+        return (*found.values(), (tallies, counted) | "TalliesOfAll" >> beam.Flatten())
+
+
+def tally(record: Any, errata: Errata) -> tuple[str, tuple[int, int]]:
+    """Returns the books of one sample: one candidate, kept or not."""
+    return ERRATA_STAGE.name, (1, int(record.sample_id not in errata.dropped))
+
+
+def rejected(record: Any, errata: Errata) -> Iterator[Reject]:
+    """Yields the reject of a sample that is dropped."""
+    if (erratum := errata.dropped.get(record.sample_id)) is not None:
+        detail = f"{erratum.reason} ({', '.join(filter(None, (erratum.who, erratum.when)))})"
+        source = getattr(record, "source_id", None) or getattr(record, "image", None) or ""
+        rejection = Rejection(reason="erratum", detail=detail)
+        yield ERRATA_STAGE.reject(erratum.id, rejection, source_id=source)
+
+
+def kept(record: Any, errata: Errata) -> Iterator[Any]:
+    """Yields a row of a sample as it should be; nothing if the sample is dropped."""
+    if record.sample_id not in errata.dropped:
+        changes = errata.corrected.get(record.sample_id, {})
+        yield with_texts(record, changes) if changes.keys() & names_of(record) else record
+
+
+def names_of(record: Any) -> set[str]:
+    """Returns the names of a record's fields."""
+    return {field.name for field in fields(record)}
+
+
+def with_texts(record: Any, texts: Mapping[str, str]) -> Any:
+    """Returns a record with other texts, and with what follows from them measured again."""
+    from eqforge.generators.text.words import word_edit
+
+    names = names_of(record)
+    changes: dict[str, Any] = {name: text for name, text in texts.items() if name in names}
+    for column, known in _KNOWN_TEXTS:
+        if column in changes and known in names:
+            before = getattr(record, column)
+            others = (each for each in getattr(record, known) if each != before)
+            changes[known] = tuple(dict.fromkeys((changes[column], *others)))
+    found = replace(record, **changes)
+    for first, second, spans_0, spans_1 in _EDITS:
+        if {first, second, spans_0, spans_1} <= names and {first, second} & texts.keys():
+            edit = word_edit(getattr(found, first), getattr(found, second))
+            measured: dict[str, Any] = {
+                spans_0: spans_of(edit.spans_0),
+                spans_1: spans_of(edit.spans_1),
+            }
+            measured |= {_DISTANCE: edit.distance} if _DISTANCE in names else {}
+            found = replace(found, **measured)
+    return found
+
+
+def used_rows(rows: Mapping[str, tuple[Any, ...]], kind: DatasetType, errata: Errata) -> Any:
+    """Returns the rows of a work without the pictures that none of its rows names any more.
+
+    Args:
+      rows: of each table of the work.
+      kind: the dataset's.
+      errata: what is dropped.
+    """
+    if not any(row.sample_id in errata.dropped for row in rows.get("samples", ())):
+        return rows
+    known = {table.name: table for table in kind.tables}
+    used: dict[str, set[str]] = {}
+    for name, records in rows.items():
+        for column, other in known[name].references.items() if name in known else ():
+            used.setdefault(other, set()).update(
+                getattr(record, column)
+                for record in records
+                if getattr(record, "sample_id", None) not in errata.dropped
+                if getattr(record, column) is not None
+            )
+    return {
+        name: tuple(row for row in records if known[name].key_of(row) in used.get(name, ()))
+        if name in known and known[name].holds_pictures
+        else records
+        for name, records in rows.items()
+    }
+
+
+def with_known_errata(manifest: Manifest, folder: str) -> Manifest:
+    """Checks that every erratum is of a sample, and returns the manifest.
+
+    A dataset that is a part of the whole is told in its warnings how many are of other samples.
+
+    Args:
+      manifest: of a dataset whose tables are written.
+      folder: where they are.
+
+    Raises:
+      BuildError: an erratum of a whole dataset is of no sample; the message names it.
+    """
+    from eqforge.schemas.dataset.reader import Dataset
+
+    if not manifest.errata:
+        return manifest
+    dataset = Dataset(folder=folder, manifest=manifest)
+    wanted = {erratum.id for erratum in manifest.errata}
+    there = {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])}
+    rejects = dataset.rows("rejects", ["candidate_id", "stage"])
+    gone = {row["candidate_id"] for row in rejects if row["stage"] == ERRATA_STAGE.name}
+    ids = unknown(manifest.errata, wanted & (there | gone))
+    if not ids:
+        return manifest
+    if not _is_part(manifest.config):
+        raise BuildError(
+            f"--errata: {told(ids)}; the plan does not have it, or another stage refuses it: "
+            "the rejects say why; take it out of the file, and add --overwrite"
+        )
+    known = [erratum for erratum in manifest.errata if erratum.id not in set(ids)]
+    warning = f"{len(ids):,} samples of the errata are not in this part of the dataset"
+    return replace(manifest, errata=known, warnings=[*manifest.warnings, warning])
+
+
+def _is_part(config: Mapping[str, Any]) -> bool:
+    """Tells whether the settings select a part of a dataset."""
+    run = config.get("run") or {}
+    return bool(run.get("only")) or run.get("limit") is not None or run.get("sample") != "100%"
