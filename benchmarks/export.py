@@ -16,7 +16,6 @@ import io
 import json
 import multiprocessing
 import os
-import resource
 import shutil
 import tempfile
 import time
@@ -228,7 +227,9 @@ def _run(answers: Any, work: Callable[..., float], *arguments: Any) -> None:
     output = Path(tempfile.mkdtemp(prefix="eqforge-bench-", dir=arguments[-1]))
     seconds = work(*arguments[:-1], output)
     shutil.rmtree(output)
-    answers.put((seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+    status = Path("/proc/self/status").read_text()  # ru_maxrss would begin with the parent's size
+    peak_kb = int(status.partition("VmHWM:")[2].split()[0])
+    answers.put((seconds, peak_kb / 1024))
 
 
 def main() -> None:

@@ -91,7 +91,8 @@ def _columns(benchmark: str, config: Config) -> Columns:
 def plan(benchmark: str, config: Config) -> Iterator[BenchmarkBatch]:
     """Yields the items in batches; those of a group are in one."""
     batch: list[BenchmarkItem] = []
-    groups = select_groups(items(benchmark, config), config.run, lambda each: each.group)
+    found = items(benchmark, config)
+    groups = select_groups(found, config.run, lambda each: each.group or each.item_id)
     for group in groups:
         batch += group
         if len(batch) >= BATCH:
@@ -155,7 +156,7 @@ def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
 
 def _names(plan: PlanFiles) -> Iterator[str]:
     found = (item for batch in read_plan(BenchmarkBatch, plan.files) for item in batch.items)
-    return (name for item in found if not item.cells for name in item.images)
+    return (name for item in found for name in item.files)
 
 
 def measure(_: Config, batch: BenchmarkBatch) -> dict[str, int]:
@@ -163,7 +164,7 @@ def measure(_: Config, batch: BenchmarkBatch) -> dict[str, int]:
     counts = {
         "records": len(batch.items),
         "groups": len({item.group for item in batch.items if item.group}),
-        PICTURES: sum(len(item.cells) for item in batch.items),
+        PICTURES: sum(len(item.images) - len(item.files) for item in batch.items if item.cells),
         "not confirmed": sum(bool(item.refusal) for item in batch.items),
     }
     return {name: number for name, number in counts.items() if number}

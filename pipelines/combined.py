@@ -21,6 +21,7 @@ from eqforge.pipelines.shared.registry import stage_of
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, selection_of
 from eqforge.schemas import signals
 from eqforge.schemas.console import session
+from eqforge.schemas.dataset.manifest import FILE_NAME
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.io import storage
 from eqforge.schemas.records.books import Stage
@@ -206,16 +207,19 @@ def tables(combination: Combination, config: Config, plan: "PlanFiles") -> "tupl
 def inputs(combination: Combination) -> Iterator[Input]:
     """Yields the manifests of the parts, which have the digests of all their files."""
     for part in combination.rules.parts:
-        yield NamedFile(part.label, storage.join(part.folder, "dataset.json"))
+        url = storage.join(part.folder, FILE_NAME)
+        yield NamedFile(part.label, storage.locate(url)[1] if storage.is_local(url) else url)
 
 
 def check(config: Config) -> None:
-    """Checks the share of samples that is asked for.
+    """Checks the options before any work.
 
     Raises:
-      InputError: it is no percentage.
+      InputError: the share of samples is no percentage, or errata are named.
     """
     selection_of(config.run)
+    if config.run.errata is not None:
+        raise InputError("--errata: build the parts with it, or name it for eqforge metrics")
 
 
 def pipeline_of(combination: Combination) -> Pipeline[Config]:

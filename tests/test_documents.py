@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from eqforge.evaluation.statistics.averages import EQBEN_SIZES
-from eqforge.schemas.tables.datasets import DATASETS, table_type
+from eqforge.schemas.tables.datasets import DATASETS, TYPES, table_type
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -236,6 +236,6 @@ def test_every_table_is_described_once() -> None:
         known = table_type(*names)
         assert known is not None, names
         described.append(known.record)
-    tables = [table for kind in DATASETS.values() for table in kind.type.tables]
+    tables = [table for kind in TYPES.values() for table in kind.tables]
     assert set(described) == {table.record for table in tables}
     assert len(described) == len(set(described))

@@ -10,6 +10,7 @@ import numpy as np
 from eqforge.evaluation.statistics.averages import EQBEN_SIZES
 from eqforge.evaluation.tables.eqben import EQBEN_COLUMNS, eqben_measures
 from eqforge.evaluation.tables.eqben_averages import METRICS, compare_averages
+from eqforge.evaluation.tables.errata import without_errata
 from eqforge.evaluation.tables.report import Judged, Report
 from eqforge.evaluation.tables.sample_judges import TASKS
 from eqforge.evaluation.tables.sample_scores import SampleScores, places_of
@@ -84,6 +85,14 @@ def eqben_samples_report(dataset: Dataset, paths: Sequence[Path], settings: Samp
     samples = _by_subset(read_samples(dataset, settings.cluster or task.cluster, "kind"))
     scores = [read_scores(path, dataset, task, settings) for path in paths]
     names = model_names([found.model for found in scores], paths)
+    left_out: tuple[str, ...] = ()
+    if settings.errata is not None:
+        samples, scores, left_out = without_errata(samples, scores, settings.errata)
+        if gone := EQBEN_SIZES.keys() - samples.subsets.keys():
+            raise InputError(
+                f"--errata {settings.errata}: leaves no sample of EqBen's subset {min(gone)}; --by "
+                "kind makes a table without EqBen's averages"
+            )
     judged = {
         name: dict(_judge(samples, found, path, settings))
         for name, found, path in zip(names, scores, paths, strict=True)
@@ -100,6 +109,7 @@ def eqben_samples_report(dataset: Dataset, paths: Sequence[Path], settings: Samp
         comparisons=(*compare_judged(judged, rules), *averages),
         notes=(
             *score_notes(names, scores),
+            *left_out,
             *(() if is_whole or len(paths) == 1 else [_ALL_SCORED]),
             *_notes_of(sizes),
         ),

@@ -17,18 +17,22 @@ from eqforge.evaluation.tables.several import compare_judged
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import shown
+from eqforge.schemas.records.lettered import LETTERS, read_letter
 
-COLUMNS: Final = ("sample_id", "kind", "group_id", "image", "question", "options", "answer")
+COLUMNS: Final = (
+    *("sample_id", "kind", "group_id", "image", "image_id", "question", "options", "answer"),
+)
 UNITS: Final[dict[str, Callable[[dict[str, Any]], tuple[str, ...]]]] = {
     "accuracy": lambda row: (row["sample_id"],),
     "question": lambda row: (row["group_id"], row["question"]),
-    "image": lambda row: (row["group_id"], row["image"]),
+    "image": lambda row: (row["group_id"], row["image_id"] or row["image"]),
     "group": lambda row: (row["group_id"],),
 }
 """What has to be answered right together for a credit: a question, one question on all its images,
 all questions on one image, or the whole group."""
 
-_LETTER: Final = re.compile(r"\s*(?:\(([A-Za-z])\)|([A-Za-z])(?:[.:)]|\s*$))")
+_YES_NO: Final = frozenset(("yes", "no", "true", "false"))
+_LOWER: Final = re.compile(r"^\s*\(?[a-z](?=[.):])")
 _FIRST: Final = re.compile(r"\W*(\w+)")
 
 
@@ -45,10 +49,13 @@ def is_right(said: str, answer: str, options: Sequence[str]) -> bool:
       answer: the right answer: one of the options, or what the question asks for, such as `Yes`.
       options: to choose from, called A, B and so on; empty where the question names them.
     """
-    if answer in options and (found := _LETTER.match(said)) is not None:
-        return ord((found[1] or found[2]).lower()) - ord("a") == list(options).index(answer)
-    if options or normal_answer(said) == normal_answer(answer):
-        return normal_answer(said) == normal_answer(answer)
+    choices = list(options) if options else list(LETTERS) if answer in LETTERS else []
+    if answer in choices:
+        letter = read_letter(_LOWER.sub(lambda found: found[0].upper(), said), choices)
+        return letter is not None and choices[LETTERS.index(letter)] == answer
+    plain = normal_answer(said)
+    if options or (plain and plain == normal_answer(answer)):
+        return bool(plain) and plain == normal_answer(answer)
     first = _FIRST.match(said)
     return first is not None and first[1].lower() == answer.strip().lower()
 
@@ -146,16 +153,23 @@ def _judge(rows: Sequence[dict[str, Any]], right: dict[str, bool], metric: str) 
         unit = units.setdefault(UNITS[metric](row), _Unit(group=row["group_id"]))
         is_good = right.get(row["sample_id"])
         unit.credit = None if is_good is None or unit.credit is None else unit.credit * is_good
-        unit.chance /= max(2, len(row["options"]))
+        unit.chance *= _chance(row)
     there = dict(_answered(units))
     return Judged(
         credits={metric: np.array([unit.credit for unit in there.values()], dtype=np.float64)},
-        chance={metric: float(np.mean([unit.chance for unit in units.values()]))},
+        chance={metric: float(np.mean([unit.chance for unit in there.values()] or [0.0]))},
         tied=None,
         clusters=text_array([unit.group for unit in there.values()]),
         expected=len(units),
         keys=text_array(["\t".join(key) for key in there]),
     )
+
+
+def _chance(row: dict[str, Any]) -> float:
+    """Returns the chance of guessing an answer: one of the options, A or B, yes or no; else 0."""
+    answer = row["answer"].strip()
+    is_binary = answer.lower() in _YES_NO or answer in LETTERS
+    return 1 / len(row["options"]) if row["options"] else 0.5 if is_binary else 0.0
 
 
 def _answered(units: dict[tuple[str, ...], _Unit]) -> Iterator[tuple[tuple[str, ...], _Unit]]:

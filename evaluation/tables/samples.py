@@ -127,7 +127,7 @@ def make_samples(
 
 
 def _numbered(clusters: Sequence[object]) -> NDArray[np.int64]:
-    """Returns a number for each cluster; every None gets its own."""
+    """Returns a number for each cluster; every None or empty name gets its own."""
     numbers: dict[object, int] = {}
-    names = ((row,) if name is None else name for row, name in enumerate(clusters))
+    names = ((row,) if name in (None, "") else name for row, name in enumerate(clusters))
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)

@@ -13,10 +13,13 @@ from eqforge.pipelines.shared.header import without_places
 from eqforge.pipelines.shared.media import MEDIA
 from eqforge.pipelines.shared.pipeline import Pipeline
 from eqforge.schemas.dataset.manifest import Manifest
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.schemas.tables.combined import COMBINED
 
 FOLDER = "path/to"
 """Stands for a folder of the user, which a manifest does not name."""
 _ORACLE = "oracle"
+_SOURCE = "source"
 
 
 def command_of(pipeline: Pipeline[Any], manifest: Manifest) -> str:
@@ -26,13 +29,21 @@ def command_of(pipeline: Pipeline[Any], manifest: Manifest) -> str:
     `path/to`, as the manifest has their names alone.
     """
     words = ["eqforge", "build", manifest.dataset]
-    words += ["--mode", manifest.mode] if manifest.mode == "paper" else []
+    if manifest.dataset in BENCHMARKS:
+        words = ["eqforge", "import", manifest.dataset, f"{FOLDER}/{manifest.config[_SOURCE]}"]
+    is_combined = manifest.dataset in COMBINED  # its mode is that of its parts
+    if is_combined:
+        words = ["eqforge", "combine", *(f"{FOLDER}/{part.name}" for part in manifest.inputs)]
+    has_modes = not is_combined and manifest.dataset not in BENCHMARKS
+    words += ["--mode", manifest.mode] if manifest.mode == "paper" and has_modes else []
     mode: Any = "paper" if manifest.mode == "paper" else "corrected"
     usual = default_config(pipeline.config, pipeline.defaults, mode)
     plain, given = (
         msgspec.json.decode(msgspec.json.encode(each, enc_hook=repr))
         for each in (usual, manifest.config)
     )
+    if manifest.dataset in BENCHMARKS:
+        del given[_SOURCE]  # which stands first
     for name, hint, value in _different(pipeline.config, given, without_places(plain)):
         words += _arguments(name, hint, value)
     return shlex.join([*words, "--output", f"{FOLDER}/{manifest.dataset}"])

@@ -26,12 +26,10 @@ from eqforge.schemas.io import pictures, storage
 from eqforge.schemas.io.checked import shown
 from eqforge.schemas.io.source_file import digest_input
 from eqforge.schemas.records.errata import Erratum
-from eqforge.schemas.sources.errata import check_columns, read_errata
-from eqforge.schemas.tables.datasets import table_type
 from eqforge.schemas.tables.description import SCHEMA_VERSION
 from eqforge.schemas.urls import public
 from eqforge.schemas.versions import versions_of
-from eqforge.transforms.dataset.errata import text_columns
+from eqforge.transforms.dataset.errata import errata_of
 from eqforge.transforms.dataset.finish import delete_parts
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.oracle.judges import judges_of
@@ -98,12 +96,8 @@ def header_of(pipeline: Pipeline[Configured], config: Configured) -> Manifest:
       InputError: an input file is missing or cannot be read, or an erratum is none.
     """
     inputs, warnings = [*pipeline.inputs(config)], pipeline.warnings(config)
-    errata: tuple[Erratum, ...] = ()
-    if config.run.errata is not None:
-        inputs.append(config.run.errata)
-        errata = read_errata(config.run.errata)
-        samples = table_type(pipeline.name, "samples")
-        check_columns(errata, text_columns(samples) if samples else ())
+    inputs += [] if config.run.errata is None else [config.run.errata]
+    errata = errata_of(config.run.errata, pipeline.name)
     return manifest_header(pipeline.name, inputs, config, warnings, errata)
 
 

@@ -21,17 +21,27 @@ from eqforge.schemas.benchmarks.form import (
     rest,
     text,
 )
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import Node
 
 HUB: Final = frozenset(("image", "caption", "negative_image", "negative_caption"))
 CANDIDATES: Final = tuple(f"hn_img_{number}" for number in range(4))
 CSV: Final = frozenset(("filename", "caption", "negative_caption", *CANDIDATES))
+RESULT: Final = "text_score_i0"
 _KINDS: Final = ("type", "subtype")
 
 
 def read(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yields the pair of a row of the hub."""
+    """Yields the pair of a row of the hub.
+
+    Raises:
+      InputError: it is a row of results.
+    """
     node = entry.node
+    if RESULT in node.mapping():
+        raise InputError(
+            f"{node.file}: {node.where}: holds results, which `eqforge metrics` reads, and no pairs"
+        )
     (image_0, cell_0), (image_1, cell_1) = (
         picture(entry, field) for field in ("image", "negative_image")
     )
@@ -69,6 +79,12 @@ def _kind(node: Node) -> str:
 FORMS: Final = {
     "bivlc": (
         Form(fields=HUB, read=read, is_one_file=True),
-        Form(fields=CSV, read=read_candidates, numbers=("index",), is_one_file=True),
+        Form(
+            fields=CSV,
+            read=read_candidates,
+            numbers=("index",),
+            patterns=("*negative_imgs*.csv",),
+            is_one_file=True,
+        ),
     )
 }

@@ -28,7 +28,7 @@ def read(entry: Entry) -> Iterator[BenchmarkItem]:
     """Yields the item of a row."""
     node = entry.node
     path, cells = picture(entry, "image")
-    image = path if cells else PurePosixPath(path).name
+    image = path if any(cells) else PurePosixPath(path).name
     yield BenchmarkItem(
         item_id=record_id(entry, image, None),
         split=text(node, "split", default="test"),

@@ -20,6 +20,8 @@ from eqforge.schemas.benchmarks.form import BenchmarkItem, Entry, Form, record_i
 from eqforge.schemas.io.checked import Node
 
 FIELDS: Final = frozenset(("image0", "image1", "caption0", "caption1"))
+SINGLE: Final = ("*_random.json",)
+"""Files of single images and captions, in the order of the server."""
 MIXED: Final = frozenset(("image_0", "image_1", "caption_0", "caption_1"))
 
 
@@ -90,7 +92,13 @@ def write(row: dict[str, Any]) -> dict[str, Any]:
 
 FORMS: Final = {
     "eqben": (
-        Form(fields=FIELDS, read=read, entries=entries, is_one_file=True),
+        Form(
+            fields=FIELDS,
+            read=read,
+            entries=entries,
+            ignored=SINGLE,
+            is_one_file=True,
+        ),
         Form(fields=MIXED, read=read, entries=entries, is_one_file=True),
     )
 }

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -18,6 +19,8 @@ from eqforge.schemas.tables.benchmarks import BENCHMARKS
 SPLIT: Final = "test"
 """The split of records that name none: benchmarks are for testing."""
 
+_LARGEST_ID: Final = 10**40
+
 NOT_CONFIRMED: Final = "not_confirmed"
 
 
@@ -31,7 +34,7 @@ class BenchmarkItem:
       group: what rows of one record, or of one group of questions, share.
       source_id: as in `BenchmarkPair`.
       images: the names of the image, or of the two.
-      cells: where these lie in a table; empty where they are files.
+      cells: for each image where it lies in a table, None for a file; empty where all are files.
       texts: of a pair its two captions; of others the true ones, or the question.
       negatives: the false caption; of a question its options.
       answer: of a question.
@@ -46,7 +49,7 @@ class BenchmarkItem:
     group: str = ""
     source_id: str | None = None
     images: tuple[str, ...]
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[Cell | None, ...] = ()
     texts: tuple[str, ...]
     negatives: tuple[str, ...] = ()
     answer: str = ""
@@ -63,6 +66,13 @@ class BenchmarkItem:
     def image(self) -> str:
         """The first image."""
         return self.images[0]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of the images that are files."""
+        cells = self.cells or (None,) * len(self.images)
+        names = zip(self.images, cells, strict=True)
+        return tuple(name for name, cell in names if cell is None and name)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,6 +101,7 @@ class Form:
         records that are arrays.
       read: yields the items of a record, with ids that are unique but for equal records.
       patterns: names of the files that are read of a folder; all that can be read if empty.
+      ignored: names of files that are not read of a folder.
       is_one_file: whether ids need not begin with the file's name: there is but one, or the
         reader says it.
       entries: turns what a file holds into records, where they are not its elements.
@@ -102,6 +113,7 @@ class Form:
     fields: frozenset[str]
     read: Callable[[Entry], Iterator[BenchmarkItem]]
     patterns: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
     is_one_file: bool = False
     entries: Callable[[Entry], Iterator[Entry]] | None = None
     joined: Callable[[Iterable[Entry]], Iterator[Entry]] | None = None
@@ -166,11 +178,12 @@ def own_id(node: Node, *names: str) -> str | None:
       InputError: it is neither.
     """
     for name in names:
-        if (found := node.get(name)) is not None:
-            is_number = isinstance(found.value, int | float) and not isinstance(found.value, bool)
-            if is_number and found.value == int(found.value):
-                return str(int(found.value))
-            return found.name()
+        if (found := node.get(name)) is not None and found.value != "":
+            value = found.value
+            if isinstance(value, float) and math.isfinite(value) and value == int(value):
+                value = int(value)
+            is_number = isinstance(value, int) and not isinstance(value, bool)
+            return str(value) if is_number and abs(value) < _LARGEST_ID else found.name()
     return None
 
 
@@ -195,12 +208,12 @@ def with_rest(row: Mapping[str, Any], record: dict[str, Any]) -> dict[str, Any]:
 def text(node: Node, *names: str, default: str = "") -> str:
     """Returns the first of some fields that a record has as text; the default if it has none."""
     for name in names:
-        if (found := node.get(name)) is not None:
+        if (found := node.get(name)) is not None and found.value != "":
             return found.text() if isinstance(found.value, str) else str(found.value)
     return default
 
 
-def picture(entry: Entry, field: str, suffix: str = "") -> tuple[str, tuple[Cell, ...]]:
+def picture(entry: Entry, field: str, suffix: str = "") -> tuple[str, tuple[Cell | None]]:
     """Returns the name of a record's picture, and where it lies if that is in the table itself.
 
     Args:
@@ -212,4 +225,4 @@ def picture(entry: Entry, field: str, suffix: str = "") -> tuple[str, tuple[Cell
     if isinstance(node.value, Cell):
         return node.value.name, (node.value,)
     name = node.text()
-    return name if PurePosixPath(name).suffix else name + suffix, ()
+    return name if PurePosixPath(name).suffix or not name else name + suffix, (None,)

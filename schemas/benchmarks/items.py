@@ -34,7 +34,9 @@ def read_items(benchmark: str, source: Path, columns: Columns = NAMED) -> Iterat
         for item in items:
             number += 1
             group = item.group and f"{prefix}{item.group}{suffix}"
-            yield replace(item, item_id=f"{prefix}{item.item_id}{suffix}", group=group)
+            cells = item.cells if any(item.cells) else ()
+            item_id = f"{prefix}{item.item_id}{suffix}"
+            yield replace(item, item_id=item_id, group=group, cells=cells)
     if not number:
         raise InputError(f"{source}: holds no record")
 

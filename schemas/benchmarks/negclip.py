@@ -42,8 +42,8 @@ def _texts(node: Node) -> list[str]:
             value = ast.literal_eval(value)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             node.fail("a list of texts")
-    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        node.fail("a list of texts")
+    if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
+        node.fail("a list of at least one text")
     return [Node(node.file, node.where, text).text() for text in value]
 
 

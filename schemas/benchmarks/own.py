@@ -1,6 +1,7 @@
 """Your own pairs, foils, rewordings or questions: columns as in eqforge's tables, or named.
 
-`id`, `split` and `kind` are optional, and so are the images: a text without one is about none.
+`id`, `split` and `kind` are optional, and so is the image of a foil or a question: a text without
+one is about none.
 """
 
 from collections.abc import Iterator
@@ -30,7 +31,7 @@ def read_pair(entry: Entry) -> Iterator[BenchmarkItem]:
     node = entry.node
     pictures = [picture(entry, field) for field in PAIR[2:]]
     yield BenchmarkItem(
-        item_id=record_id(entry, pictures[0][0], own_id(node, "id")),
+        item_id=record_id(entry, pictures[0][0], own_id(node, "id") or entry.key),
         split=text(node, "split", default="test"),
         kind=text(node, "kind"),
         source_id=own_id(node, "source_id"),
@@ -55,7 +56,7 @@ def _read(entry: Entry, *captions: str) -> Iterator[BenchmarkItem]:
     node = entry.node
     image, cells = _image(entry)
     yield BenchmarkItem(
-        item_id=record_id(entry, image, own_id(node, "id")),
+        item_id=record_id(entry, image, own_id(node, "id") or entry.key),
         split=text(node, "split", default="test"),
         kind=text(node, "kind"),
         group=own_id(node, "group_id") or "",
@@ -73,7 +74,7 @@ def read_question(entry: Entry) -> Iterator[BenchmarkItem]:
     image, cells = _image(entry)
     options = node.get("options")
     yield BenchmarkItem(
-        item_id=record_id(entry, image, own_id(node, "id")),
+        item_id=record_id(entry, image, own_id(node, "id") or entry.key),
         split=text(node, "split", default="test"),
         kind=text(node, "kind"),
         group=own_id(node, "group_id") or "",
@@ -86,8 +87,8 @@ def read_question(entry: Entry) -> Iterator[BenchmarkItem]:
     )
 
 
-def _image(entry: Entry) -> tuple[str, tuple[Cell, ...]]:
-    return ("", ()) if entry.node.get("image") is None else picture(entry, "image")
+def _image(entry: Entry) -> tuple[str, tuple[Cell | None]]:
+    return ("", (None,)) if entry.node.get("image") is None else picture(entry, "image")
 
 
 FORMS: Final = {

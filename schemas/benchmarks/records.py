@@ -2,6 +2,7 @@
 
 import fnmatch
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +11,6 @@ from eqforge.schemas.benchmarks.form import Entry, Form
 from eqforge.schemas.dataset.manifest import EXPORT_NOTE, FILE_NAME, WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import Node, listed, load_json, name_of
-from eqforge.schemas.io.foreign_rows import read_media_rows
 from eqforge.schemas.sources.hugging_face import RowFolder, row_folder
 from eqforge.schemas.sources.record_files import Record, read_json_lines, read_table
 
@@ -28,11 +28,31 @@ class Columns:
     names: tuple[tuple[str, str], ...] = ()
 
     def named(self, value: Any) -> Any:
-        """Returns a record with its columns under the names of the form's fields."""
+        """Returns a record with its columns under the names of the form's fields.
+
+        A column that is called like a field that another column is becomes `own NAME`.
+        """
         if not self.names or not isinstance(value, dict):
             return value
         columns = {column: field for field, column in self.names}
-        return {columns.get(name, name): part for name, part in value.items()}
+        fields = set(columns.values())
+        return {
+            columns.get(name, f"own {name}" if name in fields else name): part
+            for name, part in value.items()
+        }
+
+    def check(self, seen: AbstractSet[str], source: Path) -> None:
+        """Checks that the columns are there.
+
+        Raises:
+          InputError: no record has one of them.
+        """
+        for field, column in self.names:
+            if column not in seen:
+                raise InputError(
+                    f"--columns {field}={column}: {source} has no column {name_of(column)!r}; "
+                    f"there are {', '.join(sorted(map(name_of, seen))[:12])}"
+                )
 
 
 NAMED: Final = Columns()
@@ -93,18 +113,28 @@ def read_entries(source: Path, forms: Sequence[Form], columns: Columns = NAMED) 
     """Yields the records of a benchmark, each with its place.
 
     Raises:
-      InputError: see `benchmark_files`; a file cannot be read.
+      InputError: see `benchmark_files`; a file cannot be read, or a column that was named is not
+        there.
     """
+    seen: set[str] = set()
+    for entry in _entries(source, forms):
+        value = entry.node.value
+        if columns.names and isinstance(value, dict):
+            seen.update(map(str, value))
+        yield replace(entry, node=replace(entry.node, value=columns.named(value)))
+    columns.check(seen, source)
+
+
+def _entries(source: Path, forms: Sequence[Form]) -> Iterator[Entry]:
     if (rows := _rows_of(source, forms)) is not None:
         for record in rows.rows("image", has_cells=True):
-            yield _entry(source, record, columns)
+            yield _entry(source, record)
         return
     root = source if source.is_dir() else source.parent
     for path in benchmark_files(source, forms):
         place = path.relative_to(root).as_posix()
         for entry in _of_file(path, forms):
-            node = replace(entry.node, value=columns.named(entry.node.value))
-            yield replace(entry, node=node, part=path.stem, place=place)
+            yield replace(entry, part=path.stem, place=place)
 
 
 def _rows_of(source: Path, forms: Sequence[Form]) -> RowFolder | None:
@@ -128,6 +158,7 @@ def _files_in(source: Path, forms: Sequence[Form]) -> list[Path]:
         if any(fnmatch.fnmatch(f"/{path.relative_to(source).as_posix()}", p) for p in patterns)
         and not any(_is_dataset(source / part) for part in path.relative_to(source).parents)
         and path.name != EXPORT_NOTE
+        and not any(fnmatch.fnmatch(path.name, p) for form in forms for p in form.ignored)
         and path.is_file()
     )
 
@@ -136,11 +167,11 @@ def _is_dataset(folder: Path) -> bool:
     return (folder / FILE_NAME).exists() or (folder / WORK).exists()
 
 
-def _entry(source: Path, record: Record, columns: Columns) -> Entry:
+def _entry(source: Path, record: Record) -> Entry:
     if record.problem:
         raise InputError(f"{source}: {record.unit} {record.number}: {record.problem}")
     where = f"{record.unit} {record.number}"
-    return Entry(node=Node(source.name, where, columns.named(record.value)))
+    return Entry(node=Node(source.name, where, record.value))
 
 
 def _of_file(path: Path, forms: Sequence[Form]) -> Iterator[Entry]:
@@ -149,10 +180,13 @@ def _of_file(path: Path, forms: Sequence[Form]) -> Iterator[Entry]:
         yield from _of_json(load_json(path), forms)
     elif suffix in (".csv", ".tsv"):
         numbers = [name for form in forms for name in form.numbers]
-        yield from _of_records(path, read_table(path, set(), numbers, has_index=True))
+        rows = read_table(path, set(), numbers, has_index=True, keeps_empty=True)
+        yield from _of_records(path, rows)
     elif suffix in (".parquet", ".arrow"):
-        rows = enumerate(read_media_rows(path))
-        yield from (Entry(node=Node(path.name, f"row {number}", row)) for number, row in rows)
+        from eqforge.schemas.io.foreign_rows import read_media_rows
+
+        for number, row in enumerate(read_media_rows(path)):
+            yield Entry(node=Node(path.name, f"row {number}", row))
     else:
         yield from _of_records(path, read_json_lines(path))
 

@@ -33,7 +33,7 @@ def read(entry: Entry, *captions: str) -> Iterator[BenchmarkItem]:
     """
     node = entry.node
     image, cells = picture(entry, "filename" if "filename" in node.mapping() else "image")
-    used = (*REWORDED, "image", "id", "split")
+    used = (*FIELDS, *captions, "image", "id", "split")
     yield BenchmarkItem(
         item_id=record_id(entry, image, entry.key or own_id(node, "id")),
         split=text(node, "split", default="test"),

@@ -84,7 +84,7 @@ def _header(profile: Profile, configured: Iterable[Configuration]) -> str:
         license_link=about.licence_url or None,
         language=list(statements.languages(profile)) or None,
         size_categories=size,
-        annotations_creators=None if about.annotation else ["machine-generated"],
+        annotations_creators=_annotators(profile),
         tags=[*statements.tags(profile), "croissant"],
         configs=[_configuration(one, number == 0) for number, one in enumerate(configured)] or None,
     ).to_dict()
@@ -93,6 +93,12 @@ def _header(profile: Profile, configured: Iterable[Configuration]) -> str:
         # Writes out what is hidden.
         text = yaml_dump(data, sort_keys=False, line_break="\n", allow_unicode=False)
     return f"---\n{text}---"
+
+
+def _annotators(profile: Profile) -> list[str] | None:
+    """Returns who annotated, as the hub writes it; None where somebody else did, or says it."""
+    is_known = statements.is_made(profile) and not profile.about.annotation
+    return ["machine-generated"] if is_known else None
 
 
 def _configuration(one: Configuration, is_default: bool) -> dict[str, Any]:
@@ -241,6 +247,8 @@ def _licence(profile: Profile) -> str:
         said = in_markdown(about.licence or "Its licence")
         said = f"[{said}]({about.licence_url})" if about.licence_url else said
         lines += [f"The dataset as a whole is passed on under {said}.", ""]
+    if licence := statements.texts_licence(profile):
+        lines += [f"The source states the licence of the texts: {in_markdown(licence)}.", ""]
     counts = profile.facts.licences
     if counts:
         lines += ["| licence that the sources state | sources |", "|---|---|"]

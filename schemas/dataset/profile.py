@@ -19,6 +19,7 @@ UNSTATED: Final = ""
 _ROWS: Final = 50_000
 _LICENCE: Final = "licence"
 _SOURCES: Final = ("source_path", "source_id")
+_SECOND: Final = {"image_0": ("image_1",)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,7 +118,8 @@ def _places(schema: pa.Schema, image: str) -> list[tuple[str, ...]]:
     named = next((name for name in (image, *_SOURCES) if name in schema.names), None)
     if named is None:
         return []
-    return [(named, _LICENCE) if _LICENCE in schema.names else (named,)]
+    names = [named, *(name for name in _SECOND.get(named, ()) if name in schema.names)]
+    return [(name, _LICENCE) if _LICENCE in schema.names else (name,) for name in names]
 
 
 def _has_licences(dataset: Dataset) -> bool:

@@ -112,13 +112,19 @@ class Dataset:
     def _unreplaced(self) -> Iterator[None]:
         """Checks after the block, even if it raised, that no other dataset took the place of this.
 
+        A generator that is left early checks nothing: nobody would hear of it.
+
         Raises:
           InputError: see check_unreplaced.
         """
         try:
             yield
-        finally:
+        except GeneratorExit:
+            raise
+        except BaseException:
             self.check_unreplaced()
+            raise
+        self.check_unreplaced()
 
     def check_unreplaced(self) -> None:
         """Checks that what was read belongs to the dataset that was opened.

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from eqforge.schemas.dataset.profile import UNSTATED, Profile
-from eqforge.schemas.tables.datasets import DATASETS, dataset_type
+from eqforge.schemas.tables.benchmarks import BENCHMARKS, KnownBenchmark
+from eqforge.schemas.tables.datasets import DATASETS, KnownDataset, dataset_type
 from eqforge.schemas.visible import counted
 
 _FACES = {
@@ -27,7 +28,7 @@ def title(profile: Profile) -> str:
 
 def description(profile: Profile) -> str:
     """Returns what the dataset is, in a paragraph."""
-    known = DATASETS.get(profile.manifest.dataset)
+    known = _known(profile)
     held = profile.about.description or (known.summary if known else "")
     return " ".join(filter(None, (held, made_by(profile), amount(profile))))
 
@@ -47,6 +48,11 @@ def amount(profile: Profile) -> str:
     if profile.facts.sources:
         rows.append(f"from {counted(profile.facts.sources, 'sources')}")
     return f"It has {', '.join(rows)}."
+
+
+def is_made(profile: Profile) -> bool:
+    """Tells whether eqforge made its rows, and did not take them over from somebody."""
+    return profile.manifest.dataset in DATASETS
 
 
 def is_generated(profile: Profile) -> bool:
@@ -69,7 +75,7 @@ def collection(profile: Profile) -> str:
             "Its pictures and captions were made by programs, from specifications that stand in "
             "the rows; nothing was collected from people."
         )
-    known = DATASETS.get(profile.manifest.dataset)
+    known = _known(profile)
     sources = known.made_from.replace("`", "") if known else "the files that its manifest names"
     return (
         f"Derived from existing data ({sources}); eqforge collected nothing, and does not know "
@@ -107,6 +113,8 @@ def annotation(profile: Profile) -> str:
     """Returns who looked at the rows."""
     if profile.about.annotation:
         return profile.about.annotation
+    if not is_made(profile):
+        return "eqforge does not know who made or looked at the rows: it took them over."
     return "No person looked at the rows for eqforge: rules and filters alone made and chose them."
 
 
@@ -173,10 +181,13 @@ def uses(profile: Profile) -> tuple[str, ...]:
 
 
 def tools(profile: Profile) -> Iterator[str]:
-    """Yields the programs that made and measured the rows."""
-    for name, version in profile.manifest.versions.items():
-        if name not in ("schema", "python"):
-            yield f"{name} {version}"
+    """Yields the program that made and measured the rows.
+
+    The manifest has the versions of its packages, of those too that are installed and unused, which
+    differ where the rows do not.
+    """
+    if version := profile.manifest.versions.get("eqforge"):
+        yield f"eqforge {version}"
 
 
 def citation(profile: Profile) -> str:
@@ -185,8 +196,16 @@ def citation(profile: Profile) -> str:
     return (profile.about.citation or (known.citation if known else "")).strip()
 
 
+def texts_licence(profile: Profile) -> str:
+    """Returns the licence of a benchmark's texts as its source states it; empty for none."""
+    known = BENCHMARKS.get(profile.manifest.dataset)
+    return known.licence if known else ""
+
+
 def licences(profile: Profile) -> Iterator[str]:
     """Yields the licences of its sources, each with how many sources state it."""
+    if licence := texts_licence(profile):
+        yield f"{licence}: the texts"
     for licence, count in profile.facts.licences.items():
         stated = "not stated" if licence == UNSTATED else licence
         yield f"{stated}: {counted(count, 'sources')}"
@@ -202,6 +221,12 @@ def languages(profile: Profile) -> tuple[str, ...]:
     """Returns the languages of its texts, as far as they are known."""
     is_english = is_generated(profile) or profile.manifest.config.get("language") == "en"
     return profile.about.languages or (("en",) if is_english else ())
+
+
+def _known(profile: Profile) -> KnownDataset | KnownBenchmark | None:
+    """Returns what is known of a dataset that eqforge builds or imports."""
+    name = profile.manifest.dataset
+    return DATASETS.get(name) or BENCHMARKS.get(name)
 
 
 def _find(values: Any, name: str) -> Any:

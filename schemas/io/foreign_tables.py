@@ -8,10 +8,11 @@ tell the size of the rest before any of it is read. What an Excel file unpacks t
 import csv
 import io
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
+from xml.parsers import expat
 
 import numpy as np
 import pyarrow as pa
@@ -29,8 +30,11 @@ PER_BYTE: Final = 100
 consecutive ids has about forty."""
 MIN_BYTES: Final = 100_000_000
 """Expanded bytes that are always read."""
+MIN_CELLS: Final = 1_000_000
+"""Cells of a sheet that are always read, empty ones included."""
 BATCH_ROWS: Final = 100_000
 MAX_REASON_CHARS: Final = 300
+_CHUNK_BYTES: Final = 1 << 20
 _NO_CODES = np.empty(0, dtype=np.int32)
 
 
@@ -192,6 +196,9 @@ def xlsx_rows(path: Path) -> Iterator[dict[str, Any]]:
 def _check_archive(path: Path, stream: BinaryIO) -> None:
     """Unpacks an archive without keeping it, so that nothing in it is larger than it says.
 
+    Readers hold a sheet as a whole, from its first row to its last and as wide as its widest, so
+    two cells that stand far apart take the memory of all between them.
+
     Raises:
       InputError: it is damaged, or expands to far more than its size.
     """
@@ -201,9 +208,77 @@ def _check_archive(path: Path, stream: BinaryIO) -> None:
             if unpacked > max(MIN_BYTES, PER_BYTE * stream.seek(0, io.SEEK_END)):
                 raise InputError(f"{path}: more than {PER_BYTE} bytes come of each of its bytes")
             damaged = archive.testzip()
+            if damaged is None:
+                cells = max((_cells(archive, entry) for entry in _sheets(archive)), default=0)
+                if cells > max(MIN_CELLS, unpacked):
+                    raise InputError(
+                        f"{path}: a sheet is {cells:,} cells large, most of them empty; delete the "
+                        "cells that stand far from the table"
+                    )
     except InputError:
         raise
     except Exception as error:  # a damaged archive can make the reader raise anything
         raise InputError(f"{path}: is no Excel file: {shown(str(error))}") from error
     if damaged is not None:
         raise InputError(f"{path}: is damaged: {shown(damaged)}")
+
+
+def _sheets(archive: zipfile.ZipFile) -> Iterator[zipfile.ZipInfo]:
+    """Yields what may be a sheet: a workbook may have its sheets anywhere.
+
+    Raises:
+      ValueError: the workbook refers to a part that is no `.xml`.
+    """
+    for entry in archive.infolist():
+        name = entry.filename.lower()
+        if name.endswith(".xml"):
+            yield entry
+        elif name.endswith("workbook.xml.rels"):
+            _parse(archive, entry, _check_relation)
+
+
+def _check_relation(name: str, attributes: Mapping[str, str]) -> None:
+    target = attributes.get("Target", "")
+    if name == "Relationship" and not target.lower().endswith(".xml"):
+        raise ValueError(f"its workbook refers to {target}")
+
+
+def _cells(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> int:
+    """Returns rows x columns of a sheet, counted from its first cell; 0 of other parts."""
+    row = column = most_rows = most_columns = 0
+
+    def count(name: str, attributes: Mapping[str, str]) -> None:
+        nonlocal row, column, most_rows, most_columns
+        place = attributes.get("r", "")
+        if name == "row":
+            row, column = int(place) if place.isdecimal() else row + 1, 0
+        elif name == "c":
+            letters = place.rstrip("0123456789")
+            column = column + 1 if not letters else 0
+            for letter in letters.upper():
+                column = 26 * column + ord(letter) - ord("A") + 1
+            row = int(place[len(letters) :] or row)
+        most_rows, most_columns = max(most_rows, row), max(most_columns, column)
+
+    _parse(archive, entry, count)
+    return most_rows * most_columns
+
+
+def _parse(
+    archive: zipfile.ZipFile,
+    entry: zipfile.ZipInfo,
+    start: Callable[[str, Mapping[str, str]], None],
+) -> None:
+    """Calls `start` with the name, without its prefix, and the attributes of each element."""
+    # The encoding is set, as readers of Excel files do not look at the one that a part declares.
+    parser = expat.ParserCreate("utf-8")
+    parser.StartElementHandler = lambda name, found: start(name.rpartition(":")[2], found)
+    parser.StartDoctypeDeclHandler = _no_doctype
+    with archive.open(entry) as stream:
+        while chunk := stream.read(_CHUNK_BYTES):
+            parser.Parse(chunk)
+    parser.Parse(b"", True)
+
+
+def _no_doctype(name: str, *others: object) -> None:
+    raise ValueError(f"it declares a document type, {name}")

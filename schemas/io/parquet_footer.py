@@ -18,10 +18,8 @@ from eqforge.schemas.io.parquet_layout import (
     Chunk,
     Page,
     Pages,
-    PageSpan,
     plain_pages,
     read_chunks,
-    read_page_index,
     read_pages,
 )
 
@@ -35,10 +33,6 @@ MAX_ELEMENTS: Final = 2_000
 Arrow recurses into nested columns; some thousands of levels crash the process.
 """
 
-INDEX_BYTES: Final = 1 << 20
-"""The most bytes of the index of a column's pages."""
-
-_PLAIN: Final = frozenset(("PLAIN", "RLE"))  # RLE: which values are null
 _MAGIC, _TAIL_BYTES = b"PAR1", 8
 
 
@@ -112,26 +106,6 @@ class Footer:
         if not len(_MAGIC) <= chunk.start <= chunk.stop <= self.num_bytes - self._length:
             raise BadPages("a column that stands outside of the file")
         return chunk
-
-    def page_spans(self, group: int, number: int) -> list[PageSpan]:
-        """Returns the data pages of a leaf column whose values lie in the file as they are.
-
-        Raises:
-          BadPages, OSError: they are compressed, encoded or damaged, or the file does not say where
-            they lie.
-        """
-        column = self.metadata.row_group(group).column(number)
-        if column.compression != "UNCOMPRESSED" or not _PLAIN.issuperset(column.encodings):
-            raise BadPages("a column of pictures that is compressed or encoded")
-        chunk, most = self._chunks[group][number], self.num_bytes - self._length
-        start, stop = chunk.index
-        if not len(_MAGIC) <= start < stop <= most or stop - start > INDEX_BYTES:
-            raise BadPages("a column of pictures without an index of its pages")
-        self._stream.seek(start)
-        pages = read_page_index(self._stream.read(stop - start))
-        if any(not chunk.start <= page.start < page.stop <= chunk.stop for page in pages):
-            raise BadPages("a page that stands outside of its column")
-        return pages
 
     @functools.cached_property
     def _chunks(self) -> list[list[Chunk]]:

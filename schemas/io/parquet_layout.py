@@ -4,8 +4,7 @@ The sizes in a file's footer may be false; a decoder goes by the page headers. B
 Thrift's compact protocol, of which this reads the part that they use. pyarrow reads the footer too,
 but describing a column whose statistics are damaged crashes the process.
 
-Source: apache/parquet-format, `parquet.thrift` (FileMetaData, OffsetIndex,
-PageHeader); apache/thrift,
+Source: apache/parquet-format, `parquet.thrift` (FileMetaData, PageHeader); apache/thrift,
 `doc/specs/thrift-compact-protocol.md`.
 """
 
@@ -31,11 +30,7 @@ _STRUCT: Final = 12
 _MAX_DEPTH: Final = 8
 # Field ids of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData.
 _GROUPS, _COLUMNS, _META = 4, 1, 3
-_INDEX_AT, _INDEX_BYTES = 4, 5
 _NUM_VALUES, _CHUNK_BYTES, _DATA, _DICTIONARY_AT = 5, 7, 9, 11
-# Field ids of OffsetIndex and PageLocation.
-_LOCATIONS = 1
-_OFFSET, _PAGE_BYTES, _FIRST_ROW = 1, 2, 3
 # Field ids of PageHeader, of the header of each kind of page, and of the fields in these.
 _TYPE, _UNCOMPRESSED, _COMPRESSED = 1, 2, 3
 _HEADERS: Final = {0: 5, 2: 7, 3: 8}
@@ -74,44 +69,11 @@ class Chunk:
     Attributes:
       start, stop: its bytes in the file, [start, stop).
       values: the number of values, nulls included.
-      index: the bytes in the file of the index of its pages, [start, stop); empty if it has none.
     """
 
     start: int
     stop: int
     values: int
-    index: tuple[int, int] = (0, 0)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PageSpan:
-    """A data page of one column in one row group.
-
-    Attributes:
-      start, stop: its bytes in the file, its header included, [start, stop).
-      first_row: number of its first row in the row group.
-    """
-
-    start: int
-    stop: int
-    first_row: int
-
-
-def read_page_index(data: bytes) -> list[PageSpan]:
-    """Returns the data pages of a column in a row group.
-
-    Args:
-      data: the bytes of its OffsetIndex.
-
-    Raises:
-      BadPages: it is damaged.
-    """
-    spans = []
-    for page in map(_fields, _list(_Struct(data).struct().get(_LOCATIONS))):
-        start = _number(page, _OFFSET)
-        stop = start + _number(page, _PAGE_BYTES)
-        spans.append(PageSpan(start=start, stop=stop, first_row=_number(page, _FIRST_ROW)))
-    return spans
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -146,24 +108,16 @@ def read_chunks(footer: bytes) -> list[list[Chunk]]:
     """
     groups = _Struct(footer).struct().get(_GROUPS)
     return [
-        [_chunk(_fields(column)) for column in _list(_fields(group).get(_COLUMNS))]
+        [_chunk(_fields(column, _META)) for column in _list(_fields(group).get(_COLUMNS))]
         for group in _list(groups)
     ]
 
 
-def _chunk(column: dict[int, Any]) -> Chunk:
-    fields = _fields(column, _META)
+def _chunk(fields: dict[int, Any]) -> Chunk:
     starts = [_number(fields, _DATA), _number({_DICTIONARY_AT: 0} | fields, _DICTIONARY_AT)]
     start = min((place for place in starts if place), default=0)
     stop = start + _number(fields, _CHUNK_BYTES)
-    index = _number({_INDEX_AT: 0} | column, _INDEX_AT)
-    index_bytes = _number({_INDEX_BYTES: 0} | column, _INDEX_BYTES)
-    return Chunk(
-        start=start,
-        stop=stop,
-        values=_number(fields, _NUM_VALUES),
-        index=(index, index + index_bytes),
-    )
+    return Chunk(start=start, stop=stop, values=_number(fields, _NUM_VALUES))
 
 
 def _list(found: Any) -> list[Any]:

@@ -129,20 +129,19 @@ class TableFile:
           BadPages, OSError: they are compressed, encoded or damaged, or of other lengths.
         """
         (leaf,) = self._footer.leaves([column])
-        pages = self._footer.page_spans(number, leaf)
         found: list[tuple[int, int]] = []
-        last = len(lengths)
-        for page in reversed(pages):  # a page ends with its values, each behind its length
-            stop = page.stop
-            for length in reversed(lengths[page.first_row : last]):
-                found.append((stop - length, stop))
-                stop -= length + _LENGTH_BYTES
-            if stop < page.start or page.first_row > last:
-                raise BadPages("pictures that are longer than their pages")
-            last = page.first_row
-        if last:
-            raise BadPages("an index of pages that does not begin with the first row")
-        return found[::-1]
+        for page in self._footer.plain_pages(number, leaf):
+            own = lengths[len(found) : len(found) + page.values]
+            # Behind the levels, to the end of the page: each value, its length before it.
+            start = page.start + page.num_bytes - sum(own) - _LENGTH_BYTES * len(own)
+            if start < page.start or len(own) < page.values:
+                raise BadPages("values of other lengths")
+            for length in own:
+                start += _LENGTH_BYTES + length
+                found.append((start - length, start))
+        if len(found) < len(lengths):
+            raise BadPages("fewer values than rows")
+        return found
 
     def _check(self, number: int, columns: Sequence[str] | None) -> None:
         """Adds up the memory for decoding columns of a row group.

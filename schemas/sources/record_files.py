@@ -165,6 +165,7 @@ def read_table(
     numbers: Collection[str] = TIMES,
     *,
     has_index: bool = False,
+    keeps_empty: bool = False,
 ) -> Iterator[Record]:
     """Yields the rows of a CSV or, by its ending, TSV file.
 
@@ -172,6 +173,7 @@ def read_table(
       path: the file.
       required: columns that it has to have.
       numbers: columns that hold numbers; others hold text.
+      keeps_empty: whether an empty cell of text is an empty text; else it says nothing.
       has_index: whether a first column without a name is left out: pandas numbers the rows there.
 
     Raises:
@@ -192,7 +194,7 @@ def read_table(
             number = rows.line_num + 1
             for cells in rows:
                 if any(map(str.strip, cells)):
-                    yield _row(number, header[skipped:], cells[skipped:], numbers)
+                    yield _row(number, header[skipped:], cells[skipped:], numbers, keeps_empty)
                 number = rows.line_num + 1
         except csv.Error as error:
             raise InputError(f"{path}: line {rows.line_num}: not valid {form}: {error}") from error
@@ -228,16 +230,20 @@ def _other_form(header: Sequence[str], required: AbstractSet[str]) -> str:
 
 
 def _row(
-    number: int, header: Sequence[str], cells: Sequence[str], numbers: Collection[str]
+    number: int,
+    header: Sequence[str],
+    cells: Sequence[str],
+    numbers: Collection[str],
+    keeps_empty: bool,
 ) -> Record:
-    """Returns a row of a table; an empty cell says nothing."""
+    """Returns a row of a table."""
     if len(cells) != len(header):
         problem = f"expected {len(header)} cells, as the header has, found {len(cells)}"
         return Record(unit="line", number=number, source="\t".join(cells), problem=problem)
     value = {
         name: _number(cell) if name in numbers else cell
         for name, cell in zip(header, cells, strict=True)
-        if cell.strip()
+        if cell.strip() or (keeps_empty and name not in numbers)
     }
     return Record(unit="line", number=number, source=compact_json(value), value=value)
 

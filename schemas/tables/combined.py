@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from eqforge.schemas.tables.benchmarks import FOILS, QUESTIONS, REWORDINGS
+from eqforge.schemas.tables.benchmark_rows import FOILS, QUESTIONS, REWORDINGS
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 from eqforge.schemas.tables.texts import HARD_POSITIVES, TRAINING_CAPTIONS

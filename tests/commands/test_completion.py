@@ -27,6 +27,7 @@ def test_bash_completes_commands_datasets_options_and_values(
     assert words("bu") == ["build"]
     assert words("import", "wino") == ["winoground"]
     assert words("import", "valse", "--unc") == ["--unconfirmed"]
+    assert words("combine", "--sam") == ["--sample", "--samples-per-file"]
     assert words("build", "eq-v") == ["eq-video"]
     assert words("build", "eq-video", "--max-s") == ["--max-side", "--max-ssim"]
     assert words("plan", "eq-video", "--pi") == ["--pilot"]

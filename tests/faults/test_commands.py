@@ -137,12 +137,13 @@ def test_whatever_stops_a_command_is_one_sentence_and_a_status(
     def stop(*_: object) -> int:
         raise error
 
-    part = SimpleNamespace(main=stop, plan_command=stop, build_command=stop)
+    part = SimpleNamespace(main=stop, plan_command=stop, build_command=stop, import_command=stop)
     real, modules = importlib.import_module, {module for module, _ in cli.COMMANDS.values()}
     monkeypatch.setattr(
         importlib, "import_module", lambda module: part if module in modules else real(module)
     )
-    arguments = [name, "eq-video"] if name in ("plan", "build") else [name]
+    known = {"plan": "eq-video", "build": "eq-video", "import": "winoground"}
+    arguments = [name, known[name]] if name in known else [name]
     assert run(arguments) == status
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(said)

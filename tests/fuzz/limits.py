@@ -6,7 +6,7 @@ import resource
 from collections.abc import Iterator
 from pathlib import Path
 
-FREE_BYTES = 2 << 30
+FREE_BYTES = 3 << 30
 """Address space beside what is taken already; allocators reserve some of it for nothing."""
 
 

@@ -182,3 +182,82 @@ def test_mistakes_come_before_any_work(
     assert status == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_limit_counts_records_without_groups(tmp_path: Path) -> None:
+    source = SOURCES["sugar-crepe"](tmp_path)
+    out = imported("sugar-crepe", source, tmp_path / "out", "--limit", 2)
+    whole = imported("sugar-crepe", source, tmp_path / "whole")
+    assert rows(out, "samples") == rows(whole, "samples")[:2]
+
+
+def test_one_picture_in_the_table_and_one_in_a_folder(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    row = {
+        "image_0": {"bytes": picture(1), "path": "a.png"},
+        "image_1": "b.png",
+        "caption_0": CAPTION,
+        "caption_1": FOIL,
+    }
+    path = tmp_path / "mixed.parquet"
+    pq.write_table(pa.Table.from_pylist([row]), path)
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "b.png").write_bytes(picture(2))
+    arguments = ["import", "own-pairs", str(path)]
+    assert main([*arguments, "--output", str(tmp_path / "without")]) == 0
+    assert len(rejected(tmp_path / "without", "image_missing")) == 1
+    folder = ["--images", str(tmp_path / "images")]
+    assert main([*arguments, *folder, "--output", str(tmp_path / "with")]) == 0
+    (sample,) = rows(tmp_path / "with", "samples")
+    assert sample["image_0_id"] == sha256_hex(picture(1))
+    assert sample["image_1_id"] == sha256_hex(picture(2))
+
+
+def test_the_missing_picture_is_named(images: Path, tmp_path: Path) -> None:
+    path = tmp_path / "pairs.json"
+    record = {
+        "id": 1,
+        "image_0": "1.jpg",
+        "image_1": "gone.jpg",
+        "caption_0": "a",
+        "caption_1": "b",
+    }
+    path.write_text(json.dumps([record, record | {"id": 2, "image_1": "3.jpg"}]))
+    arguments = ["import", "own-pairs", str(path), "--images", str(images)]
+    assert main([*arguments, "--output", str(tmp_path / "out")]) == 0
+    (reject,) = rows(tmp_path / "out", "rejects")
+    assert reject["detail"].startswith("gone.jpg")
+
+
+@pytest.mark.parametrize("names", [("text", "caption"), ("caption", "text")])
+def test_a_named_column_wins_whatever_the_order(names: tuple[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    values = {"text": "right", "caption": "other", "hard_negative": FOIL, "id": "1"}
+    header = [*names, "hard_negative", "id"]
+    lines = [",".join(header), ",".join(values[name] for name in header)]
+    path.write_text("\n".join(lines))
+    out = tmp_path / "out"
+    arguments = ["import", "own-foils", str(path), "--columns", "caption=text"]
+    assert main([*arguments, "--output", str(out)]) == 0
+    (row,) = rows(out, "samples")
+    assert row["caption"] == "right"
+    assert json.loads(row["annotation"]) == {"own caption": "other"}
+    with pytest.raises(SystemExit, match="2"):
+        main([*arguments[:-1], "caption=nope", "--output", str(tmp_path / "none")])
+
+
+def test_an_empty_cell_is_a_reject(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("id,caption,hard_negative\n1,a,b\n2,,b\n")
+    out = imported("own-foils", path, tmp_path / "out")
+    assert rejected(out, "empty_caption") == ["own-foils/mine/2"]
+
+
+def test_results_are_no_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text(
+        "image,caption,negative_caption,negative_image,text_score_i0\na.jpg,b,c,d.jpg,True\n"
+    )
+    with pytest.raises(SystemExit, match="2"):
+        main(["import", "bivlc", str(path), "--output", str(tmp_path / "out")])
+    assert "`eqforge metrics` reads" in capsys.readouterr().err

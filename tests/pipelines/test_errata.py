@@ -2,14 +2,22 @@
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
 from eqforge import cli
+from eqforge.generators.text.lints.errata import of_samples
+from eqforge.generators.text.lints.findings import Finding
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.tables.datasets import TYPES
+from eqforge.transforms.dataset.errata import text_columns
 from tests.builds import books, dataset_bytes, ids, patch_manifest, rejected, rows
 from tests.statuses import status_of
 
@@ -192,6 +200,82 @@ def test_the_lint_writes_errata_that_a_build_applies(
     assert main(["lint", str(tmp_path / "foils.json"), "--errata", str(path)]) == 1
     assert main(["lint", str(whole), "--errata-kinds", "duplicat"]) == 2
     assert "did you mean 'duplicate'?" in capsys.readouterr().err
+
+
+def pairs(folder: Path, errata: Path | None = None, output: str = "pairs") -> Path:
+    """Pairs of images, imported; of the second the captions are the same."""
+    path = folder / "pairs.jsonl"
+    texts = [("a cat on a mat", "a mat on a cat"), ("a red cup", "a red cup"), ("up", "down")]
+    path.write_text(
+        "".join(
+            json.dumps(
+                {"sample_id": f"p/{n}", "image_0": f"{n}a.png", "image_1": f"{n}b.png"}
+                | {"caption_0": first, "caption_1": second}
+            )
+            + "\n"
+            for n, (first, second) in enumerate(texts)
+        )
+    )
+    more = [] if errata is None else ["--errata", str(errata)]
+    assert main(["import", "own-pairs", str(path), "--output", str(folder / output), *more]) == 0
+    return folder / output
+
+
+def test_the_lint_of_pairs_writes_errata_that_an_import_applies(tmp_path: Path) -> None:
+    pytest.importorskip("wordfreq")
+    whole, path = pairs(tmp_path), tmp_path / "errata.jsonl"
+    kinds = ["--errata-kinds", "negative_equals_positive"]
+    assert main(["lint", str(whole), "--errata", str(path), *kinds]) == 1
+    (found,) = [json.loads(line) for line in path.read_text().splitlines()]
+    mended = pairs(tmp_path, path, "mended")
+    written = (mended / "README.md").read_text()
+    assert "from 6 sources" in (whole / "README.md").read_text()
+    assert main(["card", str(mended)]) == 0
+    assert (mended / "README.md").read_text() == written
+    assert set(ids(whole)) - set(ids(mended)) == {found["id"]}
+    assert len(ids(mended)) == 2
+
+
+def test_findings_of_a_training_caption_are_of_all_of_its_texts(tmp_path: Path) -> None:
+    rows_ = [
+        {"sample_id": f"{c}/{role}", "caption_id": c, "image": "", "role": role, "text": "a"}
+        for c in ("c1", "c2")
+        for role in ("original", "hard_positive")
+    ]
+    (tmp_path / "data").mkdir()
+    pq.write_table(
+        pa.Table.from_pylist(rows_), tmp_path / "data" / "samples-00000-of-00001.parquet"
+    )
+    finding = Finding(kind="unchanged", record_id="c2", field="hard_positive", detail="a")
+    found = [each.record_id for each in of_samples([finding], tmp_path)]
+    assert found == ["c2/original", "c2/hard_positive"]
+    with pytest.raises(InputError, match="'c3' has findings and is no sample"):
+        list(of_samples([replace(finding, record_id="c3")], tmp_path))
+
+
+PAIR_TEXTS = ["caption_0", "caption_1"]
+FOIL_TEXTS = ["caption", "hard_negative"]
+REWORDING_TEXTS = ["caption", "hard_positive", "hard_negative"]
+TEXTS = {
+    "PairSample": PAIR_TEXTS,
+    "RenderedSample": PAIR_TEXTS,
+    "BenchmarkPair": PAIR_TEXTS,
+    "CombinedPair": PAIR_TEXTS,
+    "BenchmarkFoil": FOIL_TEXTS,
+    "BenchmarkRewording": REWORDING_TEXTS,
+    "HardPositiveSample": REWORDING_TEXTS,
+    "BenchmarkQuestion": ["question", "answer"],
+    "TrainingCaption": ["text"],
+    "PerturbedCaption": ["caption", "perturbed_caption"],
+    "VlueSample": [],
+    "QueryRow": [],
+}
+
+
+@pytest.mark.parametrize("dataset", TYPES)
+def test_only_texts_can_be_corrected(dataset: str) -> None:
+    samples = TYPES[dataset].table("samples")
+    assert text_columns(samples) == TEXTS[samples.record.__name__]
 
 
 def test_metrics_leave_out_what_is_dropped_and_what_was_scored_before_it_was_corrected(

@@ -66,7 +66,8 @@ def reference(demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactor
 @pytest.fixture(scope="module")
 def expected(reference: Path) -> dict[str, bytes]:
     found = dataset_bytes(reference)
-    assert len(found) == 19 + 12 + 1 + 2  # a file a pair and a frame, rejects, manifest and card
+    # A file a pair and a frame, the rejects; the manifest and two descriptions.
+    assert len(found) == 19 + 12 + 1 + 3
     return found
 
 

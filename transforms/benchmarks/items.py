@@ -1,7 +1,7 @@
 """Imports the items of a benchmark: checks their texts and finds their images."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -106,20 +106,27 @@ def _admit(item: BenchmarkItem, rules: BenchmarkRules) -> tuple[FoundImage, ...]
         if (rejection := lint_caption(" ".join(text.split()), ANY_LENGTH)) is not None:
             return rejection
     found: list[FoundImage] = []
-    for image in _images(item, rules):
+    for name, image in _images(item, rules):
         if isinstance(image, Rejection):
-            return image
+            return replace(image, detail=f"{name}: {image.detail}" if image.detail else name)
         found.append(image)
     return tuple(found)
 
 
-def _images(item: BenchmarkItem, rules: BenchmarkRules) -> Iterator[FoundImage | Rejection]:
-    """Yields the images of an item; none where there are no pictures."""
-    if item.cells:
-        for cell in item.cells:
-            yield store_image(rules.media, cell.read(), item.box, clip_boxes=False)
-    elif rules.images is not None:
-        yield from (rules.images.look_up(name, item.box) for name in item.images)
+def _images(
+    item: BenchmarkItem, rules: BenchmarkRules
+) -> Iterator[tuple[str, FoundImage | Rejection]]:
+    """Yields the images of an item by their names; none where there are no pictures."""
+    cells = item.cells or (None,) * len(item.images)
+    if not any(item.images) or (rules.images is None and not any(cells)):
+        return
+    for name, cell in zip(item.images, cells, strict=True):
+        if cell is not None:
+            yield name, store_image(rules.media, cell.read(), item.box, clip_boxes=False)
+        elif rules.images is not None:
+            yield name, rules.images.look_up(name, item.box)
+        else:
+            yield name, Rejection(reason="image_missing", detail="no folder of images was named")
 
 
 class ImportItems(CountedStep[BenchmarkRules]):

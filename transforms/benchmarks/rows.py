@@ -3,13 +3,13 @@
 from typing import Any
 
 from eqforge.schemas.benchmarks.form import BenchmarkItem
-from eqforge.schemas.tables.benchmarks import (
-    BENCHMARKS,
+from eqforge.schemas.tables.benchmark_rows import (
     BenchmarkFoil,
     BenchmarkPair,
     BenchmarkQuestion,
     BenchmarkRewording,
 )
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
 
 
 def sample_row(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from eqforge.schemas.dataset.row_index import digests
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sample_rank
+from eqforge.schemas.tables.combined import PAIRS_NAME
 from eqforge.schemas.tables.datasets import dataset_type
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.finish import DatasetTarget, WriteDataset
@@ -89,7 +90,7 @@ def plan_pieces(rules: CombineRules, selection: Selection) -> Iterator[Piece]:
 def _scan(rules: CombineRules, only: tuple[str, ...]) -> _Scan:
     groups: list[_Group] = []
     keys, rows, ranks, subsets, images, wanted = [], [], [], [], [], []
-    numbers: dict[str, int] = {}
+    numbers: dict[tuple[str, str], int] = {}
     seen: list[str] = []
     references = dataset_type(rules.kind).table("samples").references
     columns = [column for column, table in references.items() if table == "images"]
@@ -103,7 +104,8 @@ def _scan(rules: CombineRules, only: tuple[str, ...]) -> _Scan:
         keys.append(digests(names))
         rows.append(digests(map(msgspec.json.encode, found)))
         ranks.append(np.array([sample_rank(name) for name in names], dtype=np.uint64))
-        kinds = [getattr(record, "kind", rules.parts[part].label) for record in found]
+        label = rules.parts[part].label
+        kinds = [(label, record.kind if rules.kind == PAIRS_NAME else "") for record in found]
         subsets.append(np.array([numbers.setdefault(k, len(numbers)) for k in kinds], np.int32))
         ids = [[getattr(record, column) for record in found] for column in columns]
         images.append(np.stack([digests(each) for each in ids], axis=1))

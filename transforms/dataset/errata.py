@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.errors import BuildError
@@ -10,22 +11,24 @@ from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.errata import Erratum
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.spans import spans_of
-from eqforge.schemas.sources.errata import told, unknown
-from eqforge.schemas.tables.description import DatasetType, TableType
+from eqforge.schemas.sources.errata import check_columns, read_errata, told, unknown
+from eqforge.schemas.tables.datasets import dataset_type, table_type
+from eqforge.schemas.tables.description import TableType
 from eqforge.transforms.engines.composite import Composite
-
-if TYPE_CHECKING:
-    pass
 
 ERRATA_STAGE: Final = Stage(
     "errata", {"erratum": "The file of `--errata` says that the sample is to be dropped."}
 )
 """The last stage of a build with errata: its candidates are what would be samples without."""
 
-_FIXED: Final = (
-    *("split", "dataset", "source_id", "image", "image_1", "source_image", "source_image_1"),
-    *("task", "group", "kind", "change", "generator", "mode", "perturbation", "reason", "role"),
+_TEXTS: Final = frozenset(
+    (
+        *("caption", "caption_0", "caption_1", "hard_positive", "hard_negative"),
+        *("perturbed_caption", "question", "answer", "text"),
+    )
 )
+"""The columns that hold what a model or a person reads; the others tell rows apart or follow."""
+
 # Columns of spans that follow from two texts: their own, and those of the other.
 _EDITS: Final = (
     ("caption_0", "caption_1", "edited_spans_0", "edited_spans_1"),
@@ -64,14 +67,7 @@ def by_sample(errata: Iterable[Erratum]) -> Errata:
 
 def text_columns(kind: TableType) -> list[str]:
     """Returns the columns of samples that an erratum may correct."""
-    import pyarrow as pa
-
-    taken = {*kind.key, *kind.references, *_FIXED}
-    return [
-        column.name
-        for column in kind.schema
-        if pa.types.is_string(column.type) and column.name not in taken
-    ]
+    return [name for name in kind.schema.names if name in _TEXTS]
 
 
 @dataclass
@@ -150,32 +146,66 @@ def with_texts(record: Any, texts: Mapping[str, str]) -> Any:
     return found
 
 
-def used_rows(rows: Mapping[str, tuple[Any, ...]], kind: DatasetType, errata: Errata) -> Any:
-    """Returns the rows of a work without the pictures that none of its rows names any more.
+def kinds_of(dataset: str, tables: Iterable[str]) -> tuple[TableType, ...]:
+    """Returns the descriptions of some tables of a dataset."""
+    return tuple(dataset_type(dataset).table(name) for name in tables)
 
-    Args:
-      rows: of each table of the work.
-      kind: the dataset's.
-      errata: what is dropped.
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RestOfWork:
+    """What is left of a finished work.
+
+    Attributes:
+      by_table: its rows, by table.
+      tallies: its books.
     """
-    if not any(row.sample_id in errata.dropped for row in rows.get("samples", ())):
-        return rows
-    known = {table.name: table for table in kind.tables}
+
+    by_table: Mapping[str, tuple[Any, ...]]
+    tallies: tuple[Any, ...]
+
+    def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
+        """Returns the rows of a table."""
+        return self.by_table[table]
+
+
+def used_work(work: Any, header: Manifest, tables: tuple[str, ...]) -> RestOfWork:
+    """Returns a work without the pictures that only samples name which errata drop."""
+    kinds, dropped = kinds_of(header.dataset, tables), by_sample(header.errata).dropped
+    rows = {name: tuple(work.rows(name, header.dataset)) for name in tables}
+    if any(row.sample_id in dropped for row in rows["samples"]):
+        rows = _used_rows(rows, kinds, dropped)
+    return RestOfWork(by_table=rows, tallies=tuple(work.tallies))
+
+
+def _used_rows(
+    rows: Mapping[str, tuple[Any, ...]], kinds: Iterable[TableType], dropped: Mapping[str, Erratum]
+) -> dict[str, tuple[Any, ...]]:
     used: dict[str, set[str]] = {}
-    for name, records in rows.items():
-        for column, other in known[name].references.items() if name in known else ():
-            used.setdefault(other, set()).update(
-                getattr(record, column)
-                for record in records
-                if getattr(record, "sample_id", None) not in errata.dropped
-                if getattr(record, column) is not None
-            )
+    for kind in kinds:
+        left = [row for row in rows[kind.name] if getattr(row, "sample_id", None) not in dropped]
+        for column, other in kind.references.items():
+            used.setdefault(other, set()).update(getattr(row, column) or "" for row in left)
     return {
-        name: tuple(row for row in records if known[name].key_of(row) in used.get(name, ()))
-        if name in known and known[name].holds_pictures
-        else records
-        for name, records in rows.items()
+        kind.name: tuple(
+            row for row in rows[kind.name] if kind.key_of(row) in used.get(kind.name, ())
+        )
+        if kind.holds_pictures
+        else rows[kind.name]
+        for kind in kinds
     }
+
+
+def errata_of(path: str | Path | None, dataset: str) -> tuple[Erratum, ...]:
+    """Reads the errata of a dataset; returns none if no file is named.
+
+    Raises:
+      InputError: the file holds something else, or corrects what is no text.
+    """
+    if path is None:
+        return ()
+    errata, samples = read_errata(path), table_type(dataset, "samples")
+    check_columns(errata, text_columns(samples) if samples else ())
+    return errata
 
 
 def with_known_errata(manifest: Manifest, folder: str) -> Manifest:

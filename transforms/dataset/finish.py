@@ -21,13 +21,12 @@ from eqforge.schemas.dataset.manifest import (
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.io import storage
 from eqforge.schemas.records.books import Stage, is_failure
-from eqforge.schemas.tables.datasets import dataset_type
-from eqforge.schemas.tables.description import TableType
 from eqforge.transforms.dataset.census import keep_census
 from eqforge.transforms.dataset.errata import (
     ApplyErrata,
     by_sample,
-    used_rows,
+    kinds_of,
+    used_work,
     with_known_errata,
 )
 from eqforge.transforms.dataset.replace import (
@@ -123,7 +122,9 @@ class WriteDataset(Composite):
 
         errata = by_sample(self.target.header.errata)
         if self.target.header.errata:
-            inputs = inputs | "Errata" >> ApplyErrata(errata, _kinds(self.target))
+            inputs = inputs | "Errata" >> ApplyErrata(
+                errata, kinds_of(self.target.header.dataset, _names(self.target))
+            )
         *records, tallies = inputs
         written = [
             rows | f"Write{table.name.title()}" >> WriteTable(table, self.target, self.part_bytes)
@@ -154,7 +155,9 @@ class WriteWorks(Composite):
 
         dataset = self.target.header.dataset
         if self.target.header.errata:
-            works = works | "DropPictures" >> beam.Map(partial(_with_used_rows, self.target))
+            works = works | "DropPictures" >> beam.Map(
+                used_work, self.target.header, _names(self.target)
+            )
         rows = [
             works | table.name.title() >> beam.FlatMap(_rows, table.name, dataset)
             for table in self.target.tables
@@ -163,30 +166,9 @@ class WriteWorks(Composite):
         return (*rows, tallies) | "WriteTables" >> WriteDataset(self.target)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Work:
-    """The rows of a work by table, and its books."""
-
-    by_table: Mapping[str, tuple[Any, ...]]
-    tallies: tuple[Any, ...]
-
-    def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
-        """Returns the rows of a table."""
-        return self.by_table[table]
-
-
-def _with_used_rows(target: DatasetTarget, work: Any) -> _Work:
-    """Returns a work without the pictures that only samples named which errata drop."""
-    dataset, errata = target.header.dataset, by_sample(target.header.errata)
-    rows = {table.name: tuple(work.rows(table.name, dataset)) for table in target.tables}
-    return _Work(
-        by_table=used_rows(rows, dataset_type(dataset), errata), tallies=tuple(work.tallies)
-    )
-
-
-def _kinds(target: DatasetTarget) -> tuple[TableType, ...]:
-    known = dataset_type(target.header.dataset)
-    return tuple(known.table(table.name) for table in target.tables)
+def _names(target: DatasetTarget) -> tuple[str, ...]:
+    """Returns the names of the tables."""
+    return tuple(table.name for table in target.tables)
 
 
 def _rows(work: Any, table: str, dataset: str) -> Iterator[Any]:

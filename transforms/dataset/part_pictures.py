@@ -119,11 +119,12 @@ class _Index:
     def find(self, image_id: str) -> tuple[int, int]:
         """Returns the place of a picture, (0, 0) if the file has none of that id."""
         try:
-            wanted = np.bytes_(bytes.fromhex(image_id))
+            wanted = np.array([bytes.fromhex(image_id)], dtype=self.ids.dtype)
         except ValueError:  # an id of a part that is not sound
             return 0, 0
-        number = int(np.searchsorted(self.ids, wanted))
-        if number == len(self.ids) or self.ids[number] != wanted:
+        (number,) = np.searchsorted(self.ids, wanted)
+        # Arrays are compared, for a single element loses the zero bytes at its end.
+        if not (self.ids[number : number + 1] == wanted).any():
             return 0, 0
         start, stop = self.places[number]
         return int(start), int(stop)

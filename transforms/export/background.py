@@ -2,14 +2,14 @@
 
 import queue
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
-def in_background(things: Iterable[T], held: int = 1) -> Iterator[T]:
-    """Yields things that another thread makes, in their order.
+def in_background(things: Iterable[T], held: int = 1) -> Generator[T]:
+    """Yields things that another thread makes, in their order; to be closed where it is left early.
 
     Args:
       things: what is made; its errors are raised here.

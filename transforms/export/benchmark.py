@@ -6,24 +6,29 @@ safe, and theirs alone; else they are named after the row.
 
 import json
 import random
-import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+import pyarrow.compute as pc
+
 from eqforge.schemas.benchmarks import aro, eqben, sugar_crepe, vl_checklist, winoground
-from eqforge.schemas.dataset.manifest import FILE_PATH
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.errors import InputError
 from eqforge.transforms.export.encode import Picture
-from eqforge.transforms.export.names import split_names
+from eqforge.transforms.export.names import is_safe, key_of, split_names
+from eqforge.transforms.export.note import NOTES
 from eqforge.transforms.export.target import Export, ExportStream, Record
 
 IMAGES: Final = "images"
 SERVER_SEED: Final = 1234
 """Of the order in which EqBen's server takes scores; see `eqforge metrics --order`."""
 
-_SAFE: Final = re.compile(FILE_PATH)
+MOST_KINDS: Final = 200
+"""Each kind has a file of its own, and all may be open at once."""
+
 Row = dict[str, Any]
 
 
@@ -51,25 +56,32 @@ class _Pictures:
           record: the row and its pictures.
           column: `image`, `image_0` or `image_1`.
           stem: its name without suffix, distinct for each row, if its own cannot be taken.
+
+        Raises:
+          InputError: other pictures have all names that it may have.
         """
         picture, name = record.pictures.get(column), record.row.get(column) or ""
         if picture is None:
             return name or stem
         is_cut = record.row.get("box") is not None
-        for chosen in (name, f"{stem}{picture.suffix}"):
+        others = (f"{made}{picture.suffix}" for made in (stem, f"{record.key}-{column}"))
+        for chosen in (name, *others):
             if (chosen == name and is_cut) or not _fits(chosen, picture):
                 continue
             # Names that differ in the case of a letter are one file on some disks.
             if self._ids.setdefault(chosen.casefold(), picture.image_id) == picture.image_id:
-                break
-        self._export.put(f"{IMAGES}/{chosen}", picture.data)
-        return chosen
+                self._export.put(f"{IMAGES}/{chosen}", picture.data)
+                return chosen
+        raise InputError(
+            f"{self._export.folder}: the picture {column} of {record.id!r} can have no name: other "
+            f"pictures of the dataset are called {chosen!r} and {stem + picture.suffix!r}"
+        )
 
 
 def _fits(name: str, picture: Picture) -> bool:
     """Tells whether a name is safe and has a picture's suffix."""
     suffix = PurePosixPath(name).suffix.lower().replace(".jpeg", ".jpg")
-    return suffix == picture.suffix and _SAFE.fullmatch(f"{IMAGES}/{name}") is not None
+    return suffix == picture.suffix and is_safe(f"{IMAGES}/{name}")
 
 
 def _winoground(export: Export, pictures: _Pictures) -> None:
@@ -152,14 +164,12 @@ def _aro(export: Export, pictures: _Pictures) -> None:
 
 def _vl_checklist(export: Export, pictures: _Pictures) -> None:
     """Writes a file for each kind of the rows, in VL-CheckList's folders where they name these."""
-    for kind, name in _kinds(export).items():
-        is_path = kind and _SAFE.fullmatch(f"{kind}.json")
-        with export.file(f"{kind}.json" if is_path else f"{name}.json") as stream:
+    for kind, path in _tree(_kinds(export)).items():
+        with export.file(path) as stream:
             array = _Array(stream)
             rows = (
                 record.row | {"image": pictures.put(record, "image", record.key)}
-                for record in _records(export)
-                if (record.row.get("kind") or "") == kind
+                for record in _records_of(export, kind)
             )
             for written in vl_checklist.write(rows):
                 array.add(written)
@@ -177,14 +187,45 @@ _WRITERS: Final[dict[str, Callable[[Export, _Pictures], None]]] = {
 
 
 def _kinds(export: Export) -> dict[str, str]:
-    """Returns the kinds of the rows, with a name of a file for each."""
+    """Returns the kinds of the rows, with a name of a file for each, distinct in any letter case.
+
+    Raises:
+      InputError: there are too many.
+    """
     whole = export.dataset.manifest.dataset
     if "kind" not in export.schema.names:
         return {"": whole}
     found: set[str] = set()
     for batch in export.dataset.batches(export.settings.table, ["kind"], 50_000):
-        found |= set(batch.column(0).unique().to_pylist())
-    return {kind: name if kind else whole for kind, name in split_names(found).items()}
+        found |= {kind or "" for kind in batch.column(0).unique().to_pylist()}
+    if len(found) > MOST_KINDS:
+        raise InputError(
+            f"{export.dataset.folder}: its rows are of {len(found):,} kinds, {MOST_KINDS:,} at the "
+            f"most can be exported as {export.settings.format}: each has a file of its own"
+        )
+    names = split_names(found - {""})
+    if "" in found:
+        for kind, name in names.items():
+            if name.casefold() == whole.casefold():
+                names[kind] = key_of(kind).replace("-", "_")
+        names[""] = whole
+    return names
+
+
+def _tree(kinds: dict[str, str]) -> dict[str, str]:
+    """Returns the path of each kind's file: the kind itself where no other file needs the place."""
+    safe = {kind: f"{name}.json" for kind, name in kinds.items()}
+    own = {kind: f"{kind}.json" for kind in kinds if is_safe(f"{kind}.json")}
+    own.pop("", None)
+    times = Counter(path.casefold() for path in own.values())
+    files = NOTES | {path.casefold() for path in (*safe.values(), *own.values())}
+    for kind, path in own.items():
+        folded = path.casefold()
+        above = {parent.as_posix() for parent in PurePosixPath(folded).parents}
+        others = NOTES | {path.casefold() for each, path in safe.items() if each != kind}
+        if times[folded] == 1 and folded not in others and not above & (files | {IMAGES}):
+            safe[kind] = path
+    return safe
 
 
 def _own_id(export: Export, record: Record, number: int) -> int | str:
@@ -201,6 +242,18 @@ def _own_id(export: Export, record: Record, number: int) -> int | str:
 def _records(export: Export) -> Iterator[Record]:
     for split in export.splits:
         yield from export.records_of(split)
+
+
+def _records_of(export: Export, kind: str) -> Iterator[Record]:
+    """Yields the rows of a kind; the pictures of others are not read."""
+    for split in export.splits:
+        for part in export.parts(split):
+            for rows in part.tables():
+                if "kind" in rows.column_names:
+                    rows = rows.filter(pc.equal(pc.fill_null(rows.column("kind"), ""), kind))
+                if rows.num_rows:
+                    for piece in export.joined(rows):
+                        yield from export.records(piece)
 
 
 def _line(stream: ExportStream, record: Any) -> None:

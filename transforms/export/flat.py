@@ -1,5 +1,6 @@
 """One flat table: each row with its pictures, in Parquet files named by their true splits."""
 
+import contextlib
 import io
 from typing import Any
 
@@ -46,8 +47,9 @@ def write_rows(export: Export, prefix: str = "") -> list[Files]:
             with (
                 export.file(path, rows=part.rows) as stream,
                 pq.ParquetWriter(stream, schema, **how) as writer,
+                contextlib.closing(in_background(part.pieces())) as pieces,
             ):
-                for piece in in_background(part.pieces()):
+                for piece in pieces:
                     writer.write_table(flat_rows(piece, schema))
     return [
         Files(split=split.name, path=f"data/{prefix}{split.name}-*.parquet")

@@ -28,8 +28,8 @@ class Format:
 
     def refusal(self, dataset: "Dataset", table: str) -> str:
         """Returns why a table cannot be written so; empty where it can."""
-        if not self.columns <= set(dataset.columns(table)):
-            return f"expected rows with the columns {', '.join(sorted(self.columns))}"
+        if missing := self.columns - set(dataset.columns(table)):
+            return f"expected rows with the columns {', '.join(sorted(missing))}, too"
         return self._module().refusal(dataset, table)
 
     def write(self, export: "Export") -> None:
@@ -59,7 +59,8 @@ _ALL: Final = (
         name="webdataset",
         module="web_dataset",
         summary="tar shards of any dataset, for the package webdataset and for `datasets`: of "
-        "each row KEY.image_0.jpg, KEY.image_1.jpg and KEY.json.",
+        "each row its pictures, such as KEY.image_0.png, and KEY.json; --image-format jpeg makes "
+        "all of them .jpg.",
     ),
     Format(
         name="imagefolder",

@@ -25,7 +25,10 @@ def refusal(dataset: Dataset, table: str) -> str:
     """Returns why a table cannot be written so; empty where it can."""
     if picture_references(dataset, table):
         return ""
-    return "expected rows with pictures; build the dataset with --images FOLDER, or take jsonl"
+    return (
+        "expected rows with pictures; build or import the dataset with --images FOLDER, or take "
+        "jsonl"
+    )
 
 
 def write(export: Export) -> None:

@@ -3,13 +3,18 @@
 import hashlib
 import re
 from collections.abc import Collection, Iterable
+from typing import Final
 
 from eqforge.schemas.dataset.hugging_face import split_name
+from eqforge.schemas.dataset.manifest import FILE_PATH
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.datasets import table_type
 
 _SHOWN_CHARS = 48
 _DIGEST_DIGITS = 24
+_SAFE: Final = re.compile(FILE_PATH)
+_PATH_CHARS: Final = 200
+_PART_CHARS: Final = 120
 
 
 def key_of(record_id: str) -> str:
@@ -21,6 +26,12 @@ def key_of(record_id: str) -> str:
     shown = re.sub(r"[^A-Za-z0-9]+", "_", record_id)[:_SHOWN_CHARS].strip("_")
     digest = hashlib.sha256(record_id.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{shown}-{digest[:_DIGEST_DIGITS]}" if shown else digest[:_DIGEST_DIGITS]
+
+
+def is_safe(path: str) -> bool:
+    """Tells whether every disk takes a path of the data, and the note of an export can name it."""
+    fits = len(path) <= _PATH_CHARS and max(map(len, path.split("/"))) <= _PART_CHARS
+    return fits and _SAFE.fullmatch(path) is not None
 
 
 def split_names(splits: Iterable[str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,9 +25,11 @@ from eqforge.schemas.visible import escaped_json
 
 NOTE: Final = EXPORT_NOTE
 PARTIAL: Final = "eqforge-export.partial.json"
+NOTES: Final = frozenset((NOTE, PARTIAL))
 _FORMAT: Final = "eqforge export"
 _SAVED_EVERY_S: Final = 5.0
 _MAX_BYTES: Final = 32 * MAX_BYTES
+_PIECE_BYTES: Final = 1 << 20
 _TEMPORARY: Final = re.compile(rf"{re.escape(storage.TEMPORARY_PREFIX)}[0-9a-f]{{32}}")
 
 
@@ -79,6 +82,7 @@ class Ledger:
 
     Attributes:
       is_finished: whether all files are complete.
+      opened: the files that this run opened to write, in lower case.
     """
 
     def __init__(self, folder: str, note: ExportNote, done: Iterable[ExportedFile] = ()) -> None:
@@ -86,6 +90,7 @@ class Ledger:
         self.folder, self._note = folder, note
         self.done = {file.path: file for file in done}
         self.is_finished, self._saved = False, time.monotonic()
+        self.opened = set[str]()
 
     def add(self, file: ExportedFile) -> None:
         """Notes a complete file."""
@@ -230,7 +235,9 @@ def _read(folder: str, name: str) -> ExportNote | None:
     url = storage.join(folder, name)
     try:
         with storage.open_below(folder, name) as stream:
-            data = stream.read(_MAX_BYTES)
+            # Asked for all at once, that much memory would be taken first.
+            pieces = iter(lambda: stream.read(_PIECE_BYTES), b"")
+            data = b"".join(islice(pieces, _MAX_BYTES // _PIECE_BYTES))
         note = msgspec.json.decode(data, type=ExportNote)
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -15,13 +15,14 @@ import pyarrow as pa
 
 from eqforge.schemas.dataset.manifest import FILE_PATH
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.digests import DigestingStream
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.schemas.ticker import Ticker
 from eqforge.transforms.export.encode import Encoder, Picture, PictureColumn
 from eqforge.transforms.export.names import key_of, picture_columns
-from eqforge.transforms.export.note import ExportedFile, Ledger
+from eqforge.transforms.export.note import NOTES, ExportedFile, Ledger
 from eqforge.transforms.export.pictures import Pictures
 from eqforge.transforms.export.rows import Rows, Split, check_files, merged, splits_of
 from eqforge.transforms.export.settings import ExportSettings
@@ -30,6 +31,8 @@ PIECE_ROWS: Final = 1_000
 PIECE_BYTES: Final = 32 << 20
 _BUFFER_BYTES: Final = 1 << 20
 _PATH: Final = re.compile(FILE_PATH)
+_PATH_CHARS: Final = 300
+"""The most that a path of a note may have; see FilePath."""
 
 
 class ExportStream(io.BufferedWriter):
@@ -234,9 +237,14 @@ class Export:
           rows: how many rows it will hold, where that is known.
 
         Raises:
-          InputError: the folder has a file of that name that no export wrote.
+          InputError: the folder has a file of that name that no export wrote, this export wrote it
+            already, or the name is the note's or too long.
         """
-        with storage.open_atomic(self._url(path)) as stream:
+        url = self._url(path)
+        if path.casefold() in self._ledger.opened:
+            raise InputError(f"{url}: two files of the export would have this name")
+        self._ledger.opened.add(path.casefold())
+        with storage.open_atomic(url) as stream:
             digesting = DigestingStream(stream)
             buffered = ExportStream(digesting, _BUFFER_BYTES)
             buffered.rows = rows
@@ -261,7 +269,12 @@ class Export:
 
     def _url(self, path: str) -> str:
         assert _PATH.fullmatch(path), path
-        return storage.join(self.folder, path)
+        url = storage.join(self.folder, path)
+        if len(path) > _PATH_CHARS:
+            raise InputError(f"{url}: the name has more than {_PATH_CHARS} characters")
+        if path.casefold() in NOTES:
+            raise InputError(f"{url}: is the name of the export's own note")
+        return url
 
     def _add(self, path: str, rows: int, num_bytes: int, sha256: str) -> None:
         file = ExportedFile(path=path, rows=rows, num_bytes=num_bytes, sha256=sha256)

@@ -98,11 +98,17 @@ def lint_command(settings: LintSettings) -> int:
 
 def _write_errata(url: str, reports: Iterable[LintReport], kinds: Collection[str]) -> None:
     """Writes the errata that drop the records with findings of some kinds, and says how many."""
-    from eqforge.generators.text.lints.errata import errata_of
+    from eqforge.generators.text.lints.errata import errata_of, of_samples
     from eqforge.schemas.sources.errata import write_errata
 
-    found = (finding for report in reports for finding in report.findings)
-    number = write_errata(url, errata_of(finding for finding in found if finding.kind in kinds))
+    found = (
+        finding
+        for report in reports
+        for finding in of_samples(
+            (f for f in report.findings if f.kind in kinds), Path(report.path)
+        )
+    )
+    number = write_errata(url, errata_of(found))
     print(visible(f"{url}: {counted(number, 'records')} to drop"))
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import tyro
 
 from eqforge.evaluation.training.settings import FinetuneSettings
+from eqforge.pipelines import combined
 from eqforge.pipelines.shared.planning import PlanOptions
 from eqforge.pipelines.shared.registry import pipeline_of
 from eqforge.schemas.console import ConsoleOptions, DocumentOptions
@@ -96,6 +97,8 @@ def _places() -> Iterator[tuple[str, list[Option]]]:
                 yield f"{name} {dataset}", _options(pipeline_of(dataset).config, console)
         elif name == "import":  # all have the same
             yield name, _options(pipeline_of(next(iter(BENCHMARKS))).config, DocumentOptions)
+        elif name == "combine":
+            yield name, _options(combined.Config, DocumentOptions)
         else:
             yield from _of_command(name, module)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from eqforge.schemas.dataset.reader import Dataset
 
 SHOWN_CHARACTERS = 100
-SHOWN_FACTS = 20
+SHOWN_FACTS = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

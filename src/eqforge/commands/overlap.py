@@ -18,6 +18,7 @@ from eqforge.schemas.sources.training_ids import (
     read_training_ids,
     training_list,
 )
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import dataset_type
 from eqforge.schemas.tables.description import Collection
 from eqforge.transforms.filters.minimality import HASH_BITS
@@ -103,7 +104,7 @@ def overlap_command(arguments: Arguments) -> int:
     shown = list(shown_images(dataset))
     if arguments.training_ids and all(each.image is None for each in shown):
         raise InputError(f"{dataset.folder}: its rows name no images; compare with --images")
-    named = dataset_type(dataset.manifest.dataset).collection or arguments.names_are
+    named = _collection(dataset.manifest.dataset) or arguments.names_are
     seen = seen_by_id(shown, arguments, named)
     unreadable = seen_by_look(dataset, arguments, shown, seen)
     rows = overlap_rows(shown, seen)
@@ -111,6 +112,12 @@ def overlap_command(arguments: Arguments) -> int:
     _print(rows, unreadable)
     print(f"{arguments.output}: {len(rows):,} rows")
     return 0
+
+
+def _collection(dataset: str) -> Collection | None:
+    """Returns whose pictures a dataset names; None where it is not known."""
+    known = BENCHMARKS.get(dataset)
+    return known.collection if known else dataset_type(dataset).collection
 
 
 def _check(arguments: Arguments) -> None:

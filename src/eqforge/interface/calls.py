@@ -20,7 +20,8 @@ from eqforge.pipelines.shared.registry import pipeline_of
 from eqforge.pipelines.shared.settings import Mode
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.source_file import one_content
-from eqforge.schemas.tables.datasets import TYPES
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.schemas.tables.datasets import DATASETS
 from eqforge.schemas.visible import nearest
 
 if TYPE_CHECKING:
@@ -161,8 +162,9 @@ def metrics(*paths: str | Path | Sequence[str | Path], **settings: Any) -> "Repo
 
 
 def _pipeline(dataset: str) -> Pipeline[Any]:
-    if dataset not in TYPES:
-        hint = nearest(dataset, TYPES) or f"; there are {', '.join(TYPES)}"
+    known = [*DATASETS, *BENCHMARKS]
+    if dataset not in known:
+        hint = nearest(dataset, known) or f"; there are {', '.join(known)}"
         raise InputError(f"no dataset {dataset!r}{hint}")
     return pipeline_of(dataset)
 

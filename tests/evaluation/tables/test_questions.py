@@ -27,6 +27,12 @@ from tests.published import SOURCES
         ("(a) Closed", "Closed", ("Open", "Closed"), False),
         ("A closed one", "Closed", ("Open", "Closed"), False),
         ("", "Yes", (), False),
+        ("", "A", (), False),
+        ("the", "A", (), False),
+        ("A cup is on the left, so the answer is B", "A", (), False),
+        ("A", "A", ("B", "A"), True),
+        ("A. Jones", "A. Jones", ("B. Smith", "A. Jones"), True),
+        ("", "a", ("a", "b"), False),
         ("是", "是", (), True),
     ],
 )

@@ -29,6 +29,7 @@ CHANGED: dict[str, Any] = {
     "seed": 1,
     "resamples": 9,
     "labels": ("ours",),
+    "errata": Path("errata.jsonl"),
 }
 
 

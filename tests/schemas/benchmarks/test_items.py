@@ -75,7 +75,8 @@ def test_what_is_read(tmp_path: Path) -> None:
     assert one("replace-swap").texts == (CAPTION, REWORDED)
     assert one("own-pairs").images == ("a.png", "b.png")
     assert one("own-questions").group == "own-questions/q/1"
-    cell = one("vismin").cells[0]
+    (cell, _) = one("vismin").cells
+    assert cell is not None
     assert (cell.name, cell.column, cell.row) == ("0.png", "image_0", 0)
 
 

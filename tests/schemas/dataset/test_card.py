@@ -7,6 +7,7 @@ from eqforge.schemas.dataset.about import About, Author
 from eqforge.schemas.dataset.card import dataset_card
 from eqforge.schemas.dataset.manifest import DataFile, InputFile, Manifest, StageBooks
 from eqforge.schemas.dataset.profile import Facts, Profile
+from eqforge.schemas.dataset.statements import tools
 from eqforge.schemas.records.books import Stage
 
 yaml = pytest.importorskip("yaml")
@@ -201,3 +202,19 @@ def test_licences_are_counted_and_those_that_are_not_stated_are_named() -> None:
     assert "keeps the defects of the published dataset" in card
     assert card.count("Beware.") == 1
     assert "no pictures; the texts were not searched" in card
+
+
+def test_of_an_import_nobody_claims_to_know_who_made_the_rows() -> None:
+    card = card_of("sugar-crepe", "samples")
+    assert "annotations_creators" not in yaml_of(card)
+    assert "eqforge does not know who made or looked at the rows" in card
+    assert "rules and filters alone" not in card
+    assert "The source states the licence of the texts: MIT." in card
+
+
+def test_what_else_is_installed_is_no_tool() -> None:
+    manifest = Manifest(
+        dataset="eq-video", mode="corrected", config={}, inputs=[], stages={}, tables={},
+        versions={"eqforge": "1", "torch": "2", "python": "3"},
+    )  # fmt: skip
+    assert list(tools(Profile(manifest=manifest))) == ["eqforge 1"]

@@ -1,5 +1,6 @@
 """Tables of other programs: usual forms are read, and no file takes more than its size allows."""
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.foreign_tables import MIN_BYTES, column_names, read_parquet
+from eqforge.schemas.io.foreign_tables import MIN_BYTES, column_names, read_parquet, xlsx_rows
+from tests.evaluation.harnesses.made import write_xlsx
 from tests.schemas.io.test_table_file import nested, number
 
 COLUMNS = {"sample_id": pa.string(), "score": pa.float64()}
@@ -73,3 +75,41 @@ def test_columns_below_columns_without_end_are_one_error(tmp_path: Path) -> None
         read(path)
     with pytest.raises(InputError, match="cannot be read as Parquet"):
         column_names(path)
+
+
+FAR = {
+    "cells": '<row r="1"><c r="A1"><v>1</v></c></row><row r="5000"><c r="EWV5000"/></row>',
+    "prefix": '<x:row xmlns:x="u" r="1"><x:c t="n" r = \'EWV5000\'/></x:row>',
+    "rows": '<row r="1"><c r="ALL1"/></row><row r="5000"><c/></row>',
+    "doctype": None,
+    "elsewhere": "",
+}
+
+
+@pytest.mark.parametrize("how", FAR)
+def test_a_sheet_of_two_cells_far_apart_is_refused(tmp_path: Path, how: str) -> None:
+    pytest.importorskip("python_calamine")
+    path, rows = tmp_path / "a.xlsx", FAR[how]
+    write_xlsx(path, [["index", "prediction"], ["q0", "A"]])
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    if rows:
+        parts[sheet] = f"<worksheet><sheetData>{rows}</sheetData></worksheet>"
+    elif how == "doctype":
+        parts[sheet] = parts[sheet].replace("<worksheet", "<!DOCTYPE a><worksheet", 1)
+    else:
+        name = "xl/_rels/workbook.xml.rels"
+        parts[name] = parts[name].replace("sheet1.xml", "sheet1.png")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    said = "most of them empty" if rows else "is no Excel file: 'its? "
+    with pytest.raises(InputError, match=said):
+        list(xlsx_rows(path))
+
+
+def test_a_small_sheet_is_read(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    write_xlsx(tmp_path / "a.xlsx", [["index", "prediction"], ["q0", "кот"]])
+    assert list(xlsx_rows(tmp_path / "a.xlsx")) == [{"index": "q0", "prediction": "кот"}]

@@ -9,6 +9,8 @@ import pytest
 
 from eqforge.cli import main
 from eqforge.evaluation.tables.vectors import unshuffle
+from eqforge.transforms.export.benchmark import MOST_KINDS
+from eqforge.transforms.export.names import is_safe, key_of
 from tests.builds import rows
 from tests.published import CAPTION, FOIL, SOURCES, picture
 
@@ -157,5 +159,75 @@ def test_other_rows_are_refused(
     run("import", "sugar-crepe", SOURCES["sugar-crepe"](tmp_path), "--output", tmp_path / "in")
     with pytest.raises(SystemExit, match="2"):
         run("export", tmp_path / "in", "--format", form, "--output", tmp_path / "out")
-    assert "expected rows with the columns" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "expected rows with the columns" in said
+    assert "hard_negative" not in said
+    assert "dataset, too" not in said
     assert not (tmp_path / "out").exists()
+
+
+def foils(tmp_path: Path, records: list[dict[str, str]], *options: object) -> Path:
+    path = tmp_path / "foils.json"
+    path.write_text(json.dumps([{"caption": CAPTION, "hard_negative": FOIL} | r for r in records]))
+    run("import", "own-foils", path, "--output", tmp_path / "in", *options)
+    return tmp_path / "in"
+
+
+def test_names_that_are_another_row_s_give_way(tmp_path: Path) -> None:
+    taken = key_of("own-foils/foils/b")
+    pictures = {"x.png": 1, "X.png": 2, f"{taken}.png": 3}
+    (tmp_path / "images").mkdir()
+    for name, number in pictures.items():
+        (tmp_path / "images" / name).write_bytes(picture(number))
+    records = [
+        {"id": "a", "image": f"{taken}.png"},
+        {"id": "aa", "image": "x.png"},
+        {"id": "b", "image": "X.png"},
+    ]
+    dataset = foils(tmp_path, records, "--images", tmp_path / "images")
+    written = exported(dataset, "aro", tmp_path / "out")
+    shown = {row["image_id"]: row["image"]["bytes"] for row in rows(dataset, "images")}
+    samples = sorted(rows(dataset, "samples"), key=lambda row: str(row["sample_id"]))
+    assert f"images/{taken}-image.png" in written
+    for row, record in zip(samples, json.loads(written["own-foils.json"]), strict=True):
+        assert written[f"images/{record['image_path']}"] == shown[row["image_id"]]
+
+
+KINDS = [
+    "",
+    "own-foils",
+    "eqforge-export",
+    "EqForge-Export.partial",
+    "Attribute/vg/color",
+    "attribute/VG/color",
+    "x",
+    "x.json/y",
+    "../up",
+    "images/z",
+    "n" * 130,
+    "/".join(["long"] * 60),
+    "цвет",
+]
+
+
+@pytest.mark.parametrize("form", ["vl-checklist-tree", "sugar-crepe"])
+def test_every_kind_has_a_file_of_its_own(form: str, tmp_path: Path) -> None:
+    records = [{"id": str(n), "kind": kind, "image": f"{n}.jpg"} for n, kind in enumerate(KINDS)]
+    written = exported(foils(tmp_path, records), form, tmp_path / "out")
+    assert len({name.casefold() for name in written}) == len(KINDS)
+    assert all(data.count(b".jpg") == 1 for data in written.values())
+    note = json.loads((tmp_path / "out" / "eqforge-export.json").read_text())
+    assert sorted(each["path"] for each in note["files"]) == sorted(written)
+    assert all(map(is_safe, written))
+    run("export", tmp_path / "in", "--format", form, "--output", tmp_path / "out")
+
+
+@pytest.mark.parametrize("form", ["vl-checklist-tree", "sugar-crepe"])
+def test_more_kinds_than_files_can_be_open_are_refused(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = foils(tmp_path, [{"id": str(n), "kind": str(n)} for n in range(MOST_KINDS + 1)])
+    with pytest.raises(SystemExit, match="2"):
+        run("export", dataset, "--format", form, "--output", tmp_path / "out")
+    assert "its rows are of 201 kinds, 200 at the most" in capsys.readouterr().err
+    assert not list((tmp_path / "out").rglob("[!e]*.json"))

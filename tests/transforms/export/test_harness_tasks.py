@@ -182,9 +182,12 @@ def test_hugging_faces_datasets_open_the_table_with_pictures(tmp_path: Path) -> 
 
 
 def table(path: Path) -> list[dict[str, str]]:
-    csv.field_size_limit(1 << 24)
-    with path.open(newline="") as stream:
-        return list(csv.DictReader(stream, delimiter="\t"))
+    before = csv.field_size_limit(1 << 24)
+    try:
+        with path.open(newline="") as stream:
+            return list(csv.DictReader(stream, delimiter="\t"))
+    finally:
+        csv.field_size_limit(before)
 
 
 @pytest.mark.parametrize("make", [pairs, foils])

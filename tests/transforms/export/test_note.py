@@ -1,5 +1,6 @@
 """An export that was stopped goes on; nothing is deleted but what a note lists."""
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -10,9 +11,10 @@ import pytest
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import InputError
 from eqforge.transforms.export import target
-from eqforge.transforms.export.note import NOTE, PARTIAL
+from eqforge.transforms.export.note import NOTE, PARTIAL, ExportNote, Ledger
 from eqforge.transforms.export.run import export_dataset
 from eqforge.transforms.export.settings import ExportSettings
+from eqforge.transforms.export.target import Export
 from tests.builds import patch_manifest
 from tests.exported import check_note, files, refused, run, small
 
@@ -180,3 +182,24 @@ def test_what_is_left_out_or_unknown_is_said(
     assert not output.exists()
     with pytest.raises(InputError):
         ExportSettings(format="pairs", max_side=-1)
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("eqforge-export.json", "own note"),
+        ("EQFORGE-export.partial.json", "own note"),
+        ("a/" * 150 + "b", "more than 300 characters"),
+        ("A.json", "two files of the export"),
+    ],
+)
+def test_names_that_no_file_can_have_are_refused(tmp_path: Path, path: str, said: str) -> None:
+    dataset = open_dataset(str(small(tmp_path / "d")))
+    note = ExportNote(dataset="eq-video", dataset_sha256=dataset.sha256, settings={}, versions={})
+    ledger = Ledger(str(tmp_path / "out"), note)
+    with contextlib.closing(Export(dataset, ExportSettings(format="aro"), ledger)) as export:
+        with export.file("a.json"):
+            pass
+        with pytest.raises(InputError, match=said), export.file(path):
+            pass
+    assert list(ledger.done) == ["a.json"]

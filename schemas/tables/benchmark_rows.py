@@ -1,0 +1,164 @@
+"""The rows of imported benchmarks: pairs, foils, rewordings or questions, whoever published them.
+
+The columns are those of eqforge's own datasets wherever they mean the same, so that `lint`,
+`audit`, `score` and `metrics` take both by one path. Such a dataset has `samples` and `rejects`,
+and `images` where the benchmark brings its pictures or the user names a folder of them.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.tables.description import DatasetType, TableType
+from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
+
+_COMMON = (
+    "In `samples`, {} The other fields of the published record stand in `annotation`, as JSON."
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BenchmarkPair:
+    """Two images with a caption of each: caption i describes image i.
+
+    Attributes:
+      sample_id: `<dataset>/<file>/<published id>`; without an id, the image and a digest of the
+        record.
+      dataset: name of the benchmark.
+      split: the source's split, `test` where it names none.
+      kind: the subset or category that the source puts the record in; empty where it has none.
+      source_id: what several records share, such as a video: the cluster of the statistics; None
+        where each stands alone.
+      caption_0, caption_1: the captions.
+      image_0, image_1: the images as the source names them.
+      image_0_id, image_1_id: keys into `images`; None where there are no pictures.
+      annotation: the record's other fields, as a JSON object.
+    """
+
+    sample_id: str
+    dataset: str
+    split: str
+    kind: str
+    source_id: str | None
+    caption_0: str
+    caption_1: str
+    image_0: str
+    image_0_id: str | None
+    image_1: str
+    image_1_id: str | None
+    annotation: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BenchmarkFoil:
+    """An image with a caption that is true of it and one that is not.
+
+    Attributes:
+      sample_id, dataset, split, kind, annotation: as in `BenchmarkPair`.
+      item_id: the published record; several rows where it has several foils.
+      image, image_id: the image as the source names it, and the key into `images`; None where there
+        are no pictures.
+      caption: the true caption.
+      hard_negative: the false one, the foil.
+      box: the part of the image that the captions describe, in pixels, which is what `image_id`
+        shows; None for the whole image.
+      source_sha256: SHA-256 of the file that it was cut out of; None where nothing was.
+    """
+
+    sample_id: str
+    dataset: str
+    split: str
+    kind: str
+    item_id: str
+    image: str
+    image_id: str | None
+    caption: str
+    hard_negative: str
+    box: CornerBox | None
+    source_sha256: str | None
+    annotation: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BenchmarkRewording:
+    """An image with two captions that are true of it, one reworded, and one that is not.
+
+    Attributes:
+      sample_id, dataset, split, kind, annotation: as in `BenchmarkPair`.
+      item_id, image, image_id, caption, hard_negative, box, source_sha256: as in `BenchmarkFoil`.
+      hard_positive: the caption reworded, which is true too.
+    """
+
+    sample_id: str
+    dataset: str
+    split: str
+    kind: str
+    item_id: str
+    image: str
+    image_id: str | None
+    caption: str
+    hard_positive: str
+    hard_negative: str
+    box: CornerBox | None
+    source_sha256: str | None
+    annotation: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BenchmarkQuestion:
+    """A question on an image; the questions of a group are right together or not at all.
+
+    Attributes:
+      sample_id, dataset, split, kind, annotation: as in `BenchmarkPair`.
+      group_id: what the questions of a group share.
+      image, image_id: as in `BenchmarkFoil`.
+      question: the text.
+      options: the answers to choose from; empty where the question says them.
+      answer: the right one.
+    """
+
+    sample_id: str
+    dataset: str
+    split: str
+    kind: str
+    group_id: str
+    image: str
+    image_id: str | None
+    question: str
+    options: tuple[str, ...]
+    answer: str
+    annotation: str
+
+
+def _type(record: type, images: tuple[str, ...], card: str) -> DatasetType:
+    samples = TableType(
+        name="samples",
+        record=record,
+        key=("sample_id",),
+        references=dict.fromkeys(images, "images"),
+    )
+    return DatasetType(
+        tables=(samples, IMAGES_TABLE, REJECTS_TABLE),
+        card=_COMMON.format(card),
+        image=images[0].removesuffix("_id"),
+    )
+
+
+PAIRS: Final = _type(
+    BenchmarkPair,
+    ("image_0_id", "image_1_id"),
+    "`caption_0` describes the image `image_0` and `caption_1` the image `image_1`.",
+)
+FOILS: Final = _type(
+    BenchmarkFoil, ("image_id",), "`caption` is true of the image and `hard_negative` is not."
+)
+REWORDINGS: Final = _type(
+    BenchmarkRewording,
+    ("image_id",),
+    "`caption` and `hard_positive` are true of the image and `hard_negative` is not.",
+)
+QUESTIONS: Final = _type(
+    BenchmarkQuestion,
+    ("image_id",),
+    "`answer` answers `question` on the image; rows of one `group_id` count together.",
+)
