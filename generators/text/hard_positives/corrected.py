@@ -15,6 +15,8 @@ from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
 from eqforge.generators.text.hard_positives.foils import Foil, find_foil
 from eqforge.generators.text.hard_positives.records import HardPositive, Refusal
 from eqforge.generators.text.lexicon import Kind, Lexicon, LexiconEntry, select
+from eqforge.generators.text.lints.synonymy import stays_true
+from eqforge.generators.text.lints.word_edits import exchanged_words, words_of
 from eqforge.generators.text.tokenizer import find_tokens
 from eqforge.schemas.sources.vl_checklist import VlChecklistRecord
 
@@ -80,7 +82,7 @@ def reword_foil(
     if target is None:
         reason: str | None = "foil_not_in_lexicon"
     else:
-        reason = _refuse(mended.caption, foil, target, entries, allow_weak)
+        reason = _refuse(mended, foil, target, entries, allow_weak)
     if target is None or reason is not None:
         detail = f"{' '.join(foil.words)} | {' '.join(foil.negative_words)}"
         return Refusal(record_id=name, reason=str(reason), detail=detail)
@@ -159,13 +161,16 @@ def _find_target(caption: str, foil: Foil, entries: Sequence[LexiconEntry]) -> _
 
 
 def _refuse(
-    caption: str, foil: Foil, target: _Target, entries: Sequence[LexiconEntry], allow_weak: bool
+    mended: _Mended, foil: Foil, target: _Target, entries: Sequence[LexiconEntry], allow_weak: bool
 ) -> str | None:
+    caption = mended.caption
     if is_in_fixed_expression(caption, target.span.start, target.span.end):
         return "fixed_expression"
     if target.entry.synonymy == "weak" and not allow_weak:
         return "weak_replacement"
     if " ".join(foil.negative_words) in _synonyms(target.entry, entries):
+        return "negative_is_synonym"
+    if stays_true(words_of(caption), exchanged_words(caption, mended.negative)):
         return "negative_is_synonym"
     if f" {target.entry.word} {target.entry.word} " in f" {caption} ":
         return "repeated_word"

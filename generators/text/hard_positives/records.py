@@ -11,7 +11,7 @@ REFUSALS: dict[str, str] = {
     "fixed_expression": "The foiled word is part of an expression: 'in front of', 'red wine'.",
     "repeated_word": "The foiled word appears twice in a row, and one of them would stay.",
     "weak_replacement": "The only entry is a weak synonym, and those are switched off.",
-    "negative_is_synonym": "By the lexicon the negative means what the caption means.",
+    "negative_is_synonym": "The negative exchanges words for synonyms, so it is true as well.",
     "hard_positive_equals_negative": "The hard positive says what the negative says: one is wrong.",
     "hard_positive_equals_caption": "The hard positive says what the caption says, word for word.",
     "duplicate": "The image has the same caption with the same negative already.",
