@@ -123,6 +123,10 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRule
             rules=rules, tokenizer=settings.tokenizer, allow_missing=settings.allow_missing
         )
         return answers_report(dataset, scores, answers)
+    if is_questions(dataset):
+        settings.check_read("questions")
+        grouped = AnswerRules(rules=rules, allow_missing=settings.allow_missing)
+        return questions_report(dataset, scores, grouped)
     if any(map(form_of_file, scores)):
         settings.check_read("harnesses")
         harness = HarnessRules(
@@ -132,10 +136,6 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRule
             allow_missing=settings.allow_missing,
         )
         return harness_report(dataset, scores, harness)
-    if is_questions(dataset):
-        settings.check_read("questions")
-        grouped = AnswerRules(rules=rules, allow_missing=settings.allow_missing)
-        return questions_report(dataset, scores, grouped)
     how = RetrievalRules(rules=rules, mode=settings.mode, allow_missing=settings.allow_missing)
     if is_simat(dataset):
         settings.check_read("SIMAT")

@@ -1,13 +1,15 @@
 """The table of answers to questions in groups: right alone, by question, by image, by group."""
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from eqforge.evaluation.harnesses.forms import form_of_file
+from eqforge.evaluation.harnesses.joins import check_known
+from eqforge.evaluation.harnesses.logs import Answers, read_lmms_eval, read_vlmevalkit
 from eqforge.evaluation.metrics.answers import normal_answer
 from eqforge.evaluation.tables.answers_task import AnswerRules, read_answers
 from eqforge.evaluation.tables.report import Judged, Measure, Report, measure
@@ -17,23 +19,22 @@ from eqforge.evaluation.tables.several import compare_judged
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import shown
-from eqforge.schemas.records.lettered import LETTERS, read_letter
+from eqforge.schemas.records import lettered
+from eqforge.schemas.records.questions import QUESTIONS, UNITS, short_answer
 
 COLUMNS: Final = (
     *("sample_id", "kind", "group_id", "image", "image_id", "question", "options", "answer"),
 )
-UNITS: Final[dict[str, Callable[[dict[str, Any]], tuple[str, ...]]]] = {
+_METRICS: Final[Mapping[str, Callable[[Mapping[str, Any]], tuple[str, ...]]]] = {
     "accuracy": lambda row: (row["sample_id"],),
-    "question": lambda row: (row["group_id"], row["question"]),
-    "image": lambda row: (row["group_id"], row["image_id"] or row["image"]),
-    "group": lambda row: (row["group_id"],),
+    **UNITS,
 }
-"""What has to be answered right together for a credit: a question, one question on all its images,
-all questions on one image, or the whole group."""
+"""What has to be answered right together for a credit: a question, or a unit of several."""
 
-_YES_NO: Final = frozenset(("yes", "no", "true", "false"))
-_LOWER: Final = re.compile(r"^\s*\(?[a-z](?=[.):])")
-_FIRST: Final = re.compile(r"\W*(\w+)")
+_READERS: Final[Mapping[str, Callable[[Path], Answers]]] = {
+    "lmms-eval": read_lmms_eval,
+    "vlmevalkit": read_vlmevalkit,
+}
 
 
 def is_questions(dataset: Dataset) -> bool:
@@ -49,15 +50,11 @@ def is_right(said: str, answer: str, options: Sequence[str]) -> bool:
       answer: the right answer: one of the options, or what the question asks for, such as `Yes`.
       options: to choose from, called A, B and so on; empty where the question names them.
     """
-    choices = list(options) if options else list(LETTERS) if answer in LETTERS else []
-    if answer in choices:
-        letter = read_letter(_LOWER.sub(lambda found: found[0].upper(), said), choices)
-        return letter is not None and choices[LETTERS.index(letter)] == answer
+    right = short_answer(answer, options)
+    if right is not None and lettered.is_right(said, list(options), right):
+        return True
     plain = normal_answer(said)
-    if options or (plain and plain == normal_answer(answer)):
-        return bool(plain) and plain == normal_answer(answer)
-    first = _FIRST.match(said)
-    return first is not None and first[1].lower() == answer.strip().lower()
+    return right is None and bool(plain) and plain == normal_answer(answer)
 
 
 def questions_report(dataset: Dataset, paths: Sequence[Path], settings: AnswerRules) -> Report:
@@ -65,7 +62,8 @@ def questions_report(dataset: Dataset, paths: Sequence[Path], settings: AnswerRu
 
     Args:
       dataset: the questions.
-      paths: a JSON Lines file for each model, `{"sample_id": …, "answer": …}`.
+      paths: a file for each model: JSON Lines, `{"sample_id": …, "answer": …}`, or what
+        lmms-eval or VLMEvalKit wrote of a task that was exported.
       settings: how they are judged.
 
     Raises:
@@ -83,7 +81,7 @@ def questions_report(dataset: Dataset, paths: Sequence[Path], settings: AnswerRu
         right = _right(rows, path, settings.allow_missing)
         judged[name] = {}
         for subset, part in _subsets(rows).items():
-            for metric in UNITS:
+            for metric in _METRICS:
                 units = _judge(part, right, metric)
                 measures += measure(name, subset, units, settings.rules)[1]
                 if subset == EVERYTHING:
@@ -97,9 +95,26 @@ def questions_report(dataset: Dataset, paths: Sequence[Path], settings: AnswerRu
     )
 
 
+def _answers(rows: Sequence[dict[str, Any]], path: Path) -> Mapping[str, Any]:
+    """Returns what a model answered, by the id of the sample."""
+    form = form_of_file(path)
+    if form is None:
+        return read_answers(path)
+    found = _READERS[form](path) if form in _READERS else Answers()
+    if not found.texts:
+        raise InputError(f"{path}: holds no answers to a task that eqforge exported")
+    asked = {
+        question.question_id: question.sample_id
+        for row in rows
+        for question in QUESTIONS.questions(row)
+    }
+    check_known(path, found.texts, asked, "answers are to questions")
+    return {asked[key]: text for key, text in found.texts.items()}
+
+
 def _right(rows: Sequence[dict[str, Any]], path: Path, allow_missing: bool) -> dict[str, bool]:
     """Returns which of the answered questions were answered right."""
-    answers = read_answers(path)
+    answers = _answers(rows, path)
     if strange := sorted(answers.keys() - {row["sample_id"] for row in rows}):
         raise InputError(
             f"{path}: {len(strange):,} answers are of samples that the dataset does not have, such "
@@ -150,7 +165,7 @@ class _Unit:
 def _judge(rows: Sequence[dict[str, Any]], right: dict[str, bool], metric: str) -> Judged:
     units: dict[tuple[str, ...], _Unit] = {}
     for row in rows:
-        unit = units.setdefault(UNITS[metric](row), _Unit(group=row["group_id"]))
+        unit = units.setdefault(_METRICS[metric](row), _Unit(group=row["group_id"]))
         is_good = right.get(row["sample_id"])
         unit.credit = None if is_good is None or unit.credit is None else unit.credit * is_good
         unit.chance *= _chance(row)
@@ -167,9 +182,9 @@ def _judge(rows: Sequence[dict[str, Any]], right: dict[str, bool], metric: str) 
 
 def _chance(row: dict[str, Any]) -> float:
     """Returns the chance of guessing an answer: one of the options, A or B, yes or no; else 0."""
-    answer = row["answer"].strip()
-    is_binary = answer.lower() in _YES_NO or answer in LETTERS
-    return 1 / len(row["options"]) if row["options"] else 0.5 if is_binary else 0.0
+    if row["options"]:
+        return 1 / len(row["options"])
+    return 0.0 if short_answer(row["answer"], ()) is None else 0.5
 
 
 def _answered(units: dict[tuple[str, ...], _Unit]) -> Iterator[tuple[tuple[str, ...], _Unit]]:

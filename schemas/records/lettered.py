@@ -1,19 +1,24 @@
-"""Questions with lettered options: how one is put, how an answer is read, and what all count.
+"""Questions that a letter, yes or no answers: how one is put and read, and what all count.
 
 `eqforge export --format lmms-eval` copies this file beside its questions as `utils.py`, whose
-functions the harness calls, and `eqforge metrics` reads answers with the same `read_letter`. So it
+functions the harness calls, and `eqforge metrics` reads answers with the same functions. So it
 imports nothing but the standard library, and holds nothing of a dataset.
 """
 
+import json
 import re
 from typing import Any
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _CALLED = r"(?i:(?:the\s+)?(?:(?:correct|right|best)\s+)?(?:answer|option|choice))"
 _WHOLE = re.compile(rf"\W*(?:{_CALLED}(?i:\s+is)?\W*)?([A-Za-z])\W*")
-_FIRST = re.compile(r"\W*([A-Z])(?:[.):,]|\s*\n)")
+_FIRST = re.compile(r"\W*([A-Z](?=[.):,]|\s*\n)|[a-z](?=[.):]))")
+_YES_OR_NO = re.compile(r"\b(?:yes|no|true|false)\b", re.IGNORECASE)
 _ARTICLE = r"\s+(?!(?:because|since|as|or|and|for|with)\b)[a-z]"
 _NAMED = re.compile(rf"\(([A-Z])\)|{_CALLED}(?i:\s+is)?[\s:\"'*(]*([A-Z])(?![\w'])(?!{_ARTICLE})")
+FOR_LETTER = "Answer with the option's letter from the given choices directly."
+"""How lmms-eval asks for it, in `tasks/mmvp` and others (0.7.3)."""
+
 _WRAPPING = " \t\n.,:;!\"'`*()[]\u201c\u201d\u2018\u2019"
 
 
@@ -37,6 +42,28 @@ def read_letter(answer: str, options: list[str]) -> str | None:
     return said.pop() if len(said) == 1 and said <= set(letters) else None
 
 
+def read_answer(answer: str, options: list[str], right: str) -> str | None:
+    """Returns what an answer says, in the form of the right one; None if it says nothing of it.
+
+    Of yes and no the first that is said counts, as in the code of NaturalBench (`extract_answer`).
+
+    Args:
+      answer: the model's text.
+      options: the texts of the options A, B, …; empty where the question itself names them.
+      right: the right answer: a letter; without options also yes, no, true or false in any case.
+    """
+    if options or right in list(LETTERS):
+        return read_letter(answer, options or list(LETTERS))
+    found = _YES_OR_NO.search(answer)
+    return None if found is None else found[0].lower()
+
+
+def is_right(answer: str, options: list[str], right: str) -> bool:
+    """Tells whether an answer is the right one; see `read_answer`."""
+    said = read_answer(answer, options, right)
+    return said is not None and said.casefold() == right.casefold()
+
+
 def _plain(text: str) -> str:
     return " ".join(text.split()).strip(_WRAPPING).casefold()
 
@@ -45,7 +72,7 @@ def text(doc: dict[str, Any], kwargs: Any = None) -> str:
     """Returns the question of a row with its options, as a model is asked."""
     del kwargs
     options = [f"{letter}. {doc[letter]}" for letter in _letters(doc)]
-    return "\n".join([doc["question"], *options, "Answer with the letter alone."])
+    return "\n".join([doc["question"], *options, *([FOR_LETTER] if options else [])])
 
 
 def _letters(doc: dict[str, Any]) -> list[str]:
@@ -59,19 +86,19 @@ def visual(doc: dict[str, Any]) -> list[Any]:
 
 
 def results(doc: dict[str, Any], answers: list[str]) -> dict[str, dict[str, Any]]:
-    """Returns what an answer counts for each metric; `right_in_all` needs all of a sample.
+    """Returns what an answer counts for each metric.
 
-    `accuracy` is over questions. `group` is over samples, all of whose questions have to be right;
-    `text` and `image` are the same over those of its questions that ask for a caption and for an
-    image, where there are both.
+    `accuracy` is over questions. The others are over units of questions that have to be right
+    together: `counts_in` of the row is a JSON object of the unit it is of, and of how many
+    questions that has, by metric.
     """
-    right = read_letter(answers[0], [doc[letter] for letter in _letters(doc)]) == doc["answer"]
+    right = is_right(answers[0], [doc[letter] for letter in _letters(doc)], doc["answer"])
     names = ("question_id", "sample_id", "cluster")
     item = {**{name: doc[name] for name in names}, "right": right}
     found = {"accuracy": {**item, "score": float(right)}}
-    if doc["like"] < doc["questions"]:
-        found[doc["asks"]] = {**item, "questions": doc["like"]}
-    return {**found, "group": {**item, "questions": doc["questions"]}}
+    for metric, (unit, questions) in json.loads(doc["counts_in"]).items():
+        found[metric] = {**item, "unit": unit, "questions": questions}
+    return found
 
 
 def accuracy(items: list[dict[str, Any]]) -> float:
@@ -80,16 +107,15 @@ def accuracy(items: list[dict[str, Any]]) -> float:
 
 
 def right_in_all(items: list[dict[str, Any]]) -> float:
-    """Returns the share of samples all of whose questions were answered right.
+    """Returns the share of units all of whose questions were answered right.
 
-    A sample is left out of which not all questions were asked. The harness takes standard errors
-    over the items that have a score, after it has called this: so one item of each sample gets the
-    sample's.
+    A unit is left out of which not all questions were asked. The harness takes standard errors over
+    the items that have a score, after it has called this: so one item of each unit gets the unit's.
     """
-    samples: dict[str, list[dict[str, Any]]] = {}
+    units: dict[str, list[dict[str, Any]]] = {}
     for item in items:
-        samples.setdefault(item["sample_id"], []).append(item)
-    whole = [asked for asked in samples.values() if len(asked) == asked[0]["questions"]]
+        units.setdefault(item["unit"], []).append(item)
+    whole = [asked for asked in units.values() if len(asked) == asked[0]["questions"]]
     for asked in whole:
         asked[0]["score"] = float(all(item["right"] for item in asked))
     return sum(asked[0]["score"] for asked in whole) / len(whole) if whole else float("nan")

@@ -4,11 +4,15 @@ A question has lettered options: captions of an image, or images of a caption. I
 each rotation of its options, so that each stands at each letter once; a model that always says A is
 then right in one of them, and in all of none.
 
-Source: CircularEval, in MMBench (Liu et al. 2024), section 4.2.
+The questions of an imported benchmark are asked once, as it asks them.
+
+Source: CircularEval, in MMBench (Liu et al. 2024), section 4.2. NaturalBench's hints are those of
+  its own code, which lmms-eval 0.7.3 (`tasks/naturalbench/utils.py`) and VLMEvalKit 0.0.20
+  (`dataset/image_mcq.py`) use too.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -16,7 +20,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.records.lettered import LETTERS
 
-Asks = Literal["text", "image"]
+Asks = Literal["text", "image", "answer"]
 
 FOR_CAPTION: Final = "Which caption describes the image?"
 FOR_IMAGE: Final = "Which of the two images does this caption describe? Caption: "
@@ -25,6 +29,20 @@ IMAGES: Final = ("the first image", "the second image")
 _PAIR: Final = ("image_0_id", "image_1_id", "caption_0", "caption_1")
 _FOIL: Final = ("image_id", "caption", "hard_negative")
 _REWORDED: Final = "hard_positive"
+_QUESTION: Final = ("image_id", "question", "options", "answer")
+
+_FOR_LETTER: Final = "Please output the letter corresponding to the correct option."
+_HINTS: Final = {
+    **dict.fromkeys(("yes", "no"), "Please answer Yes or No."),
+    **dict.fromkeys(("true", "false"), "Please answer True or False."),
+}
+UNITS: Final[Mapping[str, Callable[[Mapping[str, Any]], tuple[str, ...]]]] = {
+    "question": lambda row: (row["group_id"], row["question"]),
+    "image": lambda row: (row["group_id"], row["image_id"] or row["image"]),
+    "group": lambda row: (row["group_id"],),
+}
+"""Which questions of an imported benchmark have to be answered right together for a credit: one
+question on all its images, all questions on one image, or the whole group."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,13 +51,15 @@ class Question:
 
     Attributes:
       sample_id: the sample it is about.
-      asks: `text` for a caption of an image, `image` for an image of a caption.
+      asks: `text` for a caption of an image, `image` for an image of a caption, `answer` for what
+        the question of a benchmark says.
       number: which image or caption of the sample is asked about, from 0.
       turn: by how many places its options, or the images, are rotated.
       images: ids of the images to show, in this order.
       question: the text, without options.
-      options: the texts of the options A, B, …
+      options: the texts of the options A, B, …; empty where the question itself names them.
       right: index of the right one.
+      wanted: the right answer where there are no options: a letter, or yes or no.
     """
 
     sample_id: str
@@ -49,7 +69,8 @@ class Question:
     images: tuple[str, ...]
     question: str
     options: tuple[str, ...]
-    right: int
+    right: int = 0
+    wanted: str = ""
 
     @property
     def question_id(self) -> str:
@@ -63,8 +84,8 @@ class Question:
 
     @property
     def answer(self) -> str:
-        """The right letter."""
-        return LETTERS[self.right]
+        """The right letter; without options also yes or no."""
+        return self.wanted or LETTERS[self.right]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,25 +93,27 @@ class QuestionForm:
     """The questions that samples of some columns are asked.
 
     Attributes:
-      kind: `pairs`, `foils` or `rewordings`.
+      kind: `pairs`, `foils`, `rewordings`, or `questions` of a benchmark.
       columns: what is read of a sample, besides its id.
       cluster: the column that names what samples share.
       by: columns that name a sample's subset, of which a dataset has one or none.
     """
 
-    kind: Literal["pairs", "foils", "rewordings"]
+    kind: Literal["pairs", "foils", "rewordings", "questions"]
     columns: tuple[str, ...]
     cluster: str
     by: tuple[str, ...]
 
     def questions(self, row: Mapping[str, Any]) -> tuple[Question, ...]:
-        """Returns all questions about a sample; none where an image of it is not there.
+        """Returns all questions about a sample.
+
+        There is none where an image is not there, or where neither letter, yes nor no answers it.
 
         Args:
           row: `sample_id` and `columns` of the sample.
         """
-        make = _of_pair if self.kind == "pairs" else _of_foil
-        return tuple(make(row))
+        makers = {"pairs": _of_pair, "questions": _of_question}
+        return tuple(makers.get(self.kind, _of_foil)(row))
 
 
 PAIRS: Final = QuestionForm(kind="pairs", columns=_PAIR, cluster="source_id", by=("kind",))
@@ -103,21 +126,64 @@ REWORDINGS: Final = QuestionForm(
     cluster="image",
     by=("hard_negative_kind", "kind"),
 )
+QUESTIONS: Final = QuestionForm(
+    kind="questions", columns=_QUESTION, cluster="group_id", by=("kind",)
+)
 
 
 def form_of(columns: Set[str], where: str) -> QuestionForm:
     """Returns what samples of these columns can be asked.
 
     Raises:
-      InputError: they are neither pairs nor captions with a false one.
+      InputError: they are neither pairs nor captions with a false one nor questions.
     """
-    for form in (PAIRS, REWORDINGS, FOILS):
+    for form in (PAIRS, REWORDINGS, FOILS, QUESTIONS):
         if {*form.columns, form.cluster} <= columns:
             return form
     raise InputError(
-        f"{where}: a harness asks about pairs ({', '.join(_PAIR)}) or about captions with a false "
-        f"one ({', '.join(_FOIL)}); its samples have the columns "
+        f"{where}: a harness asks about pairs ({', '.join(_PAIR)}), about captions with a false "
+        f"one ({', '.join(_FOIL)}), or questions ({', '.join(_QUESTION)}); its samples have the "
+        "columns "
         f"{', '.join(sorted(columns)) or 'none'}"
+    )
+
+
+def short_answer(answer: str, options: Sequence[str]) -> str | None:
+    """Returns the letter, or the yes or no, that is the right answer to a question.
+
+    Args:
+      answer: in the words of the benchmark.
+      options: to choose from; empty where the question names them.
+
+    Returns:
+      The letter of the option; without options the answer, if it is a capital letter, yes, no,
+      true or false. None for all others, and for the answer that is no option, or beyond Z.
+    """
+    if options:
+        known = list(options)[: len(LETTERS)]
+        return LETTERS[known.index(answer)] if answer in known else None
+    plain = answer.strip()
+    return plain if plain in list(LETTERS) or plain.lower() in _HINTS else None
+
+
+def _of_question(row: Mapping[str, Any]) -> Iterator[Question]:
+    options, question = tuple(row["options"]), row["question"]
+    right = short_answer(row["answer"], options)
+    if right is None or row["image_id"] is None or len(options) > len(LETTERS):
+        return
+    hint = "" if options else _HINTS.get(right.lower(), _FOR_LETTER)
+    if hint.removesuffix(".").casefold() not in question.casefold():
+        question = f"{question} {hint}"
+    yield Question(
+        sample_id=row["sample_id"],
+        asks="answer",
+        number=0,
+        turn=0,
+        images=(row["image_id"],),
+        question=question,
+        options=options,
+        right=LETTERS.index(right) if options else 0,
+        wanted="" if options else right,
     )
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from tests.evaluation.harnesses.test_table import measured, values
-from tests.transforms.export.test_harness_tasks import export, pairs
+from tests.transforms.export.test_harness_tasks import export, pairs, questions
 
 pytestmark = pytest.mark.skipif(
     "EQFORGE_HARNESSES" not in os.environ, reason="`make harnesses` installs them"
@@ -102,6 +102,28 @@ def test_lmms_eval_runs_the_task_and_prints_what_metrics_measures(tmp_path: Path
     assert numbers["all", "group"]["clusters"] == "1"
 
 
+@pytest.mark.timeout(1200)
+def test_lmms_eval_asks_a_benchmarks_questions_and_counts_their_groups(tmp_path: Path) -> None:
+    python = install(tmp_path / "venv", LMMS_EVAL)
+    for benchmark, said in (("natural-bench", "Yes"), ("mmvp", "A")):
+        folder = tmp_path / benchmark
+        dataset = questions(folder, benchmark)
+        task = export(dataset, "lmms-eval", folder / "task")
+        name = f"eqforge_{benchmark.replace('-', '_')}"
+        model = ["--model", "dummy", "--model_args", f"response={said}", "--batch_size", 1]
+        what = ["--tasks", name, "--include_path", task, "--log_samples"]
+        where = ["--output_path", folder / "logs"]
+        run([python, "-m", "lmms_eval", "eval", *model, *what, *where], folder)
+
+        (log,) = (folder / "logs").rglob("*_samples_*.jsonl")
+        (printed,) = (folder / "logs").rglob("*_results.json")
+        theirs = json.loads(printed.read_text())["results"][name]
+        ours = values(measured(folder, dataset, log))
+        assert (ours["accuracy"], ours["group"]) == (0.5, 0)
+        assert {metric: theirs[f"{metric},none"] for metric in ours} == ours
+        assert theirs["group_stderr_clt,none"] in (0, "N/A")
+
+
 class _Model(BaseHTTPRequestHandler):
     """Answers A or B by all that it is shown, as a service with OpenAI's interface."""
 
@@ -150,3 +172,24 @@ def test_vlmevalkit_reads_the_table_and_prints_the_accuracy_that_metrics_measure
     assert ours["accuracy"] == pytest.approx(float(theirs["Overall"]), abs=1e-9)
     assert ours["not read"] == 0
     assert 0 < ours["says A"] < 1
+
+
+@pytest.mark.timeout(1200)
+def test_vlmevalkit_asks_a_benchmarks_questions(tmp_path: Path, service: str) -> None:
+    python = install(tmp_path / "venv", VLMEVALKIT)
+    for benchmark, mode in (("natural-bench", "infer"), ("mmvp", "all")):
+        folder = tmp_path / benchmark
+        dataset = questions(folder, benchmark)
+        table = export(dataset, "vlmevalkit", folder / "LMUData")
+        name = f"eqforge_{benchmark.replace('-', '_')}"
+        model = ["--model", "digest", "--base-url", service, "--judge", "exact_matching"]
+        what = ["--data", name, "--work-dir", folder / "out", "--mode", mode]
+        run([python, "-m", "vlmeval.run", *model, *what], folder, LMUData=str(table))
+        (found,) = (folder / "out").rglob(f"digest_{name}.xlsx")
+        ours = values(measured(folder, dataset, found))
+        if benchmark == "natural-bench":  # the service answers letters: neither yes nor no
+            assert ours == dict.fromkeys(("accuracy", "question", "image", "group"), 0)
+            continue
+        with found.with_name(f"{found.stem}_acc.csv").open() as stream:
+            (theirs,) = csv.DictReader(stream)
+        assert ours["accuracy"] == pytest.approx(float(theirs["Overall"]), abs=1e-9)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.io.checked import name_of
-from eqforge.schemas.records.questions import PAIRS, form_of
+from eqforge.schemas.records.questions import FOILS, REWORDINGS, form_of
 from eqforge.transforms.export import asked
 from eqforge.transforms.export.target import Export, Part
 from eqforge.transforms.export.web_dataset import member
@@ -24,7 +24,7 @@ def refusal(dataset: Dataset, table: str) -> str:
     """Returns why the rows of a table cannot be written so; empty where they can."""
     if reason := asked.refusal(dataset, table):
         return reason
-    if form_of(set(dataset.columns(table)), dataset.folder) is PAIRS:
+    if form_of(set(dataset.columns(table)), dataset.folder) not in (FOILS, REWORDINGS):
         return "it reads one image with its captions, and of pairs the hub's Winoground alone"
     for row in dataset.rows(table, ["sample_id", *_CAPTIONS]):
         for name in _CAPTIONS:

@@ -137,9 +137,9 @@ _ALL: Final = (
     Format(
         name="lmms-eval",
         module="lmms_eval",
-        summary="a task folder of lmms-eval, of pairs and of captions with a false one: "
+        summary="a task folder of lmms-eval, of pairs, captions with a false one, and questions: "
         "lmms_eval --include_path FOLDER --tasks eqforge_... asks for the caption of an image and "
-        "the image of a caption, in every order.",
+        "the image of a caption, in every order, and questions as they are.",
     ),
     Format(
         name="vlmevalkit",

@@ -1,7 +1,8 @@
 """A table of VLMEvalKit: a row a question, whose pictures stand in it as base64.
 
 Put into the folder that the variable LMUData names, it is a dataset by the name of the file: the
-columns A and B make it one of multiple choice.
+columns A and B make it one of multiple choice. Without them the harness asks the question as it is,
+and evaluates nothing.
 
 Source: VLMEvalKit (ms-vlmeval 0.0.20), `vlmeval/dataset/__init__.py`, `image_base.py` and
 `image_mcq.py`.
@@ -12,17 +13,18 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Final
 
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.transforms.export import asked
-from eqforge.transforms.export.asked import Asked
+from eqforge.transforms.export.asked import Asked, Asking
 from eqforge.transforms.export.encode import Picture
 from eqforge.transforms.export.target import Export
 
-COLUMNS: Final = ("index", "question", "A", "B", "answer", "category", "sample_id", "cluster")
-"""Before `image`; `category` is `text` for the caption of an image and `image` for the image of a
-caption, of which the harness prints the accuracy."""
+COLUMNS: Final = ("answer", "category", "sample_id", "cluster", "image")
+"""After `index`, `question` and the options; `category` is `text` for the caption of an image,
+`image` for the image of a caption and `answer`, of which the harness prints the accuracy."""
 
 _READ_AS_NOTHING: Final = frozenset(
     {
@@ -40,15 +42,16 @@ def refusal(dataset: Dataset, table: str) -> str:
 
 def write(export: Export) -> None:
     """Writes the table."""
-    path, form = f"{asked.task_name(export.dataset)}.tsv", asked.form_of_rows(export)
+    path = f"{asked.task_name(export.dataset)}.tsv"
     if export.has(path):
         return
+    asking = Asking.of(export)
     with export.file(path) as stream:
-        stream.write(_line([*COLUMNS, "image"]))
+        stream.write(_line(["index", "question", *asking.letters, *COLUMNS]))
         for split in export.splits:
             for part in export.parts(split):
-                for sample in asked.by_sample(part, form):
-                    for row in _rows(sample):
+                for sample in asking.by_sample(part):
+                    for row in _rows(sample, asking.letters):
                         stream.write(_line(row))
                         stream.rows += 1
 
@@ -59,14 +62,14 @@ def _line(row: list[str]) -> bytes:
     return text.getvalue().encode()
 
 
-def _rows(sample: list[Asked]) -> Iterator[list[str]]:
+def _rows(sample: list[Asked], letters: str) -> Iterator[list[str]]:
     shown_by: dict[str, str] = {}
     for each in sample:
         question = each.question
         yield [
             question.question_id,
             question.question,
-            *question.options,
+            *(text for _, text in zip_longest(letters, question.options, fillvalue="")),
             question.answer,
             question.asks,
             question.sample_id,

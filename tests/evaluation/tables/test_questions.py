@@ -1,6 +1,7 @@
 """Answers to questions in groups: NaturalBench's four accuracies, MMVP's pairs."""
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 from eqforge.cli import main
 from eqforge.evaluation.tables.questions_task import is_right
 from tests.builds import rows
+from tests.evaluation.harnesses import made
 from tests.published import SOURCES
+from tests.transforms.export.test_harness_tasks import questions
 
 
 @pytest.mark.parametrize(
@@ -108,3 +111,47 @@ def test_an_answer_has_to_be_a_text(
     with pytest.raises(SystemExit, match="2"):
         measured(dataset, answers | {min(answers): 1}, tmp_path)
     assert "expected a text" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".tsv", ".json"])
+def test_what_a_harness_wrote_is_joined_by_id(suffix: str, tmp_path: Path) -> None:
+    pictured = questions(tmp_path)
+    asked = made.asked(pictured)
+
+    def written(model: made.Model, order: int) -> dict[str, float]:
+        path = tmp_path / f"m{order}{suffix}"
+        shuffled = random.Random(order).sample(asked, len(asked))
+        if suffix == ".jsonl":
+            made.write_log(path, shuffled, model)
+        else:
+            lines = [{"index": one.question_id, "prediction": model(one)} for one in shuffled]
+            made.write_table(path, lines)
+        result = tmp_path / f"{order}"
+        assert main(["metrics", str(pictured), str(path), "--output", str(result)]) == 0
+        found = json.loads((result / "metrics.json").read_text())["measures"]
+        group = next(one for one in found if one["metric"] == "group")
+        assert (group["clusters"], group["chance"]) == (2, 1 / 16)
+        # Of two groups, none and all: Clopper and Pearson's of 0 and 2 of 2.
+        bound = 0.025 ** (1 / 2)
+        limits = (0, 1 - bound) if group["value"] == 0 else (bound, 1)
+        assert (group["low"], group["high"]) == pytest.approx(limits)
+        return {one["metric"]: one["value"] for one in found}
+
+    nothing = {"accuracy": 0.5, "question": 0.0, "image": 0.0, "group": 0.0}
+    assert written(lambda one: "Yes", 1) == written(lambda one: "No", 2) == nothing
+    assert written(made.right, 3) == dict.fromkeys(nothing, 1.0)
+
+
+def test_answers_of_another_dataset_or_form_are_refused(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = made.write_log(tmp_path / "m.jsonl", made.asked(questions(tmp_path)), made.right)
+    for data, message in (
+        (path.read_text(), "8 of 8 answers are to questions that the dataset does not have"),
+        ('{"task": "x", "pretrained": "y", "metrics": {}}', "holds no answers to a task"),
+    ):
+        other = tmp_path / ("m.jsonl" if "doc_id" in data else "m.json")
+        other.write_text(data)
+        with pytest.raises(SystemExit, match="2"):
+            main(["metrics", str(dataset), str(other)])
+        assert message in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """How answers are read, and what a task counts: also as lmms-eval calls it."""
 
 import itertools
+import json
 from typing import Any
 
 import pytest
@@ -44,6 +45,27 @@ def test_an_answer_is_a_letter_or_the_text_of_an_option(answer: str, letter: str
     assert read_letter(answer, CAPTIONS) == letter
 
 
+@pytest.mark.parametrize(
+    ("answer", "options", "right", "said"),
+    [
+        ("Yes, it is.", [], "No", "yes"),
+        ("The answer is no.", [], "No", "no"),
+        ("FALSE", [], "True", "false"),
+        ("Yesterday", [], "Yes", None),
+        ("是", [], "Yes", None),
+        ("B: Helmet", [], "A", "B"),
+        ("(b) a cat", CAPTIONS, "A", "B"),
+        ("b. perhaps", CAPTIONS, "A", "B"),
+        ("yes", CAPTIONS, "A", None),
+    ],
+)
+def test_an_answer_is_read_in_the_form_of_the_right_one(
+    answer: str, options: list[str], right: str, said: str | None
+) -> None:
+    assert lettered.read_answer(answer, options, right) == said
+    assert lettered.is_right(answer, options, right) == (said == right.lower() or said == right)
+
+
 def test_options_of_one_text_are_told_by_their_letters_alone() -> None:
     assert read_letter("a cup", ["a cup", "A cup."]) is None
     assert read_letter("B", ["a cup", "a cup"]) == "B"
@@ -60,7 +82,7 @@ def test_long_answers_take_no_long_time() -> None:
 
 def doc(sample: str, asks: str, answer: str, cluster: str = "v") -> dict[str, Any]:
     about = {"question_id": f"{sample}{asks}{answer}", "sample_id": sample, "cluster": cluster}
-    counts = {"like": 2, "questions": 4}
+    counts = {"counts_in": json.dumps({asks: [sample, 2], "group": [sample, 4]})}
     shown = {"image_0": Image.new("L", (2, 2)), "image_1": None}
     return (
         about
@@ -73,7 +95,8 @@ def doc(sample: str, asks: str, answer: str, cluster: str = "v") -> dict[str, An
 
 def test_a_question_is_put_with_its_options() -> None:
     assert lettered.text(doc("s", "text", "A")) == (
-        "?\nA. a red cup\nB. a cat on a mat\nAnswer with the letter alone."
+        "?\nA. a red cup\nB. a cat on a mat\n"
+        "Answer with the option's letter from the given choices directly."
     )
     assert [image.mode for image in lettered.visual(doc("s", "text", "A"))] == ["RGB"]
     both = doc("s", "image", "A") | {"image_1": Image.new("RGB", (3, 3))}

@@ -25,6 +25,7 @@ from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.records import lettered
 from eqforge.schemas.records.questions import Question, form_of
 from tests.made_datasets import built, image_rows, picture, write_dataset, write_pairs
+from tests.published import SOURCES
 from tests.statuses import status_of
 
 main = status_of(command)
@@ -65,6 +66,24 @@ def foils(folder: Path, negative: str = "a dog") -> Path:
     texts = {"caption": "a cat", "hard_positive": "one cat", "hard_negative": negative}
     tables = {"samples": [sample | texts], "images": image_rows({sha256_hex(data): data})}
     return write_dataset(folder, "hard-positives", tables, files=1)
+
+
+def questions(folder: Path, benchmark: str = "natural-bench") -> Path:
+    """Questions in groups: NaturalBench's two on two images each, or a pair of MMVP's."""
+    source = folder / "source"
+    source.mkdir(parents=True)
+    names = {
+        "natural-bench": [f"{group}-{side}.jpg" for group in (1, 2) for side in (0, 1)],
+        "mmvp": ["MMVP Images/1.jpg", "MMVP Images/2.jpg"],
+    }
+    for number, name in enumerate(names[benchmark]):
+        path = folder / "images" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (40, 30), (50 * number, 90, 20)).save(path, "JPEG")
+    SOURCES[benchmark](source)
+    command = ["import", benchmark, str(source), "--images", str(folder / "images")]
+    assert main([*command, "--output", str(folder / "d")]) == 0
+    return folder / "d"
 
 
 def asked(dataset: Path) -> list[Question]:
@@ -122,7 +141,10 @@ def test_a_task_of_lmms_eval_has_every_question(
             question.sample_id,
             "v" if make is pairs else "1.png",
         )
-        assert (row["like"], row["questions"]) == ((4, 8) if make is pairs else (4, 4))
+        counts_in = {"group": [question.sample_id, 8 if make is pairs else 4]}
+        if make is pairs:
+            counts_in[question.asks] = [question.sample_id, 4]
+        assert json.loads(row["counts_in"]) == counts_in
 
 
 def test_the_settings_are_those_of_every_dataset_and_the_name_is_letters(tmp_path: Path) -> None:
@@ -160,6 +182,7 @@ def test_the_functions_count_as_metrics_does(tmp_path: Path) -> None:
                 [one[metric["metric"]] for one in found if metric["metric"] in one]
             )
             for metric in named["metric_list"]
+            if metric["metric"] in {name for one in found for name in one}
         }
 
     nothing = {"text": 0, "image": 0, "group": 0}
@@ -168,6 +191,56 @@ def test_the_functions_count_as_metrics_does(tmp_path: Path) -> None:
     first = rows[0]["sample_id"]
     half = run(lambda row: row["answer"] if row["sample_id"] == first else "?")
     assert half == dict.fromkeys(("accuracy", *nothing), 1 / 5)
+
+
+def test_questions_of_a_benchmark_count_in_their_groups(tmp_path: Path) -> None:
+    dataset = questions(tmp_path)
+    task = export(dataset, "lmms-eval", tmp_path / "task")
+    utils, rows = functions(task), rows_of_task(task)
+    found = {one.question_id: one for one in asked(dataset)}
+    assert {row["question_id"] for row in rows} == set(found)
+    assert len(rows) == 8
+    for row in rows:
+        question = found[row["question_id"]]
+        assert utils.text(row) == question.question
+        assert question.question.endswith("? Please answer Yes or No.")
+        assert (row["answer"], row["asks"]) == (question.answer, "answer")
+        assert row["image_1"] is None
+        counts = {metric: size for metric, (_, size) in json.loads(row["counts_in"]).items()}
+        assert counts == {"question": 2, "image": 2, "group": 4}
+    assert len({row["cluster"] for row in rows}) == 2
+
+    def run(answer: Callable[[Mapping[str, Any]], str]) -> dict[str, float]:
+        results = [utils.results(row, [answer(row)]) for row in rows]
+        metrics = ("question", "image", "group")
+        shares = {name: utils.right_in_all([one[name] for one in results]) for name in metrics}
+        return shares | {"accuracy": utils.accuracy([one["accuracy"] for one in results])}
+
+    blind = {"question": 0, "image": 0, "group": 0, "accuracy": 0.5}
+    assert run(lambda row: "Yes") == run(lambda row: "No.") == blind
+    assert run(lambda row: row["answer"]) == dict.fromkeys(blind, 1)
+    one = rows[0]["question_id"]
+    mixed = run(lambda row: "perhaps" if row["question_id"] == one else row["answer"])
+    assert mixed == {"question": 3 / 4, "image": 3 / 4, "group": 1 / 2, "accuracy": 7 / 8}
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "columns", "options"),
+    [("natural-bench", [], []), ("mmvp", ["A", "B"], ["Open", "Not (yet) open"])],
+)
+def test_a_table_of_vlmevalkit_has_options_where_questions_have_them(
+    tmp_path: Path, benchmark: str, columns: list[str], options: list[str]
+) -> None:
+    dataset = questions(tmp_path, benchmark)
+    (path,) = export(dataset, "vlmevalkit", tmp_path / "t").glob("*.tsv")
+    rows, found = table(path), {one.question_id: one for one in asked(dataset)}
+    about = ["answer", "category", "sample_id", "cluster", "image"]
+    assert list(rows[0]) == ["index", "question", *columns, *about]
+    assert {row["index"] for row in rows} == set(found)
+    for row in rows:
+        question = found[row["index"]]
+        assert (row["question"], row["answer"]) == (question.question, question.answer)
+        assert [row[letter] for letter in columns] == options
 
 
 def test_hugging_faces_datasets_open_the_table_with_pictures(tmp_path: Path) -> None:
@@ -239,12 +312,25 @@ def test_a_single_pair_and_equal_captions_are_asked_too(tmp_path: Path) -> None:
     assert len({row["question_id"] for row in rows}) == 8
 
 
+def _free(folder: Path) -> Path:
+    (folder / "images").mkdir(parents=True)
+    (folder / "images" / "a.png").write_bytes(picture(1))
+    line = {"id": "a", "question": "What is it?", "answer": "a dog", "image": "a.png"}
+    (folder / "q.jsonl").write_text(json.dumps(line))
+    command = ["import", "own-questions", str(folder / "q.jsonl")]
+    places = ["--images", str(folder / "images"), "--output", str(folder / "d")]
+    assert main([*command, *places]) == 0
+    return folder / "d"
+
+
 @pytest.mark.parametrize(
     ("make", "name", "message"),
     [
         (lambda folder: pairs(folder, ["NA", "x"]), "vlmevalkit", "made/0, 'NA', as missing"),
         (lambda folder: built("simat"), "lmms-eval", "a harness asks about pairs"),
         (lambda folder: write_imageless(folder), "lmms-eval", "f has no image_id"),
+        (questions, "clip-benchmark", "it reads one image with its captions"),
+        (_free, "lmms-eval", "own-questions/q/a, 'a dog', is neither one of 26 options at most"),
         (pairs, "clip-benchmark", "of pairs the hub's Winoground alone"),
         (lambda folder: foils(folder, "a\u2028dog"), "clip-benchmark", "of f is not one line"),
     ],
