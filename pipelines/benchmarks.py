@@ -24,8 +24,9 @@ from eqforge.pipelines.shared.text import (
     media_root,
     select_groups,
 )
-from eqforge.schemas.benchmarks.form import BenchmarkItem, forms_of
+from eqforge.schemas.benchmarks.form import BenchmarkItem
 from eqforge.schemas.benchmarks.items import read_items
+from eqforge.schemas.benchmarks.recognise import forms_of
 from eqforge.schemas.benchmarks.records import Columns, benchmark_files, parse_columns
 from eqforge.schemas.benchmarks.valse import CONFIRMED
 from eqforge.schemas.errors import InputError

@@ -26,6 +26,8 @@ from eqforge.schemas.io.checked import Node
 from eqforge.schemas.sources.text_pairs import box_of
 
 FIELDS: Final = frozenset(("image_path", "true_caption", "false_caption"))
+RELATION: Final = FIELDS | {"relation_name"}
+ATTRIBUTION: Final = FIELDS | {"attributes"}
 _BOX: Final = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
 _IDS: Final = ("id", "image_id")
 
@@ -75,7 +77,10 @@ def _elements(node: Node, name: str) -> Iterator[Node]:
 
 
 def write(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns the record of a relation or of two attributes, with the fields it was read from."""
+    """Returns the record of a relation or of two attributes, with the fields it was read from.
+
+    Of rows from elsewhere the kind takes the place of the relation, which ARO's reader wants.
+    """
     box = row.get("box")
     corners = (
         {}
@@ -87,7 +92,7 @@ def write(row: dict[str, Any]) -> dict[str, Any]:
             "bbox_h": box["y1"] - box["y0"],
         }
     )
-    return with_rest(
+    record = with_rest(
         row,
         {
             "image_path": row["image"],
@@ -96,15 +101,21 @@ def write(row: dict[str, Any]) -> dict[str, Any]:
             **corners,
         },
     )
+    return record if "attributes" in record else {"relation_name": row.get("kind") or ""} | record
 
 
 FORMS: Final = {
     "aro-relation": (
-        Form(fields=FIELDS, read=read, patterns=("visual_genome_relation.json",), is_one_file=True),
+        Form(
+            fields=RELATION, read=read, patterns=("visual_genome_relation.json",), is_one_file=True
+        ),
     ),
     "aro-attribution": (
         Form(
-            fields=FIELDS, read=read, patterns=("visual_genome_attribution.json",), is_one_file=True
+            fields=ATTRIBUTION,
+            read=read,
+            patterns=("visual_genome_attribution.json",),
+            is_one_file=True,
         ),
     ),
     "aro-order": (Form(fields=frozenset(("image_path", "caption_options")), read=read_order),),

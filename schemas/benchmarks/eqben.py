@@ -22,7 +22,6 @@ from eqforge.schemas.io.checked import Node
 FIELDS: Final = frozenset(("image0", "image1", "caption0", "caption1"))
 SINGLE: Final = ("*_random.json",)
 """Files of single images and captions, in the order of the server."""
-MIXED: Final = frozenset(("image_0", "image_1", "caption_0", "caption_1"))
 
 
 def entries(root: Entry) -> Iterator[Entry]:
@@ -35,7 +34,7 @@ def _below(entry: Entry, keys: tuple[str, ...]) -> Iterator[Entry]:
     if isinstance(node.value, list):
         for element in node.elements():
             yield replace(entry, node=element, key="/".join(keys) or None)
-    elif len(keys) < 2 and not {"image0", "image_0"} & set(node.mapping()):
+    elif len(keys) < 2 and all(isinstance(v, dict | list) for v in node.mapping().values()):
         for key, member in node.items():
             yield from _below(replace(entry, node=member), (*keys, key))
     else:
@@ -45,17 +44,15 @@ def _below(entry: Entry, keys: tuple[str, ...]) -> Iterator[Entry]:
 def read(entry: Entry) -> Iterator[BenchmarkItem]:
     """Yields a pair."""
     node = entry.node
-    names = ("image0", "image1") if "image0" in node.mapping() else ("image_0", "image_1")
-    images = tuple(node[name].text() for name in names)
-    captions = tuple(name.replace("image", "caption") for name in names)
+    images = tuple(node[name].text() for name in ("image0", "image1"))
     folders = PurePosixPath(images[0]).parts
     yield BenchmarkItem(
         item_id=record_id(entry, images[0], None),
         kind=folders[0] if len(folders) > 1 else "",
         source_id=_source(entry, folders),
         images=images,
-        texts=tuple(_caption(node[name]) for name in captions),
-        annotation=rest(node, *names, *captions),
+        texts=tuple(_caption(node[name]) for name in ("caption0", "caption1")),
+        annotation=rest(node, *FIELDS),
     )
 
 
@@ -99,6 +96,5 @@ FORMS: Final = {
             ignored=SINGLE,
             is_one_file=True,
         ),
-        Form(fields=MIXED, read=read, entries=entries, is_one_file=True),
     )
 }

@@ -1,6 +1,5 @@
 """What the reader of a published benchmark is, and the items that it yields."""
 
-import importlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -8,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import short_digest
 from eqforge.schemas.io.cells import Cell, with_names
-from eqforge.schemas.io.checked import Node, name_of, shown
+from eqforge.schemas.io.checked import Node
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.scores import compact_json
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
@@ -99,6 +97,8 @@ class Form:
     Attributes:
       fields: those that every record has; the first form whose fields are there reads it. Empty for
         records that are arrays.
+      array: of records that are arrays, what is in one, in words.
+      is_array: tells whether a value is such an array.
       read: yields the items of a record, with ids that are unique but for equal records.
       patterns: names of the files that are read of a folder; all that can be read if empty.
       ignored: names of files that are not read of a folder.
@@ -112,6 +112,8 @@ class Form:
 
     fields: frozenset[str]
     read: Callable[[Entry], Iterator[BenchmarkItem]]
+    array: str = ""
+    is_array: Callable[[Any], bool] | None = None
     patterns: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     is_one_file: bool = False
@@ -119,47 +121,6 @@ class Form:
     joined: Callable[[Iterable[Entry]], Iterator[Entry]] | None = None
     numbers: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
-
-
-def forms_of(benchmark: str) -> tuple[Form, ...]:
-    """Returns the forms in which a benchmark is published."""
-    module = importlib.import_module(f"eqforge.schemas.benchmarks.{BENCHMARKS[benchmark].module}")
-    forms: Mapping[str, tuple[Form, ...]] = module.FORMS
-    return forms[benchmark]
-
-
-def form_of(forms: Iterable[Form], record: Entry) -> Form:
-    """Returns the form of a record.
-
-    Raises:
-      InputError: it has none of the forms; the message names its fields, and the nearest benchmark.
-    """
-    value = record.node.value
-    names = frozenset(value) if isinstance(value, dict) else frozenset()
-    for form in forms:
-        if form.fields <= names if form.fields else isinstance(value, list):
-            return form
-    found = ", ".join(sorted(map(name_of, names))[:12]) if names else shown(value)
-    wanted = "; or ".join(", ".join(sorted(form.fields)) or "an array" for form in forms)
-    raise InputError(
-        f"{record.node.file}: {record.node.where or 'the whole file'}: expected the fields "
-        f"{wanted}; found {found}{_nearest(names)}"
-    )
-
-
-def _nearest(names: frozenset[str]) -> str:
-    """Returns a hint at the benchmark whose records have most of some fields; empty for none."""
-    likeness: dict[str, float] = {}
-    for benchmark in BENCHMARKS:
-        for form in forms_of(benchmark):
-            union = len(form.fields | names) or 1
-            share = len(form.fields & names) / union + (form.fields <= names and bool(form.fields))
-            likeness[benchmark] = max(likeness.get(benchmark, 0.0), share)
-    best = max(likeness, key=lambda name: likeness[name])
-    if likeness[best] == 0:
-        return ""
-    whole = "these are the fields of" if likeness[best] > 1 else "the nearest form is"
-    return f"; {whole} `eqforge import {best}`"
 
 
 def record_id(entry: Entry, image: str, own: str | None) -> str:

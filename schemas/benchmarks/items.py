@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from eqforge.schemas.benchmarks.form import BenchmarkItem, Entry, Form, form_of, forms_of
+from eqforge.schemas.benchmarks.form import BenchmarkItem, Entry, Form
+from eqforge.schemas.benchmarks.recognise import form_of, forms_of
 from eqforge.schemas.benchmarks.records import NAMED, Columns, read_entries
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import short_digest

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from eqforge.schemas.benchmarks.form import Entry, Form
+from eqforge.schemas.benchmarks.recognise import found_in
 from eqforge.schemas.dataset.manifest import EXPORT_NOTE, FILE_NAME, WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import Node, listed, load_json, name_of
@@ -105,8 +106,19 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
         there = sorted(path.name for path in source.iterdir())[:12]
         raise InputError(
             f"{source}: expected {wanted}; found {', '.join(map(name_of, there)) or 'nothing'}"
+            f"{_other_fields(source)}"
         )
     return files
+
+
+def _other_fields(source: Path) -> str:
+    """Returns what stands in the first file of a folder that has none of the wanted; or nothing."""
+    path = next(iter(_files_in(source, ())), None)
+    try:
+        entry = path and next(_of_file(path, ()), None)
+    except InputError:
+        return ""
+    return f"; {name_of(path.name)} has {found_in(entry.node.value)}" if path and entry else ""
 
 
 def read_entries(source: Path, forms: Sequence[Form], columns: Columns = NAMED) -> Iterator[Entry]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from eqforge.schemas.benchmarks.form import BenchmarkItem, Entry, Form, picture, record_id, rest
+from eqforge.schemas.benchmarks.recognise import found_in
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import Node
 from eqforge.schemas.sources.text_pairs import box_of
@@ -35,7 +36,7 @@ def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
         if folder not in found:
             raise InputError(
                 f"{entry.place}: expected the folder that holds {' and '.join(FOLDERS)}, with "
-                "files of the same names"
+                f"files of the same names; the file has {found_in(entry.node.value)}"
             )
         found[folder].setdefault(entry.part, []).append(entry)
     data, swapped = (found[name] for name in FOLDERS)

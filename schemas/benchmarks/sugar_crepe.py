@@ -22,6 +22,7 @@ from eqforge.schemas.benchmarks.form import (
 FIELDS: Final = frozenset(("filename", "caption", "negative_caption"))
 REWORDED: Final = FIELDS | {"caption2"}
 HUB: Final = frozenset(("caption", "negative_caption", "image"))
+REWORDED_HUB: Final = HUB | {"caption2"}
 
 
 def read(entry: Entry, *captions: str) -> Iterator[BenchmarkItem]:
@@ -82,5 +83,8 @@ def _read_two(entry: Entry) -> Iterator[BenchmarkItem]:
 
 FORMS: Final = {
     "sugar-crepe": (Form(fields=FIELDS, read=_read_one), Form(fields=HUB, read=_read_one)),
-    "sugar-crepe-plus": (Form(fields=REWORDED, read=_read_two),),
+    "sugar-crepe-plus": (
+        Form(fields=REWORDED, read=_read_two),
+        Form(fields=REWORDED_HUB, read=_read_two),
+    ),
 }

@@ -19,8 +19,6 @@ PATTERNS: Final = tuple(f"{name}/*.json" for name in TYPES)
 def read(entry: Entry) -> Iterator[BenchmarkItem]:
     """Yields an item for each caption of a record and its negative."""
     node = entry.node
-    if len(list(node.elements())) != 2:
-        node.fail("an image and its captions")
     image, captions = node.elements()
     true, false = ([each.text() for each in captions[name].elements()] for name in ("POS", "NEG"))
     if not true or len(true) != len(false):
@@ -36,6 +34,11 @@ def read(entry: Entry) -> Iterator[BenchmarkItem]:
             texts=(caption,),
             negatives=(negative,),
         )
+
+
+def is_record(value: Any) -> bool:
+    """Tells whether a value is an image with its captions."""
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[1], dict)
 
 
 def _kind(place: str) -> str:
@@ -57,5 +60,14 @@ def write(rows: Iterable[dict[str, Any]]) -> Iterator[list[Any]]:
 
 
 FORMS: Final = {
-    "vl-checklist": (Form(fields=frozenset(), read=read, patterns=PATTERNS, is_one_file=True),)
+    "vl-checklist": (
+        Form(
+            fields=frozenset(),
+            array="arrays of an image and its captions, POS and NEG",
+            is_array=is_record,
+            read=read,
+            patterns=PATTERNS,
+            is_one_file=True,
+        ),
+    )
 }

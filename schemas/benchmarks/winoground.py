@@ -22,6 +22,7 @@ from eqforge.schemas.benchmarks.form import (
 )
 
 FIELDS: Final = frozenset(("image_0", "image_1", "caption_0", "caption_1"))
+TAGGED: Final = FIELDS | {"tag"}
 
 
 def read(entry: Entry, suffix: str, kind: str) -> Iterator[BenchmarkItem]:
@@ -70,7 +71,7 @@ def write(row: dict[str, Any], number: int | str) -> dict[str, Any]:
 FORMS: Final = {
     "winoground": (
         Form(
-            fields=FIELDS,
+            fields=TAGGED,
             read=partial(read, suffix=".png", kind="tag"),
             patterns=("examples.jsonl",),
             is_one_file=True,

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from eqforge.schemas.benchmarks.form import NOT_CONFIRMED, BenchmarkItem, forms_of
+from eqforge.schemas.benchmarks.form import NOT_CONFIRMED, BenchmarkItem
 from eqforge.schemas.benchmarks.items import read_items
+from eqforge.schemas.benchmarks.recognise import forms_of
 from eqforge.schemas.benchmarks.records import NAMED, parse_columns
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.boxes import CornerBox
@@ -125,7 +126,7 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
 @pytest.mark.parametrize(
     ("benchmark", "name", "content", "message"),
     [
-        ("winoground", "x.json", SUGAR, "these are the fields of `eqforge import sugar-crepe`"),
+        ("winoground", "x.json", SUGAR, "this is the form of `eqforge import sugar-crepe`"),
         ("valse", "x.json", '[{"foil": "a", "captions": ""}]', "found captions, foil; the nearest"),
         ("valse", "x.json", "[]", "holds no record"),
         ("valse", "x.json", "[[1]]", "expected the fields"),
