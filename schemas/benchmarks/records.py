@@ -197,7 +197,7 @@ def _of_file(path: Path, forms: Sequence[Form]) -> Iterator[Entry]:
     elif suffix in (".parquet", ".arrow"):
         from eqforge.schemas.io.foreign_rows import read_media_rows
 
-        for number, row in enumerate(read_media_rows(path)):
+        for number, row in enumerate(read_media_rows(path), start=1):
             yield Entry(node=Node(path.name, f"row {number}", row))
     else:
         yield from _of_records(path, read_json_lines(path))

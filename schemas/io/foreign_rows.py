@@ -8,8 +8,7 @@ the bytes are. Columns of other bytes are left out.
 import contextlib
 import functools
 import struct
-from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -19,6 +18,7 @@ from eqforge.schemas.errors import EqforgeError, InputError
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io.cells import Cell
 from eqforge.schemas.io.checked import clipped
+from eqforge.schemas.io.foreign_columns import count_values, is_media, wanted, without_bytes
 from eqforge.schemas.io.parquet_layout import BadPages
 from eqforge.schemas.io.source_file import open_seekable
 from eqforge.schemas.io.table_file import TableFile
@@ -27,18 +27,7 @@ ROWS: Final = 1_000
 """So many rows are Python objects at a time."""
 REMEMBERED: Final = 4
 """So many groups of pictures are in memory at a time."""
-MEDIA: Final = frozenset(("bytes", "path"))
-
 _END: Final = b"\xff\xff\xff\xff\0\0\0\0"
-_PLAIN: Final = (
-    *(pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean, pa.types.is_null),
-    *(pa.types.is_integer, pa.types.is_floating),
-)
-_LISTS: Final = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-_BINARY: Final = (
-    *(pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary),
-    pa.types.is_binary_view,
-)
 
 
 def read_rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -63,14 +52,24 @@ def read_media_rows(path: Path) -> Iterator[dict[str, Any]]:
     Raises:
       InputError: as `read_rows`.
     """
-    number = 0
+    media, number = _media(path), 0
     for batch in _batches(path):
-        media = {field.name for field in batch.schema if _is_media(field.type, {"path"})}
         for row in _rows(batch):
             found = {name: v for name, v in row.items() if v is not None and v == v}
-            cells = {column: _cell(path, column, number, row[column]) for column in sorted(media)}
+            cells = {column: _cell(path, column, number, row[column]) for column in media}
             yield found | {column: cell for column, cell in cells.items() if cell is not None}
             number += 1
+
+
+def _media(path: Path) -> list[str]:
+    """Returns the columns of a file that hold pictures."""
+    with _opened(path) as (stream, is_parquet):
+        if is_parquet:
+            schema = TableFile(stream, is_foreign=True).schema
+        else:
+            schema, _ = _messages(stream)
+        return sorted(field.name for field in schema if is_media(field.type))
+    raise AssertionError("_opened swallows nothing")
 
 
 def _cell(path: Path, column: str, row: int, name: str | None) -> Cell | None:
@@ -188,34 +187,26 @@ def _parquet(stream: BinaryIO, cells: tuple[str, int] | None = None) -> Iterator
         column, number = cells
         yield from table.batches(number, [f"{column}.bytes"], ROWS)
         return
-    columns = [path for field in table.schema for path in _wanted(field)]
+    columns = [path for field in table.schema for path in wanted(field)]
     for group in range(table.num_groups):
         yield from table.batches(group, columns, ROWS)
 
 
-def _wanted(field: pa.Field) -> Sequence[str]:
-    """Returns what is read of a column: all of it, the path of a picture, or nothing."""
-    if _is_media(field.type):
-        return [f"{field.name}.path"]
-    _check_depth(field.type)
-    return [] if _holds_bytes(field.type) else [field.name]
+def _messages(stream: BinaryIO) -> tuple[pa.Schema, pa.ipc.MessageReader]:
+    """Returns the schema of a stream and what follows it.
 
-
-def _is_media(kind: pa.DataType, names: AbstractSet[str] = MEDIA) -> bool:
-    return pa.types.is_struct(kind) and {field.name for field in kind} == names
-
-
-def _holds_bytes(kind: pa.DataType) -> bool:
-    if any(test(kind) for test in _BINARY):
-        return True
-    return any(_holds_bytes(kind.field(number).type) for number in range(kind.num_fields))
-
-
-def _check_depth(kind: pa.DataType, depth: int = 0) -> None:
-    if depth > 8:
-        raise BadPages("a column of lists within lists, too deep to read")
-    for number in range(kind.num_fields):
-        _check_depth(kind.field(number).type, depth + 1)
+    Raises:
+      BadPages: it is cut off, or does not begin with a schema.
+    """
+    stream.seek(-len(_END), 2)
+    if stream.read() != _END:
+        raise BadPages("its end is missing")
+    stream.seek(0)
+    messages = pa.ipc.MessageReader.open_stream(stream)
+    first = next(messages)
+    if first.type != "schema":  # of which pyarrow makes a schema that crashes the process
+        raise BadPages("it does not begin with a schema")
+    return pa.ipc.read_schema(first), messages
 
 
 def _arrow(stream: BinaryIO, cells: tuple[str, int] | None = None) -> Iterator[pa.RecordBatch]:
@@ -228,16 +219,8 @@ def _arrow(stream: BinaryIO, cells: tuple[str, int] | None = None) -> Iterator[p
     Raises:
       BadPages: it is cut off, or packed as `datasets` packs nothing.
     """
-    stream.seek(-len(_END), 2)
-    if stream.read() != _END:
-        raise BadPages("its end is missing")
-    stream.seek(0)
-    messages = pa.ipc.MessageReader.open_stream(stream)
-    first = next(messages)
-    if first.type != "schema":  # of which pyarrow makes a schema that crashes the process
-        raise BadPages("it does not begin with a schema")
-    schema = pa.ipc.read_schema(first)
-    names = [field.name for field in schema if _wanted(field)]
+    schema, messages = _messages(stream)
+    names = [field.name for field in schema if wanted(field)]
     if len(set(schema.names)) < len(schema):
         raise BadPages("two columns of one name")
     for number, message in enumerate(messages):
@@ -252,45 +235,10 @@ def _arrow(stream: BinaryIO, cells: tuple[str, int] | None = None) -> Iterator[p
         if cells is not None:
             yield batch.select([cells[0]])
             return
-        batch = pa.RecordBatch.from_arrays([_without_bytes(each) for each in batch], names)
-        if sum(map(_count, batch.columns)) > 8 * message.body.size:
+        batch = pa.RecordBatch.from_arrays([without_bytes(each) for each in batch], names)
+        if sum(map(count_values, batch.columns)) > 8 * message.body.size:
             raise BadPages(f"{batch.num_rows:,} rows in {message.body.size:,} bytes")
         yield batch
-
-
-def _without_bytes(array: pa.Array) -> pa.Array:
-    if not _is_media(array.type):
-        _check_kind(array.type)
-        return array
-    paths = array.field("path")
-    _check_kind(paths.type)
-    return pa.StructArray.from_arrays([paths], ["path"], mask=array.is_null())
-
-
-def _check_kind(kind: pa.DataType) -> None:
-    """Refuses types of which many values may share few bytes, such as views and dictionaries.
-
-    Raises:
-      BadPages: the type is such a one.
-    """
-    if any(test(kind) for test in (*_LISTS, pa.types.is_struct)):
-        for number in range(kind.num_fields):
-            _check_kind(kind.field(number).type)
-    elif not (any(test(kind) for test in _PLAIN) or _is_printed(kind)):
-        raise BadPages(f"a column of {str(kind)[:80]}, which `datasets` does not write")
-
-
-def _is_printed(kind: pa.DataType) -> bool:
-    return pa.types.is_temporal(kind) or pa.types.is_decimal(kind)
-
-
-def _count(array: pa.Array) -> int:
-    """Returns how many values there are, those of lists included."""
-    if pa.types.is_struct(array.type):
-        fields = (array.field(number) for number in range(array.type.num_fields))
-        return len(array) + sum(map(_count, fields))
-    is_list = any(test(array.type) for test in _LISTS)
-    return len(array) + (_count(array.flatten()) if is_list else 0)
 
 
 def _is_compressed(message: bytes) -> bool:

@@ -10,6 +10,7 @@ A split is a folder by itself in the first and the third; `FOLDER/SPLIT` names i
 Only tables are opened here, no pictures.
 """
 
+import contextlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -111,14 +112,26 @@ def row_folder(path: Path) -> RowFolder | None:
     """
     if path.is_dir():
         return _folder(path)
-    whole = None if path.suffix or path.exists() else _folder(path.parent)
+    whole = None if path.suffix or path.exists() else _folder_around(path)
     if whole is None:
         return None
     tables = tuple(table for table in whole.tables if table.split == path.name)
     if not tables:
         known = ", ".join(_splits(whole.tables)) or "none"
-        raise InputError(f"{path}: {path.parent} has no such split; its splits are {known}")
+        raise InputError(
+            f"{path}: no such file, and {path.parent} has no such split; its splits are {known}"
+        )
     return RowFolder(root=whole.root, tables=tables, others=whole.others)
+
+
+def _folder_around(path: Path) -> RowFolder | None:
+    """Returns the folder that a path may be a split of.
+
+    A missing path is no fault of the current folder, which was not named.
+    """
+    with contextlib.suppress(*([InputError] if path.parent == Path() else [])):
+        return _folder(path.parent)
+    return None
 
 
 def _splits(tables: Sequence[RowFile]) -> list[str]:
@@ -276,7 +289,7 @@ def _records(path: Path, has_cells: bool) -> Iterator[Record]:
         from eqforge.schemas.io.foreign_rows import read_media_rows, read_rows
 
         read = read_media_rows if has_cells else read_rows
-        for number, value in enumerate(read(path)):
+        for number, value in enumerate(read(path), start=1):
             yield Record(unit="row", number=number, source="", value=value)
 
 

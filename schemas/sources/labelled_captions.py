@@ -4,7 +4,7 @@ A `TextPair` always has a negative. Two of eqforge's own datasets have rows with
 captions, where none could be made, and perturbed captions, which never have one.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 _SIMAT_CAPTIONS = ("captions.txt", "triplets.csv")
 _TRAINING = ("caption_id", "image", "role", "text")
 _PERTURBED = ("sample_id", "image", "caption", "perturbed_caption", "applied")
-_PAIRS = ("sample_id", "image", "caption", "hard_negative", "hard_positive", "box")
+_FOILS = ("sample_id", "image", "caption", "hard_negative")
+_BESIDE = ("hard_positive", "box")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,15 +100,33 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
 
 
 def dataset_captions(dataset: "Dataset") -> Iterator[LabelledCaptions]:
-    """Yields the captions of a finished dataset of captions, local or remote; none for others.
+    """Yields the captions of a finished dataset of captions of one image, local or remote.
 
     Raises:
-      InputError: a file of the dataset is missing or damaged.
+      InputError: it is none, or a file of the dataset is missing or damaged.
     """
-    for columns, read in ((_TRAINING, _training), (_PERTURBED, _perturbed), (_PAIRS, _pairs)):
-        if set(dataset.columns("samples")).issuperset(columns):
-            return read(dataset.rows("samples", columns))
-    return iter(())
+    read = _reader(dataset)
+    if read is None:
+        raise InputError(f"{dataset.folder}: has no captions that were made from others")
+    return read()
+
+
+def why_not_linted(dataset: "Dataset") -> str:
+    """Returns why `dataset_captions` has nothing to yield of a dataset; empty where it has."""
+    if _reader(dataset) is not None:
+        return ""
+    if "caption_1" in dataset.columns("samples"):
+        return "each caption is true of its own image; `eqforge lint` compares the two as texts"
+    return "it has no captions of which one was made from another"
+
+
+def _reader(dataset: "Dataset") -> Callable[[], Iterator[LabelledCaptions]] | None:
+    names = set(dataset.columns("samples"))
+    for columns, read in ((_TRAINING, _training), (_PERTURBED, _perturbed), (_FOILS, _foils)):
+        if names.issuperset(columns):
+            beside = [name for name in _BESIDE if read is _foils and name in names]
+            return lambda: read(dataset.rows("samples", [*columns, *beside]))
+    return None
 
 
 def is_dataset(path: Path) -> bool:
@@ -159,15 +178,15 @@ def _simat_queries(
         )
 
 
-def _pairs(rows: Iterable[dict[str, Any]]) -> Iterator[LabelledCaptions]:
+def _foils(rows: Iterable[dict[str, Any]]) -> Iterator[LabelledCaptions]:
     for row in rows:
         yield LabelledCaptions(
             record_id=row["sample_id"],
             image=row["image"],
             positive=row["caption"],
             negative=row["hard_negative"],
-            hard_positive=row["hard_positive"],
-            box=None if row["box"] is None else CornerBox(**row["box"]),
+            hard_positive=row.get("hard_positive"),
+            box=None if row.get("box") is None else CornerBox(**row["box"]),
         )
 
 

@@ -12,6 +12,8 @@ from PIL import Image
 
 from eqforge.cli import main
 from eqforge.commands import verify
+from eqforge.schemas.benchmarks.items import read_items
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from tests.builds import books, dataset_bytes, rejected, rows
@@ -261,3 +263,47 @@ def test_results_are_no_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit, match="2"):
         main(["import", "bivlc", str(path), "--output", str(tmp_path / "out")])
     assert "`eqforge metrics` reads" in capsys.readouterr().err
+
+
+def test_a_structure_of_a_path_alone_names_its_picture(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    row = {"caption": CAPTION, "hard_negative": FOIL, "image": {"path": "a.png"}}
+    pq.write_table(pa.Table.from_pylist([row]), tmp_path / "mine.parquet")
+    out = imported("own-foils", tmp_path / "mine.parquet", tmp_path / "out")
+    assert [sample["image"] for sample in rows(out, "samples")] == ["a.png"]
+
+
+def test_rows_of_parquet_count_from_one(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "mine.parquet"
+    pq.write_table(pa.Table.from_pylist([{"caption": CAPTION}]), path)
+    with pytest.raises(InputError, match=r"mine\.parquet: row 1: expected the fields"):
+        list(read_items("own-foils", path))
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "state"),
+    [
+        ("valse", "noted"),
+        ("sugar-crepe-plus", "noted"),
+        ("vismin", "not linted"),
+        ("mmvp", "not linted"),
+    ],
+)
+def test_verify_lints_what_can_be_linted(
+    benchmark: str, state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "source").mkdir()
+    source = SOURCES[benchmark](tmp_path / "source")
+    if benchmark == "valse":
+        path = source / "foil-it.json"
+        records = json.loads(path.read_text())
+        records["1"]["foil"] = records["1"]["caption"]
+        path.write_text(json.dumps(records))
+    out = imported(benchmark, source, tmp_path / "out")
+    capsys.readouterr()
+    assert verify.main([str(out)]) == 0
+    said = capsys.readouterr().out
+    assert f"{state:<11} lints of error level" in said
+    assert ("negative_equals_positive" in said) == (benchmark == "valse")
+    assert out.name + ": sound" in said

@@ -1,8 +1,9 @@
 """`eqforge verify`: checks a finished dataset against its manifest and against itself.
 
-A check is `ok`, `FAILED`, or `not checked` if a package that it needs is not installed. Lints of
-error level fail a dataset of captions, except the one about CLIP's context; in paper mode they are
-`noted`, as that mode keeps the defects of the published sets.
+A check is `ok`, `FAILED`, or `not checked` if a package that it needs is not installed; lints are
+`not linted` where the dataset has no captions that were made from others. Lints of error level fail
+a dataset of captions, except the one about CLIP's context; in paper mode they are `noted`, as that
+mode keeps the defects of the published sets.
 """
 
 from collections import Counter
@@ -51,10 +52,10 @@ class Outcome:
 
     Attributes:
       state: `noted` is for defects that belong to the dataset's mode.
-      lines: what was found, or what to install.
+      lines: what was found, what to install, or why there is nothing to lint.
     """
 
-    state: Literal["ok", "FAILED", "noted", "not checked"]
+    state: Literal["ok", "FAILED", "noted", "not checked", "not linted"]
     lines: list[str]
 
 
@@ -134,12 +135,15 @@ def verify_dataset(
 
 def _outcome(name: str, dataset: "Dataset") -> Outcome:
     """Runs a check; damage that stops it is one more finding, a missing package is none."""
-    from eqforge.commands.checks import CHECKS, NOTED_IN_PAPER_MODE
+    from eqforge.commands.checks import CHECKS, LINTS, NOTED_IN_PAPER_MODE
+    from eqforge.schemas.sources.labelled_captions import why_not_linted
 
     is_noted = name in NOTED_IN_PAPER_MODE and dataset.manifest.mode == "paper"
     found: list[str] = []
     stopped: list[str] = []
     try:
+        if name == LINTS and (reason := why_not_linted(dataset)):
+            return Outcome(state="not linted", lines=[reason])
         found.extend(CHECKS[name](dataset))
     except MissingExtra as error:
         if is_noted or not found:

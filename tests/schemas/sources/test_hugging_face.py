@@ -270,7 +270,7 @@ def broken(what: str, folder: Path) -> None:
         ("configurations", r"has the configurations en, fr; name one of them: .*/en$"),
         ("two forms", r"holds both data/train-.* and metadata\.csv; keep the captions in a folder"),
         ("two tables", r"holds metadata\.csv and metadata\.jsonl; keep one of them"),
-        ("no caption", r"row 0: expected one of the columns caption, text; found .*title"),
+        ("no caption", r"row 1: expected one of the columns caption, text; found .*title"),
         ("no name", r"metadata\.csv: line 1: expected a header with the column 'file_name'"),
         ("nothing", r"no captions in this folder; expected state\.json or .*; or name a file"),
     ],
@@ -296,3 +296,14 @@ def test_a_misspelt_file_is_no_split(tmp_path: Path) -> None:
     hub(tmp_path, CAPTIONS)
     assert row_folder(tmp_path / "captions.jsonl") is None
     assert row_folder(tmp_path / "data" / "train") is not None
+
+
+def test_a_missing_path_is_no_fault_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "metadata.csv").write_text("file_name,text\na.png,a\n")
+    (tmp_path / "test.parquet").write_bytes(b"")
+    monkeypatch.chdir(tmp_path)
+    assert row_folder(Path("gone")) is None
+    with pytest.raises(InputError, match="holds both"):
+        row_folder(tmp_path / "gone")
