@@ -80,4 +80,12 @@ class _Names:
                 "different content"
             )
         self._seen[name] = digest, count + 1
-        return "" if not count else f"-{count + 1}"
+        if not count:
+            return ""
+        numbered = f"{name}-{count + 1}"
+        if self._seen.setdefault(numbered, (digest, 1))[0] != digest:
+            raise InputError(
+                f"{entry.node.file}: {entry.node.where}: {shown(name)} appears {count + 1} times, "
+                f"and another record has the id {shown(numbered)}"
+            )
+        return numbered.removeprefix(name)

@@ -4,7 +4,7 @@
 one is about none.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from eqforge.schemas.benchmarks.form import (
@@ -91,9 +91,13 @@ def _image(entry: Entry) -> tuple[str, tuple[Cell | None]]:
     return ("", (None,)) if entry.node.get("image") is None else picture(entry, "image")
 
 
+def _form(fields: tuple[str, ...], read: Callable[[Entry], Iterator[BenchmarkItem]]) -> Form:
+    return Form(fields=frozenset(fields), read=read, optional=OPTIONAL, is_one_file=True)
+
+
 FORMS: Final = {
-    "own-pairs": (Form(fields=frozenset(PAIR), read=read_pair, optional=OPTIONAL),),
-    "own-foils": (Form(fields=frozenset(FOIL), read=read_foil, optional=OPTIONAL),),
-    "own-rewordings": (Form(fields=frozenset(REWORDING), read=read_rewording, optional=OPTIONAL),),
-    "own-questions": (Form(fields=frozenset(QUESTION), read=read_question, optional=OPTIONAL),),
+    "own-pairs": (_form(PAIR, read_pair),),
+    "own-foils": (_form(FOIL, read_foil),),
+    "own-rewordings": (_form(REWORDING, read_rewording),),
+    "own-questions": (_form(QUESTION, read_question),),
 }

@@ -96,6 +96,10 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
             if names.issuperset(columns):
                 dataset = open_samples(str(path), dataset_with("samples", columns))
                 return read(dataset.rows("samples", columns))
+        if "question" in names:
+            raise InputError(
+                f"{path}: holds questions, which have no true and false captions to compare"
+            )
     return map(label_pair, read_text_pairs(path))
 
 

@@ -14,6 +14,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import Node, load_json, parse_json
 from eqforge.schemas.io.typed_json import read_lines
 from eqforge.schemas.sources.hugging_face import RowFolder, row_folder
+from eqforge.schemas.sources.record_files import read_table
 
 _DATASET_COLUMNS = {
     *("sample_id", "id", "kind", "image", "image_id", "image_0_id", "image_1_id"),
@@ -21,6 +22,7 @@ _DATASET_COLUMNS = {
 }
 EQBEN = frozenset({"image0", "image1", "caption0", "caption1"})
 """The fields of EqBen's records."""
+BOX = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
 
 
 def pair_files(path: Path) -> list[Path]:
@@ -45,6 +47,8 @@ def pair_records(path: Path) -> Iterator[tuple[str | None, Node]]:
         return _dataset_records(path)
     if path.suffix in (".jsonl", ".ndjson"):
         return _json_line_records(path)
+    if path.suffix.lower() in (".csv", ".tsv"):
+        return _table_records(path)
     return _json_records(load_json(path))
 
 
@@ -53,6 +57,14 @@ def _row_records(folder: RowFolder) -> Iterator[tuple[None, Node]]:
         if record.problem:
             raise InputError(f"{folder.root}: {record.unit} {record.number}: {record.problem}")
         yield None, Node(folder.root.name, f"{record.unit} {record.number}", record.value)
+
+
+def _table_records(path: Path) -> Iterator[tuple[None, Node]]:
+    for record in read_table(path, set(), BOX, has_index=True):
+        where = f"{record.unit} {record.number}"
+        if record.problem:
+            raise InputError(f"{path.name}: {where}: {record.problem}")
+        yield None, Node(path.name, where, record.value)
 
 
 def _json_records(root: Node) -> Iterator[tuple[str | None, Node]]:
@@ -96,5 +108,5 @@ def _dataset_records(folder: Path) -> Iterator[tuple[None, Node]]:
     for file in dataset.files("samples") if columns else ():
         batches = dataset.file_batches(file.path, columns)
         rows = (row for batch in batches for row in batch.to_pylist())
-        for position, row in enumerate(rows):
-            yield None, Node(file.path.removeprefix("data/"), f"row {position}", row)
+        for number, row in enumerate(rows, start=1):
+            yield None, Node(file.path.removeprefix("data/"), f"row {number}", row)

@@ -15,9 +15,10 @@ The fields of the records tell the format:
   eqforge        {"id", "image", "caption", "hard_negative"}, optionally "hard_positive", "kind",
                  and ARO's "bbox_x", "bbox_y", "bbox_w", "bbox_h"
 
-All but the first are read as a JSON array or as JSON lines. A folder is an eqforge dataset: Parquet
-files with the same fields, or with caption_0, caption_1, image_0_id and image_1_id. Or it is one of
-Hugging Face's with the fields of a format as columns, and one split; see hugging_face.py.
+All but the first are read as a JSON array or as JSON lines, and as CSV or TSV where their fields
+are no lists. A folder is an eqforge dataset: Parquet files with the same fields, or with caption_0,
+caption_1, image_0_id and image_1_id. Or it is one of Hugging Face's with the fields of a format as
+columns, and one split; see hugging_face.py.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -29,10 +30,9 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import Namer, short_digest
 from eqforge.schemas.io.checked import Node, name_of, shown
 from eqforge.schemas.records.boxes import CornerBox
-from eqforge.schemas.sources.pair_records import EQBEN, pair_records
+from eqforge.schemas.sources.pair_records import BOX, EQBEN, pair_records
 
 Design = Literal["one_image", "two_by_two"]
-_BOX = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
 _CORNERS = ("x0", "y0", "x1", "y1")
 _FARTHEST_PX = 2**31 - 1  # what a column of a box can hold
 
@@ -185,9 +185,9 @@ def _aro(record_id: str, record: Node) -> Iterator[TextPair]:
 
 def box_of(record: Node) -> CornerBox | None:
     """Returns the box of a record, its corners rounded as Pillow's `Image.crop` does."""
-    if all(record.get(name) is None for name in _BOX):
+    if all(record.get(name) is None for name in BOX):
         return None
-    x, y, width, height = (record[name].number() for name in _BOX)
+    x, y, width, height = (record[name].number() for name in BOX)
     if max(map(abs, (x, y, x + width, y + height))) > _FARTHEST_PX:
         record.fail(f"a box within {_FARTHEST_PX} pixels of the image's corner")
     return CornerBox(x0=round(x), y0=round(y), x1=round(x + width), y1=round(y + height))

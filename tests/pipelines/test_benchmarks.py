@@ -157,8 +157,8 @@ def test_texts_that_cannot_be_used_are_rejects(tmp_path: Path) -> None:
     path.write_text(json.dumps(rows_of))
     out = imported("own-foils", path, tmp_path / "out")
     assert [row["hard_negative"] for row in rows(out, "samples")] == ["two\nlines"]
-    assert rejected(out, "empty_caption") == ["own-foils/mine/empty"]
-    assert rejected(out, "control_characters") == ["own-foils/mine/bell"]
+    assert rejected(out, "empty_caption") == ["own-foils/empty"]
+    assert rejected(out, "control_characters") == ["own-foils/bell"]
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_an_empty_cell_is_a_reject(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("id,caption,hard_negative\n1,a,b\n2,,b\n")
     out = imported("own-foils", path, tmp_path / "out")
-    assert rejected(out, "empty_caption") == ["own-foils/mine/2"]
+    assert rejected(out, "empty_caption") == ["own-foils/2"]
 
 
 def test_results_are_no_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,7 +75,7 @@ def test_what_is_read(tmp_path: Path) -> None:
     assert one("negclip").split == "train"
     assert one("replace-swap").texts == (CAPTION, REWORDED)
     assert one("own-pairs").images == ("a.png", "b.png")
-    assert one("own-questions").group == "own-questions/q/1"
+    assert one("own-questions").group == "own-questions/1"
     (cell, _) = one("vismin").cells
     assert cell is not None
     assert (cell.name, cell.column, cell.row) == ("0.png", "image_0", 0)
@@ -207,3 +207,26 @@ def test_published_files_that_are_parts(tmp_path: Path) -> None:
     items = [{i.texts + i.negatives for i in read_items("negclip", path)} for path in both]
     assert items[0] == items[1]
     assert len(list(read_items("negclip", both[0]))) == 449
+
+
+def test_a_copy_does_not_take_the_id_of_another_record(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    row = {"id": "10", "caption": CAPTION, "hard_negative": FOIL}
+    records = [row, row, row | {"id": "10-2"}]
+    for turn in range(6):
+        random.Random(turn).shuffle(records)
+        path.write_text(json.dumps(records))
+        with pytest.raises(InputError, match="10-2"):
+            list(read_items("own-foils", path))
+
+
+@pytest.mark.parametrize("text", [CAPTION, "كلب يعض رجلا", "狗咬人", "e\u0301 a\u0308"])
+def test_ids_of_one_s_own_do_not_follow_the_file(text: str, tmp_path: Path) -> None:
+    records = [{"caption": text, "hard_negative": foil} for foil in ("a", "b", "a")]
+    found = []
+    for name, order in (("x", records), ("y", records[::-1]), ("深", records[1:] + records[:1])):
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(order))
+        found.append({item.item_id: item for item in read_items("own-foils", path)})
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) == 3

@@ -298,3 +298,21 @@ def test_real_valse_files_are_recognised(data_folder: Path, file: str, pairs: in
     found = list(read_text_pairs(path))
     assert len(found) == pairs
     assert all(pair.image and pair.kind for pair in found)
+
+
+@pytest.mark.parametrize("mark", [",", "\t"])
+def test_tables_are_read_by_their_columns(mark: str, tmp_path: Path) -> None:
+    path = tmp_path / ("x.csv" if mark == "," else "x.tsv")
+    path.write_text(
+        "\n".join(["id,image,caption,hard_negative", "7,a.png,一只狗,人"]).replace(",", mark)
+    )
+    (pair,) = read_text_pairs(path)
+    assert (pair.pair_id, pair.image, pair.positive, pair.negative) == (
+        "7",
+        "a.png",
+        "一只狗",
+        "人",
+    )
+    path.write_text("left,right\na,b\n".replace(",", mark))
+    with pytest.raises(InputError, match="line 2: not a known text pair"):
+        list(read_text_pairs(path))

@@ -174,7 +174,7 @@ def foils(tmp_path: Path, records: list[dict[str, str]], *options: object) -> Pa
 
 
 def test_names_that_are_another_row_s_give_way(tmp_path: Path) -> None:
-    taken = key_of("own-foils/foils/b")
+    taken = key_of("own-foils/b")
     pictures = {"x.png": 1, "X.png": 2, f"{taken}.png": 3}
     (tmp_path / "images").mkdir()
     for name, number in pictures.items():
