@@ -65,10 +65,11 @@ def problems(dataset: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, lis
     assert captured.err == ""
     found: dict[str, list[str]] = {}
     for line in captured.out.splitlines()[:-1]:
-        if line.startswith("FAILED"):
+        if not line.startswith("   "):
+            is_failed = line.startswith("FAILED")
             name = line.split(maxsplit=1)[1]
-            found[name] = []
-        elif line.startswith("   "):
+            found |= {name: []} if is_failed else {}
+        elif is_failed:
             found[name].append(line.strip())
     return found
 
