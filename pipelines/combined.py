@@ -21,7 +21,7 @@ from eqforge.pipelines.shared.registry import stage_of
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, selection_of
 from eqforge.schemas import signals
 from eqforge.schemas.console import session
-from eqforge.schemas.dataset.manifest import FILE_NAME
+from eqforge.schemas.dataset.manifest import FILE_NAME, PartManifest, as_parts
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.io import storage
 from eqforge.schemas.records.books import Stage
@@ -46,8 +46,9 @@ class Config(DatasetConfig):
     samples of one other kind.
 
     Ids stay what they are, every picture is stored once, and rejects and books of the parts are
-    carried over. `--sample 10%` and `--limit 100` are of each subset: the column `kind` of pairs,
-    else the part.
+    carried over. Of each subset --sample 10% takes a tenth and --limit 100 at most 100 samples,
+    those with the least hashes of their ids, whatever their order: of pairs a subset is what a part
+    has of one kind, such as eq-kubric/location, and of other samples a whole part.
     """  # noqa: D205
 
     mode: tyro.conf.Suppress[Mode] = "corrected"
@@ -162,8 +163,10 @@ def _some(names: list[str]) -> str:
 def plan(combination: Combination, config: Config) -> "Iterator[Piece]":
     """Yields what is taken over from each part."""
     from eqforge.transforms.dataset.combine import plan_pieces
+    from eqforge.transforms.dataset.errata import by_sample, errata_of
 
-    found = list(plan_pieces(combination.rules, selection_of(config.run)))
+    dropped = by_sample(errata_of(config.run.errata, combination.rules.kind)).dropped
+    found = list(plan_pieces(combination.rules, selection_of(config.run), dropped))
     return iter(found if any(piece.table == SAMPLES for piece in found) else ())
 
 
@@ -211,15 +214,22 @@ def inputs(combination: Combination) -> Iterator[Input]:
         yield NamedFile(part.label, storage.locate(url)[1] if storage.is_local(url) else url)
 
 
+def ancestors(combination: Combination) -> Iterator[PartManifest]:
+    """Yields the parts and what they were combined of, each once and behind what it is made of."""
+    found: dict[str, PartManifest] = {}
+    for part in combination.rules.parts:
+        for each in as_parts(part.open().manifest, part.sha256, part.label):
+            found.setdefault(each.sha256, each)
+    yield from found.values()
+
+
 def check(config: Config) -> None:
     """Checks the options before any work.
 
     Raises:
-      InputError: the share of samples is no percentage, or errata are named.
+      InputError: the share of samples is no percentage.
     """
     selection_of(config.run)
-    if config.run.errata is not None:
-        raise InputError("--errata: build the parts with it, or name it for eqforge metrics")
 
 
 def pipeline_of(combination: Combination) -> Pipeline[Config]:
@@ -232,6 +242,7 @@ def pipeline_of(combination: Combination) -> Pipeline[Config]:
         plan=partial(plan, combination),
         measure=measure,
         warnings=lambda _: combination.warnings,
+        parts=lambda _: ancestors(combination),
         build=partial(build, combination),
         tables=partial(tables, combination),
         stages=combination.stages,
@@ -239,14 +250,15 @@ def pipeline_of(combination: Combination) -> Pipeline[Config]:
     )
 
 
-def _no_defaults(_: Mode) -> dict[str, Any]:
+def no_defaults(_: Mode) -> dict[str, Any]:
+    """Returns no fields: the mode is that of the parts."""
     return {}
 
 
 def main(argv: Sequence[str]) -> int:
     """Combines datasets as the command line says; returns the exit status."""
     with reported_errors(goes_on=True), session(), inputs_from_stores():
-        config, beam_args = parse(Config, _no_defaults, argv, "eqforge combine")
+        config, beam_args = parse(Config, no_defaults, argv, "eqforge combine")
         combination = open_parts(config.parts)
         with signals.idle():  # an exception may leave a library half loaded
             from eqforge.pipelines.shared.driver import build_and_tell

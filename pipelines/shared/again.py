@@ -1,52 +1,99 @@
-"""The command that makes a dataset again, from what its manifest says."""
+"""The commands that make a dataset again, from what its manifest says."""
 
 import dataclasses
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
 
 from eqforge.pipelines.shared.command import default_config
 from eqforge.pipelines.shared.header import without_places
 from eqforge.pipelines.shared.media import MEDIA
-from eqforge.pipelines.shared.pipeline import Pipeline
-from eqforge.schemas.dataset.manifest import Manifest
+from eqforge.pipelines.shared.registry import settings_of
+from eqforge.schemas.dataset.manifest import Manifest, PartManifest
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.combined import COMBINED
+from eqforge.schemas.tables.datasets import TYPES
 
 FOLDER = "path/to"
 """Stands for a folder of the user, which a manifest does not name."""
+DIGITS: Final = 12
+"""So many digits of a manifest's digest tell datasets of one name apart."""
 _ORACLE = "oracle"
+_RUN = "run"
 _SOURCE = "source"
 
 
-def command_of(pipeline: Pipeline[Any], manifest: Manifest) -> str:
-    """Returns the command line that builds a dataset with the settings of a manifest.
+def commands_of(manifest: Manifest) -> Iterator[str]:
+    """Yields the command lines that make a dataset again: those of its parts, then its own.
+
+    A line that installs eqforge stands before each that another version ran. Nothing is yielded of
+    a dataset that eqforge does not know.
+    """
+    folders = _folders(manifest)
+    steps: list[tuple[Manifest | PartManifest, str]] = []
+    steps += ((part, folders[part.sha256]) for part in manifest.parts)
+    installed = ""
+    for made, output in (*steps, (manifest, manifest.dataset)):
+        if made.dataset not in TYPES:
+            continue
+        version = made.versions.get("eqforge", "")
+        if version != installed and re.fullmatch(r"[\w.+-]+", version):
+            yield f"pip install eqforge=={version}"
+            installed = version
+        yield command_of(made, output, folders)
+
+
+def _folders(manifest: Manifest) -> dict[str, str]:
+    """Returns what the folders of a dataset's parts are called, by the digests of the parts."""
+    names = [manifest.dataset, *(part.dataset for part in manifest.parts)]
+    return {
+        part.sha256: part.dataset
+        if names.count(part.dataset) == 1
+        else f"{part.dataset}@{part.sha256[:DIGITS]}"
+        for part in manifest.parts
+    }
+
+
+def command_of(
+    manifest: Manifest | PartManifest, output: str = "", folders: Mapping[str, str] | None = None
+) -> str:
+    """Returns the command line that makes a dataset with the settings of a manifest.
 
     Only what differs from the defaults of the mode stands in it; files and folders are named below
     `path/to`, as the manifest has their names alone.
+
+    Args:
+      manifest: of the dataset, which eqforge has to know.
+      output: what its folder is called; empty for its name.
+      folders: what those of its parts are called, by their digests; else as the inputs name them.
     """
+    config, defaults = settings_of(manifest.dataset)
     words = ["eqforge", "build", manifest.dataset]
     if manifest.dataset in BENCHMARKS:
-        words = ["eqforge", "import", manifest.dataset, f"{FOLDER}/{manifest.config[_SOURCE]}"]
+        words = ["eqforge", "import", manifest.dataset, f"{FOLDER}/{manifest.config.get(_SOURCE)}"]
     is_combined = manifest.dataset in COMBINED  # its mode is that of its parts
     if is_combined:
-        words = ["eqforge", "combine", *(f"{FOLDER}/{part.name}" for part in manifest.inputs)]
+        has_errata = bool((manifest.config.get(_RUN) or {}).get("errata"))  # which stand last
+        parts = manifest.inputs[: len(manifest.inputs) - has_errata]
+        names = ((folders or {}).get(part.sha256, part.name) for part in parts)
+        words = ["eqforge", "combine", *(f"{FOLDER}/{name}" for name in names)]
     has_modes = not is_combined and manifest.dataset not in BENCHMARKS
     words += ["--mode", manifest.mode] if manifest.mode == "paper" and has_modes else []
     mode: Any = "paper" if manifest.mode == "paper" else "corrected"
-    usual = default_config(pipeline.config, pipeline.defaults, mode)
+    usual = default_config(config, defaults, mode)
     plain, given = (
         msgspec.json.decode(msgspec.json.encode(each, enc_hook=repr))
         for each in (usual, manifest.config)
     )
     if manifest.dataset in BENCHMARKS:
-        del given[_SOURCE]  # which stands first
-    for name, hint, value in _different(pipeline.config, given, without_places(plain)):
+        given.pop(_SOURCE, None)  # which stands first
+    for name, hint, value in _different(config, given, without_places(plain)):
         words += _arguments(name, hint, value)
-    return shlex.join([*words, "--output", f"{FOLDER}/{manifest.dataset}"])
+    return shlex.join([*words, "--output", f"{FOLDER}/{output or manifest.dataset}"])
 
 
 def _different(

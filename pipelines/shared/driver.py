@@ -14,7 +14,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
 from eqforge.models.pretrained import devices_elsewhere
-from eqforge.pipelines.shared.again import command_of
+from eqforge.pipelines.shared.again import commands_of
 from eqforge.pipelines.shared.finished import (
     is_finished,
     settle_finished,
@@ -210,7 +210,7 @@ def _dataset_target(
         tables=pipeline.tables(config, plan),
         max_error_rate=config.run.max_error_rate,
         replaces=replaces,
-        command=command_of(pipeline, header),
+        commands=tuple(commands_of(header)),
     )
 
 

@@ -19,6 +19,7 @@ from eqforge.schemas.dataset.manifest import (
     WORK,
     InputFile,
     Manifest,
+    PartManifest,
     load_manifest,
 )
 from eqforge.schemas.errors import InputError
@@ -63,6 +64,7 @@ def manifest_header(
     config: DatasetConfig,
     warnings: Iterable[str] = (),
     errata: Iterable[Erratum] = (),
+    parts: Iterable[PartManifest] = (),
 ) -> Manifest:
     """Returns the manifest of a configuration before anything is built.
 
@@ -72,6 +74,7 @@ def manifest_header(
       config: the dataset's settings.
       warnings: what a user should know before trusting the numbers.
       errata: what `--errata` says.
+      parts: the datasets that it is made of.
 
     Raises:
       InputError: an input file is missing or cannot be read.
@@ -86,6 +89,7 @@ def manifest_header(
         tables={},
         warnings=list(warnings),
         errata=list(errata),
+        parts=list(parts),
     )
 
 
@@ -98,7 +102,8 @@ def header_of(pipeline: Pipeline[Configured], config: Configured) -> Manifest:
     inputs, warnings = [*pipeline.inputs(config)], pipeline.warnings(config)
     inputs += [] if config.run.errata is None else [config.run.errata]
     errata = errata_of(config.run.errata, pipeline.name)
-    return manifest_header(pipeline.name, inputs, config, warnings, errata)
+    parts = pipeline.parts(config)
+    return manifest_header(pipeline.name, inputs, config, warnings, errata, parts)
 
 
 def _config_json(config: DatasetConfig) -> dict[str, Any]:

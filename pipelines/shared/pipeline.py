@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from eqforge.pipelines.shared.pilot_report import PilotYield
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode
+from eqforge.schemas.dataset.manifest import PartManifest
 from eqforge.schemas.records.books import Stage
 from eqforge.transforms.dataset.census import Medium
 from eqforge.transforms.dataset.finish import DatasetTarget
@@ -84,6 +85,11 @@ def _no_warnings(_config: Any) -> Iterable[str]:
     return ()
 
 
+def _no_parts(_config: Any) -> Iterable[PartManifest]:
+    """Returns no parts."""
+    return ()
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PilotCost:
     """What a pilot cost.
@@ -139,6 +145,7 @@ class Pipeline(Generic[Configured]):
       media: yields the files that a plan needs besides the inputs; opens none.
       confirm: raises InputError if a plan cannot be built; does not read the media.
       warnings: yields the warnings of the manifest.
+      parts: yields the datasets that it is made of, as the manifest has them.
       pilot: how the cost is estimated; None if `eqforge plan` only counts.
       report: yields the lines that `eqforge plan` prints about a plan; None prints its counts.
       build: wires the Beam pipeline.
@@ -159,6 +166,7 @@ class Pipeline(Generic[Configured]):
     media: Callable[[Configured, PlanFiles], Iterable[Medium]] = _no_media
     confirm: Callable[[Configured, PlanFiles], None] = _nothing_to_confirm
     warnings: Callable[[Configured], Iterable[str]] = _no_warnings
+    parts: Callable[[Configured], Iterable[PartManifest]] = _no_parts
     pilot: Pilot[Configured] | None = None
     report: Callable[[Configured, Iterable[Any]], Iterator[str]] | None = None
     build: Callable[["beam.Pipeline", Target[Configured]], None]

@@ -10,7 +10,10 @@ from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.datasets import TYPES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from eqforge.pipelines.shared.pipeline import Pipeline
+    from eqforge.pipelines.shared.settings import Mode
 
 
 def pipeline_of(dataset: str) -> "Pipeline[Any]":
@@ -27,11 +30,25 @@ def pipeline_of(dataset: str) -> "Pipeline[Any]":
     return pipeline
 
 
+def settings_of(dataset: str) -> "tuple[type[Any], Callable[[Mode], dict[str, Any]]]":
+    """Returns the configuration of a dataset that is known, and the fields of it that a mode sets.
+
+    Those of a combined dataset have no pipeline before its parts are known.
+    """
+    if dataset in COMBINED:
+        combined = import_module("eqforge.pipelines.combined")
+        return combined.Config, combined.no_defaults
+    pipeline = pipeline_of(dataset)
+    return pipeline.config, pipeline.defaults
+
+
 def stages_of(dataset: str) -> dict[str, Stage]:
     """Returns the stages of a dataset by name; none if no pipeline has the dataset's name."""
     if dataset in COMBINED:
         stage: Stage = import_module("eqforge.transforms.dataset.parts").COMBINE_STAGE
-        return {stage.name: stage}
+        from eqforge.transforms.dataset.errata import ERRATA_STAGE
+
+        return {each.name: each for each in (stage, ERRATA_STAGE)}
     if dataset not in TYPES:
         return {}
     from eqforge.transforms.dataset.errata import ERRATA_STAGE

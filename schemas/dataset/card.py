@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from eqforge.schemas.dataset import statements
 from eqforge.schemas.dataset.hugging_face import WHOLE, Configuration, configurations
-from eqforge.schemas.dataset.manifest import Manifest
-from eqforge.schemas.dataset.profile import Profile
+from eqforge.schemas.dataset.manifest import InputFile, Manifest
+from eqforge.schemas.dataset.profile import Facts, Profile
 from eqforge.schemas.tables.datasets import dataset_type
 from eqforge.schemas.visible import code_span, in_markdown, quoted, visible
 
@@ -52,7 +52,7 @@ def dataset_card(profile: Profile) -> str:
         _meaning(manifest),
         _splits(profile),
         _books(profile),
-        _errata(manifest),
+        _errata(profile),
         _inputs(profile),
         _list("Known limits", _limits(profile)),
         _list("People", statements.personal_information(profile)),
@@ -167,17 +167,18 @@ def _books(profile: Profile) -> str:
     return "\n".join(lines)
 
 
-def _errata(manifest: Manifest) -> str:
+def _errata(profile: Profile) -> str:
     """Returns what was found wrong with single samples: how often, and which were not dropped."""
-    if not manifest.errata:
+    errata = statements.errata(profile)
+    if not errata:
         return ""
-    counts = Counter((each.action, each.reason, each.who) for each in manifest.errata)
+    counts = Counter((each.action, each.reason, each.who) for each in errata)
     lines = ["## Errata", "", "| action | reason | found by | samples |", "|---|---|---|---|"]
     lines += (
         f"| {action} | {in_markdown(reason)} | {in_markdown(who)} | {count} |"
         for (action, reason, who), count in sorted(counts.items())
     )
-    left = [each for each in manifest.errata if each.action != "drop"]
+    left = [each for each in errata if each.action != "drop"]
     lines += ["", "| sample | action | column | reason | when |", "|---|---|---|---|---|"] * any(
         left
     )
@@ -192,11 +193,15 @@ def _errata(manifest: Manifest) -> str:
 
 
 def _inputs(profile: Profile) -> str:
-    files = [
-        f"- {code_span(file.name)}, SHA-256 {code_span(file.sha256)}"
-        for file in profile.manifest.inputs
-    ]
+    manifest = profile.manifest
+    files = [_input(file) for file in manifest.inputs]
+    for part in manifest.parts:
+        files += ["", f"{in_markdown(part.name)} was made from", "", *map(_input, part.inputs)]
     return "\n".join(["## Made from", "", in_markdown(statements.collection(profile)), "", *files])
+
+
+def _input(file: InputFile) -> str:
+    return f"- {code_span(file.name)}, SHA-256 {code_span(file.sha256)}"
 
 
 def _limits(profile: Profile) -> Iterator[str]:
@@ -224,11 +229,9 @@ def _loading(manifest: Manifest, configured: Iterable[Configuration]) -> str:
 
 
 def _again(profile: Profile) -> str:
-    if not profile.command:
+    if not profile.commands:
         return ""
-    version = visible(profile.manifest.versions.get("eqforge", ""))
-    lines = [f"$ pip install eqforge=={version}"] if re.fullmatch(r"[\w.+-]+", version) else []
-    code = "\n".join([*lines, f"$ {visible(profile.command)}"])
+    code = "\n".join(f"$ {visible(line)}" for line in profile.commands)
     return f"## Make it again\n\n```console\n{code}\n```\n\n{_OF_FOLDERS}"
 
 
@@ -236,7 +239,9 @@ def _citation(profile: Profile) -> str:
     text = statements.citation(profile)
     if not text:
         return ""
-    whose = "" if profile.about.citation else "The paper whose benchmark this is:\n\n"
+    is_one = text.count("\n@") == 0
+    behind = "paper whose benchmark this is" if is_one else "papers whose benchmarks these are"
+    whose = "" if profile.about.citation else f"The {behind}:\n\n"
     return f"## Citation\n\n{whose}```bibtex\n{text}\n```"
 
 
@@ -247,18 +252,37 @@ def _licence(profile: Profile) -> str:
         said = in_markdown(about.licence or "Its licence")
         said = f"[{said}]({about.licence_url})" if about.licence_url else said
         lines += [f"The dataset as a whole is passed on under {said}.", ""]
-    if licence := statements.texts_licence(profile):
-        lines += [f"The source states the licence of the texts: {in_markdown(licence)}.", ""]
-    counts = profile.facts.licences
-    if counts:
-        lines += ["| licence that the sources state | sources |", "|---|---|"]
-        lines += (f"| {in_markdown(name) or 'none'} | {count} |" for name, count in counts.items())
-        lines += [""]
+    for name, licence in statements.texts_licences(profile).items():
+        whose = f" of {in_markdown(name)}" if profile.facts.parts else ""
+        said = f"The source states the licence of the texts{whose}: {in_markdown(licence)}."
+        lines += [said, ""]
+    lines += _licences_by_part(profile.facts) if profile.facts.parts else _licences(profile.facts)
     lines += [
         "The pictures and captions keep the licences of their sources. Check them before you pass "
         "the files on."
     ]
     return "\n".join(lines)
+
+
+def _licences(facts: Facts) -> list[str]:
+    """Returns the table of the licences that the sources state; nothing where none could."""
+    lines = ["| licence that the sources state | sources |", "|---|---|"]
+    lines += (
+        f"| {in_markdown(name) or 'none'} | {count} |" for name, count in facts.licences.items()
+    )
+    return [*lines, ""] if facts.licences else []
+
+
+def _licences_by_part(facts: Facts) -> list[str]:
+    """Returns the same table of a combined dataset, whose parts may state licences or not."""
+    lines = ["| part | licence that the sources state | sources |", "|---|---|---|"]
+    for part, found in facts.parts.items():
+        said = found.licences or {"": found.sources}
+        lines += (
+            f"| {in_markdown(part)} | {in_markdown(name) or 'none'} | {count} |"
+            for name, count in said.items()
+        )
+    return [*lines, ""]
 
 
 def _contact(profile: Profile) -> str:

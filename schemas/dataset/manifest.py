@@ -76,6 +76,27 @@ class InputFile:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PartManifest:
+    """A dataset that another was made of: what its manifest says of how it was made.
+
+    Attributes:
+      name: the beginning of its stages' names, such as `eq-ag`; of a part of a part
+        `combined-pairs: eq-ag`.
+      sha256: of its manifest, by which the inputs of what was made of it name it.
+      dataset, mode, config, inputs, versions, errata: as in its manifest.
+    """
+
+    name: str
+    sha256: Sha256
+    dataset: str
+    mode: str
+    config: dict[str, Any]
+    inputs: list[InputFile]
+    versions: dict[str, str]
+    errata: list[Erratum] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Manifest:
     """Everything a reader has to know of a dataset.
 
@@ -92,6 +113,7 @@ class Manifest:
       unchanged: rows of the table `samples` whose `applied` is false, which are no tests; null
         where there is no such column, or an earlier version did not count them.
       errata: what was dropped and corrected by `--errata`, and what it notes.
+      parts: the datasets that it was combined of, each behind those that it was combined of itself.
     """
 
     format: str = FORMAT
@@ -107,6 +129,7 @@ class Manifest:
     findings: dict[str, dict[str, Count]] = field(default_factory=dict)
     unchanged: Count | None = None
     errata: list[Erratum] = field(default_factory=list)
+    parts: list[PartManifest] = field(default_factory=list)
 
     def num_rows(self, table: str) -> int:
         """Returns the number of rows of a table; 0 where it is not there."""
@@ -160,6 +183,27 @@ def read_manifest(folder: str) -> tuple[Manifest, str]:
     return manifest, sha256_hex(data if manifest == in_place else to_json(in_place))
 
 
+def as_parts(manifest: Manifest, sha256: str, name: str) -> list[PartManifest]:
+    """Returns a dataset as a part of another, behind the parts that it was combined of itself.
+
+    Args:
+      manifest: of the dataset.
+      sha256: of the file of its manifest.
+      name: what the other calls it.
+    """
+    own = PartManifest(
+        name=name,
+        sha256=sha256,
+        dataset=manifest.dataset,
+        mode=manifest.mode,
+        config=manifest.config,
+        inputs=manifest.inputs,
+        versions=manifest.versions,
+        errata=manifest.errata,
+    )
+    return [*(replace(part, name=f"{name}: {part.name}") for part in manifest.parts), own]
+
+
 def moving(manifest: Manifest) -> Manifest:
     """Returns the manifest of a dataset whose files are still where it was built."""
     return _with_paths(manifest, lambda path: f"{NEXT}/{path}")
@@ -195,6 +239,8 @@ def _check(manifest: Manifest, url: str) -> None:
 
 def _names(manifest: Manifest) -> Iterator[str]:
     yield from (manifest.dataset, manifest.mode, *manifest.tables)
+    for part in manifest.parts:
+        yield from (part.name, part.dataset, part.mode)
     for stage, books in manifest.stages.items():
         yield from (stage, *books.reasons)
     for task, rules in manifest.findings.items():

@@ -1,17 +1,19 @@
 """What the documents of a dataset are written from: its manifest, and what its rows say."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 
 from eqforge.schemas.dataset.about import NOTHING_SAID, About
-from eqforge.schemas.dataset.manifest import Manifest
+from eqforge.schemas.dataset.manifest import Manifest, PartManifest
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records.books import Stage
-from eqforge.schemas.tables.datasets import dataset_type
+from eqforge.schemas.tables.combined import COMBINED, PAIRS_NAME
+from eqforge.schemas.tables.datasets import TYPES, dataset_type
 
 UNSTATED: Final = ""
 """Stands for the licence of a source that states none."""
@@ -19,7 +21,21 @@ UNSTATED: Final = ""
 _ROWS: Final = 50_000
 _LICENCE: Final = "licence"
 _SOURCES: Final = ("source_path", "source_id")
+_OF_PAIRS: Final = ("dataset", "annotation", "image_0", "image_1")
 _SECOND: Final = {"image_0": ("image_1",)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Origin:
+    licence: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Origins:
+    """What the annotation of a combined pair says of where its images are from."""
+
+    origin_0: _Origin | None = None
+    origin_1: _Origin | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,11 +46,13 @@ class Facts:
       splits: rows by split, by table; of tables whose rows name one.
       licences: source files by the licence that they state; empty where rows have no such column.
       sources: how many files, or names of images, the samples come from.
+      parts: licences and sources of the samples that are of each dataset; of combined datasets.
     """
 
     splits: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     licences: Mapping[str, int] = field(default_factory=dict)
     sources: int = 0
+    parts: Mapping[str, "Facts"] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,20 +63,73 @@ class Profile:
       manifest: of the dataset.
       facts: what its rows say.
       stages: the stages of its books, with the meaning of each reason, as far as they are known.
-      command: the command that makes it again, without folders of a machine; empty if not known.
+      commands: the lines that make it again, without folders of a machine; none if not known.
       about: what its author says.
     """
 
     manifest: Manifest
     facts: Facts = Facts()
     stages: Sequence[Stage] = ()
-    command: str = ""
+    commands: Sequence[str] = ()
     about: About = NOTHING_SAID
 
     def meaning(self, stage: str, reason: str) -> str:
         """Returns the sentence that explains a reason; empty if there is none."""
         found = (each.reasons.get(reason, "") for each in self.stages if each.name == stage)
         return next(found, "")
+
+    def parts(self) -> "list[Profile]":
+        """Returns the datasets that a combined one is made of in the end, as far as it has them.
+
+        Each has the books that the combined one took over, its tables, and no author.
+        """
+        return [
+            Profile(manifest=_manifest_of(part, self.manifest), facts=self._facts_of(part.dataset))
+            for part in self.manifest.parts
+            if part.dataset in TYPES and part.dataset not in COMBINED
+        ]
+
+    def _facts_of(self, dataset: str) -> Facts:
+        return self.facts.parts.get(dataset, Facts())
+
+
+def of_parts(profile: Profile, said: Callable[[Profile], Iterable[str]]) -> Iterator[str]:
+    """Yields what is said of a dataset; of one that was combined what is said of its parts.
+
+    Each text comes once, behind the names of the parts that it is of, unless it is of all.
+    """
+    parts = profile.parts()
+    if not parts:
+        yield from said(profile)
+        return
+    found: dict[str, list[Profile]] = {}
+    for part in parts:
+        for text in said(part):
+            found.setdefault(text, []).append(part)
+    for text, some in found.items():
+        yield text if len(some) == len(parts) else f"Of {', '.join(names_of(some))}: {text}"
+
+
+def names_of(profiles: Iterable[Profile]) -> list[str]:
+    """Returns the names of datasets, each once."""
+    return list(dict.fromkeys(each.manifest.dataset for each in profiles))
+
+
+def _manifest_of(part: PartManifest, whole: Manifest) -> Manifest:
+    begins = f"{part.name}: "
+    return Manifest(
+        dataset=part.dataset,
+        mode=part.mode,
+        config=part.config,
+        inputs=part.inputs,
+        versions=part.versions,
+        stages={
+            name.removeprefix(begins): books
+            for name, books in whole.stages.items()
+            if name.startswith(begins)
+        },
+        tables=whole.tables,
+    )
 
 
 def read_facts(dataset: Dataset) -> Facts:
@@ -70,13 +141,22 @@ def read_facts(dataset: Dataset) -> Facts:
       InputError: a file is missing or damaged.
     """
     splits = {table: _splits(dataset, table) for table in dataset.manifest.tables}
-    sources = dict(_sources(dataset))
-    licences = Counter(sources.values()) if _has_licences(dataset) else {}
-    return Facts(
+    by_dataset: dict[str, dict[str, str | None]] = {}
+    for name, source, licence in _sources(dataset):
+        by_dataset.setdefault(name, {})[source] = licence
+    every = {source: said for found in by_dataset.values() for source, said in found.items()}
+    is_combined = dataset.manifest.dataset in COMBINED
+    return replace(
+        _facts(every),
         splits={table: found for table, found in splits.items() if found},
-        licences=dict(sorted(licences.items())),
-        sources=len(sources),
+        parts={name: _facts(by_dataset[name]) for name in sorted(by_dataset) if is_combined},
     )
+
+
+def _facts(sources: Mapping[str, str | None]) -> Facts:
+    """Returns what is known of sources, by the licence that each states; None without a column."""
+    licences = Counter(licence for licence in sources.values() if licence is not None)
+    return Facts(licences=dict(sorted(licences.items())), sources=len(sources))
 
 
 def _splits(dataset: Dataset, table: str) -> dict[str, int]:
@@ -90,19 +170,38 @@ def _splits(dataset: Dataset, table: str) -> dict[str, int]:
     return dict(sorted(counted.items()))
 
 
-def _sources(dataset: Dataset) -> Iterator[tuple[str, str]]:
-    """Yields the sources of the samples with their licences, with few duplicates."""
+def _sources(dataset: Dataset) -> Iterator[tuple[str, str, str | None]]:
+    """Yields dataset and source of the samples with the licence, with few duplicates."""
+    if dataset.manifest.dataset == PAIRS_NAME:
+        yield from _sources_of_pairs(dataset)
+        return
     schema = dataset.schema("samples")
+    owner = [name for name in ("dataset",) if name in schema.names]
     places = _places(schema, dataset_type(dataset.manifest.dataset).image)
     columns = dict.fromkeys(name.partition(".")[0] for place in places for name in place)
-    for batch in dataset.batches("samples", list(columns), _ROWS) if columns else ():
+    for batch in dataset.batches("samples", [*columns, *owner], _ROWS) if columns else ():
         flat = pa.Table.from_batches([batch]).flatten()
         for place in places:
-            grouped = flat.select(list(place)).group_by(list(place), use_threads=False)
+            names = [*place, *owner]
+            grouped = flat.select(names).group_by(names, use_threads=False)
             for row in grouped.aggregate([]).to_pylist():
-                source, licence = row[place[0]], row[place[1]] if len(place) > 1 else None
+                licence = (row[place[1]] or UNSTATED) if len(place) > 1 else None
+                if row[place[0]] is not None:
+                    yield row.get("dataset", ""), row[place[0]], licence
+
+
+def _sources_of_pairs(dataset: Dataset) -> Iterator[tuple[str, str, str | None]]:
+    """Yields the sources of combined pairs, whose licences stand in `annotation`."""
+    for batch in dataset.batches("samples", [*_OF_PAIRS], _ROWS):
+        columns = (batch.column(name).to_pylist() for name in _OF_PAIRS)
+        for name, annotation, *images in zip(*columns, strict=True):
+            try:
+                origins = msgspec.json.decode(annotation, type=_Origins)
+            except (msgspec.DecodeError, RecursionError):
+                origins = _Origins()
+            for source, origin in zip(images, (origins.origin_0, origins.origin_1), strict=True):
                 if source is not None:
-                    yield source, licence or UNSTATED
+                    yield name, source, (origin.licence or UNSTATED) if origin else None
 
 
 def _places(schema: pa.Schema, image: str) -> list[tuple[str, ...]]:
@@ -120,8 +219,3 @@ def _places(schema: pa.Schema, image: str) -> list[tuple[str, ...]]:
         return []
     names = [named, *(name for name in _SECOND.get(named, ()) if name in schema.names)]
     return [(name, _LICENCE) if _LICENCE in schema.names else (name,) for name in names]
-
-
-def _has_licences(dataset: Dataset) -> bool:
-    schema = dataset.schema("samples")
-    return any(len(place) > 1 for place in _places(schema, ""))

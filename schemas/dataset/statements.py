@@ -1,13 +1,15 @@
 """What can be said of a dataset in words: for its card and for its Croissant description.
 
 Everything follows from the manifest, the rows and what the author says. What eqforge cannot know,
-such as whether people were asked, is not guessed: the sentence says that it is not known.
+such as whether people were asked, is not guessed: the sentence says that it is not known. Of a
+dataset that was combined, what is known of its parts is said.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
-from eqforge.schemas.dataset.profile import UNSTATED, Profile
+from eqforge.schemas.dataset.profile import UNSTATED, Profile, names_of, of_parts
+from eqforge.schemas.records.errata import Erratum
 from eqforge.schemas.tables.benchmarks import BENCHMARKS, KnownBenchmark
 from eqforge.schemas.tables.datasets import DATASETS, KnownDataset, dataset_type
 from eqforge.schemas.visible import counted
@@ -35,9 +37,10 @@ def description(profile: Profile) -> str:
 
 def made_by(profile: Profile) -> str:
     """Returns by what it was built, and how."""
-    manifest = profile.manifest
+    manifest, parts = profile.manifest, profile.parts()
     version = manifest.versions.get("eqforge", "")
-    return f"Built by eqforge {version} in {manifest.mode} mode.".replace("  ", " ")
+    how = f"Combined of {', '.join(names_of(parts))}" if parts else "Built"
+    return f"{how} by eqforge {version} in {manifest.mode} mode.".replace("  ", " ")
 
 
 def amount(profile: Profile) -> str:
@@ -52,11 +55,14 @@ def amount(profile: Profile) -> str:
 
 def is_made(profile: Profile) -> bool:
     """Tells whether eqforge made its rows, and did not take them over from somebody."""
-    return profile.manifest.dataset in DATASETS
+    parts = profile.parts()
+    return all(map(is_made, parts)) if parts else profile.manifest.dataset in DATASETS
 
 
 def is_generated(profile: Profile) -> bool:
     """Tells whether its pictures were made for it, and not taken."""
+    if parts := profile.parts():
+        return all(map(is_generated, parts))
     columns = dataset_type(profile.manifest.dataset).table("samples").schema.names
     return "generation" in columns
 
@@ -68,16 +74,19 @@ def has_pictures(profile: Profile) -> bool:
 
 def collection(profile: Profile) -> str:
     """Returns how its contents came together."""
-    if profile.about.collection:
-        return profile.about.collection
+    return profile.about.collection or " ".join(of_parts(profile, _collection))
+
+
+def _collection(profile: Profile) -> Iterator[str]:
     if is_generated(profile):
-        return (
+        yield (
             "Its pictures and captions were made by programs, from specifications that stand in "
             "the rows; nothing was collected from people."
         )
+        return
     known = _known(profile)
     sources = known.made_from.replace("`", "") if known else "the files that its manifest names"
-    return (
+    yield (
         f"Derived from existing data ({sources}); eqforge collected nothing, and does not know "
         "how the sources were collected."
     )
@@ -109,19 +118,34 @@ def steps(profile: Profile) -> Iterator[str]:
         yield f"Stage {stage}: {books.kept:,} of {books.candidates:,} candidates were kept."
 
 
+def errata(profile: Profile) -> list[Erratum]:
+    """Returns what was found wrong with single samples of it, and of its parts."""
+    others = (erratum for part in profile.manifest.parts for erratum in part.errata)
+    return sorted({*profile.manifest.errata, *others})
+
+
 def annotation(profile: Profile) -> str:
     """Returns who looked at the rows."""
-    if profile.about.annotation:
-        return profile.about.annotation
-    if not is_made(profile):
-        return "eqforge does not know who made or looked at the rows: it took them over."
-    return "No person looked at the rows for eqforge: rules and filters alone made and chose them."
+    return profile.about.annotation or " ".join(of_parts(profile, _annotation))
+
+
+def _annotation(profile: Profile) -> Iterator[str]:
+    if is_made(profile):
+        yield (
+            "No person looked at the rows for eqforge: rules and filters alone made and chose them."
+        )
+    else:
+        yield "eqforge does not know who made or looked at the rows: it took them over."
 
 
 def personal_information(profile: Profile) -> Iterator[str]:
     """Yields what it may show or say of people."""
     if profile.about.personal_information:
         yield profile.about.personal_information
+    yield from of_parts(profile, _people)
+
+
+def _people(profile: Profile) -> Iterator[str]:
     policy = _find(profile.manifest.config, "face_policy")
     if not has_pictures(profile):
         yield "It holds no pictures; the texts were not searched for names or other personal data."
@@ -142,6 +166,12 @@ def personal_information(profile: Profile) -> Iterator[str]:
 def biases(profile: Profile) -> Iterator[str]:
     """Yields who or what it has too much or too little of."""
     yield from profile.about.biases
+    yield from of_parts(profile, _biases)
+    if profile.manifest.num_rows("rejects"):
+        yield "Filters chose the rows; the rejects say what was left out, and why."
+
+
+def _biases(profile: Profile) -> Iterator[str]:
     manifest = profile.manifest
     if not is_generated(profile):
         yield "It has the biases of its sources, which eqforge does not know."
@@ -149,22 +179,16 @@ def biases(profile: Profile) -> Iterator[str]:
         yield "Captions that are not English were refused."
     if _find(manifest.config, "face_policy") in _FACES:
         yield "Scenes with faces are missing, so people are rarer than in the sources."
-    if profile.manifest.num_rows("rejects"):
-        yield "Filters chose the rows; the rejects say what was left out, and why."
 
 
 def limitations(profile: Profile) -> Iterator[str]:
     """Yields what a user has to know before trusting numbers made with it."""
     yield from profile.about.limitations
+    yield from of_parts(profile, _paper_mode)
+    yield from of_parts(profile, _selection)
+    if profile.parts():
+        yield from _selection(profile)
     manifest = profile.manifest
-    if manifest.mode == "paper":
-        yield "Paper mode keeps the defects of the published dataset; eqforge lint lists them."
-    run = manifest.config.get("run", {})
-    run = run if isinstance(run, dict) else {}
-    parts = {name: run.get(name) for name in _PARTS}
-    said = [f"{name} {value}" for name, value in parts.items() if value not in (None, [], "100%")]
-    if said:
-        yield f"It is a part of the whole dataset: {', '.join(said)}."
     if manifest.unchanged:
         yield (
             f"{manifest.unchanged:,} rows of samples have applied false: nothing was changed in "
@@ -173,6 +197,21 @@ def limitations(profile: Profile) -> Iterator[str]:
     if not profile.about.annotation:
         yield annotation(profile)
     yield from manifest.warnings
+
+
+def _paper_mode(profile: Profile) -> Iterator[str]:
+    if profile.manifest.mode == "paper":
+        yield "Paper mode keeps the defects of the published dataset; eqforge lint lists them."
+
+
+def _selection(profile: Profile) -> Iterator[str]:
+    """Yields that it is a part of what could have been built."""
+    run = profile.manifest.config.get("run", {})
+    run = run if isinstance(run, dict) else {}
+    given = {name: run.get(name) for name in _PARTS}
+    said = [f"{name} {value}" for name, value in given.items() if value not in (None, [], "100%")]
+    if said:
+        yield f"It is a part of the whole dataset: {', '.join(said)}."
 
 
 def uses(profile: Profile) -> tuple[str, ...]:
@@ -191,21 +230,23 @@ def tools(profile: Profile) -> Iterator[str]:
 
 
 def citation(profile: Profile) -> str:
-    """Returns how to cite it, as BibTeX: what its author says, or the paper behind it."""
-    known = DATASETS.get(profile.manifest.dataset)
-    return (profile.about.citation or (known.citation if known else "")).strip()
+    """Returns how to cite it, as BibTeX: what its author says, or the papers behind it."""
+    known = (_known(each) for each in profile.parts() or [profile])
+    papers = dict.fromkeys(each.citation for each in known if each and each.citation)
+    return (profile.about.citation or "\n\n".join(papers)).strip()
 
 
-def texts_licence(profile: Profile) -> str:
-    """Returns the licence of a benchmark's texts as its source states it; empty for none."""
-    known = BENCHMARKS.get(profile.manifest.dataset)
-    return known.licence if known else ""
+def texts_licences(profile: Profile) -> dict[str, str]:
+    """Returns the licences of benchmarks' texts as their sources state them, by benchmark."""
+    names = names_of(profile.parts() or [profile])
+    known = {name: BENCHMARKS[name] for name in names if name in BENCHMARKS}
+    return {name: each.licence for name, each in known.items() if each.licence}
 
 
 def licences(profile: Profile) -> Iterator[str]:
     """Yields the licences of its sources, each with how many sources state it."""
-    if licence := texts_licence(profile):
-        yield f"{licence}: the texts"
+    for name, licence in texts_licences(profile).items():
+        yield f"{licence}: the texts{f' of {name}' if profile.parts() else ''}"
     for licence, count in profile.facts.licences.items():
         stated = "not stated" if licence == UNSTATED else licence
         yield f"{stated}: {counted(count, 'sources')}"
@@ -213,14 +254,19 @@ def licences(profile: Profile) -> Iterator[str]:
 
 def tags(profile: Profile) -> tuple[str, ...]:
     """Returns words by which it is found."""
-    own = ("eqforge", profile.manifest.dataset, "minimal-pairs", "vision-language")
+    names = (profile.manifest.dataset, *names_of(profile.parts()))
+    own = ("eqforge", *names, "minimal-pairs", "vision-language")
     return tuple(dict.fromkeys((*profile.about.tags, *own)))
 
 
 def languages(profile: Profile) -> tuple[str, ...]:
     """Returns the languages of its texts, as far as they are known."""
-    is_english = is_generated(profile) or profile.manifest.config.get("language") == "en"
+    is_english = all(map(_is_english, profile.parts() or [profile]))
     return profile.about.languages or (("en",) if is_english else ())
+
+
+def _is_english(profile: Profile) -> bool:
+    return is_generated(profile) or profile.manifest.config.get("language") == "en"
 
 
 def _known(profile: Profile) -> KnownDataset | KnownBenchmark | None:

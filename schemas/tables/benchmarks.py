@@ -19,6 +19,7 @@ class KnownBenchmark:
       made_from: what a user brings.
       licence: of its texts, as the source states it; empty where it states none.
       collection: whose pictures it names, where they are those of a collection.
+      citation: the paper's, as BibTeX; empty where there is no paper.
     """
 
     type: DatasetType
@@ -27,6 +28,7 @@ class KnownBenchmark:
     made_from: str
     licence: str = ""
     collection: Collection | None = None
+    citation: str = ""
 
 
 BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from eqforge.cli import main
-from eqforge.pipelines.shared.again import command_of
+from eqforge.pipelines.shared.again import command_of, commands_of
 from eqforge.pipelines.shared.command import parse
 from eqforge.pipelines.shared.header import manifest_header
 from eqforge.pipelines.shared.registry import pipeline_of
@@ -21,7 +21,7 @@ OLD = sorted((Path(__file__).parents[1] / "old").glob("*/*/dataset.json"))
 def built_again(manifest: Manifest) -> dict[str, Any]:
     """The settings of the command, as a manifest has them."""
     pipeline = pipeline_of(manifest.dataset)
-    words = shlex.split(command_of(pipeline, manifest))
+    words = shlex.split(command_of(manifest))
     assert words[:3] == ["eqforge", "build", manifest.dataset]
     config, beam = parse(pipeline.config, pipeline.defaults, words[3:], "eqforge build")
     assert not beam
@@ -54,7 +54,11 @@ def test_the_card_of_a_build_has_the_command_of_its_manifest(tmp_path: Path) -> 
 
     manifest = load_manifest(str(output))
     card = (output / "README.md").read_text()
-    assert f"$ {command_of(pipeline_of(manifest.dataset), manifest)}\n" in card
+    version = manifest.versions["eqforge"]
+    install, command = commands_of(manifest)
+    assert install == f"pip install eqforge=={version}"
+    assert command == command_of(manifest)
+    assert f"$ {install}\n$ {command}\n" in card
     assert "--mode paper --captions path/to/captions.jsonl --output path/to/" in card
     assert built_again(manifest) == manifest.config
     before = [(output / name).read_bytes() for name in ("README.md", "croissant.json")]

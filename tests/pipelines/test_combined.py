@@ -227,11 +227,6 @@ def test_what_cannot_be_combined_is_refused(
     assert "--sample 3: expected a share" in refused(
         capsys, gebc, OLD / "eq-ag", "--sample", 3, *to
     )
-    errata = tmp_path / "errata.jsonl"
-    errata.write_text("")
-    assert "--errata: build the parts with it" in refused(
-        capsys, gebc, OLD / "eq-ag", "--errata", errata, *to
-    )
     assert "no such sample" in refused(capsys, gebc, OLD / "eq-ag", "--only", "zebra", *to)
 
     other = Path(shutil.copytree(gebc, tmp_path / "other"))

@@ -4,7 +4,7 @@ Every sample is read once for the plan, which keeps some dozen bytes of it: equa
 parts are found before anything is written, and so is an id that says something else in another.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -63,13 +63,17 @@ class _Scan:
     wanted: Flags
 
 
-def plan_pieces(rules: CombineRules, selection: Selection) -> Iterator[Piece]:
+def plan_pieces(
+    rules: CombineRules, selection: Selection, dropped: Collection[str] = ()
+) -> Iterator[Piece]:
     """Yields what is taken over from each part.
 
     Args:
       rules: the parts, and what they become.
       selection: `limit` and `sample` are those of each subset: of each, the samples whose ids have
         the least ranks, whatever their order.
+      dropped: ids of samples that errata drop when they are written: pictures that only these show
+        are not taken over.
 
     Raises:
       InputError: a file of a part is missing or damaged, two parts say different things of one id,
@@ -78,12 +82,13 @@ def plan_pieces(rules: CombineRules, selection: Selection) -> Iterator[Piece]:
     scan = _scan(rules, selection.only)
     doubles = _doubles(scan, rules)
     chosen = _select(scan, doubles, selection)
+    shown = chosen & ~doubles & ~np.isin(scan.keys, digests(sorted(dropped)))
     for number in range(len(rules.parts)):
         yield Piece(part=number, table="")
     for group in scan.groups:
         yield from _samples(group, chosen, doubles)
     for number, part in enumerate(rules.parts):
-        yield from _images(number, part, scan, chosen & ~doubles)
+        yield from _images(number, part, scan, shown)
         yield from _whole(number, part, "rejects")
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.records.books import Reject, Stage
@@ -12,6 +14,7 @@ from eqforge.schemas.records.errata import Erratum
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.spans import spans_of
 from eqforge.schemas.sources.errata import check_columns, read_errata, told, unknown
+from eqforge.schemas.tables.combined import CombinedPair
 from eqforge.schemas.tables.datasets import dataset_type, table_type
 from eqforge.schemas.tables.description import TableType
 from eqforge.transforms.engines.composite import Composite
@@ -143,7 +146,32 @@ def with_texts(record: Any, texts: Mapping[str, str]) -> Any:
             }
             measured |= {_DISTANCE: edit.distance} if _DISTANCE in names else {}
             found = replace(found, **measured)
+    if isinstance(record, CombinedPair):
+        return replace(found, annotation=_annotation(found, record))
     return found
+
+
+def _annotation(pair: CombinedPair, before: CombinedPair) -> str:
+    """Returns the annotation of a pair with other texts: other columns of its part, as JSON.
+
+    What follows from the texts is measured again; an annotation that is no object stays as it is.
+    """
+    from eqforge.generators.text.words import word_edit
+
+    try:
+        values: Any = msgspec.json.decode(before.annotation)
+    except (msgspec.DecodeError, RecursionError):
+        return before.annotation
+    if not isinstance(values, dict) or _DISTANCE not in values:
+        return before.annotation
+    for column, known in _KNOWN_TEXTS:
+        if isinstance(values.get(known), list):
+            others = [text for text in values[known] if text != getattr(before, column)]
+            values[known] = list(dict.fromkeys((getattr(pair, column), *others)))
+    edit = word_edit(pair.caption_0, pair.caption_1)
+    measured = {"edited_spans_0": spans_of(edit.spans_0), "edited_spans_1": spans_of(edit.spans_1)}
+    values |= {**measured, _DISTANCE: edit.distance}
+    return msgspec.json.encode(values, order="deterministic").decode()
 
 
 def kinds_of(dataset: str, tables: Iterable[str]) -> tuple[TableType, ...]:

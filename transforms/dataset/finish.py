@@ -54,7 +54,7 @@ class DatasetTarget:
       tables: the tables, among them `samples` and `rejects`.
       max_error_rate: the share of a stage's candidates in [0, 1] that may fail with an exception.
       replaces: whether a finished dataset is there, to be kept until this one is complete.
-      command: the command that makes the dataset again; empty if it is not known.
+      commands: the command lines that make the dataset again; empty if they are not known.
     """
 
     output: str
@@ -63,7 +63,7 @@ class DatasetTarget:
     tables: tuple[Table, ...]
     max_error_rate: float
     replaces: bool = False
-    command: str = ""
+    commands: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -267,7 +267,9 @@ def _describe(target: DatasetTarget, manifest: Manifest) -> None:
 
     manifest = msgspec.json.decode(to_json(manifest), type=Manifest)  # as others will read it
     facts = read_facts(Dataset(folder=target.place, manifest=manifest))
-    profile = Profile(manifest=manifest, facts=facts, stages=target.stages, command=target.command)
+    profile = Profile(
+        manifest=manifest, facts=facts, stages=target.stages, commands=target.commands
+    )
     write_documents(profile, target.place)
 
 
@@ -303,6 +305,7 @@ def _with_tables(
         tables=tables,
         warnings=header.warnings,
         errata=header.errata,
+        parts=header.parts,
         findings={name: dict(counts) for name, counts in findings.items()},
         unchanged=_unchanged(target, shards),
     )

@@ -41,22 +41,18 @@ def profile_of(dataset: "Dataset", about: "About") -> "Profile":
     Raises:
       InputError: a file of the dataset is missing or damaged.
     """
-    from eqforge.pipelines.shared.again import command_of
-    from eqforge.pipelines.shared.registry import pipeline_of, stage_of
+    from eqforge.pipelines.shared.again import commands_of
+    from eqforge.pipelines.shared.registry import stage_of
     from eqforge.schemas.dataset.profile import Profile, read_facts
     from eqforge.schemas.records.books import Stage
-    from eqforge.schemas.tables.benchmarks import BENCHMARKS
-    from eqforge.schemas.tables.datasets import DATASETS
 
     manifest = dataset.manifest
     known = ((name, stage_of(manifest.dataset, name)) for name in manifest.stages)
-    has_pipeline = manifest.dataset in DATASETS or manifest.dataset in BENCHMARKS
-    pipeline = pipeline_of(manifest.dataset) if has_pipeline else None
     return Profile(
         manifest=manifest,
         facts=read_facts(dataset),
         stages=[Stage(name, stage.reasons) for name, stage in known if stage is not None],
-        command=command_of(pipeline, manifest) if pipeline else "",
+        commands=tuple(commands_of(manifest)),
         about=about,
     )
 

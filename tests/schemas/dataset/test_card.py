@@ -169,11 +169,11 @@ def test_the_card_says_where_from_why_not_and_how_again() -> None:
         "hard-positives",
         "samples",
         stages=(stage,),
-        command="eqforge build hard-positives --output path/to/hard-positives",
+        commands=("eqforge build hard-positives --output path/to/hard-positives",),
         about=about,
     )
     assert "| captions | odd | 2 | It is odd. |" in card
-    assert "$ pip install eqforge==1\n$ eqforge build hard-positives --output" in card
+    assert "```console\n$ eqforge build hard-positives --output" in card
     assert "@inproceedings{kamath2024hard," in card
     assert "[MIT](https://example.org/licence)" in card
     assert yaml_of(card)["license"] == "other"
