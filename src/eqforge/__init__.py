@@ -17,7 +17,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from eqforge.interface.calls import build, lint, metrics, open, plan, score, verify
+    from eqforge.interface.calls import (
+        build,
+        card,
+        combine,
+        diff,
+        export,
+        lint,
+        metrics,
+        open,
+        plan,
+        score,
+        verify,
+    )
     from eqforge.schemas.errors import BuildError, EqforgeError, InputError, MissingExtra
 
 __all__ = [
@@ -26,6 +38,10 @@ __all__ = [
     "InputError",
     "MissingExtra",
     "build",
+    "card",
+    "combine",
+    "diff",
+    "export",
     "lint",
     "metrics",
     "open",

@@ -16,9 +16,12 @@ import eqforge
 from eqforge.cli import main
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.interface.dataset import OpenDataset
+from eqforge.schemas.identity import sha256_hex
 from tests.builds import dataset_bytes
 from tests.made_datasets import pair_tables, write_pairs
 from tests.small_builds import captions, simat, vlue
+
+OLD = Path(__file__).parents[1] / "old" / "0.1.0"
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +148,50 @@ def test_lint_gives_the_findings_of_the_command(
     main(["lint", str(pairs), "--json"])
     (report,) = json.loads(capsys.readouterr().out)
     assert [asdict(finding) for finding in found] == report["findings"] != []
+
+
+def test_datasets_are_combined_compared_exported_and_described(tmp_path: Path) -> None:
+    parts = [OLD / name for name in ("eq-gebc", "eq-ag")]
+    both = eqforge.combine(*parts, output=tmp_path / "both", samples_per_file=3)
+    argv = ["--output", str(tmp_path / "again"), "--samples-per-file", "3"]
+    assert main(["combine", *map(str, parts), *argv]) == 0
+    assert dataset_bytes(Path(both.folder)) == dataset_bytes(tmp_path / "again")
+
+    assert eqforge.diff(both.folder, tmp_path / "again").is_equal
+    found = eqforge.diff(parts[0], both.folder, table=["samples"], only=["caption_0"], examples=1)
+    assert not found.is_equal
+    assert list(found.tables) == ["samples"]
+    assert (found.tables["samples"].added, len(found.tables["samples"].added_examples)) == (2, 1)
+
+    note = eqforge.export(both.folder, format="pairs", output=tmp_path / "flat", max_side=8)
+    assert sum(file.rows for file in note.files) == len(both)
+    argv = ["--format", "pairs", "--output", str(tmp_path / "flat2"), "--max-side", "8"]
+    assert main(["export", both.folder, *argv]) == 0
+    assert [(file.path, file.sha256) for file in note.files] == [
+        (path.relative_to(tmp_path / "flat2").as_posix(), sha256_hex(path.read_bytes()))
+        for path in sorted((tmp_path / "flat2").rglob("*"))
+        if path.is_file() and path.name != "eqforge-export.json"
+    ]
+
+    urls = eqforge.card(both.folder, output=tmp_path / "described")
+    assert [Path(url).name for url in urls] == ["README.md", "croissant.json"]
+    for url in urls:
+        assert Path(url).read_bytes() == (Path(both.folder) / Path(url).name).read_bytes()
+
+
+def test_wrong_words_of_these_calls_are_one_sentence(tmp_path: Path) -> None:
+    part = OLD / "eq-gebc"
+    with pytest.raises(eqforge.InputError, match="name two or more datasets"):
+        eqforge.combine(part, output=tmp_path / "x")
+    with pytest.raises(eqforge.InputError, match="no setting 'smaple'; did you mean 'sample'"):
+        eqforge.combine(part, OLD / "eq-ag", output=tmp_path / "x", smaple="1%")
+    with pytest.raises(eqforge.InputError, match="examples -1: expected 0 or more"):
+        eqforge.diff(part, part, examples=-1)
+    with pytest.raises(eqforge.InputError, match=r"format hff: expected .*did you mean 'hf'"):
+        eqforge.export(part, format="hff", output=tmp_path / "x")
+    with pytest.raises(eqforge.InputError, match="no such folder"):
+        eqforge.card(tmp_path / "none")
+    assert not (tmp_path / "x").exists()
 
 
 def test_scores_become_a_table(clips: OpenDataset, tmp_path: Path) -> None:

@@ -59,16 +59,26 @@ def profile_of(dataset: "Dataset", about: "About") -> "Profile":
 
 def card_command(arguments: Arguments) -> int:
     """Writes the documents, and says where they are; returns the exit status."""
+    from eqforge.schemas.visible import visible
+
+    for url in write_card(arguments):
+        print(visible(url))
+    return 0
+
+
+def write_card(arguments: Arguments) -> list[str]:
+    """Writes the documents of a dataset; returns their paths or URLs.
+
+    Raises:
+      InputError: the dataset or what its author says cannot be read.
+    """
     from eqforge.schemas.dataset.about import NOTHING_SAID, read_about
     from eqforge.schemas.dataset.documents import write_documents
     from eqforge.schemas.dataset.reader import open_dataset
-    from eqforge.schemas.visible import visible
 
     about = NOTHING_SAID if arguments.about is None else read_about(arguments.about)
     dataset = open_dataset(arguments.dataset)
-    for url in write_documents(profile_of(dataset, about), arguments.output or dataset.folder):
-        print(visible(url))
-    return 0
+    return write_documents(profile_of(dataset, about), arguments.output or dataset.folder)
 
 
 main = shell("eqforge card", Arguments, card_command)

@@ -20,6 +20,7 @@ from eqforge.schemas.presets import Option, options_of
 from eqforge.schemas.shell import shell
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import DATASETS
+from eqforge.transforms.export.formats import FORMATS
 
 _BASH = """_eqforge() {{
   local cur="${{COMP_WORDS[COMP_CWORD]}}" prev="${{COMP_WORDS[COMP_CWORD-1]}}" words=""
@@ -27,8 +28,9 @@ _BASH = """_eqforge() {{
 {cases}
   esac
   [[ $COMP_CWORD == 1 ]] && words="{commands}"
-  [[ $COMP_CWORD == 2 && " plan build " == *" ${{COMP_WORDS[1]}} "* ]] && words="{datasets}"
+  [[ $COMP_CWORD == 2 && ${{COMP_WORDS[1]}} == build ]] && words="{datasets}"
   [[ $COMP_CWORD == 2 && ${{COMP_WORDS[1]}} == import ]] && words="{benchmarks}"
+  [[ $COMP_CWORD == 2 && ${{COMP_WORDS[1]}} == plan ]] && words="{datasets} {benchmarks}"
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
 }}
 complete -o default -F _eqforge eqforge
@@ -54,7 +56,7 @@ def _bash(name: str) -> str:
         f'    {_beginning(place)}"--{option.name}") words="{" ".join(values)}" ;;'
         for place, options in _places()
         for option in options
-        if (values := _values(option))
+        if (values := _values(place, option))
     ]
     cases += [
         f'    "{place} "*) words="{" ".join(_flags(options))}" ;;' for place, options in _places()
@@ -73,7 +75,11 @@ def _beginning(place: str) -> str:
 def _fish() -> Iterator[str]:
     yield "complete -c eqforge -n __fish_use_subcommand -f -a '" + " ".join(_commands()) + "'"
     chosen = "__fish_seen_subcommand_from"
-    for commands, known in (("plan build", DATASETS), ("import", BENCHMARKS)):
+    for commands, known in (
+        ("build", DATASETS),
+        ("import", BENCHMARKS),
+        ("plan", [*DATASETS, *BENCHMARKS]),
+    ):
         names = " ".join(known)
         first = f"{chosen} {commands}; and not {chosen} {names}"
         yield f"complete -c eqforge -n '{first}' -f -a '{names}'"
@@ -81,7 +87,7 @@ def _fish() -> Iterator[str]:
         seen = "; and ".join(f"{chosen} {word}" for word in place.split())
         for option in options:
             line = f"complete -c eqforge -n '{seen}' -l {option.name}"
-            values = _values(option)
+            values = _values(place, option)
             yield f"{line} -x -a '{' '.join(values)}'" if values else line
             if option.kind is bool:
                 yield f"complete -c eqforge -n '{seen}' -l no-{option.name}"
@@ -93,7 +99,7 @@ def _places() -> Iterator[tuple[str, list[Option]]]:
     for name, (module, _) in _commands().items():
         if name in ("plan", "build"):
             console = PlanOptions if name == "plan" else DocumentOptions
-            for dataset in DATASETS:
+            for dataset in (*DATASETS, *BENCHMARKS) if name == "plan" else DATASETS:
                 yield f"{name} {dataset}", _options(pipeline_of(dataset).config, console)
         elif name == "import":  # all have the same
             yield name, _options(pipeline_of(next(iter(BENCHMARKS))).config, DocumentOptions)
@@ -127,8 +133,10 @@ def _options(*kinds: type) -> list[Option]:
     return [option for kind in kinds for option in options_of(kind)]
 
 
-def _values(option: Option) -> tuple[str, ...]:
-    """Returns the values that an option may have, if there are few."""
+def _values(place: str, option: Option) -> tuple[str, ...]:
+    """Returns the values that an option of a command may have, if there are few."""
+    if (place, option.name) == ("export", "format"):
+        return tuple(FORMATS)
     kinds = (option.kind, *get_args(option.kind))
     found = [get_args(kind) for kind in kinds if get_origin(kind) is Literal]
     return tuple(map(str, found[0])) if found else ()

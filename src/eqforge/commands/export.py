@@ -16,7 +16,7 @@ from eqforge.transforms.export.formats import FORMATS
 from eqforge.transforms.export.settings import ExportSettings
 
 if TYPE_CHECKING:
-    from eqforge.transforms.export.note import ExportedFile
+    from eqforge.transforms.export.note import ExportedFile, ExportNote
 
 _SHOWN = 20
 """The most files that are listed; more are counted by their folders."""
@@ -48,6 +48,19 @@ class Arguments(ExportSettings):
 
 def export_command(arguments: Arguments) -> int:
     """Writes a dataset in another form, and says which files it wrote; returns the exit status."""
+    note = export(arguments)
+    for line in _lines(arguments.output, note.files):
+        print(line)
+    give(note)
+    return 0
+
+
+def export(arguments: Arguments) -> "ExportNote":
+    """Writes a dataset in another form; returns the note of what it wrote.
+
+    Raises:
+      InputError: the dataset cannot be read, has no such form, or the folder holds something else.
+    """
     from eqforge.schemas.dataset.reader import open_dataset
     from eqforge.transforms.export.run import export_dataset
 
@@ -58,13 +71,9 @@ def export_command(arguments: Arguments) -> int:
         )
     own = {field.name: getattr(arguments, field.name) for field in fields(ExportSettings)}
     dataset = open_dataset(arguments.dataset)
-    note = export_dataset(
+    return export_dataset(
         dataset, ExportSettings(**own), arguments.output, overwrite=arguments.overwrite
     )
-    for line in _lines(arguments.output, note.files):
-        print(line)
-    give(note)
-    return 0
 
 
 def _lines(output: str, files: "list[ExportedFile]") -> Iterator[str]:

@@ -6,6 +6,7 @@ complete BuildError.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +26,13 @@ from eqforge.schemas.tables.datasets import DATASETS
 from eqforge.schemas.visible import nearest
 
 if TYPE_CHECKING:
+    from eqforge.commands import diff as diff_module
     from eqforge.commands import verify as verify_module
     from eqforge.evaluation.tables.report import Report
     from eqforge.interface.dataset import OpenDataset
     from eqforge.pipelines.shared.planning import PlanReport
     from eqforge.schemas.dataset.score_tables import ScoresManifest
+    from eqforge.transforms.export.note import ExportNote
 
 
 def build(dataset: str, *, beam: Sequence[str] = (), **settings: Any) -> "OpenDataset":
@@ -51,6 +54,34 @@ def build(dataset: str, *, beam: Sequence[str] = (), **settings: Any) -> "OpenDa
     with in_keywords(pipeline.config), inputs_from_stores():
         config = _config(pipeline, settings)
         build_dataset(pipeline, config, beam)
+        return open(config.run.output)
+
+
+def combine(
+    *parts: str | Path, output: str | Path, beam: Sequence[str] = (), **settings: Any
+) -> "OpenDataset":
+    """Makes one dataset of several, or finishes what was interrupted, and opens it.
+
+    Args:
+      *parts: folders or URLs of the datasets; their order does not matter.
+      output: folder or URL of the new one.
+      beam: options of the engine, as after `--` on a command line.
+      **settings: as `eqforge combine --help` lists them.
+
+    Raises:
+      InputError: the datasets cannot be combined, or a setting is wrong; nothing was done yet.
+      BuildError: the run ended before the dataset was complete; the same call resumes it.
+    """
+    from eqforge.pipelines import combined
+    from eqforge.pipelines.shared.driver import build_dataset
+
+    with in_keywords(combined.Config), inputs_from_stores():
+        default = default_config(combined.Config, combined.no_defaults)
+        given = {"parts": parts, "output": output, **settings}
+        config = settings_from(combined.Config, given, default)
+        combination = combined.open_parts(config.parts)
+        pipeline = combined.pipeline_of(combination)
+        build_dataset(pipeline, replace(config, mode=combination.mode), beam)
         return open(config.run.output)
 
 
@@ -104,6 +135,81 @@ def verify(
     from eqforge.commands import verify as verify_module
 
     return verify_module.verify_dataset(str(path), key, signature)
+
+
+def diff(
+    a: str | Path,
+    b: str | Path,
+    *,
+    table: Sequence[str] = (),
+    only: Sequence[str] = (),
+    examples: int = 3,
+) -> "diff_module.Difference":
+    """Returns in which records and columns two finished datasets differ.
+
+    Args:
+      a: folder or URL of the first, of which records may be removed.
+      b: folder or URL of the second, which may add records.
+      table: the tables to compare; all if empty.
+      only: the columns to compare; all if empty.
+      examples: how many records are named of each kind in each table at most.
+
+    Raises:
+      InputError: one cannot be read, or neither has a table or column of a name.
+    """
+    from eqforge.commands import diff as diff_module
+
+    given = {"a": a, "b": b, "table": table, "only": only, "examples": examples}
+    with in_keywords(diff_module.Arguments):
+        asked = settings_from(diff_module.Arguments, given)
+        return diff_module.diff_datasets(
+            asked.a, asked.b, tables=asked.table, only=asked.only, examples=asked.examples
+        )
+
+
+def export(
+    dataset: str | Path,
+    *,
+    format: str,
+    output: str | Path,
+    **settings: Any,
+) -> "ExportNote":
+    """Writes a finished dataset in another form; returns the note of the files that it wrote.
+
+    Args:
+      dataset: its folder or URL.
+      format: its name, such as "hf"; `eqforge export --help` lists them.
+      output: folder or URL to write the files into; an export that was stopped resumes there.
+      **settings: as `eqforge export --help` lists them.
+
+    Raises:
+      InputError: the dataset has no such form, or the folder holds something else.
+    """
+    from eqforge.commands import export as export_module
+
+    given = {"dataset": dataset, "format": format, "output": output, **settings}
+    with in_keywords(export_module.Arguments):
+        return export_module.export(settings_from(export_module.Arguments, given))
+
+
+def card(
+    dataset: str | Path, *, about: str | Path | None = None, output: str | Path | None = None
+) -> list[str]:
+    """Writes a dataset's card and its Croissant description; returns where they are.
+
+    Args:
+      dataset: its folder or URL.
+      about: TOML file of what its author says.
+      output: folder or URL to write into; None for the dataset's own.
+
+    Raises:
+      InputError: the dataset or the file cannot be read.
+    """
+    from eqforge.commands import card as card_module
+
+    given = {"dataset": dataset, "about": about, "output": output}
+    with in_keywords(card_module.Arguments):
+        return card_module.write_card(settings_from(card_module.Arguments, given))
 
 
 def lint(path: str | Path, *, hard_positives: str | Path | None = None) -> list[Finding]:
