@@ -5,6 +5,7 @@ one is about none.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from eqforge.schemas.benchmarks.form import (
@@ -18,6 +19,8 @@ from eqforge.schemas.benchmarks.form import (
     text,
 )
 from eqforge.schemas.io.cells import Cell
+from eqforge.schemas.io.checked import Node
+from eqforge.schemas.io.typed_json import decode
 
 PAIR: Final = ("caption_0", "caption_1", "image_0", "image_1")
 FOIL: Final = ("caption", "hard_negative")
@@ -72,7 +75,7 @@ def read_question(entry: Entry) -> Iterator[BenchmarkItem]:
     """Yields a question."""
     node = entry.node
     image, cells = _image(entry)
-    options = node.get("options")
+    options = _listed(node.get("options"))
     yield BenchmarkItem(
         item_id=record_id(entry, image, own_id(node, "id") or entry.key),
         split=text(node, "split", default="test"),
@@ -85,6 +88,17 @@ def read_question(entry: Entry) -> Iterator[BenchmarkItem]:
         answer=node["answer"].text(),
         annotation=rest(node, *QUESTION, *OPTIONAL),
     )
+
+
+def _listed(node: Node | None) -> Node | None:
+    """Returns a list, which stands as JSON in a text where a table has no lists.
+
+    Raises:
+      InputError: the text is no such list.
+    """
+    if node is None or not isinstance(node.value, str):
+        return node
+    return replace(node, value=decode(node.value.encode(), list[str], node.file, node.where))
 
 
 def _image(entry: Entry) -> tuple[str, tuple[Cell | None]]:

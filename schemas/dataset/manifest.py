@@ -163,6 +163,11 @@ def read_manifest(folder: str) -> tuple[Manifest, str]:
     except (FileNotFoundError, NotADirectoryError) as error:
         if storage.is_local(folder) and not storage.exists(folder):
             raise InputError(f"{folder}: no such folder") from error
+        if storage.exists(storage.join(folder, EXPORT_NOTE)):
+            raise InputError(
+                f"{folder} is an export, which other programs read: name the dataset that it was "
+                "made of, or make one of it with eqforge import"
+            ) from error
         raise InputError(
             f"{folder} holds no {FILE_NAME}: it is no dataset, or its build has not finished "
             "(run the same build again to finish it)"

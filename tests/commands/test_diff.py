@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from eqforge.cli import main
 from eqforge.commands import diff
 from eqforge.schemas.dataset import compare
 from tests.builds import rows
@@ -182,3 +183,31 @@ def test_wrong_input_is_one_sentence(other: Path, capsys: pytest.CaptureFixture[
     path.unlink()
     assert "data/samples-00000-of-00001.parquet" in refused(other, OLD / "eq-youcook2")
     assert "data/samples-00000-of-00001.parquet" in refused(other, other)
+
+
+def test_the_terminal_shows_some_of_many_records_and_json_has_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part = Path(shutil.copytree(OLD / "eq-gebc", tmp_path / "part"))
+    first = rows(part, "samples")[0]
+    names = [f"eq-gebc/{number:04}" for number in range(200)]
+    random.Random(1).shuffle(names)
+    rewritten(part, "samples", [first | {"sample_id": name} for name in names])
+    capsys.readouterr()
+    command = ["diff", str(OLD / "eq-gebc"), str(part), "--table", "samples"]
+    assert main([*command, "--examples", "100000", "--json"]) == 1
+    said = capsys.readouterr()
+    assert json.loads(said.out)["tables"]["samples"]["added_examples"] == sorted(names)
+    shown = [line for line in said.err.splitlines() if line.startswith("  + ")]
+    assert shown == [f"  + {name}" for name in sorted(names)[:50]]
+
+
+def test_an_export_is_told_from_a_dataset(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "export"
+    assert main(["export", str(OLD / "eq-gebc"), "--format", "jsonl", "--output", str(out)]) == 0
+    with pytest.raises(SystemExit) as left:
+        main(["diff", str(out), str(out)])
+    assert left.value.code == 2
+    assert "is an export, which other programs read: name the dataset" in capsys.readouterr().err

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 SHOWN_CHARACTERS = 100
 SHOWN_FACTS = 10
+SHOWN_RECORDS = 50
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,7 +44,8 @@ class Arguments:
     """Compare these columns alone, such as caption_0, and the tables that have them."""
 
     examples: int = 3
-    """Name so many records that were added, removed or changed, of each table."""
+    """Name so many records that were added, removed or changed, of each table; the terminal shows
+    50 of each at most, and --json has all."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -158,9 +160,9 @@ def _table_lines(name: str, table: TableDifference) -> Iterator[str]:
         yield f"  type of {column}: {a} → {b}"
     for column, number in table.columns.items():
         yield f"  {column}: {counted(number, 'records')} changed"
-    yield from (f"  + {key}" for key in table.added_examples)
-    yield from (f"  - {key}" for key in table.removed_examples)
-    for record in table.changed_examples:
+    yield from (f"  + {key}" for key in table.added_examples[:SHOWN_RECORDS])
+    yield from (f"  - {key}" for key in table.removed_examples[:SHOWN_RECORDS])
+    for record in table.changed_examples[:SHOWN_RECORDS]:
         yield f"  ~ {record.key}"
         for column, (a, b) in record.columns.items():
             yield f"      {column}: {_value(a)} → {_value(b)}"
