@@ -20,13 +20,9 @@ from eqforge.pipelines.shared.finished import (
     settle_finished,
     stopped_unless_complete,
 )
-from eqforge.pipelines.shared.header import (
-    check_output,
-    claim_output,
-    header_of,
-    identity,
-)
+from eqforge.pipelines.shared.header import header_of, identity
 from eqforge.pipelines.shared.media import share_folders
+from eqforge.pipelines.shared.output import check_output, claim_output
 from eqforge.pipelines.shared.pipeline import Configured, Pipeline, Target
 from eqforge.schemas.console import give
 from eqforge.schemas.dataset.manifest import FILE_NAME, WORK, Manifest, StageBooks, load_manifest

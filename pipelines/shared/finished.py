@@ -3,11 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 
-from eqforge.pipelines.shared.header import (
-    check_output,
-    refuse,
-    remove_half_written,
-)
+from eqforge.pipelines.shared.output import check_output, refuse, remove_half_written
 from eqforge.pipelines.shared.pipeline import Configured, Pipeline
 from eqforge.schemas import signals
 from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, Manifest

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 from eqforge.pipelines.shared.command import parse_line
 from eqforge.pipelines.shared.filters import filter_lines
-from eqforge.pipelines.shared.header import check_output, header_of
+from eqforge.pipelines.shared.header import header_of
 from eqforge.pipelines.shared.media import inputs_from_stores
+from eqforge.pipelines.shared.output import check_output
 from eqforge.pipelines.shared.pilot_report import PilotReport, histogram_lines, histograms
 from eqforge.pipelines.shared.pipeline import Pilot, Pipeline
 from eqforge.pipelines.shared.settings import DatasetConfig, RunSettings

@@ -192,7 +192,7 @@ def test_the_terminal_shows_some_of_many_records_and_json_has_all(
     first = rows(part, "samples")[0]
     names = [f"eq-gebc/{number:04}" for number in range(200)]
     random.Random(1).shuffle(names)
-    rewritten(part, "samples", [first | {"sample_id": name} for name in names])
+    rewritten(part, "samples", [first | {"sample_id": name} for name in names], files=20)
     capsys.readouterr()
     command = ["diff", str(OLD / "eq-gebc"), str(part), "--table", "samples"]
     assert main([*command, "--examples", "100000", "--json"]) == 1

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from eqforge.pipelines.shared.driver import finished
-from eqforge.pipelines.shared.header import check_output, claim_output
+from eqforge.pipelines.shared.output import check_output, claim_output
 from eqforge.pipelines.shared.settings import RunSettings
 from eqforge.schemas.dataset.manifest import DataFile, InputFile, Manifest, StageBooks
 from eqforge.schemas.errors import InputError
