@@ -3,10 +3,11 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from eqforge.commands.description import check_description
+from eqforge.commands.id_checks import called, check_ids, kinds_of
 from eqforge.generators.scenes.claims import differs_as_declared
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
 from eqforge.generators.text.lints.lint import lint_records
@@ -23,9 +24,8 @@ from eqforge.schemas.io import digests, storage
 from eqforge.schemas.io.pictures import BadImage, TooManyPixels, open_rgb
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.sources.labelled_captions import dataset_captions
-from eqforge.schemas.tables.combined import COMBINED
-from eqforge.schemas.tables.datasets import TYPES, dataset_type, table_type
-from eqforge.schemas.tables.description import SCHEMA_VERSION, TableType
+from eqforge.schemas.tables.datasets import table_type
+from eqforge.schemas.tables.description import SCHEMA_VERSION
 from eqforge.schemas.ticker import ticked
 from eqforge.transforms.dataset.write import fingerprint_records
 from eqforge.transforms.generated.render import scene_pair_of
@@ -146,82 +146,9 @@ def _wrong_findings(dataset: Dataset) -> Iterator[str]:
             yield f"{task}, {rule}: {count:+} findings beside those the manifest counts"
 
 
-def check_ids(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every id that is not unique or refers to nothing."""
-    kinds = _kinds(dataset)
-    ids = {kind.name: Counter(_keys(dataset, kind)) for kind in kinds}
-    yield from _foreign_rows(dataset)
-    details = {kind.name: ids[kind.name] for kind in kinds if "sample_id" in kind.references}
-    yield from _lacking_details(dataset, details)
-    for table, found in ids.items():
-        yield from (f"{table}: {name}: {count} rows" for name, count in found.items() if count > 1)
-    unused = {kind.name: set(ids[kind.name]) for kind in kinds if kind.holds_pictures}
-    for key, other, referred in _references(dataset, kinds):
-        unused.get(other.name, set()).discard(referred)
-        if referred not in ids.get(other.name, ()):
-            yield f"{key}: no {_called(other, referred)}"
-    for kind in kinds:
-        for name in sorted(unused.get(kind.name, ())):
-            yield f"{_called(kind, name)}: nothing uses it"
-
-
-def _kinds(dataset: Dataset) -> list[TableType]:
-    """Returns the descriptions of the tables that a dataset has."""
-    tables = dataset_type(dataset.manifest.dataset).tables
-    return [kind for kind in tables if kind.name in dataset.manifest.tables]
-
-
-def _keys(dataset: Dataset, kind: TableType) -> Iterator[str]:
-    return (_key(kind, row) for row in dataset.rows(kind.name, kind.key))
-
-
-def _key(kind: TableType, row: Mapping[str, Any]) -> str:
-    return " ".join(row[name] for name in kind.key)
-
-
-def _called(kind: TableType, key: str) -> str:
-    """Returns what a row of a table is called, such as `image 9f86d081`."""
-    singular = kind.name.removesuffix("s")
-    return f"{singular} {key}" if kind.holds_pictures else f"row {key} of {kind.name}"
-
-
-def _foreign_rows(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every sample that names another dataset."""
-    name = dataset.manifest.dataset
-    own = TYPES if name in COMBINED else {name}
-    if "dataset" in dataset.columns("samples"):
-        for row in dataset.rows("samples", ["sample_id", "dataset"]):
-            if row["dataset"] not in own:
-                yield f"sample {row['sample_id']}: is of the dataset {row['dataset']}"
-
-
-def _lacking_details(dataset: Dataset, details: Mapping[str, Counter[str]]) -> Iterator[str]:
-    """Yields a line for every sample that names its task and has no row in the task's table."""
-    if "task" in dataset.columns("samples"):
-        for row in dataset.rows("samples", ["sample_id", "task"]):
-            if row["sample_id"] not in details.get(row["task"], ()):
-                yield f"sample {row['sample_id']}: no row of {row['task']}"
-
-
-def _references(
-    dataset: Dataset, kinds: Iterable[TableType]
-) -> Iterator[tuple[str, TableType, str]]:
-    """Yields (row, other table, key of a row in it) for every reference.
-
-    References into a table that was deleted are yielded, too.
-    """
-    table = dataset_type(dataset.manifest.dataset).table
-    for kind in kinds:
-        others = {column: table(name) for column, name in kind.references.items()}
-        columns = list(dict.fromkeys((*kind.key, *others)))
-        for row in dataset.rows(kind.name, columns) if others else ():
-            key = f"{kind.name}: {_key(kind, row)}"
-            yield from ((key, other, row[c]) for c, other in others.items() if row[c] is not None)
-
-
 def check_images(dataset: Dataset) -> Iterator[str]:
     """Yields a line for every image or mask that does not decode or is not what its row says."""
-    for kind in _kinds(dataset):
+    for kind in kinds_of(dataset):
         if kind.holds_pictures:
             (key,) = kind.key
             columns = [key, "image", "width_px", "height_px", "num_bytes"]
@@ -229,7 +156,7 @@ def check_images(dataset: Dataset) -> Iterator[str]:
             for row in ticked(rows, total, kind.name, "pictures"):
                 fault = _fault(row, row[key])
                 if fault is not None:
-                    yield f"{_called(kind, row[key])}: {fault}"
+                    yield f"{called(kind, row[key])}: {fault}"
 
 
 def _fault(row: dict[str, Any], media_id: str) -> str | None:
