@@ -33,6 +33,7 @@ def parse_line(
     program: str,
     note: str = "",
     console: type[ConsoleOptions] = DocumentOptions,
+    default: Configured | None = None,
 ) -> tuple[shell.CommandLine, list[str]]:
     """Returns a parsed command line, and Beam's arguments after `--`.
 
@@ -43,6 +44,7 @@ def parse_line(
       program: what the help calls the command.
       note: added to the help.
       console: the options of the output.
+      default: the configuration of an empty command line; None takes that of the mode.
 
     Raises:
       InputError, SystemExit: see shell.parse_line.
@@ -54,7 +56,7 @@ def parse_line(
         prog=program,
         description=f"{kind.__doc__} {note}".strip(),
         console=console,
-        default=lambda own: default_config(kind, defaults, _mode_of(own)),
+        default=lambda own: default or default_config(kind, defaults, _mode_of(own)),
     )
     return line, list(argv[split + 1 :])
 

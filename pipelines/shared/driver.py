@@ -75,19 +75,29 @@ def build_and_tell(
     Raises:
       InputError, BuildError: see build_dataset.
     """
+    give(told_build(pipeline, config, beam_args))
+
+
+def told_build(
+    pipeline: Pipeline[Configured], config: Configured, beam_args: Sequence[str]
+) -> BuildReport:
+    """Plans and builds a dataset, and says in words what came of it; returns the same.
+
+    Raises:
+      InputError, BuildError: see build_dataset.
+    """
     options = runners.pipeline_options(beam_args, config.run.workers)
     is_run, output = run_pipeline(pipeline, config, options), config.run.output
     if is_run and not placement.is_waited_for(options):
         print(submitted(options, output))
-        give(BuildReport(output=output, state="submitted"))
-        return
+        return BuildReport(output=output, state="submitted")
     if not is_run:
         print(f"{output}: was finished already, and is left as it is")
     manifest = load_manifest(output)
     print(in_lines(finished(manifest, output, pipeline.stages)))
     state: Literal["built", "kept"] = "built" if is_run else "kept"
     warning = without_samples(manifest, output, pipeline.stages)
-    give(BuildReport(output=output, state=state, manifest=manifest, warning=warning))
+    return BuildReport(output=output, state=state, manifest=manifest, warning=warning)
 
 
 def build_dataset(

@@ -37,7 +37,7 @@ VERSIONED = (
 _LOCAL_OR_NAMED = ("model", "assets")
 # Settings that say where and how a run happens, and leave no trace in the rows; the manifests of
 # parts are inputs.
-_NOT_OF_THE_ROWS = (
+NOT_OF_THE_ROWS = (
     "output", "overwrite", "workers", "max_error_rate", "decoder_timeout_s", "render_timeout_s",
     "local_files_only", "cache_gb", "parts",
 )  # fmt: skip
@@ -98,7 +98,7 @@ def _config_json(config: DatasetConfig) -> dict[str, Any]:
 
 def without_places(values: dict[str, Any]) -> dict[str, Any]:
     """Returns settings without those that leave no trace in the rows, and without folders."""
-    kept = {name: value for name, value in values.items() if name not in _NOT_OF_THE_ROWS}
+    kept = {name: value for name, value in values.items() if name not in NOT_OF_THE_ROWS}
     for name, value in kept.items():
         if isinstance(value, dict):
             kept[name] = without_places(value)

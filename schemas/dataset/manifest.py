@@ -174,18 +174,36 @@ def read_manifest(folder: str) -> tuple[Manifest, str]:
         ) from error
     except OSError as error:
         raise InputError(f"{url}: cannot be read: {error.strerror or error}") from error
+    manifest = manifest_of(data, url)
+    in_place = settled(manifest)
+    return manifest, sha256_hex(data if manifest == in_place else to_json(in_place))
+
+
+def manifest_of(
+    data: bytes, url: str, form: str = FORMAT, what: str = "a dataset manifest"
+) -> Manifest:
+    """Returns what the bytes of a manifest say, or of another file of its fields.
+
+    Args:
+      data: the file, or more than MAX_BYTES of it.
+      url: of the file, for messages.
+      form: what it says of its format.
+      what: what it is, for messages.
+
+    Raises:
+      InputError: it is malformed, too long or of another version.
+    """
     if len(data) > MAX_BYTES:
-        raise InputError(f"{url}: not a dataset manifest: it has more than {MAX_BYTES:,} bytes")
+        raise InputError(f"{url}: not {what}: it has more than {MAX_BYTES:,} bytes")
     try:
         manifest = msgspec.json.decode(data, type=Manifest)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         said = clipped(" ".join(str(error).split()))
-        raise InputError(f"{url}: not a dataset manifest: {said}") from error
-    if (manifest.format, manifest.format_version) != (FORMAT, FORMAT_VERSION):
-        raise InputError(f"{url}: expected format {FORMAT} {FORMAT_VERSION}")
-    _check(manifest, url)
-    in_place = settled(manifest)
-    return manifest, sha256_hex(data if manifest == in_place else to_json(in_place))
+        raise InputError(f"{url}: not {what}: {said}") from error
+    if (manifest.format, manifest.format_version) != (form, FORMAT_VERSION):
+        raise InputError(f"{url}: expected format {form} {FORMAT_VERSION}")
+    _check(manifest, f"{url}: not {what}")
+    return manifest
 
 
 def as_parts(manifest: Manifest, sha256: str, name: str) -> list[PartManifest]:
@@ -227,7 +245,7 @@ def _with_paths(manifest: Manifest, path: Callable[[str], str]) -> Manifest:
     return replace(manifest, tables=tables)
 
 
-def _check(manifest: Manifest, url: str) -> None:
+def _check(manifest: Manifest, problem: str) -> None:
     """Checks what the types of the fields do not say.
 
     Raises:
@@ -235,11 +253,11 @@ def _check(manifest: Manifest, url: str) -> None:
     """
     for name in _names(manifest):
         if not name or clipped(name) != name:
-            raise InputError(f"{url}: not a dataset manifest: expected a name, found {shown(name)}")
+            raise InputError(f"{problem}: expected a name, found {shown(name)}")
     paths = Counter(file.path for files in manifest.tables.values() for file in files)
     for path, count in paths.items():
         if count > 1:
-            raise InputError(f"{url}: not a dataset manifest: the file {path} appears twice in it")
+            raise InputError(f"{problem}: the file {path} appears twice in it")
 
 
 def _names(manifest: Manifest) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import importlib
 import io
+import itertools
 import logging
 import os
 import sys
@@ -192,6 +193,9 @@ def _run(arguments: list[str]) -> int:
     name, *rest = _options_last(arguments) or [""]
     if name not in COMMANDS:
         return _refuse(name, COMMANDS, usage, "command")
+    if name in ("build", "import") and _names_recipe(rest):
+        on_recipe: Callable[[str, list[str]], int] = _import("eqforge.commands.recipe").main
+        return on_recipe(name, rest)
     if name in ("plan", "build", "import"):
         datasets = _import("eqforge.schemas.tables.datasets").DATASETS
         benchmarks = _import("eqforge.schemas.tables.benchmarks").BENCHMARKS
@@ -200,6 +204,11 @@ def _run(arguments: list[str]) -> int:
         return _on_one_of(known, what, name, _options_last(rest))
     run: Callable[[list[str]], int] = _import(COMMANDS[name][0]).main
     return run(rest)
+
+
+def _names_recipe(arguments: Sequence[str]) -> bool:
+    own = itertools.takewhile(lambda word: word != "--", arguments)
+    return any(word.partition("=")[0] == "--recipe" for word in own)
 
 
 def _options_last(arguments: list[str]) -> list[str]:
@@ -216,6 +225,8 @@ def _on_one_of(known: Mapping[str, Any], what: str, command: str, arguments: lis
     """Runs a command that has other options for each dataset or benchmark."""
     summaries = {name: each.summary for name, each in known.items()}
     usage = _help(summaries, f"eqforge {command} {what.upper()}", what)
+    if command != "plan":
+        usage += f"\n\neqforge {command} --recipe RECIPE makes one again, and says what differs."
     if arguments in ([], ["-h"], ["--help"]):
         print(usage)
         return 0 if arguments else 2

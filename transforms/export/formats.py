@@ -135,6 +135,13 @@ _ALL: Final = (
         columns=_FOILS | {"item_id"},
     ),
     Format(
+        name="recipe",
+        module="recipe",
+        summary="of any dataset but combined ones, what it was made from and its records without "
+        "pictures and texts: ids, names of sources, times, boxes, and digests. `eqforge build "
+        "--recipe` makes it again of the user's own sources, and says what no longer matches.",
+    ),
+    Format(
         name="lmms-eval",
         module="lmms_eval",
         summary="a task folder of lmms-eval, of pairs, captions with a false one, and questions: "

@@ -228,6 +228,10 @@ class Export:
         """Tells whether a file is there already, complete, from a run that was stopped."""
         return path in self._ledger.done
 
+    def done(self, path: str) -> ExportedFile:
+        """Returns what the note will say of a file that is complete."""
+        return self._ledger.done[path]
+
     @contextlib.contextmanager
     def file(self, path: str, *, rows: int = 0) -> Iterator[ExportStream]:
         """Opens a file, which appears under its name when the block has ended.

@@ -26,13 +26,14 @@ class Arguments:
 
     Records are compared by their keys; the order of rows and the number of files do not count, and
     pictures count by their ids, which are digests. What the manifests say beside the records, such
-    as settings and versions, is told apart and does not count either. Both are taken as sound:
-    eqforge verify tells. The exit status is 0 if all records are equal, 1 if some differ, 2 if a
-    dataset cannot be read.
+    as settings and versions, is told apart and does not count either. Either may be a recipe, as
+    eqforge export --format recipe writes it: texts are compared by digests then. Both are taken as
+    sound: eqforge verify tells. The exit status is 0 if all records are equal, 1 if some differ, 2
+    if a dataset cannot be read.
     """
 
     a: Annotated[str, tyro.conf.Positional]
-    """Folder or URL of the first dataset, of which records may be removed."""
+    """Folder or URL of the first dataset or recipe, of which records may be removed."""
 
     b: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the second, which may add records."""
@@ -75,7 +76,7 @@ def diff_command(arguments: Arguments) -> int:
         only=arguments.only,
         examples=arguments.examples,
     )
-    print(in_lines(_lines(found)))
+    print(in_lines(difference_lines(found)))
     give(found)
     return 0 if found.is_equal else 1
 
@@ -96,11 +97,13 @@ def diff_datasets(
       InputError: a dataset cannot be read, or none has a table or column of a name.
     """
     from eqforge.schemas.dataset.compare import compare_tables
-    from eqforge.schemas.dataset.reader import open_dataset
+    from eqforge.schemas.dataset.recipe import FORMAT, as_recorded, open_either
 
     if examples < 0:
         raise InputError(f"--examples {examples}: expected 0 or more")
-    both = open_dataset(a), open_dataset(b)
+    both = open_either(a), open_either(b)
+    if any(dataset.manifest.format == FORMAT for dataset in both):
+        both = as_recorded(both[0]), as_recorded(both[1])
     wanted = _wanted(both, tables, only)
     found = {name: compare_tables(*both, name, only, examples) for name in wanted}
     return Difference(
@@ -135,9 +138,15 @@ def _check_known(option: str, asked: tuple[str, ...], known: list[str]) -> None:
             raise InputError(f"{option} {name}: neither dataset has it{hint}")
 
 
-def _lines(found: Difference) -> Iterator[str]:
+def difference_lines(found: Difference, examples: int = SHOWN_RECORDS) -> Iterator[str]:
+    """Yields what differs between two datasets; the last line says whether their records do.
+
+    Args:
+      found: what differs.
+      examples: how many records are named of each kind in each table at most.
+    """
     for name, table in found.tables.items():
-        yield from _table_lines(name, table)
+        yield from _table_lines(name, table, examples)
     for number, (name, (a, b)) in enumerate(found.manifest.items()):
         if number == SHOWN_FACTS:
             yield f"  and {len(found.manifest) - SHOWN_FACTS:,} more; --json has all"
@@ -149,7 +158,7 @@ def _lines(found: Difference) -> Iterator[str]:
     yield f"{found.a} and {found.b}: {said}{beside}"
 
 
-def _table_lines(name: str, table: TableDifference) -> Iterator[str]:
+def _table_lines(name: str, table: TableDifference, examples: int) -> Iterator[str]:
     kinds = {"added": table.added, "removed": table.removed, "changed": table.changed}
     parts = [f"{number:,} {kind}" for kind, number in kinds.items() if number]
     yield f"{name}: {', '.join([*parts, f'{table.equal:,} equal'])}"
@@ -160,9 +169,9 @@ def _table_lines(name: str, table: TableDifference) -> Iterator[str]:
         yield f"  type of {column}: {a} → {b}"
     for column, number in table.columns.items():
         yield f"  {column}: {counted(number, 'records')} changed"
-    yield from (f"  + {key}" for key in table.added_examples[:SHOWN_RECORDS])
-    yield from (f"  - {key}" for key in table.removed_examples[:SHOWN_RECORDS])
-    for record in table.changed_examples[:SHOWN_RECORDS]:
+    yield from (f"  + {key}" for key in table.added_examples[:examples])
+    yield from (f"  - {key}" for key in table.removed_examples[:examples])
+    for record in table.changed_examples[:examples]:
         yield f"  ~ {record.key}"
         for column, (a, b) in record.columns.items():
             yield f"      {column}: {_value(a)} → {_value(b)}"

@@ -2,6 +2,7 @@
 
 from eqforge.commands.diff import Difference
 from eqforge.commands.inspection import Inspection
+from eqforge.commands.recipe import RecipeReport
 from eqforge.commands.verify import Verification
 from eqforge.generators.text.lints.command import LintReport
 from eqforge.pipelines.shared.driver import BuildReport
@@ -11,6 +12,7 @@ from eqforge.transforms.export.note import ExportNote
 DOCUMENTS = {
     "plan": PlanReport,
     "build": BuildReport,
+    "build --recipe": RecipeReport,
     "verify": Verification,
     "inspect": Inspection,
     "diff": Difference,

@@ -1,0 +1,163 @@
+"""The configuration that a recipe stands for, less the places that its user names."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+import tyro
+
+from eqforge.pipelines.shared.command import default_config, parse_line
+from eqforge.pipelines.shared.header import NOT_OF_THE_ROWS
+from eqforge.pipelines.shared.media import MEDIA
+from eqforge.pipelines.shared.pipeline import Pipeline
+from eqforge.pipelines.shared.settings import Mode
+from eqforge.schemas.dataset.manifest import Manifest
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.checked import clipped, name_of, shown
+from eqforge.schemas.visible import nearest
+
+_OF_THE_RUN = (*NOT_OF_THE_ROWS, "follow_links")
+"""Settings that a user chooses, whatever the recipe says."""
+_NAMED = ("oracle", "model", "assets", "spacy_model", "device", "model_device")
+"""Settings that a user names where they are no default: no file says which model is loaded."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Setting:
+    """A setting of a recipe.
+
+    Attributes:
+      name: of the setting, which is distinct in all groups.
+      value: what the recipe says.
+      is_open: whether the user may name it.
+      is_wanted: whether the user has to.
+    """
+
+    name: str
+    value: Any
+    is_open: bool
+    is_wanted: bool
+
+
+def parse_recipe(
+    pipeline: Pipeline[Any], recipe: Manifest, url: str, argv: Sequence[str], program: str
+) -> tuple[Any, list[str]]:
+    """Returns the configuration of a recipe, and Beam's arguments.
+
+    Args:
+      pipeline: the dataset's pipeline.
+      recipe: what its `recipe.json` says.
+      url: of the recipe, for messages.
+      argv: where the user's sources are, and how the run happens.
+      program: what the help calls the command.
+
+    Raises:
+      InputError: the recipe has a setting that is not known or has a wrong value, the command line
+        has one that the recipe sets, or it does not name a source.
+      SystemExit: help was asked for (0), or an option is unknown or missing (2).
+    """
+    mode = next((each for each in get_args(Mode) if each == recipe.mode), None)
+    if mode is None:
+        raise InputError(f"{url}: the mode {shown(recipe.mode)}: expected paper or corrected")
+    usual = default_config(pipeline.config, pipeline.defaults, mode)
+    config = _filled(usual, recipe.config, url)
+    note = f"The settings are those of {url}: sources and what concerns the run are named here."
+    line, beam_args = parse_line(
+        pipeline.config, pipeline.defaults, argv, program, note, default=config
+    )
+    given = {name.replace("-", "_"): source for name, source in line.sources.items()}
+    settings = {each.name: each for each in _settings(usual, recipe.config)}
+    _check_given(given, settings, url)
+    return line.settings, beam_args
+
+
+def _filled(config: Any, values: Mapping[str, Any], url: str) -> Any:
+    """Returns settings with the values of a recipe, and without the places of this machine.
+
+    Raises:
+      InputError: a setting is not known, or a value is not of its type.
+    """
+    kind = type(config)
+    hints, names = get_type_hints(kind), [field.name for field in dataclasses.fields(kind)]
+    if unknown := [name for name in values if name not in names]:
+        hint = nearest(unknown[0], names)
+        raise InputError(
+            f"{url}: the setting {name_of(unknown[0])} is none of this version's{hint}; a recipe "
+            "needs the version of eqforge that wrote it, or a later one"
+        )
+    found = {}
+    for name, value in values.items():
+        there = getattr(config, name)
+        if dataclasses.is_dataclass(there) and isinstance(value, dict):
+            found[name] = _filled(there, value, url)
+        elif name in _OF_THE_RUN or name in _NAMED:
+            continue
+        elif _is_place(name, hints[name]):
+            found[name] = tyro.MISSING if value else there
+        else:
+            found[name] = _converted(name, value, hints[name], url)
+    return dataclasses.replace(config, **found)
+
+
+def _converted(name: str, value: Any, hint: Any, url: str) -> Any:
+    try:
+        return msgspec.convert(value, hint)
+    except msgspec.ValidationError as error:
+        said = clipped(str(error))
+        raise InputError(f"{url}: --{_flag(name)} {shown(value)}: {said}") from error
+
+
+def _is_place(name: str, hint: Any) -> bool:
+    return name in MEDIA or _is_path(hint)
+
+
+def _is_path(hint: Any) -> bool:
+    return hint is Path or any(map(_is_path, get_args(hint)))
+
+
+def _settings(config: Any, values: Mapping[str, Any]) -> Iterator[_Setting]:
+    """Yields the settings of a recipe."""
+    hints = get_type_hints(type(config))
+    for name, value in values.items():
+        usual = getattr(config, name)
+        if dataclasses.is_dataclass(usual):
+            yield from _settings(usual, value)
+        else:
+            is_named = name in _NAMED
+            yield _Setting(
+                name=name,
+                value=value,
+                is_open=bool(value) and (is_named or _is_place(name, hints[name])),
+                is_wanted=is_named and bool(value) and value != usual,
+            )
+
+
+def _check_given(given: Mapping[str, str], settings: Mapping[str, _Setting], url: str) -> None:
+    """Checks that a command line names what the recipe leaves open, and nothing else.
+
+    Raises:
+      InputError: it does not.
+    """
+    for name, source in given.items():
+        known = settings.get(name)
+        if name in _OF_THE_RUN or (known and known.is_open):
+            continue
+        has_none = known is None or known.value in (None, False)
+        had = "was made without" if has_none else f"sets it to {shown(known and known.value)}"
+        raise InputError(
+            f"--{_flag(name)} ({source}): the recipe {url} {had}; leave it out, or build without "
+            "--recipe"
+        )
+    for name, setting in settings.items():
+        if setting.is_wanted and name not in given:
+            raise InputError(
+                f"the recipe {url} was made with --{_flag(name)} {shown(setting.value)}, which you "
+                "have to name yourself: a recipe does not say what is loaded"
+            )
+
+
+def _flag(name: str) -> str:
+    return name.replace("_", "-")

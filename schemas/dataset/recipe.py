@@ -1,0 +1,211 @@
+"""Recipes: what a dataset was made from and what its records are, without pictures and texts.
+
+A recipe is a folder with `recipe.json`, which has the fields of a dataset's manifest, and a table
+of records for each of the dataset's. Ids, keys into the pictures (which are SHA-256s of their
+bytes), names of sources, times, boxes and numbers stand in them as they are. Every other column is
+a SHA-256, under its name with `_sha256` behind it: of a text in UTF-8, of other values as compact
+JSON with sorted keys. What is not known to be no text is one, so a column that is yet to come is
+not given away.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import pyarrow as pa
+
+from eqforge.schemas.dataset.manifest import MAX_BYTES, Manifest, manifest_of
+from eqforge.schemas.dataset.reader import Dataset, open_dataset
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io import storage
+from eqforge.schemas.tables.datasets import table_type
+
+FILE_NAME: Final = "recipe.json"
+FORMAT: Final = "eqforge recipe"
+SUFFIX: Final = "_sha256"
+LEFT_OUT: Final = frozenset(("images", "masks", "rejects"))
+"""Tables of which a recipe has no records: pictures, and what is no record of the dataset."""
+
+_PLAIN: Final = frozenset(
+    (
+        *("dataset", "split", "kind", "group", "source_id", "source_path", "source_sha256"),
+        *("image", "image_0", "image_1", "source_image", "source_image_1"),
+        # Frames of a video with their times, and the boxes of objects.
+        *("origin_0", "origin_1", "objects_0", "objects_1"),
+    )
+)
+
+
+def tables_of(manifest: Manifest) -> list[str]:
+    """Returns the tables of a dataset that a recipe has records of."""
+    name = manifest.dataset
+    tables = [table for table in manifest.tables if table not in LEFT_OUT]
+    return [table for table in tables if manifest.num_rows(table) and table_type(name, table)]
+
+
+def recorded_columns(dataset: str, table: str, schema: pa.Schema) -> dict[str, str]:
+    """Returns the columns of a recipe's table, each with the dataset's column that it is of."""
+    kind = table_type(dataset, table)
+    assert kind is not None
+    known = {*kind.key, *kind.references}
+    return {
+        name if name in known or _is_plain(name, schema.field(name).type) else name + SUFFIX: name
+        for name in schema.names
+    }
+
+
+def _is_plain(name: str, kind: pa.DataType) -> bool:
+    return name in _PLAIN or name.endswith("_id") or _is_of_numbers(kind)
+
+
+def _is_of_numbers(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return all(_is_of_numbers(field.type) for field in kind)
+    if pa.types.is_list(kind):
+        return _is_of_numbers(kind.value_type)
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    )
+
+
+def recorded_schema(schema: pa.Schema, columns: dict[str, str]) -> pa.Schema:
+    """Returns the types of the columns of a recipe's table; see recorded_columns."""
+    return pa.schema(
+        [
+            schema.field(source)
+            if name == source
+            else pa.field(name, pa.string(), schema.field(source).nullable)
+            for name, source in columns.items()
+        ]
+    )
+
+
+def recorded(rows: pa.RecordBatch, columns: dict[str, str]) -> pa.RecordBatch:
+    """Returns rows of a dataset as a recipe has them; see recorded_columns."""
+    schema = recorded_schema(rows.schema, columns)
+    arrays = [
+        rows.column(source)
+        if name == source
+        else pa.array([_digest(value) for value in rows.column(source).to_pylist()], pa.string())
+        for name, source in columns.items()
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _digest(value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        value = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(value.encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecordedDataset(Dataset):
+    """A finished dataset, whose rows are read as a recipe has them.
+
+    Attributes:
+      whole: the dataset itself.
+    """
+
+    whole: Dataset
+
+    def schema(self, table: str) -> pa.Schema:
+        """Returns the columns of a table; see Dataset.schema."""
+        schema = self.whole.schema(table)
+        return recorded_schema(schema, recorded_columns(self.manifest.dataset, table, schema))
+
+    def file_batches(
+        self, path: str, columns: Sequence[str] | None = None, rows: int = 1_000
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields one file in pieces; see Dataset.file_batches."""
+        table, _ = self._listed(path)
+        found = recorded_columns(self.manifest.dataset, table, self.whole.schema(table))
+        wanted = found if columns is None else {name: found[name] for name in columns}
+        for batch in self.whole.file_batches(path, list(wanted.values()), rows):
+            yield recorded(batch, wanted)
+
+
+def as_recorded(dataset: Dataset) -> Dataset:
+    """Returns a dataset as its recipe would show it; a recipe as it is."""
+    if dataset.manifest.format == FORMAT:
+        return dataset
+    kept = {name: dataset.manifest.tables[name] for name in tables_of(dataset.manifest)}
+    return RecordedDataset(
+        folder=dataset.folder,
+        manifest=replace(dataset.manifest, tables=kept),
+        sha256=dataset.sha256,
+        whole=dataset,
+    )
+
+
+def sources_of(dataset: Dataset) -> dict[str, str]:
+    """Returns the files that records were made of, by name, with the SHA-256 of each.
+
+    The names of all are held in memory; there are none of records that keep no such digests.
+
+    Args:
+      dataset: a finished one, or a recipe.
+
+    Raises:
+      InputError: a file is missing or damaged.
+    """
+    found: dict[str, str] = {}
+    for table in tables_of(dataset.manifest):
+        places = _source_places(dataset.schema(table))
+        names = list(dict.fromkeys(name.partition(".")[0] for place in places for name in place))
+        for batch in dataset.batches(table, names, 10_000) if names else ():
+            flat = pa.Table.from_batches([batch]).flatten()
+            for path, sha256 in places:
+                some = flat.select([path, sha256]).group_by([path, sha256]).aggregate([])
+                pairs = zip(*(column.to_pylist() for column in some.columns), strict=True)
+                found |= {name: digest for name, digest in pairs if name and digest}
+    return found
+
+
+def _source_places(schema: pa.Schema) -> list[tuple[str, str]]:
+    """Returns the columns that name a source file, each with that of its digest."""
+    found = [
+        (f"{field.name}.source_path", f"{field.name}.source_sha256")
+        for field in schema
+        if pa.types.is_struct(field.type)
+        and {"source_path", "source_sha256"} <= {inner.name for inner in field.type}
+    ]
+    own = next((name for name in ("source_path", "image") if name in schema.names), None)
+    return found + ([(own, "source_sha256")] if own and "source_sha256" in schema.names else [])
+
+
+def open_recipe(folder: str) -> Dataset:
+    """Opens a recipe: a dataset of its records alone.
+
+    Raises:
+      InputError: the folder holds none, or it is malformed.
+    """
+    url = storage.join(folder, FILE_NAME)
+    storage.check_reachable(url)
+    try:
+        with storage.open_below(folder, FILE_NAME) as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(
+            f"{folder} holds no {FILE_NAME}: expected the folder of a recipe, as eqforge export "
+            "DATASET --format recipe writes it"
+        ) from error
+    except OSError as error:
+        raise InputError(f"{url}: cannot be read: {error.strerror or error}") from error
+    manifest = manifest_of(data, url, FORMAT, "a recipe")
+    if unknown := [name for name in manifest.tables if table_type(manifest.dataset, name) is None]:
+        raise InputError(f"{url}: not a recipe: {manifest.dataset} has no table {unknown[0]}")
+    return Dataset(folder=folder.rstrip("/") or "/", manifest=manifest)
+
+
+def open_either(folder: str) -> Dataset:
+    """Opens a finished dataset, or a recipe.
+
+    Raises:
+      InputError: the folder holds neither.
+    """
+    is_recipe = storage.exists(storage.join(folder, FILE_NAME))
+    return open_recipe(folder) if is_recipe else open_dataset(folder)

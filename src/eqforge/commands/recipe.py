@@ -1,0 +1,159 @@
+"""`eqforge build --recipe`: makes a dataset again from a recipe, and compares."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from eqforge.commands.diff import Difference, diff_datasets, difference_lines
+from eqforge.pipelines.shared.driver import BuildReport, told_build
+from eqforge.pipelines.shared.media import inputs_from_stores
+from eqforge.pipelines.shared.recipe import parse_recipe
+from eqforge.pipelines.shared.registry import pipeline_of
+from eqforge.schemas.console import give, session
+from eqforge.schemas.dataset.manifest import Manifest
+from eqforge.schemas.dataset.reader import Dataset, open_dataset
+from eqforge.schemas.dataset.recipe import FILE_NAME, open_recipe, sources_of
+from eqforge.schemas.errors import InputError, reported_errors
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.checked import name_of
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.schemas.tables.datasets import DATASETS
+from eqforge.schemas.versions import versions_of
+from eqforge.schemas.visible import counted, in_lines, nearest, visible
+
+OPTION = "--recipe"
+SHOWN = 10
+NAMED = 1_000
+"""So many records that were added, removed or changed are named in the document."""
+
+USAGE = f"""usage: eqforge {{command}} {OPTION} RECIPE [options]
+
+Makes a dataset again from a recipe, which eqforge export DATASET --format recipe wrote: with its
+settings, of your own sources. Then it says what no longer matches, by record. The exit status is 0
+if all records are those of the recipe, else 1. eqforge {{command}} {OPTION} RECIPE --help
+shows the options, which are those of the recipe's dataset."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecipeReport:
+    """What a recipe became, and what no longer matches.
+
+    Attributes:
+      build: what the build did.
+      inputs: the recipe's input files, by name, that none of the build's has the bytes of.
+      changed_sources: videos and images, as the recipe names them, that have other bytes now.
+      missing_sources: those that no record was made of now: they are missing, cannot be read, or
+        all of their records were refused; the table `rejects` has the reasons.
+      difference: what differs between the recipe (A) and the dataset (B), of each table at most
+        1,000 records by name; null where the end of the build is not waited for.
+    """
+
+    build: BuildReport
+    inputs: tuple[str, ...] = ()
+    changed_sources: tuple[str, ...] = ()
+    missing_sources: tuple[str, ...] = ()
+    difference: Difference | None = None
+
+
+def main(command: str, argv: Sequence[str]) -> int:
+    """Builds or imports what a recipe says, and compares; returns the exit status.
+
+    Args:
+      command: `build` or `import`.
+      argv: the arguments after it.
+    """
+    with reported_errors(goes_on=True), session(), inputs_from_stores():
+        folder, rest = _recipe_of(argv)
+        if not folder:
+            print(USAGE.format(command=command))
+            return 0 if {"-h", "--help"} & {*argv} else 2
+        recipe = open_recipe(folder)
+        url = storage.join(recipe.folder, FILE_NAME)
+        name = recipe.manifest.dataset
+        _check_command(command, name, url)
+        rest = rest[1:] if rest[:1] == [name] and argv[0] == name else rest
+        pipeline, program = pipeline_of(name), f"eqforge {command} {OPTION} {recipe.folder}"
+        config, beam_args = parse_recipe(pipeline, recipe.manifest, url, rest, program)
+        _tell_version(recipe.manifest, url)
+        pipeline.needs(config)
+        report = _compared(recipe, told_build(pipeline, config, beam_args))
+        give(report)
+        return 0 if report.difference is None or report.difference.is_equal else 1
+    return 2
+
+
+def _recipe_of(argv: Sequence[str]) -> tuple[str, list[str]]:
+    """Returns the folder that the option names, empty if none, and the other arguments.
+
+    Raises:
+      InputError: it is given twice.
+    """
+    own, beam_args = list(argv), list[str]()
+    if "--" in argv:
+        own, beam_args = own[: own.index("--")], own[own.index("--") :]
+    found: list[str] = []
+    rest: list[str] = []
+    words = iter(own)
+    for word in words:
+        if word == OPTION:
+            found.append(next(words, ""))
+        elif word.startswith(f"{OPTION}="):
+            found.append(word.partition("=")[2])
+        else:
+            rest.append(word)
+    if len(found) > 1:
+        raise InputError(f"{OPTION}: one recipe at a time")
+    folder = "" if found[0].startswith("-") else found[0]
+    return folder, [*rest, *beam_args]
+
+
+def _check_command(command: str, name: str, url: str) -> None:
+    """Checks that a command makes the dataset of a recipe.
+
+    Raises:
+      InputError: no command does, or another.
+    """
+    known = {"build": DATASETS, "import": BENCHMARKS}
+    other = "import" if command == "build" else "build"
+    if name in known[other]:
+        raise InputError(f"{url}: {name} is made by eqforge {other} {OPTION}")
+    if name not in known[command]:
+        hint = nearest(name, known[command])
+        raise InputError(f"{url}: a recipe of {name_of(name)}, which eqforge does not know{hint}")
+
+
+def _tell_version(recipe: Manifest, url: str) -> None:
+    """Prints that another version wrote the recipe, if one did."""
+    there, here = recipe.versions.get("eqforge", "none"), versions_of("eqforge")["eqforge"]
+    if there != here:
+        print(visible(f"{url}: was written by eqforge {there}, this is {here}"), file=sys.stderr)
+
+
+def _compared(recipe: Dataset, build: BuildReport) -> RecipeReport:
+    """Compares a dataset with its recipe, and prints what differs."""
+    if build.manifest is None:
+        print(f"when it is complete, compare: eqforge diff {recipe.folder} {build.output}")
+        return RecipeReport(build=build)
+    found = diff_datasets(recipe.folder, build.output, examples=NAMED)
+    there, here = sources_of(recipe), sources_of(open_dataset(build.output))
+    digests = {file.sha256 for file in build.manifest.inputs}
+    report = RecipeReport(
+        build=build,
+        inputs=tuple(f.name for f in recipe.manifest.inputs if f.sha256 not in digests),
+        changed_sources=tuple(n for n in sorted(there) if n in here and there[n] != here[n]),
+        missing_sources=tuple(n for n in sorted(there) if n not in here),
+        difference=found,
+    )
+    print(in_lines([*_source_lines(report), *difference_lines(found, SHOWN)]))
+    return report
+
+
+def _source_lines(report: RecipeReport) -> Iterator[str]:
+    for what, names, said in (
+        ("inputs", report.inputs, "with other bytes than the recipe's"),
+        ("sources", report.changed_sources, "with other bytes than the recipe's"),
+        ("sources", report.missing_sources, "without a record; the rejects say why"),
+    ):
+        if names:
+            more = [f"and {len(names) - SHOWN:,} more"] * (len(names) > SHOWN)
+            yield f"{counted(len(names), what)} {said}: {', '.join([*names[:SHOWN], *more])}"
