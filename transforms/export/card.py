@@ -78,8 +78,20 @@ def flat_card(export: Export, files: list[Files], schema: pa.Schema | None = Non
         f'rows = load_dataset("path/to/folder", split={quoted(files[0].split)})\n```',
         "The pictures and captions keep the licences of their sources. Check them before you pass "
         "the files on.",
+        *_licences(export),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _licences(export: Export) -> list[str]:
+    """Returns what a card says of the rows that were left out for their licences."""
+    if not export.settings.redistributable:
+        return []
+    said = "; ".join(f"{in_markdown(name)}: {n:,}" for name, n in export.left_out.items())
+    return [
+        "Only rows are here whose sources state licences that allow to pass them on. Left out, by "
+        f"licence: {said or 'none'}."
+    ]
 
 
 def _ids(export: Export) -> str:

@@ -42,6 +42,7 @@ class Format:
 
 _PAIRS: Final = frozenset(("caption_0", "caption_1", "dataset"))
 _FOILS: Final = frozenset(("caption", "hard_negative", "image"))
+RECIPE: Final = "recipe"
 _ALL: Final = (
     Format(
         name="pairs",
@@ -135,7 +136,7 @@ _ALL: Final = (
         columns=_FOILS | {"item_id"},
     ),
     Format(
-        name="recipe",
+        name=RECIPE,
         module="recipe",
         summary="of any dataset but combined ones, what it was made from and its records without "
         "pictures and texts: ids, names of sources, times, boxes, and digests. `eqforge build "

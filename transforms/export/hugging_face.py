@@ -53,7 +53,9 @@ def _others(export: Export) -> list[str]:
 def _card(export: Export, configured: dict[str, list[Files]]) -> str:
     """Returns the dataset's own card, with these files and how to load them."""
     default = next(iter(configured))
-    found = _own(export.dataset) or flat_card(export, configured[default])
+    # The dataset's own card tells of rows that may have been left out.
+    own = "" if export.settings.redistributable else _own(export.dataset)
+    found = own or flat_card(export, configured[default])
     front, _, body = found.removeprefix("---\n").partition("\n---\n")
     configs = header(configured).removeprefix("---\n").removesuffix("---")
     front = _CONFIGS.sub("", f"{front}\n") + configs

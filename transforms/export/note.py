@@ -53,6 +53,7 @@ class ExportNote:
       settings: what the bytes depend on beside the dataset: the format, the table, how pictures are
         encoded.
       versions: of the packages that write the bytes.
+      left_out: rows that `--redistributable` left out, by the licences that forbid to pass them on.
       files: the files, by their paths; the note itself is none of them.
       stale: files of an earlier export that are still to be deleted; none in a finished note.
     """
@@ -63,6 +64,7 @@ class ExportNote:
     dataset_sha256: str
     settings: dict[str, Any]
     versions: dict[str, str]
+    left_out: dict[str, Count] = field(default_factory=dict)
     files: list[ExportedFile] = field(default_factory=list)
     stale: list[FilePath] = field(default_factory=list)
 

@@ -7,8 +7,9 @@ from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.schemas.versions import versions_of
-from eqforge.transforms.export.formats import FORMATS
+from eqforge.transforms.export.formats import FORMATS, RECIPE
 from eqforge.transforms.export.note import ExportNote, begin
+from eqforge.transforms.export.redistributable import redistributable
 from eqforge.transforms.export.rows import check_files
 from eqforge.transforms.export.settings import ExportSettings
 from eqforge.transforms.export.target import Export
@@ -34,10 +35,15 @@ def export_dataset(
     form, table = FORMATS[settings.format], settings.table
     if table_type(dataset.manifest.dataset, table) is None or not dataset.manifest.num_rows(table):
         raise InputError(f"{dataset.folder}: has no rows of {table!r} to export")
+    check_files(dataset, table)
+    left_out: dict[str, int] = {}
+    if settings.redistributable:
+        if settings.format == RECIPE:
+            raise InputError("--redistributable: a recipe has no pictures and texts; leave it out")
+        dataset, left_out = redistributable(dataset, table)
     if refusal := form.refusal(dataset, table):
         raise InputError(f"{dataset.folder}: --format {settings.format}: {refusal}")
-    check_files(dataset, table)
-    ledger = begin(output, _note(dataset, settings), overwrite)
+    ledger = begin(output, _note(dataset, settings, left_out), overwrite)
     if ledger.is_finished:
         return ledger.note()
     with contextlib.ExitStack() as stack:
@@ -49,10 +55,11 @@ def export_dataset(
         return ledger.finish()
 
 
-def _note(dataset: Dataset, settings: ExportSettings) -> ExportNote:
+def _note(dataset: Dataset, settings: ExportSettings, left_out: dict[str, int]) -> ExportNote:
     return ExportNote(
         dataset=dataset.manifest.dataset,
         dataset_sha256=dataset.sha256,
         settings=dataclasses.asdict(settings),
         versions=versions_of("eqforge", "pyarrow", "pillow"),
+        left_out=left_out,
     )

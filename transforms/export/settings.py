@@ -34,6 +34,10 @@ class ExportSettings:
     image_files: bool = False
     """Of jsonl and karpathy: write the pictures as files below images/, too."""
 
+    redistributable: bool = False
+    """Leave out rows whose pictures or texts nobody may pass on, by the licences that their sources
+    state; a licence that is not stated allows nothing. A pair stays if both its pictures may."""
+
     def __post_init__(self) -> None:
         """Checks the ranges.
 

@@ -165,6 +165,11 @@ class Export:
         self._ticker.close()
         self._stack.close()
 
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Rows that were left out, by the licences that forbid to pass them on."""
+        return self._ledger.note().left_out
+
     @functools.cached_property
     def _encoder(self) -> Encoder:
         return Encoder(self._stack.enter_context(Pictures(self.dataset)), self.settings)

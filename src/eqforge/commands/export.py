@@ -11,7 +11,7 @@ from eqforge.schemas.console import DocumentOptions, give
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.shell import shell
-from eqforge.schemas.visible import counted, nearest
+from eqforge.schemas.visible import counted, nearest, visible
 from eqforge.transforms.export.formats import FORMATS
 from eqforge.transforms.export.settings import ExportSettings
 
@@ -49,6 +49,9 @@ class Arguments(ExportSettings):
 def export_command(arguments: Arguments) -> int:
     """Writes a dataset in another form, and says which files it wrote; returns the exit status."""
     note = export(arguments)
+    if note.left_out:
+        said = ", ".join(f"{name} ({count:,})" for name, count in note.left_out.items())
+        print(visible(f"left out {counted(sum(note.left_out.values()), 'rows')}: {said}"))
     for line in _lines(arguments.output, note.files):
         print(line)
     give(note)
