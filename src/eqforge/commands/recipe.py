@@ -20,6 +20,7 @@ from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import DATASETS
 from eqforge.schemas.versions import versions_of
 from eqforge.schemas.visible import counted, in_lines, nearest, visible
+from eqforge.transforms.export.rows import check_files
 
 OPTION = "--recipe"
 SHOWN = 10
@@ -74,6 +75,8 @@ def main(command: str, argv: Sequence[str]) -> int:
         rest = rest[1:] if rest[:1] == [name] and argv[0] == name else rest
         pipeline, program = pipeline_of(name), f"eqforge {command} {OPTION} {recipe.folder}"
         config, beam_args = parse_recipe(pipeline, recipe.manifest, url, rest, program)
+        for table in recipe.manifest.tables:
+            check_files(recipe, table)
         _tell_version(recipe.manifest, url)
         pipeline.needs(config)
         report = _compared(recipe, told_build(pipeline, config, beam_args))

@@ -1,0 +1,438 @@
+"""Recipes: exported, built again of the same sources and of changed ones, and hostile ones."""
+
+import hashlib
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from eqforge import cli
+from eqforge.commands import diff
+from eqforge.generators.demo.workspace import Workspace
+from tests.builds import dataset_bytes, rows
+from tests.exported import check_note, files, refused, run
+from tests.statuses import status_of
+
+main = status_of(cli.main)
+OLD = Path(__file__).parents[1] / "old" / "0.1.0"
+VIDEOS = ("own/tour.mkv", "demoCoffee1.mp4", "own/desk.mp4")
+
+
+def of_videos(captions: Path, videos: Path, output: Path) -> list[str]:
+    return ["--captions", str(captions), "--videos", str(videos), "--output", str(output)]
+
+
+@pytest.fixture(scope="module")
+def built(demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset of small frames, which tests must not change."""
+    folder = tmp_path_factory.mktemp("built") / "eq-video"
+    own = of_videos(demo_workspace.captions, demo_workspace.videos, folder)
+    settings = ["--mode", "paper", "--face-policy", "off", "--max-side", "96", "--seed", "7"]
+    assert main(["build", "eq-video", *settings, *own]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def recipe(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run(built, "recipe", tmp_path_factory.mktemp("recipe") / "recipe")
+
+
+@pytest.fixture
+def sources(demo_workspace: Workspace, tmp_path: Path) -> Path:
+    """A user's own copies of the videos."""
+    for name in VIDEOS:
+        path = tmp_path / "mine" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if (there := demo_workspace.videos / name).exists():
+            shutil.copy(there, path)
+    return tmp_path / "mine"
+
+
+def said(capsys: pytest.CaptureFixture[str], *argv: object) -> tuple[int, dict[str, Any]]:
+    """What a command prints as JSON."""
+    capsys.readouterr()
+    status = main([*map(str, argv), "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_a_recipe_has_no_pictures_and_no_texts(built: Path, recipe: Path) -> None:
+    check_note(recipe)
+    data = b"".join(files(recipe).values())
+    samples = rows(built, "samples")
+    (path,) = recipe.glob("records/*")
+    found = pq.read_table(path).to_pylist()
+
+    assert [row["sample_id"] for row in found] == sorted(row["sample_id"] for row in samples)
+    by_id = {row["sample_id"]: row for row in samples}
+    plain = {
+        *("sample_id", "dataset", "split", "source_id", "image_0_id", "image_1_id"),
+        *("origin_0", "origin_1", "changed_area_fraction", "ssim", "background_ssim"),
+        *("luminance_shift", "phash_distance", "word_edit_distance"),
+        *("edited_spans_0", "edited_spans_1"),
+    }
+    digests = {
+        *("caption_0", "caption_1", "captions_0", "captions_1", "annotation", "scores"),
+    }
+    for row in found:
+        own = by_id[row["sample_id"]]
+        assert set(row) == plain | {f"{name}_sha256" for name in digests}
+        assert {name: row[name] for name in plain} == {name: own[name] for name in plain}
+        for side in (0, 1):
+            expected = hashlib.sha256(own[f"caption_{side}"].encode()).hexdigest()
+            assert row[f"caption_{side}_sha256"] == expected
+            known = json.dumps(own[f"captions_{side}"], ensure_ascii=False, separators=(",", ":"))
+            assert row[f"captions_{side}_sha256"] == hashlib.sha256(known.encode()).hexdigest()
+    images = rows(built, "images")
+    assert images
+    assert not any(row["image"]["bytes"] in data for row in images)
+    assert str(built.parent).encode() not in data
+    known_texts = {row[f"caption_{side}"] for row in samples for side in (0, 1)}
+    text = json.dumps([found, json.loads((recipe / "recipe.json").read_text())])
+    assert not any(caption in text for caption in known_texts)
+
+
+def test_the_same_dataset_gives_the_same_recipe(
+    built: Path, recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = run(built, "recipe", tmp_path / "again")
+    small = run(built, "recipe", tmp_path / "small", "--rows-per-file", 5)
+
+    assert files(again) == files(recipe)
+    assert len(list(small.glob("records/*"))) == -(-len(rows(built, "samples")) // 5)
+    assert diff.main([str(small), str(recipe)]) == 0
+    assert diff.main([str(built), str(small)]) == 0
+    assert diff.main([str(OLD / "eq-youcook2"), str(recipe)]) == 1
+
+
+def test_the_same_sources_in_another_order_make_the_same_dataset(
+    demo_workspace: Workspace,
+    built: Path,
+    recipe: Path,
+    sources: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = demo_workspace.captions.read_text().splitlines(keepends=True)
+    random.Random(1).shuffle(lines)
+    captions = tmp_path / "other.jsonl"
+    captions.write_text("".join(lines))
+    whole = of_videos(demo_workspace.captions, demo_workspace.videos, tmp_path / "whole")
+    other = of_videos(captions, sources, tmp_path / "other")
+
+    assert main(["build", "--recipe", str(recipe), *whole]) == 0
+    capsys.readouterr()
+    status, document = said(capsys, "build", f"--recipe={recipe}", *other)
+
+    assert dataset_bytes(tmp_path / "whole") == dataset_bytes(built)
+    assert status == 0
+    assert document["inputs"] == [demo_workspace.captions.name]
+    assert document["changed_sources"] == document["missing_sources"] == []
+    assert document["build"]["state"] == "built"
+    (table,) = document["difference"]["tables"].values()
+    assert (table["equal"], table["changed"]) == (len(rows(built, "samples")), 0)
+    assert rows(tmp_path / "other", "samples") == rows(built, "samples")
+
+
+def test_what_no_longer_matches_is_named(
+    demo_workspace: Workspace,
+    built: Path,
+    recipe: Path,
+    sources: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """One video is gone, one has another container, one caption another wording, one is new."""
+    (sources / "own/tour.mkv").unlink()
+    shutil.copy(sources / "own/desk.mp4", sources / "demoCoffee1.mp4")
+    moments = [json.loads(line) for line in demo_workspace.captions.read_text().splitlines()]
+    mended = next(each for each in moments if each["video"] == "own/desk.mp4")
+    mended["caption"] = "ein Hund, 猫"
+    new = {"id": "new", "video": "own/desk.mp4", "timestamp_s": 0.2, "caption": "नया"}
+    moments.append(new | {"split": mended["split"], "licence": mended["licence"]})
+    captions = tmp_path / "captions.jsonl"
+    captions.write_text("".join(json.dumps(each) + "\n" for each in moments))
+
+    status, document = said(
+        capsys, "build", "--recipe", recipe, *of_videos(captions, sources, tmp_path / "out")
+    )
+
+    before = {row["sample_id"]: row for row in rows(built, "samples")}
+    after = {row["sample_id"]: row for row in rows(tmp_path / "out", "samples")}
+    table = document["difference"]["tables"]["samples"]
+    changed = {each["key"]: each["columns"] for each in table["changed_examples"]}
+    assert status == 1
+    assert document["difference"]["is_equal"] is False
+    assert document["missing_sources"] == ["own/tour.mkv"]
+    assert document["changed_sources"] == ["demoCoffee1.mp4"]
+    assert document["inputs"] == ["captions.jsonl"]
+    assert sorted(table["removed_examples"]) == sorted(before.keys() - after.keys())
+    assert sorted(table["added_examples"]) == sorted(after.keys() - before.keys())
+    assert {key for key in before.keys() & after.keys() if before[key] != after[key]} == set(
+        changed
+    )
+    assert all("new" in key for key in table["added_examples"])
+    assert any("tour.mkv" in key for key in table["removed_examples"])
+    for key, columns in changed.items():
+        of_pictures = {name for name in columns if name.startswith(("image", "origin"))}
+        if "demoCoffee1" in key:
+            assert {"image_0_id", "image_1_id", "origin_0", "origin_1"} == of_pictures
+        else:
+            assert mended["id"] in key
+            assert not of_pictures
+            assert {"caption_0_sha256", "caption_1_sha256"} & set(columns)
+
+    capsys.readouterr()
+    again = of_videos(captions, sources, tmp_path / "out")
+    assert main(["build", "--recipe", str(recipe), *again]) == 1
+    text = capsys.readouterr().out
+    assert "1 source without a record; the rejects say why: own/tour.mkv" in text
+    assert "1 source with other bytes than the recipe's: demoCoffee1.mp4" in text
+    assert "1 input with other bytes than the recipe's: captions.jsonl" in text
+    assert text.splitlines()[-1] == f"{recipe} and {tmp_path / 'out'}: differ"
+
+
+def pictures(folder: Path) -> tuple[Path, Path]:
+    """A table of pairs and its pictures."""
+    folder.mkdir()
+    lines = []
+    for number in range(4):
+        pixels = np.full((20, 30, 3), 50 * number, np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+        lines.append(
+            {
+                "id": f"pair {number}",
+                "caption_0": f"кошка {number}",
+                "caption_1": f"杯 {number}",
+                "image_0": f"{number}.png",
+                "image_1": f"{(number + 1) % 4}.png",
+            }
+        )
+    table = folder / "pairs.jsonl"
+    table.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return table, folder
+
+
+def test_an_import_has_a_recipe_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, images = pictures(tmp_path / "mine")
+    given = [str(table), "--images", str(images)]
+    assert main(["import", "own-pairs", *given, "--output", str(tmp_path / "out")]) == 0
+    recipe = run(tmp_path / "out", "recipe", tmp_path / "recipe")
+
+    again = ["import", "--recipe", str(recipe), *given, "--output", str(tmp_path / "again")]
+    assert main(again) == 0
+    assert dataset_bytes(tmp_path / "again") == dataset_bytes(tmp_path / "out")
+
+    Image.fromarray(np.full((20, 30, 3), 255, np.uint8)).save(images / "2.png")
+    status, document = said(capsys, *again[:-1], tmp_path / "changed")
+    found = document["difference"]["tables"]["samples"]["changed_examples"]
+    assert status == 1
+    assert [sorted(each["columns"]) for each in found] == [["image_1_id"], ["image_0_id"]] or [
+        sorted(each["columns"]) for each in found
+    ] == [["image_0_id"], ["image_1_id"]]
+
+    capsys.readouterr()
+    assert main(["build", "--recipe", str(recipe), "--output", str(tmp_path / "x")]) == 2
+    assert "own-pairs is made by eqforge import --recipe" in capsys.readouterr().err
+    assert main(["import", "--recipe", str(recipe), str(table), "--output", "x"]) == 2
+    assert "--images" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (["--max-side", "50"], "--max-side (command line): the recipe {url} sets it to 96"),
+        (["--seed=1"], "--seed (command line): the recipe {url} sets it to 7"),
+        (["--errata", "x.jsonl"], "--errata (command line): the recipe {url} was made without"),
+        (["--oracle", "clip:x"], "--oracle (command line): the recipe {url} was made without"),
+        (["--recipe", "x"], "--recipe: one recipe at a time"),
+    ],
+)
+def test_what_a_recipe_sets_cannot_be_set_beside_it(
+    recipe: Path,
+    tmp_path: Path,
+    option: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    own = of_videos(tmp_path / "c.jsonl", tmp_path, tmp_path / "out")
+    assert main(["build", "--recipe", str(recipe), *own, *option]) == 2
+    assert message.format(url=recipe / "recipe.json") in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_variables_do_not_change_what_a_recipe_sets(
+    recipe: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("EQFORGE_SEED", "3")
+    own = of_videos(Path("c.jsonl"), Path("videos"), Path("out"))
+    assert main(["build", "--recipe", str(recipe), *own]) == 2
+    assert "--seed (EQFORGE_SEED): the recipe" in capsys.readouterr().err
+
+
+Change = Callable[[dict[str, Any]], Any]
+
+
+def _config(**values: Any) -> Change:
+    return lambda recipe: recipe["config"].update(values)
+
+
+def _run(**values: Any) -> Change:
+    return lambda recipe: recipe["config"]["run"].update(values)
+
+
+def _path(path: str) -> Change:
+    return lambda recipe: recipe["tables"]["samples"][0].update(path=path)
+
+
+HOSTILE: list[tuple[Change, str]] = [
+    (lambda recipe: recipe.update(dataset="eq-vidoe"), "which eqforge does not know; did you mean"),
+    (lambda recipe: recipe.update(dataset="../../x"), "which eqforge does not know"),
+    (lambda recipe: recipe.update(dataset="x\x1b[2J"), "expected a name"),
+    (lambda recipe: recipe.update(format="eqforge dataset"), "expected format eqforge recipe 1"),
+    (lambda recipe: recipe.update(format_version=2), "expected format eqforge recipe 1"),
+    (lambda recipe: recipe.update(mode="evil"), "expected paper or corrected"),
+    (lambda recipe: recipe.update(config=[]), "not a recipe"),
+    (lambda recipe: recipe["tables"].update(evil=[]), "has no table evil"),
+    (_config(shell="rm"), "the setting shell is none of this version's"),
+    (_config(videos={"x": 1}, settings=3), "--settings 3"),
+    (_config(frames_fps="--output=/x"), "--frames-fps '--output=/x'"),
+    (_config(frames_fps=-1.0), "--frames-fps -1.0: expected more than 0"),
+    (_run(output="/elsewhere", sample=5), "--sample 5"),
+    (_run(limit=-1), "--limit -1: expected 0 or more"),
+    (_path("../../etc/passwd"), "not a recipe"),
+    (_path("/etc/passwd"), "not a recipe"),
+    (_path("records/none.parquet"), "records/none.parquet"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), HOSTILE)
+def test_a_hostile_recipe_is_refused_in_one_sentence_before_any_work(
+    recipe: Path,
+    tmp_path: Path,
+    change: Change,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    evil = Path(shutil.copytree(recipe, tmp_path / "evil"))
+    content = json.loads((evil / "recipe.json").read_text())
+    change(content)
+    (evil / "recipe.json").write_text(json.dumps(content))
+    check_refused(evil, tmp_path, message, capsys)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"{", "not a recipe"),
+        (b"[" * 100_000, "not a recipe"),
+        (b"\xff\xfe", "not a recipe"),
+        (b" " * (17 << 20), "it has more than 16,777,216 bytes"),
+    ],
+)
+def test_what_is_no_recipe_is_refused(
+    tmp_path: Path, data: bytes, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = tmp_path / "evil"
+    evil.mkdir()
+    (evil / "recipe.json").write_bytes(data)
+    check_refused(evil, tmp_path, message, capsys)
+
+
+def test_a_changed_record_file_is_refused(
+    recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = Path(shutil.copytree(recipe, tmp_path / "evil"))
+    (path,) = evil.glob("records/*")
+    data = bytearray(path.read_bytes())
+    data[100] ^= 1
+    path.write_bytes(data)
+    check_refused(evil, tmp_path, "its SHA-256 is", capsys)
+
+
+def test_links_lead_nowhere(
+    recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = Path(shutil.copytree(recipe, tmp_path / "evil"))
+    (path,) = evil.glob("records/*")
+    path.rename(tmp_path / "outside.parquet")
+    path.symlink_to(tmp_path / "outside.parquet")
+    check_refused(evil, tmp_path, path.name, capsys)
+
+
+def check_refused(
+    evil: Path, folder: Path, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    (folder / "videos").mkdir()
+    own = of_videos(folder / "captions.jsonl", folder / "videos", folder / "out")
+    assert main(["build", "--recipe", str(evil), *own]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.startswith("eqforge: ")
+    assert len(error.splitlines()) == 1
+    assert "\x1b" not in error
+    assert not (folder / "out").exists()
+
+
+def test_a_dataset_is_no_recipe(
+    built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check_refused(built, tmp_path, "holds no recipe.json", capsys)
+
+
+def test_what_was_made_with_a_model_names_none(
+    recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = Path(shutil.copytree(recipe, tmp_path / "evil"))
+    content = json.loads((evil / "recipe.json").read_text())
+    content["config"]["settings"]["oracle"]["oracle"] = [{"model": "evil/model"}]
+    content["versions"]["eqforge"] = "9.9"
+    (evil / "recipe.json").write_text(json.dumps(content))
+    check_refused(evil, tmp_path, "you have to name yourself", capsys)
+
+
+def test_another_version_is_told(
+    demo_workspace: Workspace, recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Path(shutil.copytree(recipe, tmp_path / "other"))
+    content = json.loads((other / "recipe.json").read_text())
+    content["versions"]["eqforge"] = "9.9"
+    (other / "recipe.json").write_text(json.dumps(content))
+    own = of_videos(demo_workspace.captions, demo_workspace.videos, tmp_path / "out")
+    assert main(["build", "--recipe", str(other), *own]) == 0
+    shown = capsys.readouterr()
+    assert f"{other / 'recipe.json'}: was written by eqforge 9.9, this is " in shown.err
+    assert 'versions.eqforge: "9.9"' in shown.out
+
+
+def test_other_forms_than_the_samples_have_recipes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every kind of dataset; the tables are those with rows, but pictures and rejects."""
+    for folder in sorted(path for path in OLD.iterdir() if path.is_dir()):
+        if not rows(folder, "samples"):
+            continue
+        made = run(folder, "recipe", tmp_path / folder.name)
+        tables = json.loads((folder / "dataset.json").read_text())["tables"]
+        there = json.loads((made / "recipe.json").read_text())["tables"]
+        kept = {n for n, some in tables.items() if sum(each["rows"] for each in some)}
+        assert set(there) == kept - {"images", "masks", "rejects"}
+        assert diff.main([str(made), str(folder)]) == 0
+    combined = refused(capsys, tmp_path / "none", "recipe", tmp_path / "x")
+    assert "no such folder" in combined
+
+
+def test_help_says_how(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["build", "--recipe"]) == 2
+    assert "usage: eqforge build --recipe RECIPE" in capsys.readouterr().out
+    assert main(["build", "--help"]) == 0
+    assert "eqforge build --recipe RECIPE" in capsys.readouterr().out
+    assert main(["build", "--recipe", str(recipe), "--help"]) == 0
+    assert "--videos" in capsys.readouterr().out
