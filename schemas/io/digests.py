@@ -3,8 +3,7 @@
 import hashlib
 import io
 import os
-from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import IO, Any
 
 
@@ -16,33 +15,38 @@ def digest_stream(stream: Any) -> tuple[int, str]:
 
 
 class DigestingStream(io.RawIOBase):
-    """A stream for writing that computes the SHA-256 of its bytes in another thread.
+    """A stream for writing that computes the SHA-256 of its bytes while they are written.
 
     Args:
       stream: where the bytes go; it is left open.
     """
 
-    PENDING = 8
+    INLINE_BYTES = 64 << 10
+    """Less than this is digested sooner than another thread is woken."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         """Starts with nothing written."""
         self._stream, self._size, self._sha256 = stream, 0, hashlib.sha256()
         self._thread = ThreadPoolExecutor(1)
-        self._pending: deque[Future[None]] = deque()
 
     def writable(self) -> bool:
         """Returns True."""
         return True
 
     def write(self, data: Any) -> int:
-        """Writes bytes; waits if the digest lags more than PENDING pieces behind."""
-        piece = bytes(data)
-        self._stream.write(piece)
-        self._size += len(piece)
-        self._pending.append(self._thread.submit(self._sha256.update, piece))
-        if len(self._pending) > self.PENDING:
-            self._pending.popleft().result()
-        return len(piece)
+        """Writes bytes; another thread digests them meanwhile, from where they are."""
+        piece = memoryview(data)
+        if piece.nbytes < self.INLINE_BYTES:
+            self._sha256.update(piece)
+            self._stream.write(piece)
+        else:
+            digested = self._thread.submit(self._sha256.update, piece)
+            try:
+                self._stream.write(piece)
+            finally:
+                digested.result()  # whoever called may use the memory again
+        self._size += piece.nbytes
+        return piece.nbytes
 
     def tell(self) -> int:
         """Returns how many bytes were written."""

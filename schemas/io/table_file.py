@@ -10,6 +10,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import IO, Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -114,34 +116,35 @@ class TableFile:
             batch.validate(full=True)  # that texts are UTF-8
             yield batch
 
-    def places(self, number: int, column: str, lengths: Sequence[int]) -> list[tuple[int, int]]:
-        """Returns where the values of a column of bytes without nulls lie in the file.
+    def places(
+        self, number: int, column: str, lengths: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Returns where the values of a column of bytes without nulls begin in the file.
 
         Args:
           number: of the row group.
           column: the path of the leaf column, such as `image.bytes`.
-          lengths: of the values, in bytes.
+          lengths: of the values in bytes, int64 [n].
 
         Returns:
-          The first byte of each value, and the first behind it.
+          The first byte of each value, int64 [n].
 
         Raises:
           BadPages, OSError: they are compressed, encoded or damaged, or of other lengths.
         """
         (leaf,) = self._footer.leaves([column])
-        found: list[tuple[int, int]] = []
+        starts, row = [np.zeros(0, np.int64)], 0
         for page in self._footer.plain_pages(number, leaf):
-            own = lengths[len(found) : len(found) + page.values]
+            own = lengths[row : row + page.values]
             # Behind the levels, to the end of the page: each value, its length before it.
-            start = page.start + page.num_bytes - sum(own) - _LENGTH_BYTES * len(own)
-            if start < page.start or len(own) < page.values:
+            begins = page.start + page.num_bytes - np.cumsum((own + _LENGTH_BYTES)[::-1])[::-1]
+            if len(own) < page.values or (len(own) and not page.start <= begins[0]):
                 raise BadPages("values of other lengths")
-            for length in own:
-                start += _LENGTH_BYTES + length
-                found.append((start - length, start))
-        if len(found) < len(lengths):
+            starts.append(begins + _LENGTH_BYTES)
+            row += page.values
+        if row < len(lengths):
             raise BadPages("fewer values than rows")
-        return found
+        return np.concatenate(starts)
 
     def _check(self, number: int, columns: Sequence[str] | None) -> None:
         """Adds up the memory for decoding columns of a row group.

@@ -133,15 +133,17 @@ class _Index:
 @functools.lru_cache(maxsize=REMEMBERED)
 def _index(part: Part, path: str) -> _Index:
     ids: list[bytes] = []
-    places: list[tuple[int, int]] = []
+    starts, lengths = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     with part.open().open_file(path) as opened:
         for group in range(opened.num_groups):
             table = opened.group(group, ["image_id", "num_bytes"])
             ids += map(bytes.fromhex, table.column("image_id").to_pylist())
-            places += opened.places(group, COLUMN, table.column("num_bytes").to_pylist())
+            lengths.append(table.column("num_bytes").to_numpy().astype(np.int64))
+            starts.append(opened.places(group, COLUMN, lengths[-1]))
     found = np.array(ids, dtype="S32")
     order = np.argsort(found)
-    return _Index(found[order], np.array(places, dtype=np.int64).reshape(-1, 2)[order])
+    first, size = np.concatenate(starts)[order], np.concatenate(lengths)[order]
+    return _Index(found[order], np.stack([first, first + size], axis=1))
 
 
 def _read(folder: str, path: str, start: int, stop: int) -> bytes:

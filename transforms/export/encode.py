@@ -45,19 +45,20 @@ class PictureColumn:
     """The pictures of some rows.
 
     Attributes:
-      ids: of the pictures; None where a row has none.
+      ids: of the pictures; null where a row has none.
       suffixes: of their files.
-      data: their bytes; None where a row has none.
+      data: their bytes; empty where a row has none.
     """
 
-    ids: list[str | None]
-    suffixes: list[str]
-    data: list[bytes | None]
+    ids: pa.StringArray
+    suffixes: pa.StringArray
+    data: pa.BinaryArray
 
     def __iter__(self) -> Iterator[Picture | None]:
         """Yields the pictures, one for each row."""
-        for name, suffix, data in zip(self.ids, self.suffixes, self.data, strict=True):
-            yield None if name is None or data is None else Picture(name, suffix, data)
+        columns = (self.ids.to_pylist(), self.suffixes.to_pylist(), self.data)
+        for name, suffix, data in zip(*columns, strict=True):
+            yield None if name is None else Picture(name, suffix, data.as_py())
 
 
 class Encoder:
@@ -99,32 +100,36 @@ class Encoder:
         Raises:
           InputError: a picture is missing or damaged.
         """
-        names, places = ids.to_pylist(), self._pictures.places(ids)
-        data, suffixes = self._pictures.read(names, places), self._pictures.suffixes_of(places)
-        if self._is_kept:
-            return PictureColumn(names, suffixes, data)
-        distinct = dict(zip(names, zip(names, suffixes, data, strict=True), strict=True))
+        names, places = ids.combine_chunks(), self._pictures.places(ids)
+        data = self._pictures.read(names, places)
+        stored = PictureColumn(names, self._pictures.suffixes_of(places), data)
+        return stored if self._is_kept else self._encode(stored)
+
+    def _encode(self, stored: PictureColumn) -> PictureColumn:
+        """Returns pictures in the format and size of the settings, each encoded once."""
+        names = stored.ids.to_pylist()
+        distinct = dict(zip(names, stored, strict=True))
         with ThreadPoolExecutor(os.cpu_count()) as threads:
             made = dict(zip(distinct, threads.map(self._encoded, distinct.values()), strict=True))
-        return PictureColumn(
-            names, [self._suffix(each) for each in suffixes], [made[name] for name in names]
-        )
+        suffixes = [self._suffix(each) for each in stored.suffixes.to_pylist()]
+        data = pa.array([made[name] for name in names], pa.binary())
+        return PictureColumn(stored.ids, pa.array(suffixes, pa.string()), data)
 
-    def _encoded(self, picture: tuple[str | None, str, bytes | None]) -> bytes | None:
-        """Returns a picture in the format and size of the settings.
+    def _encoded(self, picture: Picture | None) -> bytes:
+        """Returns a picture in the format and size of the settings; nothing for None.
 
         Bytes stay as they are where they fit already.
         """
-        name, suffix, data = picture
-        if data is None:
-            return None
+        if picture is None:
+            return b""
+        suffix, data = picture.suffix, picture.data
         wanted = self._wanted(suffix)
         try:
             if wanted == _FORMATS.get(suffix) and self._fits(data):
                 return data
             pixels = read_pixels(data)
         except (BadImage, TooManyPixels) as error:
-            said = f"image {name_of(name)}: cannot be encoded anew: {error}"
+            said = f"image {name_of(picture.image_id)}: cannot be encoded anew: {error}"
             raise InputError(said) from error
         settings = FrameSettings(image_format=wanted, max_side=self._settings.max_side)
         return encode_image(pixels, settings).data

@@ -27,7 +27,7 @@ from eqforge.transforms.export.pictures import Pictures
 from eqforge.transforms.export.rows import Rows, Split, check_files, merged, splits_of
 from eqforge.transforms.export.settings import ExportSettings
 
-PIECE_ROWS: Final = 1_000
+PIECE_ROWS: Final = 5_000
 PIECE_BYTES: Final = 32 << 20
 _BUFFER_BYTES: Final = 1 << 20
 _PATH: Final = re.compile(FILE_PATH)
