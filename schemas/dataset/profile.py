@@ -140,7 +140,7 @@ def read_facts(dataset: Dataset) -> Facts:
     Raises:
       InputError: a file is missing or damaged.
     """
-    splits = {table: _splits(dataset, table) for table in dataset.manifest.tables}
+    splits = {table: count_splits(dataset, table) for table in dataset.manifest.tables}
     by_dataset: dict[str, dict[str, str | None]] = {}
     for name, source, licence in _sources(dataset):
         by_dataset.setdefault(name, {})[source] = licence
@@ -159,8 +159,8 @@ def _facts(sources: Mapping[str, str | None]) -> Facts:
     return Facts(licences=dict(sorted(licences.items())), sources=len(sources))
 
 
-def _splits(dataset: Dataset, table: str) -> dict[str, int]:
-    """Returns the rows of a table by split; none where they name none."""
+def count_splits(dataset: Dataset, table: str) -> dict[str, int]:
+    """Returns how many rows of a table each split has, sorted; none where rows name none."""
     if "split" not in dataset.columns(table):
         return {}
     counted: Counter[str] = Counter()

@@ -1,7 +1,6 @@
 """Writes a dataset: its tables, then the manifest that marks it as complete."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,21 +12,18 @@ from eqforge.schemas.dataset.manifest import (
     NEXT,
     WORK,
     Manifest,
-    StageBooks,
-    close_books,
     load_manifest,
     to_json,
 )
-from eqforge.schemas.errors import BuildError
 from eqforge.schemas.io import storage
-from eqforge.schemas.records.books import Stage, is_failure
+from eqforge.schemas.records.books import Stage
+from eqforge.transforms.dataset.balance import balanced_manifest
 from eqforge.transforms.dataset.census import keep_census
 from eqforge.transforms.dataset.errata import (
     ApplyErrata,
     by_sample,
     kinds_of,
     used_work,
-    with_known_errata,
 )
 from eqforge.transforms.dataset.replace import (
     check_files,
@@ -36,7 +32,7 @@ from eqforge.transforms.dataset.replace import (
     remove_strays,
 )
 from eqforge.transforms.dataset.sorted_runs import PART_BYTES, Run
-from eqforge.transforms.dataset.table import UNCHANGED, Table, WrittenShard
+from eqforge.transforms.dataset.table import Table, WrittenShard
 from eqforge.transforms.engines.composite import Composite
 
 if TYPE_CHECKING:
@@ -212,11 +208,7 @@ def finish_dataset(
       BuildError: the books do not balance, too many records failed with an exception, or a file
         is missing.
     """
-    reasons = _count_tags(shards, "rejects")
-    stages = close_books([stage.name for stage in target.stages], entered, reasons)
-    manifest = _with_tables(target, shards, stages, _count_tags(shards, "findings"))
-    manifest = with_known_errata(manifest, target.place)
-    check_books(manifest, set(reasons) | set(entered), target)
+    manifest = balanced_manifest(target, shards, entered)
     url = storage.join(target.output, FILE_NAME)
     if target.replaces and _is_in_place(manifest, target.output):
         return url
@@ -240,25 +232,6 @@ def _is_in_place(manifest: Manifest, output: str) -> bool:
     return is_there and load_manifest(output) == manifest and is_complete(manifest, output)
 
 
-def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str]]:
-    """Returns the number of rows of a table with each tag, by its two parts, sorted."""
-    counted: dict[str, Counter[str]] = {}
-    for shard in shards:
-        for first, second, count in shard.counts if shard.table == table else ():
-            counted.setdefault(first, Counter())[second] += count
-    return {
-        first: Counter(dict(sorted(counts.items()))) for first, counts in sorted(counted.items())
-    }
-
-
-def _unchanged(target: DatasetTarget, shards: list[WrittenShard]) -> int | None:
-    """Returns the number of samples to which nothing was applied; None where all are changed."""
-    samples = [table for table in target.tables if table.name == "samples"]
-    if not any("applied" in table.schema.names for table in samples):
-        return None
-    return _count_tags(shards, "samples").get(UNCHANGED, Counter()).total()
-
-
 def _describe(target: DatasetTarget, manifest: Manifest) -> None:
     """Writes the documents of a dataset whose tables are written."""
     from eqforge.schemas.dataset.documents import write_documents
@@ -280,64 +253,3 @@ def delete_parts(output: str) -> None:
 
 def _parts(output: str) -> str:
     return storage.join(output, WORK, "parts")
-
-
-def _with_tables(
-    target: DatasetTarget,
-    shards: list[WrittenShard],
-    stages: dict[str, StageBooks],
-    findings: Mapping[str, Mapping[str, int]],
-) -> Manifest:
-    tables = {
-        name: sorted(
-            (shard.file for shard in shards if shard.table == name), key=lambda file: file.path
-        )
-        for name in (table.name for table in target.tables)
-    }
-    header = target.header
-    return Manifest(
-        dataset=header.dataset,
-        mode=header.mode,
-        config=header.config,
-        inputs=header.inputs,
-        versions=header.versions,
-        stages=stages,
-        tables=tables,
-        warnings=header.warnings,
-        errata=header.errata,
-        parts=header.parts,
-        findings={name: dict(counts) for name, counts in findings.items()},
-        unchanged=_unchanged(target, shards),
-    )
-
-
-def check_books(manifest: Manifest, seen: set[str], target: DatasetTarget) -> None:
-    """Checks that every candidate of every stage is accounted for.
-
-    Raises:
-      BuildError: one is not, or more than the allowed share of a stage failed with an exception.
-    """
-    if strange := sorted(seen - {stage.name for stage in target.stages}):
-        raise BuildError(f"the books name stages nobody declared: {', '.join(strange)}")
-    for stage in target.stages:
-        books = manifest.stages[stage.name]
-        if not books.is_balanced():
-            raise BuildError(
-                f"the books of the stage {stage.name!r} do not balance: "
-                f"{books.candidates} candidates, {books.kept} kept, {books.rejected} rejected"
-            )
-        unknown = [reason for reason in books.reasons if not stage.may_give(reason)]
-        if unknown:
-            raise BuildError(
-                f"the stage {stage.name!r} gave the undocumented reason {unknown[0]!r}"
-            )
-        failed = sum(n for reason, n in books.reasons.items() if is_failure(reason))
-        if failed > target.max_error_rate * books.candidates:
-            raise BuildError(
-                f"{failed} of {books.candidates} candidates of the stage {stage.name!r} failed "
-                "with an exception or could not be downloaded, more than --max-error-rate "
-                f"{target.max_error_rate}; the rejects in {target.output}/data say which and why"
-            )
-    kept = manifest.stages[target.stages[-1].name].kept
-    if kept != manifest.num_rows("samples"):
-        raise BuildError(f"{kept} candidates were kept, but {manifest.num_rows('samples')} written")

@@ -4,7 +4,6 @@ Each file of a dataset has its rows in that order. They are merged a batch at a 
 not grow with the number of rows.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 
 from eqforge.schemas.dataset.hugging_face import WHOLE
 from eqforge.schemas.dataset.manifest import DataFile
+from eqforge.schemas.dataset.profile import count_splits
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
@@ -71,17 +71,14 @@ def splits_of(dataset: Dataset, table: str) -> tuple[Split, ...]:
     if SPLIT not in dataset.columns(table):
         rows = dataset.manifest.num_rows(table)
         return (Split(value=None, name=WHOLE, rows=rows),) if rows else ()
-    found: Counter[str] = Counter()
-    for batch in dataset.batches(table, [SPLIT], 50_000):
-        for each in batch.column(SPLIT).value_counts().to_pylist():
-            found[each["values"]] += each["counts"]
+    found = count_splits(dataset, table)
     if len(found) > MOST_SPLITS:
         raise InputError(
             f"{dataset.folder}: the rows of {table!r} name {len(found):,} splits, {MOST_SPLITS:,} "
             "at the most can be exported: each has files of its own"
         )
     names = split_names(found)
-    return tuple(Split(value=each, name=names[each], rows=found[each]) for each in sorted(found))
+    return tuple(Split(value=each, name=names[each], rows=found[each]) for each in found)
 
 
 class Rows:
