@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from export import make_dataset, measure
+from export import make_dataset, measure  # type: ignore[import-not-found]
 
 
 def combine(parts: Path, output: Path) -> float:
