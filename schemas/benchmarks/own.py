@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
+import msgspec
+
 from eqforge.schemas.benchmarks.form import (
     BenchmarkItem,
     Entry,
@@ -20,7 +22,6 @@ from eqforge.schemas.benchmarks.form import (
 )
 from eqforge.schemas.io.cells import Cell
 from eqforge.schemas.io.checked import Node
-from eqforge.schemas.io.typed_json import decode
 
 PAIR: Final = ("caption_0", "caption_1", "image_0", "image_1")
 FOIL: Final = ("caption", "hard_negative")
@@ -91,14 +92,19 @@ def read_question(entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def _listed(node: Node | None) -> Node | None:
-    """Returns a list, which stands as JSON in a text where a table has no lists.
+    """Returns a list, which stands as JSON in a text where a table has no lists; None if empty.
 
     Raises:
       InputError: the text is no such list.
     """
     if node is None or not isinstance(node.value, str):
         return node
-    return replace(node, value=decode(node.value.encode(), list[str], node.file, node.where))
+    if not node.value.strip():
+        return None
+    try:
+        return replace(node, value=msgspec.json.decode(node.value, type=list[str]))
+    except (msgspec.DecodeError, RecursionError):
+        node.fail('options as a JSON list of texts, such as ["red", "blue"]')
 
 
 def _image(entry: Entry) -> tuple[str, tuple[Cell | None]]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from eqforge.schemas.tables import citations
 from eqforge.schemas.tables.benchmark_rows import FOILS, PAIRS, QUESTIONS, REWORDINGS
 from eqforge.schemas.tables.description import Collection, DatasetType
 
@@ -37,12 +38,14 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
         module="winoground",
         summary="Two images, and two captions of the same words in another order.",
         made_from="the folder of the hub, or `examples.jsonl` and its images: 400 pairs",
+        citation=citations.WINOGROUND,
     ),
     "eqben": KnownBenchmark(
         type=PAIRS,
         module="eqben",
         summary="Pairs of similar images of five sources, with a caption of each.",
         made_from="the authors' annotation files, of a subset or of all, and their image tree",
+        citation=citations.EQBEN,
     ),
     "valse": KnownBenchmark(
         type=FOILS,
@@ -50,6 +53,7 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
         summary="Captions and foils of six linguistic phenomena.",
         made_from="its JSON files: existence 505, actant swap 949, nouns 943 confirmed items",
         licence="MIT",
+        citation=citations.VALSE,
     ),
     "sugar-crepe": KnownBenchmark(
         type=FOILS,
@@ -58,6 +62,7 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
         made_from="its seven JSON files, and COCO's val2017",
         licence="MIT",
         collection="coco",
+        citation=citations.SUGAR_CREPE,
     ),
     "sugar-crepe-plus": KnownBenchmark(
         type=REWORDINGS,
@@ -66,6 +71,7 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
         made_from="its JSON files, and COCO's val2017",
         licence="MIT",
         collection="coco",
+        citation=citations.SUGAR_CREPE_PLUS,
     ),
     "aro-relation": KnownBenchmark(
         type=FOILS,
@@ -74,6 +80,7 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
         made_from="`visual_genome_relation.json` and its images: 23,937 rows",
         licence="MIT",
         collection="vg",
+        citation=citations.ARO,
     ),
     "aro-attribution": KnownBenchmark(
         type=FOILS,
@@ -82,30 +89,35 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
         made_from="`visual_genome_attribution.json` and its images: 28,748 rows",
         licence="MIT",
         collection="vg",
+        citation=citations.ARO,
     ),
     "aro-order": KnownBenchmark(
         type=FOILS,
         module="aro",
         summary="COCO's or Flickr30k's captions with their words in another order.",
         made_from="records of `image_path` and `caption_options`, the true one first",
+        citation=citations.ARO,
     ),
     "vl-checklist": KnownBenchmark(
         type=FOILS,
         module="vl_checklist",
         summary="Captions with an object, an attribute or a relation replaced.",
         made_from="its tree of JSON files, and the images of VG, SWiG and HAKE",
+        citation=citations.VL_CHECKLIST,
     ),
     "bivlc": KnownBenchmark(
         type=PAIRS,
         module="bivlc",
         summary="SugarCrepe's captions with an image drawn for each false one.",
         made_from="the folder of the hub, or the CSV of drawn candidates",
+        citation=citations.BIVLC,
     ),
     "natural-bench": KnownBenchmark(
         type=QUESTIONS,
         module="natural_bench",
         summary="Two questions on two images that no answer fits twice.",
         made_from="`test_set.json` and its images, or the folder of the hub: 4 rows a group",
+        citation=citations.NATURAL_BENCH,
     ),
     "vismin": KnownBenchmark(
         type=PAIRS,
@@ -113,6 +125,7 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
         summary="Minimal changes of an object, an attribute, a count or a relation.",
         made_from="the folder of the hub: 2,084 pairs",
         licence="CC-BY-4.0",
+        citation=citations.VISMIN,
     ),
     "conme": KnownBenchmark(
         type=FOILS,
@@ -120,18 +133,21 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
         summary="SugarCrepe's captions with harder negatives, by language models.",
         made_from="its CSV files, and COCO's val2017",
         collection="coco",
+        citation=citations.CONME,
     ),
     "mmvp": KnownBenchmark(
         type=QUESTIONS,
         module="mmvp",
         summary="Questions on pairs of images that CLIP cannot tell apart.",
         made_from="`Questions.csv` and `MMVP Images`: 300 questions in 150 pairs",
+        citation=citations.MMVP,
     ),
     "mmvp-vlm": KnownBenchmark(
         type=PAIRS,
         module="mmvp",
         summary="Pairs of images and statements of nine visual patterns.",
         made_from="`Questions.csv` and `MLLM_VLM Images`: 135 pairs",
+        citation=citations.MMVP,
     ),
     "coco-counterfactuals": KnownBenchmark(
         type=PAIRS,
@@ -139,6 +155,7 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
         summary="Drawn pairs of images whose captions differ in one noun.",
         made_from="`examples.jsonl` and its images, or the folder of the hub",
         licence="CC-BY-4.0",
+        citation=citations.COCO_COUNTERFACTUALS,
     ),
     "negclip": KnownBenchmark(
         type=FOILS,
@@ -147,12 +164,14 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
         made_from="its TSV files, and COCO's images of 2014",
         licence="MIT",
         collection="coco",
+        citation=citations.ARO,
     ),
     "replace-swap": KnownBenchmark(
         type=REWORDINGS,
         module="replace_swap",
         summary="The published hard positives: REPLACE and SWAP.",
         made_from="the folder with `data` and `swapped_data`",
+        citation=citations.HARD_POSITIVES,
     ),
     "own-pairs": KnownBenchmark(
         type=PAIRS,

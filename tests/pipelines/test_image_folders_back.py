@@ -60,4 +60,15 @@ def test_options_that_are_no_list_are_refused(
     with pytest.raises(SystemExit) as left:
         main(["import", "own-questions", str(source), "--output", str(tmp_path / "out")])
     assert left.value.code == 2
-    assert "options: " in capsys.readouterr().err
+    assert 'options: expected options as a JSON list of texts, such as ["red", "blue"]' in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_table_holds_options_as_json(tmp_path: Path) -> None:
+    source = tmp_path / "mine.csv"
+    lines = ["id,question,answer,options", "1,苹果?,да,", '2,"?",нет,"[""да"", ""нет""]"']
+    source.write_text("\n".join(lines))
+    assert main(["import", "own-questions", str(source), "--output", str(tmp_path / "out")]) == 0
+    found = {row["question"]: row["options"] for row in rows(tmp_path / "out", "samples")}
+    assert found == {"苹果?": [], "?": ["да", "нет"]}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import TYPES, table_type
 
 PINNED = (Path(__file__).parent / "columns.txt").read_text(encoding="utf-8")
@@ -44,3 +45,11 @@ def test_every_column_of_every_table_is_pinned() -> None:
     pinned = [table_type(*name.split()) for name in COLUMNS]
     tables = [table for kind in TYPES.values() for table in kind.tables]
     assert all(table in pinned for table in tables)
+
+
+def test_each_published_benchmark_says_how_to_cite_it() -> None:
+    for name, known in BENCHMARKS.items():
+        assert bool(known.citation) != name.startswith("own-"), name
+        assert known.citation.count("{") == known.citation.count("}"), name
+        for field in ("title", "author", "booktitle", "year") if known.citation else ():
+            assert f"  {field:<9} = {{" in known.citation, (name, field)
