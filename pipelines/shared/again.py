@@ -13,7 +13,7 @@ from eqforge.pipelines.shared.command import default_config
 from eqforge.pipelines.shared.header import without_places
 from eqforge.pipelines.shared.media import MEDIA
 from eqforge.pipelines.shared.registry import settings_of
-from eqforge.schemas.dataset.manifest import Manifest, PartManifest
+from eqforge.schemas.dataset.manifest import Manifest, PartManifest, run_of
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.datasets import TYPES
@@ -23,7 +23,6 @@ FOLDER = "path/to"
 DIGITS: Final = 12
 """So many digits of a manifest's digest tell datasets of one name apart."""
 _ORACLE = "oracle"
-_RUN = "run"
 _SOURCE = "source"
 
 
@@ -77,7 +76,7 @@ def command_of(
         words = ["eqforge", "import", manifest.dataset, f"{FOLDER}/{manifest.config.get(_SOURCE)}"]
     is_combined = manifest.dataset in COMBINED  # its mode is that of its parts
     if is_combined:
-        has_errata = bool((manifest.config.get(_RUN) or {}).get("errata"))  # which stand last
+        has_errata = bool(run_of(manifest.config).get("errata"))  # which stand last
         parts = manifest.inputs[: len(manifest.inputs) - has_errata]
         names = ((folders or {}).get(part.sha256, part.name) for part in parts)
         words = ["eqforge", "combine", *(f"{FOLDER}/{name}" for name in names)]

@@ -21,7 +21,10 @@ from eqforge.schemas.visible import nearest
 
 _OF_THE_RUN = (*NOT_OF_THE_ROWS, "follow_links")
 """Settings that a user chooses, whatever the recipe says."""
-_NAMED = ("oracle", "model", "assets", "spacy_model", "device", "model_device")
+_NAMED = (
+    *("oracle", "model", "revision", "model_revision"),
+    *("assets", "spacy_model", "device", "model_device"),
+)
 """Settings that a user names where they are no default: no file says which model is loaded."""
 
 
@@ -62,6 +65,8 @@ def parse_recipe(
     mode = next((each for each in get_args(Mode) if each == recipe.mode), None)
     if mode is None:
         raise InputError(f"{url}: the mode {shown(recipe.mode)}: expected paper or corrected")
+    if (said := recipe.config.get("mode", mode)) != mode:
+        raise InputError(f"{url}: is of {mode} mode, but its settings name {shown(said)}")
     usual = default_config(pipeline.config, pipeline.defaults, mode)
     config = _filled(usual, recipe.config, url)
     note = f"The settings are those of {url}: sources and what concerns the run are named here."
@@ -99,7 +104,10 @@ def _filled(config: Any, values: Mapping[str, Any], url: str) -> Any:
             found[name] = tyro.MISSING if value else there
         else:
             found[name] = _converted(name, value, hints[name], url)
-    return dataclasses.replace(config, **found)
+    try:
+        return dataclasses.replace(config, **found)
+    except InputError as error:
+        raise InputError(f"{url}: {error}") from error
 
 
 def _converted(name: str, value: Any, hint: Any, url: str) -> Any:

@@ -64,7 +64,7 @@ class _Names:
     """Tells records of one name apart: equal ones are numbered, others are an error."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, tuple[str, int]] = {}
+        self._seen: dict[str, tuple[str, int, str]] = {}
 
     def suffix(self, entry: Entry, name: str) -> str:
         """Returns what is appended to the ids of a record's items.
@@ -73,19 +73,21 @@ class _Names:
           InputError: another record has the name, and says something else.
         """
         digest = short_digest(with_names(entry.node.value))
-        known, count = self._seen.get(name, (digest, 0))
+        here = f"{entry.node.file}: {entry.node.where}"
+        known, count, place = self._seen.get(name, (digest, 0, here))
         if known != digest:
             raise InputError(
-                f"{entry.node.file}: {entry.node.where}: the id {shown(name)} appears twice, with "
-                "different content"
+                f"{here}: the id {shown(name)} is that of {place}, "
+                "which says something else; ids have to be distinct in all files: --columns "
+                "id=NAME names another column of them, or import the files one by one, and combine"
             )
-        self._seen[name] = digest, count + 1
+        self._seen[name] = digest, count + 1, place
         if not count:
             return ""
         numbered = f"{name}-{count + 1}"
-        if self._seen.setdefault(numbered, (digest, 1))[0] != digest:
+        if self._seen.setdefault(numbered, (digest, 1, here))[0] != digest:
             raise InputError(
-                f"{entry.node.file}: {entry.node.where}: {shown(name)} appears {count + 1} times, "
+                f"{here}: {shown(name)} appears {count + 1} times, "
                 f"and another record has the id {shown(numbered)}"
             )
         return numbered.removeprefix(name)

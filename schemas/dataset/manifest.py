@@ -136,6 +136,12 @@ class Manifest:
         return sum(file.rows for file in self.tables.get(table, []))
 
 
+def run_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the settings of the run; none where a manifest of others has something else there."""
+    run = config.get("run")
+    return run if isinstance(run, dict) else {}
+
+
 def to_json(manifest: Manifest) -> bytes:
     """Returns a manifest as indented JSON."""
     text = msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode()

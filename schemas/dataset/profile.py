@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -144,12 +144,13 @@ def read_facts(dataset: Dataset) -> Facts:
     by_dataset: dict[str, dict[str, str | None]] = {}
     for name, source, licence in _sources(dataset):
         by_dataset.setdefault(name, {})[source] = licence
-    every = {source: said for found in by_dataset.values() for source, said in found.items()}
-    is_combined = dataset.manifest.dataset in COMBINED
-    return replace(
-        _facts(every),
+    parts = {name: _facts(by_dataset[name]) for name in sorted(by_dataset)}
+    licences = sum((Counter(part.licences) for part in parts.values()), Counter[str]())
+    return Facts(
         splits={table: found for table, found in splits.items() if found},
-        parts={name: _facts(by_dataset[name]) for name in sorted(by_dataset) if is_combined},
+        licences=dict(sorted(licences.items())),
+        sources=sum(part.sources for part in parts.values()),
+        parts=parts if dataset.manifest.dataset in COMBINED else {},
     )
 
 

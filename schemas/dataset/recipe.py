@@ -196,8 +196,10 @@ def open_recipe(folder: str) -> Dataset:
     except OSError as error:
         raise InputError(f"{url}: cannot be read: {error.strerror or error}") from error
     manifest = manifest_of(data, url, FORMAT, "a recipe")
-    if unknown := [name for name in manifest.tables if table_type(manifest.dataset, name) is None]:
-        raise InputError(f"{url}: not a recipe: {manifest.dataset} has no table {unknown[0]}")
+    name = manifest.dataset
+    unknown = [each for each in manifest.tables if each in LEFT_OUT or not table_type(name, each)]
+    if unknown:
+        raise InputError(f"{url}: not a recipe: one of {name} has no table {unknown[0]}")
     return Dataset(folder=folder.rstrip("/") or "/", manifest=manifest)
 
 

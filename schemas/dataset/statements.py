@@ -8,6 +8,7 @@ dataset that was combined, what is known of its parts is said.
 from collections.abc import Iterator
 from typing import Any
 
+from eqforge.schemas.dataset.manifest import run_of
 from eqforge.schemas.dataset.profile import UNSTATED, Profile, names_of, of_parts
 from eqforge.schemas.records.errata import Erratum
 from eqforge.schemas.tables.benchmarks import BENCHMARKS, KnownBenchmark
@@ -206,8 +207,7 @@ def _paper_mode(profile: Profile) -> Iterator[str]:
 
 def _selection(profile: Profile) -> Iterator[str]:
     """Yields that it is a part of what could have been built."""
-    run = profile.manifest.config.get("run", {})
-    run = run if isinstance(run, dict) else {}
+    run = run_of(profile.manifest.config)
     given = {name: run.get(name) for name in _PARTS}
     said = [f"{name} {value}" for name, value in given.items() if value not in (None, [], "100%")]
     if said:

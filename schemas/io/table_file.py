@@ -138,7 +138,8 @@ class TableFile:
             own = lengths[row : row + page.values]
             # Behind the levels, to the end of the page: each value, its length before it.
             begins = page.start + page.num_bytes - np.cumsum((own + _LENGTH_BYTES)[::-1])[::-1]
-            if len(own) < page.values or (len(own) and not page.start <= begins[0]):
+            is_short = len(own) < page.values or (len(own) and own.min() < 0)
+            if is_short or (len(own) and not page.start <= begins[0]):
                 raise BadPages("values of other lengths")
             starts.append(begins + _LENGTH_BYTES)
             row += page.values

@@ -30,8 +30,9 @@ def read_letter(answer: str, options: list[str]) -> str | None:
 
     Args:
       answer: the model's text.
-      options: the texts of the options A, B, …
+      options: the texts of the options A, B, …; what stands behind Z has no letter.
     """
+    options = options[: len(LETTERS)]
     letters = LETTERS[: len(options)]
     texts = [_plain(option) for option in options]
     if texts.count(_plain(answer)) == 1:

@@ -300,6 +300,8 @@ HOSTILE: list[tuple[Change, str]] = [
     (lambda recipe: recipe.update(mode="evil"), "expected paper or corrected"),
     (lambda recipe: recipe.update(config=[]), "not a recipe"),
     (lambda recipe: recipe["tables"].update(evil=[]), "has no table evil"),
+    (lambda recipe: recipe["tables"].update(rejects=[]), "has no table rejects"),
+    (_config(mode="corrected"), "is of paper mode, but its settings name 'corrected'"),
     (_config(shell="rm"), "the setting shell is none of this version's"),
     (_config(videos={"x": 1}, settings=3), "--settings 3"),
     (_config(frames_fps="--output=/x"), "--frames-fps '--output=/x'"),
@@ -385,6 +387,41 @@ def test_a_dataset_is_no_recipe(
     built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     check_refused(built, tmp_path, "holds no recipe.json", capsys)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "config", "name", "sources"),
+    [
+        ("eq-sd", {"diffusion": {"revision": "refs/pr/7"}}, "revision", []),
+        (
+            "training-captions",
+            {"captions": "mine.csv", "model_revision": "refs/pr/7"},
+            "model_revision",
+            ["--captions", "mine.csv"],
+        ),
+    ],
+)
+def test_a_revision_of_weights_is_named_by_the_user(
+    recipe: Path,
+    tmp_path: Path,
+    dataset: str,
+    config: dict[str, Any],
+    name: str,
+    sources: list[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    evil = Path(shutil.copytree(recipe, tmp_path / "evil"))
+    content = json.loads((evil / "recipe.json").read_text())
+    content |= {"dataset": dataset, "tables": {}, "config": config}
+    (evil / "recipe.json").write_text(json.dumps(content))
+
+    given = ["build", "--recipe", str(evil), "--output", str(tmp_path / "out"), *sources]
+    assert main(given) == 2
+
+    message = capsys.readouterr().err
+    assert name.replace("_", "-") in message
+    assert "you have to name yourself" in message
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_was_made_with_a_model_names_none(

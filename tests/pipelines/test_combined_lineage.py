@@ -4,11 +4,13 @@ import json
 import random
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from eqforge import cli
 from eqforge.commands import verify
 from eqforge.pipelines.shared.again import command_of, commands_of
 from eqforge.schemas.dataset.manifest import PartManifest, load_manifest, read_manifest
@@ -16,7 +18,9 @@ from eqforge.schemas.dataset.profile import read_facts
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.builds import books, dataset_bytes, rows
 from tests.pipelines.test_combined import EQBEN, OLD, combine, imported, refused
+from tests.statuses import status_of
 
+main = status_of(cli.main)
 KUBRIC, SD = OLD / "eq-kubric", OLD / "eq-sd"
 
 
@@ -82,10 +86,13 @@ def test_the_card_says_of_each_part_what_is_known_of_it(nested: Path) -> None:
         assert re.search(rf"- `{name}`, SHA-256 `[0-9a-f]{{64}}`", card)
     assert "| eq-video | CC0-1.0 | 2 |\n| eq-youcook2 | none | 5 |" in card
 
-    parts = read_facts(open_dataset(str(nested))).parts
+    whole = read_facts(open_dataset(str(nested)))
+    parts = whole.parts
     for name in ("eq-video", "eq-youcook2"):
         own = read_facts(open_dataset(str(OLD / name)))
         assert (parts[name].licences, parts[name].sources) == (own.licences, own.sources)
+    assert whole.sources == sum(part.sources for part in parts.values())
+    assert whole.licences == {"": 5, "CC0-1.0": 2}
 
 
 def test_benchmarks_among_the_parts_are_told_from_what_was_built(tmp_path: Path) -> None:
@@ -95,6 +102,32 @@ def test_benchmarks_among_the_parts_are_told_from_what_was_built(tmp_path: Path)
     assert "The source states the licence of the texts of valse: MIT." in card
     for part in parts:
         assert f"$ {command_of(load_manifest(str(part)))}\n" in card
+
+
+def test_files_of_one_name_in_two_parts_are_two_sources(tmp_path: Path) -> None:
+    texts = {"caption": "a cat", "hard_negative": "a dog", "negative_caption": "a dog"}
+    records = {"0": {"filename": "1.jpg", **texts}, "1": {"filename": "2.jpg", **texts}}
+    files = {
+        "sugar-crepe": records,
+        "own-foils": [{"image": "1.jpg", "caption": "a cat", "hard_negative": "a dog"}],
+    }
+    for name, content in files.items():
+        (tmp_path / "swap_obj.json").write_text(json.dumps(content))
+        given = ["import", name, str(tmp_path / "swap_obj.json")]
+        assert main([*given, "--output", str(tmp_path / name)]) == 0
+    found = read_facts(open_dataset(str(combine(tmp_path / "out", *map(tmp_path.joinpath, files)))))
+    assert {name: part.sources for name, part in found.parts.items()} == {
+        "own-foils": 1,
+        "sugar-crepe": 2,
+    }
+    assert found.sources == 3
+
+
+@pytest.mark.parametrize("run", ["x", 5, [1], None])
+def test_settings_of_the_run_that_are_none_are_passed_over(nested: Path, run: object) -> None:
+    manifest = load_manifest(str(nested))
+    config = {**manifest.config, "run": run}
+    assert command_of(replace(manifest, config=config)).startswith("eqforge combine ")
 
 
 def errata_file(folder: Path, errata: list[dict[str, Any]]) -> Path:

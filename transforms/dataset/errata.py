@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from eqforge.schemas.dataset.manifest import Manifest
+from eqforge.schemas.dataset.manifest import Manifest, run_of
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.errata import Erratum
@@ -272,5 +272,5 @@ def with_known_errata(manifest: Manifest, folder: str) -> Manifest:
 
 def _is_part(config: Mapping[str, Any]) -> bool:
     """Tells whether the settings select a part of a dataset."""
-    run = config.get("run") or {}
+    run = run_of(config)
     return bool(run.get("only")) or run.get("limit") is not None or run.get("sample") != "100%"

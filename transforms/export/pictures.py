@@ -82,7 +82,7 @@ class Pictures:
         if len(keys):
             at = np.searchsorted(self._keys, keys)
             is_known = self._keys[np.minimum(at, len(self._keys) - 1)] == keys
-            if not len(self._keys) or not is_known.all():
+            if not is_known.all():
                 lost = ids.drop_null()[int(np.argmin(is_known))].as_py()
                 raise InputError(f"{self._dataset.folder}: no image {name_of(lost)}; {ADVICE}")
             found[there] = at

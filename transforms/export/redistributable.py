@@ -149,16 +149,16 @@ def _refused(row: dict[str, Any], columns: _Columns, dataset: str) -> str:
     """Returns the licences of a row that do not allow to pass it on; empty where all do."""
     said = _annotation(row.get(_ANNOTATION))
     known = BENCHMARKS.get(row.get(_DATASET, dataset) or dataset)
-    own = _field(row) or _field(said)
+    own = [*_stated(row), *_stated(said)]
+    pictures = [row[name] for name in columns.pictures if row[name] is not None]
     origins = [row[name] for name in columns.origins] or [
         said[name] for name in _ORIGINS if isinstance(said.get(name), dict)
     ]
-    pictures = [row[name] for name in columns.pictures if row[name] is not None]
-    if origins:
-        licences = [_field(each) for each in origins]
+    if origins and len(origins) >= len(pictures):
+        licences = [each for origin in origins for each in _stated(origin) or [None]] + own
     else:
-        text = own or (known.licence if known else None)
-        licences = [own, text] if pictures else [text]
+        text = own or [known.licence if known else None]
+        licences = [*(own or [None]), *text] if pictures else text
     return ", ".join(sorted({_name(each) for each in licences if not _is_allowed(each)}))
 
 
@@ -171,9 +171,10 @@ def _annotation(text: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _field(values: dict[str, Any]) -> str | None:
-    found = (values.get(name) for name in _FIELDS)
-    return next((each for each in found if isinstance(each, str) and each), None)
+def _stated(values: dict[str, Any]) -> list[str | None]:
+    """Returns every licence that is stated; None for one that is no text."""
+    found = filter(None, (values.get(name) for name in _FIELDS))
+    return [each if isinstance(each, str) else None for each in found]
 
 
 _is_allowed = functools.lru_cache(maxsize=10_000)(is_redistributable)

@@ -33,13 +33,23 @@ def export_dataset(
       InputError: the dataset cannot be written so, or is damaged, or the folder has something else.
     """
     form, table = FORMATS[settings.format], settings.table
-    if table_type(dataset.manifest.dataset, table) is None or not dataset.manifest.num_rows(table):
+    kind = table_type(dataset.manifest.dataset, table)
+    if kind is None or not dataset.manifest.num_rows(table):
         raise InputError(f"{dataset.folder}: has no rows of {table!r} to export")
+    if kind.holds_pictures:
+        raise InputError(
+            f"--table {table}: holds the pictures themselves, which go with the rows that show "
+            "them; name a table of such rows, such as samples"
+        )
+    changes = settings.redistributable or settings.max_side or settings.image_format != "keep"
+    if settings.format == RECIPE and changes:
+        raise InputError(
+            "--format recipe: has no pictures and texts; leave out --redistributable, --max-side "
+            "and --image-format"
+        )
     check_files(dataset, table)
     left_out: dict[str, int] = {}
     if settings.redistributable:
-        if settings.format == RECIPE:
-            raise InputError("--redistributable: a recipe has no pictures and texts; leave it out")
         dataset, left_out = redistributable(dataset, table)
     if refusal := form.refusal(dataset, table):
         raise InputError(f"{dataset.folder}: --format {settings.format}: {refusal}")

@@ -17,6 +17,7 @@ from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import name_of
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.datasets import DATASETS
 from eqforge.schemas.versions import versions_of
 from eqforge.schemas.visible import counted, in_lines, nearest, visible
@@ -120,6 +121,8 @@ def _check_command(command: str, name: str, url: str) -> None:
     other = "import" if command == "build" else "build"
     if name in known[other]:
         raise InputError(f"{url}: {name} is made by eqforge {other} {OPTION}")
+    if name in COMBINED:
+        raise InputError(f"{url}: a combined dataset has no recipe; its parts may have some")
     if name not in known[command]:
         hint = nearest(name, known[command])
         raise InputError(f"{url}: a recipe of {name_of(name)}, which eqforge does not know{hint}")

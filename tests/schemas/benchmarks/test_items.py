@@ -111,8 +111,17 @@ def test_an_id_of_two_records_is_an_error(tmp_path: Path) -> None:
     rows = [{"id": 1, "caption": text, "hard_negative": FOIL} for text in ("a", "b")]
     path = tmp_path / "mine.json"
     path.write_text(json.dumps(rows))
-    with pytest.raises(InputError, match="appears twice, with different content"):
+    with pytest.raises(InputError, match=r"is that of .*mine\.json: .*, which says something else"):
         list(read_items("own-foils", path))
+
+
+def test_an_id_in_two_files_is_an_error_that_names_both(tmp_path: Path) -> None:
+    for name in ("test", "train"):
+        (tmp_path / f"{name}.csv").write_text(f"id,caption,hard_negative\n1,{name},b\n")
+    with pytest.raises(
+        InputError, match=r"train\.csv: line 2: .* test\.csv: line 2.*--columns id="
+    ):
+        list(read_items("own-foils", tmp_path))
 
 
 SUGAR = '[{"filename": "a", "caption": "b", "negative_caption": "c"}]'

@@ -215,3 +215,17 @@ def test_a_row_group_without_rows_is_read(tmp_path: Path, use_dictionary: bool) 
     found = list(read_file_batches(str(path), ["a"]))
 
     assert pa.Table.from_batches(found).to_pylist() == [{"a": "x"}]
+
+
+def test_places_are_those_of_values_with_such_lengths(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(
+        pa.table({"a": [b"xyz", b"12345"]}), path, compression="none", use_dictionary=False
+    )
+    with open_table_file(str(tmp_path), "t.parquet") as opened:
+        starts = opened.places(0, "a", np.asarray([3, 5])).tolist()
+        for wrong in ([-1, 9], [9, -1], [3], [3, 5, 1], [3, 1_000_000]):
+            with pytest.raises(BadPages):
+                opened.places(0, "a", np.asarray(wrong))
+    data = path.read_bytes()
+    assert [data[starts[0] :][:3], data[starts[1] :][:5]] == [b"xyz", b"12345"]

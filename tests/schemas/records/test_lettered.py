@@ -128,3 +128,9 @@ def test_a_sample_counts_once_and_only_if_all_its_questions_were_asked() -> None
     scored = [[item.get("score") for item in items[m]] for m in ("text", "image", "group")]
     assert scored == [[1.0, None, 0.0, None], [1.0, None, None], [1.0, *[None] * 6]]
     assert lettered.right_in_all(items["image"][2:]) != lettered.right_in_all([])  # both NaN
+
+
+def test_what_stands_behind_z_has_no_letter() -> None:
+    options = [f"option {number}" for number in range(30)]
+    assert read_letter("option 25", options) == "Z"
+    assert read_letter("option 27", options) is None

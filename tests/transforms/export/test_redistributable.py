@@ -105,7 +105,7 @@ def test_nothing_left_is_an_error_before_any_work(
     assert "--format recipe" in said
     assert not (tmp_path / "out").exists()
     recipe = refused(capsys, there, "recipe", tmp_path / "out", "--redistributable")
-    assert "a recipe has no pictures and texts" in recipe
+    assert "has no pictures and texts; leave out --redistributable" in recipe
 
 
 def test_the_texts_of_a_benchmark_have_its_licence_and_its_pictures_their_own(
@@ -143,3 +143,47 @@ def test_a_record_of_your_own_may_state_its_licence(tmp_path: Path) -> None:
     assert check_note(output)["left_out"] == {"not stated": 2, "CC-BY-ND-4.0": 1}
     (line,) = (output / "test.jsonl").read_text().splitlines()
     assert json.loads(line)["caption"] == "猫 0"
+
+
+def stating(folder: Path, *annotations: dict[str, object]) -> Path:
+    """An import of pairs whose records have more fields."""
+    for number in range(2):
+        (folder / f"{number}.png").write_bytes(picture(number))
+    pair = {"image_0": "0.png", "image_1": "1.png", "caption_0": "猫", "caption_1": "犬"}
+    source = folder / "pairs.jsonl"
+    lines = [{"id": f"{n}", **pair, **each} for n, each in enumerate(annotations)]
+    source.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    given = ["import", "own-pairs", str(source), "--images", str(folder)]
+    assert main([*given, "--output", str(folder / "in")]) == 0
+    return folder / "in"
+
+
+def test_each_picture_states_a_licence_and_no_statement_is_passed_over(tmp_path: Path) -> None:
+    free, bound = {"licence": "CC-BY-4.0"}, "all rights reserved"
+    there = stating(
+        tmp_path,
+        {"origin_0": free},
+        {"origin_0": free, "origin_1": {}},
+        {"origin_0": free, "origin_1": free, "licence": bound},
+        {"licence": "CC-BY-4.0", "license": bound},
+        {"licence": "CC-BY-4.0", "license": [bound]},
+        {"origin_0": free, "origin_1": free},
+        {"license": "CC0-1.0"},
+    )
+
+    output = run(there, "jsonl", tmp_path / "out", "--redistributable")
+
+    assert check_note(output)["left_out"] == {"not stated": 3, "all rights reserved": 2}
+    found = [json.loads(line) for line in (output / "test.jsonl").read_text().splitlines()]
+    assert [row["sample_id"] for row in found] == ["own-pairs/5", "own-pairs/6"]
+
+
+@pytest.mark.parametrize("form", ["pairs", "hf", "jsonl", "webdataset", "recipe"])
+def test_the_pictures_are_no_table_to_export(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = dataset(tmp_path / "in")
+    for more in ((), ("--redistributable",)):
+        said = refused(capsys, there, form, tmp_path / "out", "--table", "images", *more)
+        assert "--table images: holds the pictures themselves" in said
+    assert not (tmp_path / "out").exists()
