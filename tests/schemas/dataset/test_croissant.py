@@ -247,4 +247,4 @@ def test_facts_are_those_of_the_rows() -> None:
     facts = read_facts(open_dataset(str(OLD / "eq-video")))
     assert facts == Facts(splits={"samples": {"train": 2}}, licences={"CC0-1.0": 2}, sources=2)
     assert is_dataclass(facts)
-    assert [each.name for each in fields(facts)] == ["splits", "licences", "sources"]
+    assert [each.name for each in fields(facts)] == ["splits", "licences", "sources", "parts"]

@@ -330,7 +330,7 @@ def _free(folder: Path) -> Path:
         (lambda folder: built("simat"), "lmms-eval", "a harness asks about pairs"),
         (lambda folder: write_imageless(folder), "lmms-eval", "f has no image_id"),
         (questions, "clip-benchmark", "it reads one image with its captions"),
-        (_free, "lmms-eval", "own-questions/q/a, 'a dog', is neither one of 26 options at most"),
+        (_free, "lmms-eval", "own-questions/a, 'a dog', is neither one of 26 options at most"),
         (pairs, "clip-benchmark", "of pairs the hub's Winoground alone"),
         (lambda folder: foils(folder, "a\u2028dog"), "clip-benchmark", "of f is not one line"),
     ],
