@@ -42,6 +42,20 @@ def test_an_unknown_command_or_dataset_is_refused(capsys: pytest.CaptureFixture[
     assert "no command 'bild'" in capsys.readouterr().err
     assert main(["build", "eq-youcook3"]) == 2
     assert "no dataset 'eq-youcook3'; did you mean 'eq-youcook2'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "message"),
+    [
+        ("import", "simat", "eqforge: simat is no benchmark: eqforge build simat"),
+        ("build", "valse", "eqforge: valse is no dataset: eqforge import valse"),
+    ],
+)
+def test_the_command_that_makes_it_is_named(
+    command: str, name: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, name]) == 2
+    assert capsys.readouterr().err == f"{message}\n"
     assert main(["xyz"]) == 2
     assert "usage: " in capsys.readouterr().err
 

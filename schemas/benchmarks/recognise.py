@@ -16,6 +16,7 @@ from eqforge.schemas.tables.benchmarks import BENCHMARKS
 
 _DEPTH: Final = 5
 """Records of EqBen are three levels below the whole file."""
+_WHOLE: Final = "this is the form of"
 
 
 def forms_of(benchmark: str) -> tuple[Form, ...]:
@@ -46,7 +47,8 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
             )
         return form
     wanted = "; or ".join(_described(form) for form in forms)
-    raise InputError(f"{place}: expected {wanted}; found {found_in(value)}")
+    naming = _naming(forms, value) if any(map(_is_own, forms)) else ""
+    raise InputError(f"{place}: expected {wanted}; found {found_in(value)}{naming}")
 
 
 def found_in(value: Any) -> str:
@@ -54,6 +56,14 @@ def found_in(value: Any) -> str:
     names = _names(value)
     found = ", ".join(sorted(map(name_of, names))[:12]) if names else shown(value)
     return f"{found}{_nearest(value)}"
+
+
+def _naming(forms: Iterable[Form], value: Any) -> str:
+    """Returns how columns of one's own are named, unless they are all those of a benchmark."""
+    missing = sorted(set[str]().union(*(form.fields for form in forms)) - _names(value))
+    if _WHOLE in _nearest(value) or not _names(value) or not missing:
+        return ""
+    return f"; where yours have other names, say so: --columns {missing[0]}=YOURS"
 
 
 def _has_form(form: Form, value: Any) -> bool:
@@ -92,8 +102,13 @@ def _owner(fields: frozenset[str], names: frozenset[str]) -> tuple[str, frozense
 
 def _way_out(form: Form, benchmark: str, column: str) -> str:
     """Returns how a table of one's own is taken all the same, if one column makes it another's."""
-    is_own = "kind" in form.optional and not benchmark.startswith("own-")
-    return f"; if it is your own, name the column: --columns kind={column}" if is_own else ""
+    is_taken = _is_own(form) and not benchmark.startswith("own-")
+    return f"; if it is your own, name the column: --columns kind={column}" if is_taken else ""
+
+
+def _is_own(form: Form) -> bool:
+    """Tells whether a form is that of one's own tables."""
+    return "kind" in form.optional
 
 
 def _nearest(value: Any) -> str:
@@ -107,7 +122,7 @@ def _nearest(value: Any) -> str:
             for benchmark in BENCHMARKS
         }
         if (most := max(likeness.values())) > 0:
-            whole = "this is the form of" if most > 1 else "the nearest form is"
+            whole = _WHOLE if most > 1 else "the nearest form is"
             best = (f"`eqforge import {name}`" for name, share in likeness.items() if share == most)
             return f"; {whole} {' or '.join(best)}"
     return ""

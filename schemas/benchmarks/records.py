@@ -14,8 +14,11 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import Node, listed, load_json, name_of
 from eqforge.schemas.sources.hugging_face import RowFolder, row_folder
 from eqforge.schemas.sources.record_files import Record, read_json_lines, read_table
+from eqforge.schemas.visible import nearest
 
 SUFFIXES: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow")
+_PACKED: Final = (".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
+_SHEETS: Final = (".xlsx", ".xls", ".ods", ".numbers")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,8 +54,9 @@ class Columns:
         for field, column in self.names:
             if column not in seen:
                 raise InputError(
-                    f"--columns {field}={column}: {source} has no column {name_of(column)!r}; "
-                    f"there are {', '.join(sorted(map(name_of, seen))[:12])}"
+                    f"--columns {field}={column}: {source} has no column {name_of(column)!r}"
+                    f"{nearest(column, seen)}; there are "
+                    f"{', '.join(sorted(map(name_of, seen))[:12])}"
                 )
 
 
@@ -73,7 +77,8 @@ def parse_columns(texts: Sequence[str], known: Sequence[str]) -> Columns:
             raise InputError(f"--columns {text}: expected FIELD=COLUMN, such as {known[0]}=text")
         if field not in known:
             raise InputError(
-                f"--columns {text}: no field {name_of(field)!r}; there are {', '.join(known)}"
+                f"--columns {text}: no field {name_of(field)!r}{nearest(field, known)}; there are "
+                f"{', '.join(known)}"
             )
         names.append((field, column))
     for side in zip(*names, strict=True):
@@ -96,7 +101,9 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
         return rows.files
     if source.is_file():
         if source.suffix.lower() not in SUFFIXES:
-            raise InputError(f"{source}: expected a file that ends in {', '.join(SUFFIXES)}")
+            raise InputError(
+                f"{source}: expected a file that ends in {', '.join(SUFFIXES)}{_way_in(source)}"
+            )
         return [source]
     if not source.is_dir():
         raise InputError(f"{source}: no such file or folder")
@@ -109,6 +116,13 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
             f"{_other_fields(source)}"
         )
     return files
+
+
+def _way_in(source: Path) -> str:
+    """Returns how a file of another kind becomes one that can be read; empty if nobody knows."""
+    if source.suffix.lower() in _PACKED:
+        return "; unpack it, and name the file or the folder"
+    return "; save its sheet as CSV" if source.suffix.lower() in _SHEETS else ""
 
 
 def _other_fields(source: Path) -> str:

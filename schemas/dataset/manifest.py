@@ -176,7 +176,7 @@ def read_manifest(folder: str) -> tuple[Manifest, str]:
             ) from error
         raise InputError(
             f"{folder} holds no {FILE_NAME}: it is no dataset, or its build has not finished "
-            "(run the same build again to finish it)"
+            "(run the same build again to finish it); eqforge import makes one of published files"
         ) from error
     except OSError as error:
         raise InputError(f"{url}: cannot be read: {error.strerror or error}") from error

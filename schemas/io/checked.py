@@ -236,7 +236,8 @@ def parse_json(text: str, file: str, where: str = "") -> Node:
         return Node(file, where, json.loads(text, object_pairs_hook=unique, parse_constant=refuse))
     except (ValueError, RecursionError) as error:
         place = f"{file}: {where}" if where else file
-        raise InputError(f"{place}: not valid JSON: {error}") from error
+        why = f"not valid JSON: {error}" if text.strip() else "is empty"
+        raise InputError(f"{place}: {why}") from error
 
 
 def read_text(path: str | Path) -> str:

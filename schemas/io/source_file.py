@@ -25,6 +25,7 @@ from eqforge.schemas.io import storage
 # tick have the same time.
 _TICK_S = 0.02
 _PIECE_BYTES = 1 << 20
+_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 class SourceChanged(EqforgeError):
@@ -209,9 +210,11 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
 
     Raises:
       OSError: it cannot be read.
-      InputError: it changed while it was read, or since it was last opened; see `one_content`.
+      InputError: it changed while it was read, or since it was last opened; see `one_content`; or
+        Git LFS has not fetched it.
     """
     with open_source(path) as source:
+        _check_fetched(source, path)
         digesting = _Digesting(source.stream)
         reader = BoundedReader(digesting, source.state.size)
         try:
@@ -232,12 +235,26 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
 def open_seekable(path: str | Path) -> Iterator[BinaryIO]:
     """Opens an annotation file that is read here and there; see `open_input`."""
     with open_source(path) as source:
+        _check_fetched(source, path)
         _note(str(path), source.digest())
         try:
             yield BoundedReader(source.stream, source.state.size)
         finally:
             if source.is_changed():
                 raise _changed(path)
+
+
+def _check_fetched(source: SourceFile, path: str | Path) -> None:
+    """Checks that a file is not the pointer that Git LFS leaves in its place.
+
+    Raises:
+      InputError: it is.
+    """
+    if os.pread(source.stream.fileno(), len(_POINTER), 0) == _POINTER:
+        raise InputError(
+            f"{path}: is a pointer of Git LFS, and not the file itself: fetch that, as `git lfs "
+            "pull` does"
+        )
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ the memory of plain Python lists.
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -86,7 +86,7 @@ def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
         named, value = _resolved(place, data, type_)
         there = f": {clipped(named.lstrip('.'))}" if named else ""
         known = () if place else getattr(type_, "__struct_fields__", ())
-        said = clipped(_in_words(what)) + _found(what, value, known)
+        said = clipped(_in_words(what)) + _found(what, value, known) + _choices(what, place, type_)
         raise InputError(f"{prefix}{there}: {said}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{prefix}: not valid JSON: {clipped(str(error))}") from error
@@ -146,6 +146,14 @@ def _found(what: str, value: Any, known: Sequence[str]) -> str:
         return f", found {len(value):,}"
     is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
     return f" {shown(value)}" if is_plain and ", got `" in what else ""
+
+
+def _choices(what: str, place: str, type_: Any) -> str:
+    """Returns the values that a field of the outermost object may have, if those are told apart."""
+    if "Invalid enum value" not in what or not isinstance(type_, type):
+        return ""
+    choices = get_args(get_type_hints(type_).get(place.lstrip(".")))
+    return f"; expected {', '.join(map(str, choices))}" if choices else ""
 
 
 def _without_mark(data: bytes) -> bytes:

@@ -232,10 +232,20 @@ def _on_one_of(known: Mapping[str, Any], what: str, command: str, arguments: lis
         return 0 if arguments else 2
     name, rest = arguments[0], arguments[1:]
     if name not in known:
+        if other := _other_command(name, command):
+            print(f"eqforge: {name} is no {what}: eqforge {other} {name}", file=sys.stderr)
+            return 2
         return _refuse(name, known, usage, what)
     run = _import(COMMANDS[command][0])
     on_pipeline: Callable[..., int] = getattr(run, f"{command}_command")
     return on_pipeline(_import("eqforge.pipelines.shared.registry").pipeline_of(name), rest)
+
+
+def _other_command(name: str, command: str) -> str:
+    """Returns the command that makes what another one does not know; empty if none does."""
+    if name in _import("eqforge.schemas.tables.datasets").DATASETS:
+        return "build" if command == "import" else ""
+    return "import" if name in _import("eqforge.schemas.tables.benchmarks").BENCHMARKS else ""
 
 
 def _import(module: str) -> Any:

@@ -129,6 +129,7 @@ EQBEN = '[{"image0": "a", "caption0": [], "image1": "b", "caption1": "c"}]'
 ARO = '[{"image_path": "", "true_caption": "", "false_caption": ""}]'
 STATEMENTS = "Question ID,Type,Statement\n1,a,b\n3,a,b\n"
 QUESTION = "Index,Question,Options,Correct Answer\n1,q,(a) x,(c)\n"
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 57569\n"
 CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
 
 
@@ -146,6 +147,14 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
         ("vl-checklist", "x.json", '[["a", {"POS": ["a"], "NEG": []}]]', "as many NEG as POS"),
         ("eqben", "x.json", EQBEN, "a caption"),
         ("own-foils", "x.txt", "a", "expected a file that ends in"),
+        ("own-foils", "x.zip", "a", "unpack it, and name the file or the folder"),
+        ("own-foils", "x.xlsx", "a", "save its sheet as CSV"),
+        ("own-foils", "x.json", "", "x.json: is empty"),
+        ("own-foils", "x.json", POINTER, "x.json: is a pointer of Git LFS"),
+        ("own-foils", "x.csv", POINTER, "x.csv: is a pointer of Git LFS"),
+        ("own-foils", "x.parquet", POINTER, "x.parquet: is a pointer of Git LFS"),
+        ("own-foils", "x.csv", "text,hard_negative\na,b\n", "say so: --columns caption=YOURS"),
+        ("own-foils", "x.json", SUGAR, "this is the form of `eqforge import sugar-crepe`$"),
         ("own-foils", "x.csv", 'caption,hard_negative\n"a', "not valid CSV"),
         ("aro-order", "x.json", '[{"image_path": "", "caption_options": [""]}]', "a true caption"),
         ("replace-swap", "x.json", ARO, "expected the folder that holds data and swapped_data"),

@@ -60,6 +60,10 @@ def test_what_is_written_is_read_whatever_its_order(tmp_path: Path) -> None:
         ),
         (["[1]"], "line 1: expected an object"),
         (["{"], "line 1: not valid JSON"),
+        (
+            ['{"id": "a", "action": "cut", "reason": "b", "who": "c"}'],
+            "expected drop, correct, note",
+        ),
         (["\x00"], "line 1: not valid JSON"),
     ],
 )
