@@ -47,6 +47,11 @@ def test_an_unknown_command_or_dataset_is_refused(capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("command", "name", "message"),
     [
+        (
+            "import",
+            "aro",
+            "eqforge: no benchmark 'aro'; there are aro-relation, aro-attribution, aro-order",
+        ),
         ("import", "simat", "eqforge: simat is no benchmark: eqforge build simat"),
         ("build", "valse", "eqforge: valse is no dataset: eqforge import valse"),
     ],

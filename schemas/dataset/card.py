@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from eqforge.schemas.dataset import statements
+from eqforge.schemas.dataset import card_tables, statements
 from eqforge.schemas.dataset.hugging_face import WHOLE, Configuration, configurations
 from eqforge.schemas.dataset.manifest import InputFile, Manifest
 from eqforge.schemas.dataset.profile import Facts, Profile
@@ -48,12 +48,14 @@ def dataset_card(profile: Profile) -> str:
         f"# {in_markdown(statements.title(profile))}",
         *map(in_markdown, filter(None, (profile.about.description,))),
         in_markdown(f"{statements.made_by(profile)} {statements.amount(profile)}"),
-        _table_of_tables(manifest),
+        card_tables.sizes(manifest),
         _meaning(manifest),
+        card_tables.columns(manifest),
         _splits(profile),
         _books(profile),
         _errata(profile),
         _inputs(profile),
+        _list("Uses", (*statements.uses(profile), *filter(None, (profile.about.social_impact,)))),
         _list("Known limits", _limits(profile)),
         _list("People", statements.personal_information(profile)),
         _loading(manifest, configured),
@@ -130,21 +132,9 @@ def _meaning(manifest: Manifest) -> str:
     return " ".join([kind.card, *notes])
 
 
-def _table_of_tables(manifest: Manifest) -> str:
-    lines = ["| table | rows | files | bytes |", "|---|---|---|---|"]
-    lines += (
-        f"| {in_markdown(name)} | {manifest.num_rows(name)} | {len(files)} | "
-        f"{sum(file.num_bytes for file in files)} |"
-        for name, files in manifest.tables.items()
-    )
-    if manifest.unchanged is not None:
-        lines += ["", f"Of the rows of `samples`, {manifest.unchanged} have `applied` false."]
-    return "\n".join(lines)
-
-
 def _splits(profile: Profile) -> str:
     rows = [
-        f"| {in_markdown(table)} | {in_markdown(split)} | {count} |"
+        f"| {in_markdown(table)} | {in_markdown(split)} | {count:,} |"
         for table, counts in profile.facts.splits.items()
         for split, count in counts.items()
     ]
@@ -156,12 +146,12 @@ def _books(profile: Profile) -> str:
     lines = ["## What was dropped, and why", ""]
     lines += ["| stage | candidates | kept | rejected |", "|---|---|---|---|"]
     lines += (
-        f"| {in_markdown(stage)} | {books.candidates} | {books.kept} | {books.rejected} |"
+        f"| {in_markdown(stage)} | {books.candidates:,} | {books.kept:,} | {books.rejected:,} |"
         for stage, books in profile.manifest.stages.items()
     )
     lines += ["", "| stage | reason | rejected | meaning |", "|---|---|---|---|"]
     lines += (
-        f"| {in_markdown(stage)} | {in_markdown(reason)} | {count} | {in_markdown(meaning)} |"
+        f"| {in_markdown(stage)} | {in_markdown(reason)} | {count:,} | {in_markdown(meaning)} |"
         for stage, reason, count, meaning in statements.dropped(profile)
     )
     return "\n".join(lines)
@@ -293,5 +283,5 @@ def _contact(profile: Profile) -> str:
     ]
     lines += [f"- Questions: {in_markdown(about.contact)}"] if about.contact else []
     lines += [f"- Page: <{about.homepage}>"] if about.homepage else []
-    lines += [f"- Errors: {in_markdown(about.maintenance)}"] if about.maintenance else []
+    lines += [f"- Maintenance: {in_markdown(about.maintenance)}"] if about.maintenance else []
     return "\n".join(["## Authors and contact", "", *lines]) if lines else ""

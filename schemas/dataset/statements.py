@@ -40,6 +40,8 @@ def made_by(profile: Profile) -> str:
     """Returns by what it was built, and how."""
     manifest, parts = profile.manifest, profile.parts()
     version = manifest.versions.get("eqforge", "")
+    if manifest.dataset in BENCHMARKS:
+        return f"Imported by eqforge {version}.".replace(" .", ".")
     how = f"Combined of {', '.join(names_of(parts))}" if parts else "Built"
     return f"{how} by eqforge {version} in {manifest.mode} mode.".replace("  ", " ")
 
@@ -85,7 +87,7 @@ def _collection(profile: Profile) -> Iterator[str]:
             "the rows; nothing was collected from people."
         )
         return
-    known = _known(profile)
+    known = DATASETS.get(profile.manifest.dataset)
     sources = known.made_from.replace("`", "") if known else "the files that its manifest names"
     yield (
         f"Derived from existing data ({sources}); eqforge collected nothing, and does not know "
@@ -169,7 +171,8 @@ def biases(profile: Profile) -> Iterator[str]:
     yield from profile.about.biases
     yield from of_parts(profile, _biases)
     if profile.manifest.num_rows("rejects"):
-        yield "Filters chose the rows; the rejects say what was left out, and why."
+        what = "Filters chose the rows" if is_made(profile) else "Not every record became a row"
+        yield f"{what}; the rejects say what was left out, and why."
 
 
 def _biases(profile: Profile) -> Iterator[str]:
@@ -201,7 +204,9 @@ def limitations(profile: Profile) -> Iterator[str]:
 
 
 def _paper_mode(profile: Profile) -> Iterator[str]:
-    if profile.manifest.mode == "paper":
+    if profile.manifest.dataset in BENCHMARKS:
+        yield "Its rows are as their authors wrote them, defects included; eqforge lint lists them."
+    elif profile.manifest.mode == "paper":
         yield "Paper mode keeps the defects of the published dataset; eqforge lint lists them."
 
 

@@ -29,6 +29,7 @@ _TRAINING = ("caption_id", "image", "role", "text")
 _PERTURBED = ("sample_id", "image", "caption", "perturbed_caption", "applied")
 _FOILS = ("sample_id", "image", "caption", "hard_negative")
 _BESIDE = ("hard_positive", "box")
+_COMPARED = (("caption", "hard_negative"), ("caption_0", "caption_1"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,6 +101,8 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
             raise InputError(
                 f"{path}: holds questions, which have no true and false captions to compare"
             )
+        if not any(names.issuperset(columns) for columns in _COMPARED):
+            raise InputError(f"{path}: its samples have no captions to compare")
     return map(label_pair, read_text_pairs(path))
 
 

@@ -151,7 +151,8 @@ def _reader(record: Node) -> Callable[[str, Node], Iterator[TextPair]]:
     raise InputError(
         f"{record.file}: {record.where}: not a known text pair: expected the fields of one of "
         f"{', '.join('+'.join(sorted(names)) for names, _ in _READERS)}; "
-        f"found {', '.join(sorted(map(name_of, fields))[:12]) or 'none'}"
+        f"found {', '.join(sorted(map(name_of, fields))[:12]) or 'none'}; a table with columns of "
+        "other names becomes a dataset by eqforge import, with --columns"
     )
 
 

@@ -12,9 +12,7 @@ from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 
-_COMMON = (
-    "In `samples`, {} The other fields of the published record stand in `annotation`, as JSON."
-)
+_COMMON = "In `samples`, {} The other fields of the source's record stand in `annotation`, as JSON."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -283,7 +283,8 @@ def _help(texts: Mapping[str, str], usage: str, what: str) -> str:
 
 
 def _refuse(name: str, known: Iterable[str], usage: str, what: str) -> int:
-    hint = nearest(name, known)
+    begin = [each for each in known if name and each.startswith(name)]
+    hint = f"; there are {', '.join(begin)}" if begin else nearest(name, known)
     shown = "" if hint else f"\n\n{usage}"
     print(f"eqforge: no {what} {visible(name)!r}{hint}{shown}", file=sys.stderr)
     return 2

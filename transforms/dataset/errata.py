@@ -263,7 +263,8 @@ def with_known_errata(manifest: Manifest, folder: str) -> Manifest:
     if not _is_part(manifest.config):
         raise BuildError(
             f"--errata: {told(ids)}; the plan does not have it, or another stage refuses it: "
-            "the rejects say why; take it out of the file, and add --overwrite"
+            "the rejects say why; take it out of the file, and add --overwrite. Ids are those of "
+            "samples, as eqforge lint shows them of a dataset, and not of a file"
         )
     known = [erratum for erratum in manifest.errata if erratum.id not in set(ids)]
     warning = f"{len(ids):,} samples of the errata are not in this part of the dataset"

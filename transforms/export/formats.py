@@ -29,7 +29,10 @@ class Format:
     def refusal(self, dataset: "Dataset", table: str) -> str:
         """Returns why a table cannot be written so; empty where it can."""
         if missing := self.columns - set(dataset.columns(table)):
-            return f"expected rows with the columns {', '.join(sorted(missing))}, too"
+            return (
+                f"expected rows with the columns {', '.join(sorted(missing))}, which {table} "
+                "lacks; pairs, hf, webdataset and jsonl take any rows"
+            )
         return self._module().refusal(dataset, table)
 
     def write(self, export: "Export") -> None:

@@ -74,10 +74,12 @@ class HardPositiveRow:
 
 def refusal(dataset: Dataset, table: str) -> str:
     """Returns why a table cannot be written so; empty where it can."""
-    columns = dataset.columns(table)
+    columns, name = dataset.columns(table), dataset.manifest.dataset
     if not {"caption", "hard_positive", "hard_negative"}.issubset(columns):
         return "expected rows with a caption, a hard positive and a hard negative"
     if missing := sorted(HardPositiveRow.__dataclass_fields__.keys() - set(columns)):
+        if name != "hard-positives":
+            return f"expected a hard-positives dataset, found {name}"
         return f"its samples have no column {missing[0]!r}: build it again by this version"
     return ""
 

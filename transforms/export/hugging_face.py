@@ -8,6 +8,7 @@ rows; the card names them.
 
 import contextlib
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from eqforge.schemas.dataset.reader import Dataset
@@ -17,10 +18,12 @@ from eqforge.schemas.tables.datasets import table_type
 from eqforge.schemas.visible import code_span, quoted
 from eqforge.transforms.export.card import CARD, Files, flat_card, header
 from eqforge.transforms.export.flat import write_rows
+from eqforge.transforms.export.names import renamed
 from eqforge.transforms.export.target import Export
 
 _MOST_CARD_BYTES: Final = 4 << 20
 _CONFIGS: Final = re.compile(r"^configs:\n(?:[- ].*\n)*", re.MULTILINE)
+_SIZES: Final = re.compile(r"^\| table \| rows \| files \|.*\n(?:\|.*\n)*", re.MULTILINE)
 _LOADING: Final = re.compile(r"^## Loading\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -59,9 +62,16 @@ def _card(export: Export, configured: dict[str, list[Files]]) -> str:
     front, _, body = found.removeprefix("---\n").partition("\n---\n")
     configs = header(configured).removeprefix("---\n").removesuffix("---")
     front = _CONFIGS.sub("", f"{front}\n") + configs
+    body = _SIZES.sub(lambda _: _sizes(export, configured), body, count=1)
     loading = _loading(export, configured)
     body, replaced = _LOADING.subn(lambda _: f"{loading}\n\n", body, count=1)
     return f"---\n{front}---\n{body}" + ("" if replaced else f"\n{loading}\n")
+
+
+def _sizes(export: Export, tables: Iterable[str]) -> str:
+    """Returns the rows of the tables that are here; files and bytes were those of the dataset."""
+    rows = (f"| {name} | {export.dataset.manifest.num_rows(name):,} |" for name in tables)
+    return "\n".join(["| table | rows |", "|---|---:|", *rows, ""])
 
 
 def _own(dataset: Dataset) -> str:
@@ -86,6 +96,10 @@ def _loading(export: Export, configured: dict[str, list[Files]]) -> str:
         else "There are no pictures."
     ]
     manifest = export.dataset.manifest
+    columns = export.dataset.columns(export.settings.table)
+    if moved := renamed(columns, export.pictures.values()):
+        names = ", ".join(map(code_span, moved.values()))
+        notes += [f"What their files are called in the source stands in {names}."]
     empty = [code_span(name) for name in manifest.tables if not manifest.num_rows(name)]
     if manifest.num_rows("images"):
         notes += ["The table `images` is left out: its pictures stand in the rows."]

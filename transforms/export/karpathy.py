@@ -58,7 +58,7 @@ def refusal(dataset: Dataset, table: str) -> str:
     columns = set(dataset.columns(table))
     if any(_of(columns, each) and each[0] in columns for each in _TRUE):
         return ""
-    return "expected rows with captions of images: image_id and caption, or the like"
+    return "expected rows with images and captions that are true of them, such as caption"
 
 
 def write(export: Export) -> None:

@@ -6,6 +6,7 @@ that are still to be deleted. No other file of the folder is ever deleted.
 """
 
 import dataclasses
+import errno
 import os
 import re
 import time
@@ -30,6 +31,7 @@ _FORMAT: Final = "eqforge export"
 _SAVED_EVERY_S: Final = 5.0
 _MAX_BYTES: Final = 32 * MAX_BYTES
 _PIECE_BYTES: Final = 1 << 20
+_REFUSED: Final = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENOENT)
 _TEMPORARY: Final = re.compile(rf"{re.escape(storage.TEMPORARY_PREFIX)}[0-9a-f]{{32}}")
 
 
@@ -132,7 +134,8 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
       overwrite: whether another export in the folder is replaced.
 
     Raises:
-      InputError: the folder has files that no export wrote, or another export.
+      InputError: the folder has files that no export wrote, or another export, or nothing can be
+        written there.
     """
     storage.check_reachable(folder)
     finished, begun = _read(folder, NOTE), _read(folder, PARTIAL)
@@ -152,7 +155,12 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
         )
     else:
         ledger = _replaced(folder, note, [each for each in (finished, begun) if each is not None])
-    ledger.keep()
+    try:
+        ledger.keep()
+    except OSError as error:
+        if error.errno not in _REFUSED:
+            raise
+        raise InputError(f"--output {folder}: cannot be written: {error.strerror}") from error
     return ledger
 
 

@@ -38,7 +38,7 @@ class LintSettings:
 
     errata: Path | None = None
     """File to write that drops the records with findings of --errata-kinds, for --errata of
-    `eqforge build`, `import` and `metrics`."""
+    `eqforge build`, `import`, `combine` and `metrics`."""
 
     errata_kinds: tuple[str, ...] = ERRORS
     """Which findings the file of --errata drops; by default those that are errors."""

@@ -35,7 +35,7 @@ class Arguments(ExportSettings):
     """Folder or URL of the dataset."""
 
     format: Annotated[
-        str, tyro.conf.arg(help=" ".join(f"{f.name}: {f.summary}" for f in FORMATS.values()))
+        str, tyro.conf.arg(help="\n\n".join(f"{f.name}: {f.summary}" for f in FORMATS.values()))
     ]
 
     output: str

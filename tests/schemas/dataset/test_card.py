@@ -9,6 +9,8 @@ from eqforge.schemas.dataset.manifest import DataFile, InputFile, Manifest, Stag
 from eqforge.schemas.dataset.profile import Facts, Profile
 from eqforge.schemas.dataset.statements import tools
 from eqforge.schemas.records.books import Stage
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.schemas.tables.datasets import DATASETS, dataset_type
 
 yaml = pytest.importorskip("yaml")
 
@@ -112,14 +114,21 @@ def test_the_card_of_generated_pairs_says_what_made_them_and_what_a_mask_is() ->
     assert all(
         "`generation`" in card and "`origin_0`" not in card for card in (with_masks, without)
     )
-    assert "`mask_0_id`" in with_masks
-    assert "`mask_0_id`" not in without
+    assert "`mask_0_id` and `mask_1_id` are keys into `masks`" in with_masks
+    assert "`mask_0_id` and `mask_1_id` are keys into `masks`" not in without
 
 
 def test_pictures_are_explained_where_there_are_any() -> None:
     with_images = card_of("hard-positives", "samples", "images", "rejects")
     assert "`image_id` a key into `images`" in with_images
     assert "no pictures are included" in card_of("hard-positives", "samples", "rejects")
+
+
+@pytest.mark.parametrize("dataset", sorted({*DATASETS, *BENCHMARKS}))
+def test_every_column_of_the_samples_has_a_meaning(dataset: str) -> None:
+    card = card_of(dataset, "samples")
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", card, re.MULTILINE)
+    assert [name for name, _ in rows] == dataset_type(dataset).table("samples").schema.names
 
 
 def test_the_card_shows_the_books() -> None:
@@ -209,6 +218,17 @@ def test_of_an_import_nobody_claims_to_know_who_made_the_rows() -> None:
     assert "annotations_creators" not in yaml_of(card)
     assert "eqforge does not know who made or looked at the rows" in card
     assert "rules and filters alone" not in card
+    assert "Imported by eqforge" in card
+    assert "Its rows are as their authors wrote them" in card
+    assert "aper mode" not in card
+    assert "Derived from existing data (the files that its manifest names)" in card
+
+
+def test_the_card_says_what_it_is_for() -> None:
+    about = About(uses=("Testing models.",), social_impact="None is known.", maintenance="Monthly.")
+    card = card_of("sugar-crepe", "samples", about=about)
+    assert "## Uses\n\n- Testing models.\n- None is known.\n" in card
+    assert "- Maintenance: Monthly." in card
     assert "The source states the licence of the texts: MIT." in card
 
 

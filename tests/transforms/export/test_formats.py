@@ -80,6 +80,15 @@ def test_the_hub_s_folder_loads_pictures_first_and_every_configuration(
     check_note(output)
 
 
+def test_the_hub_s_card_counts_the_rows_that_are_there(tmp_path: Path) -> None:
+    output = run(OLD / "eq-youcook2", "hf", tmp_path / "out")
+    counts = {name: len(rows(OLD / "eq-youcook2", name)) for name in ("samples", "rejects")}
+    table = "".join(f"| {name} | {count:,} |\n" for name, count in counts.items() if count)
+    card = (output / "README.md").read_text()
+    assert f"\n| table | rows |\n|---|---:|\n{table}\n" in card
+    assert "| files |" not in card
+
+
 def test_tar_shards_are_read_by_datasets(dataset: Path, tmp_path: Path) -> None:
     output = run(dataset, "webdataset", tmp_path / "out", "--rows-per-file", 2)
 
