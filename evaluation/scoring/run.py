@@ -67,9 +67,7 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
     _check(settings, task, scorer)
     index = make_index(dataset, task, settings.more_captions())
     if not index.images:
-        raise InputError(
-            f"{dataset.folder}: no sample names an image; build the dataset with --images FOLDER"
-        )
+        raise InputError(f"{dataset.folder}: no sample names an image; {dataset.remedy}")
     header = make_header(dataset, task, scorer, settings)
     folder = settings.output
     if (folder / FILE_NAME).exists():

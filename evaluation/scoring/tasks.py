@@ -117,6 +117,12 @@ def task_of(dataset: Dataset, name: str | None = None) -> Task:
         if all(found.get(table, set()).issuperset(names) for table, names in tables.items()):
             _check_images(dataset)
             return task
+    if "question" in found.get("samples", ()):
+        raise InputError(
+            f"{dataset.folder}: holds questions, which a model of images and captions does not "
+            "answer; `eqforge export --format lmms-eval` or vlmevalkit has them asked, and "
+            "`eqforge metrics` measures the answers"
+        )
     shown = "; ".join(f"{table}: {', '.join(sorted(found[table]))}" for table in sorted(found))
     raise InputError(
         f"{dataset.folder}: the dataset {dataset.manifest.dataset!r} has no images and captions to "
@@ -126,6 +132,4 @@ def task_of(dataset: Dataset, name: str | None = None) -> Task:
 
 def _check_images(dataset: Dataset) -> None:
     if not dataset.manifest.tables.get("images"):
-        raise InputError(
-            f"{dataset.folder}: the dataset holds no images; build it with --images FOLDER"
-        )
+        raise InputError(f"{dataset.folder}: the dataset holds no images; {dataset.remedy}")

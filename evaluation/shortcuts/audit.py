@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -134,28 +134,48 @@ def probe_judges(probes: Sequence[str] = tuple(PROBES), folds: int = 5) -> dict[
       probes: keys of PROBES.
       folds: number of folds the images are split into; a probe judges each fold after training on
         the others, so it never judges an image it was trained on.
-
-    Source: Nadeau and Bengio 2003, "Inference for the generalization error", for the factor
-      1 + k * test / train on the variance of a mean over k folds.
     """
-    widening = (1 + folds / (folds - 1)) ** 0.5
     return {
         probe: Judge(
             margins=functools.partial(_judge_by_folds, probe, folds),
-            widening=widening,
+            widening=widening(folds),
             clues=functools.partial(_clues, probe),
         )
         for probe in probes
     }
 
 
-def _judge_by_folds(probe: str, folds: int, question: Question) -> npt.NDArray[np.float64]:
+def widening(folds: int) -> float:
+    """Returns the factor on the standard deviation of a mean over folds, which are not independent.
+
+    Source: Nadeau and Bengio 2003, "Inference for the generalization error", for the factor
+      1 + k * test / train on the variance of a mean over k folds.
+    """
+    return (1 + folds / (folds - 1)) ** 0.5
+
+
+def split_folds(
+    groups: npt.NDArray[Any], folds: int
+) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+    """Yields the places to train on, and those to judge, for each fold; no group is in both.
+
+    Args:
+      groups: the group of each place [n], such as its image.
+      folds: number of folds, at most as many as there are groups.
+
+    Raises:
+      MissingExtra: scikit-learn is not installed.
+    """
     try:
         from sklearn.model_selection import GroupKFold
     except ImportError as error:
         raise MissingExtra("scikit-learn", "text") from error
+    yield from GroupKFold(n_splits=folds).split(groups, groups=groups)
+
+
+def _judge_by_folds(probe: str, folds: int, question: Question) -> npt.NDArray[np.float64]:
     margins = np.zeros(len(question.right))
-    for train, test in GroupKFold(n_splits=folds).split(margins, groups=question.images):
+    for train, test in split_folds(question.images, folds):
         margins[test] = train_and_judge(
             probe, *(_take(question, indices) for indices in (train, test))
         )

@@ -1,4 +1,4 @@
-"""The command `eqforge audit`: how well the text alone tells true captions from false ones."""
+"""The command `eqforge audit`: what the text alone tells of captions, and of answers."""
 
 import dataclasses
 import sys
@@ -13,22 +13,23 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.shell import shell
 
 if TYPE_CHECKING:
+    from eqforge.schemas.dataset.reader import Dataset
     from eqforge.schemas.sources.text_pairs import TextPair
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditSettings:
-    """Measure how well the text alone tells true captions from false ones."""
+    """Measure how well the text alone tells true captions from false ones, or answers questions."""
 
     path: tyro.conf.Positional[Path]
     """File of text pairs (VL-CheckList, ARO, SugarCrepe, VALSE, JSON lines), a folder of Hugging
-    Face's with such fields, or a dataset."""
+    Face's with such fields, or a dataset; also one of questions (NaturalBench, MMVP)."""
 
     hard_positives: Path | None = None
     """The second file of a published hard-positive set, whose first is the path."""
 
     language_model: str | None = None
-    """Judge by a causal language model too: a folder, or an id on the Hugging Face hub."""
+    """Ask a causal language model too: a folder, or an id on the Hugging Face hub."""
 
     revision: str | None = None
     """Branch, tag or commit of the language model."""
@@ -37,7 +38,7 @@ class AuditSettings:
     """Device of the language model."""
 
     folds: int = 5
-    """How many folds images are dealt into."""
+    """How many folds images, or groups of questions, are dealt into."""
 
     seed: int = 0
     """Seed of the bootstrap."""
@@ -49,7 +50,8 @@ class AuditSettings:
     """Print JSON."""
 
     fail_above: float | None = None
-    """Exit with 1 if a true caption is told from a negative more often than this, in [0, 1]."""
+    """Exit with 1 if a true caption is told from a negative, or a question answered right, more
+    often than this, in [0, 1]."""
 
 
 _AUDITED = {"hard_negative", "caption_1", "role"}
@@ -62,13 +64,53 @@ def audit_command(settings: AuditSettings) -> int:
     Raises:
       EqforgeError: the file cannot be read or audited, or a package is missing.
     """
+    if settings.folds < 2 or settings.resamples < 1:
+        raise InputError("expected --folds of at least 2 and --resamples of at least 1")
+    questions = _questions(settings.path)
+    told = _audit_captions(settings) if questions is None else _audit_blind(questions, settings)
+    limit = settings.fail_above
+    return int(limit is not None and max(told, default=0.0) > limit)
+
+
+def _questions(path: Path) -> "Dataset | None":
+    """Returns the dataset of questions that a path is; None if it is anything else."""
+    from eqforge.evaluation.tables.questions_task import is_questions
+    from eqforge.schemas.dataset.reader import open_samples
+    from eqforge.schemas.sources.labelled_captions import is_dataset
+
+    if not is_dataset(path):
+        return None
+    dataset = open_samples(str(path))
+    return dataset if is_questions(dataset) else None
+
+
+def _audit_blind(dataset: "Dataset", settings: AuditSettings) -> list[float]:
+    """Prints the audit of questions; returns how often each answerer is right."""
+    from eqforge.evaluation.shortcuts.answerers import blind_answerers
+    from eqforge.evaluation.shortcuts.blind import audit_questions
+    from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
+    from eqforge.evaluation.shortcuts.report import questions_as_json, questions_as_text
+
+    if settings.hard_positives is not None:
+        raise InputError(f"--hard-positives: {settings.path} holds questions; leave it out")
+    answerers = blind_answerers(settings.folds)
+    if settings.language_model is not None:
+        model = LanguageModelProbe(settings.language_model, settings.revision, settings.device)
+        answerers |= model.answerers()
+    audit = audit_questions(
+        dataset, answerers, folds=settings.folds, seed=settings.seed, resamples=settings.resamples
+    )
+    print((questions_as_json if settings.json else questions_as_text)(str(settings.path), audit))
+    return [result.accuracy for result in audit.results if result.metric == "accuracy"]
+
+
+def _audit_captions(settings: AuditSettings) -> list[float]:
+    """Prints the audit of captions; returns how often each judge tells them from negatives."""
     from eqforge.evaluation.shortcuts.audit import audit_pairs, probe_judges
     from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
     from eqforge.evaluation.shortcuts.report import as_json, as_text
     from eqforge.schemas.sources.text_pairs import read_text_pairs, with_hard_positives
 
-    if settings.folds < 2 or settings.resamples < 1:
-        raise InputError("expected --folds of at least 2 and --resamples of at least 1")
     judges = probe_judges(folds=settings.folds)
     if settings.language_model is not None:
         model = LanguageModelProbe(settings.language_model, settings.revision, settings.device)
@@ -81,9 +123,7 @@ def audit_command(settings: AuditSettings) -> int:
     )
     audit = dataclasses.replace(audit, left_out=left_out)
     print((as_json if settings.json else as_text)(str(settings.path), audit))
-    limit = settings.fail_above
-    told = [result.accuracy for result in audit.results if result.contrast != "hard_positive"]
-    return int(limit is not None and max(told, default=0.0) > limit)
+    return [result.accuracy for result in audit.results if result.contrast != "hard_positive"]
 
 
 def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
@@ -103,8 +143,8 @@ def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
     if is_dataset(path) and not _AUDITED & set(open_samples(str(path)).columns("samples")):
         raise InputError(
             f"{path}: has no captions of one image of which one is false; the audit takes "
-            "hard-positives, training-captions, datasets of pairs, and files of VL-CheckList, ARO, "
-            "SugarCrepe, VALSE or Winoground"
+            "hard-positives, training-captions, imported benchmarks, datasets of pairs, and files "
+            "of VL-CheckList, ARO, SugarCrepe, VALSE or Winoground"
         )
     if not is_training(path):
         return read_text_pairs(path), 0

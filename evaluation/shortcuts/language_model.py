@@ -1,4 +1,7 @@
-"""A language model as a probe: the more likely of two captions is taken for the true one."""
+"""A language model as a probe: the more likely of two captions is taken for the true one.
+
+Of questions it says the likeliest answer.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,8 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from eqforge.evaluation.shortcuts.answerers import Answerer, Posed
 from eqforge.evaluation.shortcuts.audit import Judge, Question
 from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.records.lettered import LETTERS
 
 
 class LanguageModelProbe:
@@ -48,6 +53,24 @@ class LanguageModelProbe:
             "language_model_total": Judge(margins=lambda question: self._margins(question, 0)),
             "language_model_per_token": Judge(margins=lambda question: self._margins(question, 1)),
         }
+
+    def answerers(self) -> dict[str, Answerer]:
+        """Returns two blind answerers: they say what is likeliest behind the question."""
+        return {
+            "language_model_total": Answerer(answers=lambda asked: self._answers(asked, 0)),
+            "language_model_per_token": Answerer(answers=lambda asked: self._answers(asked, 1)),
+        }
+
+    def _answers(self, asked: Sequence[Posed], column: int) -> list[str]:
+        known = sorted({(each.form, each.answer) for each in asked})
+        said = []
+        for each in asked:
+            named = [answer for form, answer in known if form == each.form]
+            names = list(LETTERS[: len(each.options)]) or named
+            words = each.options or [name.capitalize() for name in names]
+            scores = self.score([f"{each.question} {word}" for word in words])[:, column]
+            said.append(names[int(scores.argmax())])
+        return said
 
     def score(self, captions: Sequence[str]) -> npt.NDArray[np.float64]:
         """Returns log likelihoods in nats: [captions, 2], in total and per token.

@@ -22,7 +22,7 @@ Featurizer = Callable[[Sequence[str]], Matrix]
 
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 _POSITIONS = 3
-_REGULARISATION = 1.0
+REGULARISATION = 1.0
 _CLUES = 10
 
 
@@ -125,11 +125,11 @@ def _fit_counts(texts: Sequence[str], **settings: Any) -> Featurizer:
         vectorizer.fit(texts)
     except ValueError:  # no feature is frequent enough, or there is none
         return lambda captions: np.zeros((len(captions), 1))
-    return _Counts(vectorizer)
+    return Counts(vectorizer)
 
 
 @dataclass(frozen=True, slots=True)
-class _Counts:
+class Counts:
     """Counts the features that a fitted CountVectorizer knows, which have names."""
 
     vectorizer: Any
@@ -157,15 +157,15 @@ def train_and_judge(
       MissingExtra: scikit-learn is not installed.
     """
     featurize = PROBES[probe]([*train[0], *train[1]])
-    classify = _train(featurize, train)
+    classify = train_pairs(featurize, train)
     if classify is None:
         return np.zeros(len(test[0]))
     scaler, model = classify
     return model.decision_function(scaler.transform(featurize(test[0]) - featurize(test[1])))
 
 
-def _train(featurize: Featurizer, train: tuple[Sequence[str], Sequence[str]]) -> Any:
-    """Returns the fitted scaler and classifier; None if there is nothing to learn from."""
+def train_pairs(featurize: Featurizer, train: tuple[Sequence[str], Sequence[str]]) -> Any:
+    """Returns the fitted scaler and classifier of pairs; None if there is nothing to learn from."""
     try:
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import MaxAbsScaler
@@ -179,7 +179,7 @@ def _train(featurize: Featurizer, train: tuple[Sequence[str], Sequence[str]]) ->
     if len(signs) < 2 or abs(differences).sum() == 0:
         return None
     scaler = MaxAbsScaler().fit(differences)
-    model = LogisticRegression(C=_REGULARISATION, fit_intercept=False, max_iter=1000)
+    model = LogisticRegression(C=REGULARISATION, fit_intercept=False, max_iter=1000)
     return scaler, model.fit(scaler.transform(differences), signs)
 
 
@@ -214,14 +214,21 @@ def clues(probe: str, right: Sequence[str], wrong: Sequence[str]) -> tuple[Clue,
       MissingExtra: scikit-learn is not installed.
     """
     featurize = PROBES[probe]([*right, *wrong])
-    if not isinstance(featurize, _Counts):
+    if not isinstance(featurize, Counts):
         return ()
-    trained = _train(featurize, (right, wrong))
+    trained = train_pairs(featurize, (right, wrong))
     if trained is None:
         return ()
-    weights = np.round(trained[1].coef_[0], 4)
+    return weightiest(featurize, trained[1], (right, wrong))
+
+
+def weightiest(
+    featurize: Counts, model: Any, sides: tuple[Sequence[str], Sequence[str]]
+) -> tuple[Clue, ...]:
+    """Returns the clues of a classifier of two classes, with how many texts of each have them."""
+    weights = np.round(model.coef_[0], 4)
     names = featurize.vectorizer.get_feature_names_out()
-    have = [np.asarray((featurize(texts) > 0).sum(axis=0)).ravel() for texts in (right, wrong)]
+    have = [np.asarray((featurize(texts) > 0).sum(axis=0)).ravel() for texts in sides]
     order = sorted(np.flatnonzero(weights), key=lambda n: (-abs(weights[n]), names[n]))[:_CLUES]
     return tuple(
         Clue(

@@ -1,9 +1,13 @@
-"""The audit as text and as JSON."""
+"""The audits of captions and of questions as text and as JSON."""
 
 import dataclasses
+import textwrap
 from collections.abc import Iterator, Sequence
 
+from eqforge.evaluation.shortcuts.answerers import PRIOR
 from eqforge.evaluation.shortcuts.audit import CHANCE, CONTRASTS, Audit, ProbeResult
+from eqforge.evaluation.shortcuts.blind import BlindAudit, BlindResult, GivenAway
+from eqforge.evaluation.shortcuts.probes import Clue
 from eqforge.schemas import visible
 from eqforge.schemas.io.checked import shown
 
@@ -17,6 +21,18 @@ _SEEN = {
     "language_model_per_token": "the same for each token, so that length does not count",
 }
 """What each probe judges by."""
+
+_SEEN_OF_QUESTIONS = {
+    PRIOR: "gives the answer that is right most often in other groups",
+    "length": "sees how many characters and words a question has, or each of its options",
+    "rarity": "sees how rare their words are",
+    "position": "sees which words they begin and end with, and which are in each third",
+    "words": "sees their words and pairs of neighbours",
+    "letters": "sees runs of two to four letters",
+    "language_model_total": "a language model's probability of the question and an answer",
+    "language_model_per_token": "the same for each token, so that length does not count",
+}
+"""What each blind answerer goes by."""
 
 
 def as_text(name: str, audit: Audit) -> str:
@@ -38,12 +54,7 @@ def as_text(name: str, audit: Audit) -> str:
             continue
         found = results[0]
         lines += ["", f"{question} ({found.pairs:,} pairs of {found.images:,} images)"]
-        lines += [
-            f"  {result.probe:<25} {result.accuracy:7.2%}  [{result.low:.2%}, {result.high:.2%}]"
-            f"{'  shortcut' if result.is_shortcut else ''}"
-            for result in results
-        ]
-        lines += _clues(results)
+        lines += [*map(_result, results), *_clues(results)]
     if audit.results:
         probes = {result.probe for result in audit.results}
         lines += ["", *(f"{name}: {text}" for name, text in _SEEN.items() if name in probes)]
@@ -67,6 +78,13 @@ def as_json(name: str, audit: Audit) -> str:
     )
 
 
+def _result(result: ProbeResult | BlindResult) -> str:
+    return (
+        f"  {result.probe:<25} {result.accuracy:7.2%}  [{result.low:.2%}, {result.high:.2%}]"
+        f"{'  shortcut' if result.is_shortcut else ''}"
+    )
+
+
 def _clues(results: Sequence[ProbeResult]) -> Iterator[str]:
     """Yields what each shortcut goes by, with the numbers of right and wrong captions that have it.
 
@@ -75,12 +93,16 @@ def _clues(results: Sequence[ProbeResult]) -> Iterator[str]:
     for result in results:
         if result.is_shortcut and result.clues:
             yield f"  {result.probe} that give most away (right and wrong captions with them):"
-            for clue in result.clues:
-                side = "right" if clue.weight > 0 else "wrong"
-                yield (
-                    f"    {side}  {clue.weight:+8.4f}  {shown(clue.text)} "
-                    f"({clue.right:,} and {clue.wrong:,})"
-                )
+            yield from _lines_of(result.clues, ("right", "wrong"))
+
+
+def _lines_of(found: Sequence[Clue], sides: tuple[str, str]) -> Iterator[str]:
+    for clue in found:
+        side = sides[clue.weight <= 0]
+        yield (
+            f"    {side}  {clue.weight:+8.4f}  {shown(clue.text)} "
+            f"({clue.right:,} and {clue.wrong:,})"
+        )
 
 
 def _not_applicable(audit: Audit) -> list[str]:
@@ -92,12 +114,83 @@ def _not_applicable(audit: Audit) -> list[str]:
     ]
 
 
-def _method(audit: Audit) -> list[str]:
-    return [
-        f"Chance is {CHANCE:.0%}. Intervals hold 95 % and are exact (Clopper and Pearson's), for",
-        f"as many trials as have the variance of a bootstrap over images (seed {audit.seed}; Korn",
-        "and Graubard 1998), widened for probes after Nadeau and Bengio (2003). A probe judges an",
-        f"image by what it learnt from others, in {audit.folds} folds; a language model learns",
-        "nothing here. 'shortcut': the interval lies above chance, and so much of a model's score",
-        "can come from the text alone.",
+def _method(audit: Audit | BlindAudit) -> list[str]:
+    what = "group" if isinstance(audit, BlindAudit) else "image"
+    chance = f"Chance is {CHANCE:.0%}. " if what == "image" else ""
+    return textwrap.wrap(
+        f"{chance}Intervals hold 95 % and are exact (Clopper and Pearson's), for as many trials as "
+        f"have the variance of a bootstrap over {what}s (seed {audit.seed}; Korn and Graubard "
+        "1998), widened for probes after Nadeau and Bengio (2003). A probe judges "
+        f"{'an' if what == 'image' else 'a'} {what} by what it learnt from others, in "
+        f"{audit.folds} folds; a language model learns nothing here. 'shortcut': the interval lies "
+        "above chance, and so much of a model's score can come from the text alone.",
+        width=92,
+    )
+
+
+_UNITS = {
+    "accuracy": "Is a question answered right?",
+    "question": "Is a question answered right on all its images?",
+    "image": "Are all questions on an image answered right?",
+    "group": "Are all questions of a group answered right?",
+}
+"""What is asked of a blind answerer, by metric."""
+
+
+def questions_as_text(name: str, audit: BlindAudit) -> str:
+    """Returns a readable report of an audit of questions.
+
+    Args:
+      name: of the dataset.
+      audit: what was found.
+    """
+    lines = [
+        f"{name}: {audit.questions:,} questions with {audit.texts:,} texts in {audit.groups:,} "
+        "groups were answered without their images."
     ]
+    if audit.left_out:
+        lines.append(
+            f"{audit.left_out:,} questions of groups in which an answer is free text were left out."
+        )
+    lines += ["", "Right answers, by how a question is answered:"]
+    for form, counts in audit.answers.items():
+        shares = ", ".join(f"{answer} {count:,}" for answer, count in counts.items())
+        lines.append(f"  {form:<12} {shares}")
+    for metric, question in _UNITS.items():
+        results = [result for result in audit.results if result.metric == metric]
+        found = results[0]
+        lines += [
+            "",
+            f"{question} ({found.units:,} in {found.groups:,} groups)",
+            f"  {'chance':<25} {found.chance:7.2%}",
+            f"  {'at most, without images':<25} {found.at_most:7.2%}",
+            *(_result(result) for result in results if result.at_most),
+        ]
+    lines += [line for given in audit.given_away for line in _given_away(given)]
+    probes = {result.probe for result in audit.results}
+    lines += [
+        "",
+        *(f"{name}: {text}" for name, text in _SEEN_OF_QUESTIONS.items() if name in probes),
+    ]
+    return visible.in_lines([*lines, "", *_method(audit)])
+
+
+def questions_as_json(name: str, audit: BlindAudit) -> str:
+    """Returns the report of an audit of questions as one JSON object.
+
+    Args:
+      name: of the dataset.
+      audit: what was found.
+    """
+    results = [
+        {**dataclasses.asdict(result), "is_shortcut": result.is_shortcut}
+        for result in audit.results
+    ]
+    return visible.json_text({"name": name, **dataclasses.asdict(audit), "results": results})
+
+
+def _given_away(given: GivenAway) -> Iterator[str]:
+    first, second = given.sides
+    yield ""
+    yield f"{given.probe} that give most away, {given.form} ({first} and {second} with them):"
+    yield from _lines_of(given.clues, given.sides)

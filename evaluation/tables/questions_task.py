@@ -25,7 +25,7 @@ from eqforge.schemas.records.questions import QUESTIONS, UNITS, short_answer
 COLUMNS: Final = (
     *("sample_id", "kind", "group_id", "image", "image_id", "question", "options", "answer"),
 )
-_METRICS: Final[Mapping[str, Callable[[Mapping[str, Any]], tuple[str, ...]]]] = {
+METRICS: Final[Mapping[str, Callable[[Mapping[str, Any]], tuple[str, ...]]]] = {
     "accuracy": lambda row: (row["sample_id"],),
     **UNITS,
 }
@@ -81,8 +81,8 @@ def questions_report(dataset: Dataset, paths: Sequence[Path], settings: AnswerRu
         right = _right(rows, path, settings.allow_missing)
         judged[name] = {}
         for subset, part in _subsets(rows).items():
-            for metric in _METRICS:
-                units = _judge(part, right, metric)
+            for metric in METRICS:
+                units = judge(part, right, metric)
                 measures += measure(name, subset, units, settings.rules)[1]
                 if subset == EVERYTHING:
                     judged[name][f"{subset}, by {metric}"] = units
@@ -162,10 +162,17 @@ class _Unit:
     chance: float = 1.0
 
 
-def _judge(rows: Sequence[dict[str, Any]], right: dict[str, bool], metric: str) -> Judged:
+def judge(rows: Sequence[dict[str, Any]], right: Mapping[str, bool], metric: str) -> Judged:
+    """Returns the credits of the units of a metric, each of which is in one group.
+
+    Args:
+      rows: the questions.
+      right: whether each was answered right, by its id; those left out have no answer.
+      metric: a key of METRICS.
+    """
     units: dict[tuple[str, ...], _Unit] = {}
     for row in rows:
-        unit = units.setdefault(_METRICS[metric](row), _Unit(group=row["group_id"]))
+        unit = units.setdefault(METRICS[metric](row), _Unit(group=row["group_id"]))
         is_good = right.get(row["sample_id"])
         unit.credit = None if is_good is None or unit.credit is None else unit.credit * is_good
         unit.chance *= _chance(row)

@@ -19,7 +19,9 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.table_file import ADVICE, TableFile, check_columns, open_table_file
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.columns import is_of_type, lacks_values
+from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.datasets import known_columns, table_type
 
 _NO_COLUMNS = pa.schema([])
@@ -41,6 +43,14 @@ class Dataset:
     manifest: Manifest
     sha256: str = ""
     changed: Mapping[str, str] = dataclass_field(default_factory=dict)
+
+    @property
+    def remedy(self) -> str:
+        """What to do with a dataset that has no images where they are needed."""
+        if self.manifest.dataset in COMBINED:
+            return "combine datasets that hold theirs"
+        verb = "import" if self.manifest.dataset in BENCHMARKS else "build"
+        return f"{verb} it with --images FOLDER"
 
     def url(self, path: str) -> str:
         """Returns the URL of one of the dataset's files."""

@@ -48,7 +48,7 @@ def make_shelf(dataset: Dataset) -> Shelf:
       InputError: there is no table of images, or a file is missing or damaged.
     """
     if not dataset.files("images"):
-        raise InputError(f"{dataset.folder}: has no images; build it with --images FOLDER")
+        raise InputError(f"{dataset.folder}: has no images; {dataset.remedy}")
     places: dict[str, tuple[str, int]] = {}
     for file in dataset.files("images"):
         for number, table in enumerate(dataset.groups(file.path, ["image_id"])):

@@ -99,7 +99,8 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
                 return read(dataset.rows("samples", columns))
         if "question" in names:
             raise InputError(
-                f"{path}: holds questions, which have no true and false captions to compare"
+                f"{path}: holds questions, which have no true and false captions to compare; "
+                "`eqforge audit` says which of them their texts answer"
             )
         if not any(names.issuperset(columns) for columns in _COMPARED):
             raise InputError(f"{path}: its samples have no captions to compare")

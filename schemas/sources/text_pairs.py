@@ -34,6 +34,7 @@ from eqforge.schemas.sources.pair_records import BOX, EQBEN, pair_records
 
 Design = Literal["one_image", "two_by_two"]
 _CORNERS = ("x0", "y0", "x1", "y1")
+_ELSE = "`eqforge import` reads other benchmarks, and with --columns any table"
 _FARTHEST_PX = 2**31 - 1  # what a column of a box can hold
 
 
@@ -151,15 +152,14 @@ def _reader(record: Node) -> Callable[[str, Node], Iterator[TextPair]]:
     raise InputError(
         f"{record.file}: {record.where}: not a known text pair: expected the fields of one of "
         f"{', '.join('+'.join(sorted(names)) for names, _ in _READERS)}; "
-        f"found {', '.join(sorted(map(name_of, fields))[:12]) or 'none'}; a table with columns of "
-        "other names becomes a dataset by eqforge import, with --columns"
+        f"found {', '.join(sorted(map(name_of, fields))[:12]) or 'none'}; {_ELSE}"
     )
 
 
 def _vl_checklist(record_id: str, record: Node) -> Iterator[TextPair]:
     elements = list(record.elements())
     if len(elements) != 2:
-        record.fail("an image and its captions")
+        record.fail(f"an image and its captions ({_ELSE})")
     image, captions = elements
     positives = [caption.text() for caption in captions["POS"].elements()]
     negatives = [caption.text() for caption in captions["NEG"].elements()]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eqforge.evaluation.shortcuts.answerers import posed
 from eqforge.evaluation.shortcuts.audit import (
     CONTRASTS,
     Audit,
@@ -242,6 +243,19 @@ def test_a_language_model_takes_the_likelier_caption_for_the_true_one(model_fold
     pairs = [_pair(i, texts[-1 - i], texts[i]) for i in range(len(texts) // 2)]
     audit = audit_pairs(pairs, probe.judges())
     assert (audit.results[0].probe, audit.results[0].accuracy) == ("language_model_total", 1.0)
+
+
+def test_a_language_model_says_the_likeliest_answer(model_folder: Path) -> None:
+    probe = LanguageModelProbe(str(model_folder))
+    rows: list[dict[str, Any]] = [
+        {"question": "a black", "answer": "yes", "options": [], "group_id": "a"},
+        {"question": "a black", "answer": "no", "options": [], "group_id": "a"},
+        {"question": "a", "answer": "drock", "options": ["blant", "drock"], "group_id": "b"},
+    ]
+    said = probe.answerers()["language_model_total"].answers([posed(row) for row in rows])
+    named = probe.score(["a black No", "a black Yes"])[:, 0]
+    assert said[:2] == [["no", "yes"][named.argmax()]] * 2
+    assert said[2] == "AB"[probe.score(["a blant", "a drock"])[:, 0].argmax()]
 
 
 def test_a_language_model_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def refusal(dataset: Dataset, table: str, unreadable: Container[str] = ()) -> st
     except InputError as error:
         return str(error).removeprefix("a table: ")
     if not dataset.manifest.num_rows("images"):
-        return "it has no images to ask about"
+        return f"it has no images to ask about; {dataset.remedy}"
     for row in dataset.rows(table, ["sample_id", *form.columns]):
         for name in form.columns:
             if row[name] is None:

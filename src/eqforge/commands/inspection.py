@@ -204,9 +204,12 @@ def _print_row(row: dict[str, Any]) -> None:
 
 
 def _is_short(value: object) -> bool:
-    """Tells whether a value is a number or a short text, no list or struct."""
+    """Tells whether a value is a number, a short text or some of these, no struct."""
+    if isinstance(value, list):
+        texts = all(isinstance(each, str) for each in value)
+        return bool(value) and texts and sum(map(len, value)) <= SHORT_CHARACTERS
     is_long = isinstance(value, str) and len(value) > SHORT_CHARACTERS
-    return value is not None and not is_long and not isinstance(value, list | dict)
+    return value is not None and not is_long and not isinstance(value, dict)
 
 
 main = shell("eqforge inspect", Arguments, inspect, console=DocumentOptions, keeps_output=True)

@@ -197,7 +197,7 @@ def seen_by_look(
     if not arguments.images:
         return 0
     if "images" not in dataset.manifest.tables:
-        raise InputError(f"{dataset.folder}: holds no images; build it with --images FOLDER")
+        raise InputError(f"{dataset.folder}: holds no images; {dataset.remedy}")
     rows = list(dataset.rows("images", ["image_id", "phash"]))
     hashes, unreadable = to_numbers(row["phash"] for row in rows), 0
     for folder in arguments.images:

@@ -1,6 +1,6 @@
 """What a contact sheet shows of a row: its pictures, and the texts that belong to them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -37,6 +37,9 @@ _TEXTS: Final = {
     "hard_positive": "true: ",
     "hard_negative": "false: ",
     "perturbed_caption": "perturbed: ",
+    "question": "",
+    "options": "option: ",
+    "answer": "answer: ",
 }
 _ABOUT: Final = (
     "kind", "change", "role", "hard_positive_kind", "hard_negative_kind", "perturbation", "part",
@@ -84,7 +87,7 @@ def read_entries(dataset: Dataset, rows: int, boxes: bool, only: str | None = No
     samples = list(_spread(dataset, rows, columns, only)) if columns else []
     entries = [make(sample) for sample in samples if _pictures(sample)]
     if not entries:
-        found = "holds no pictures to draw; build it again with --images FOLDER"
+        found = f"holds no pictures to draw; {dataset.remedy}"
         raise InputError(f"{dataset.folder}: {found if samples else 'has no samples to draw'}")
     return entries
 
@@ -142,8 +145,7 @@ def _of_pair(row: Row, boxes: bool) -> Entry:
 
 
 def _of_text(row: Row) -> Entry:
-    texts = tuple(f"{word}{row[name]}" for name, word in _TEXTS.items() if row.get(name))
-    return Entry(title=_title(row), pictures=_pictures(row), texts=(texts,))
+    return Entry(title=_title(row), pictures=_pictures(row), texts=(tuple(_texts(row, _TEXTS)),))
 
 
 def _of_query(row: Row, captions: dict[str, str]) -> Entry:
@@ -158,14 +160,15 @@ def _of_query(row: Row, captions: dict[str, str]) -> Entry:
 def _of_tasks(dataset: Dataset) -> Iterator[tuple[str, tuple[str, ...]]]:
     for table in TASK_TABLES:
         for row in dataset.rows(table):
-            yield row["sample_id"], tuple(_texts_of_task(row))
+            yield row["sample_id"], tuple(_texts(row, _OF_TASKS))
 
 
-def _texts_of_task(row: Row) -> Iterator[str]:
-    for name, word in _OF_TASKS.items():
+def _texts(row: Row, columns: Mapping[str, str]) -> Iterator[str]:
+    """Yields the texts of some columns, behind the prefix of each."""
+    for name, word in columns.items():
         value = row.get(name)
         for each in value if isinstance(value, list) else [value]:
-            if each is not None:
+            if each is not None and each != "":
                 yield f"{word}{_plain(each)}"
 
 

@@ -1,0 +1,218 @@
+"""Blind answerers: they answer questions by their texts, and never see a picture."""
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from eqforge.evaluation.shortcuts.audit import split_folds, widening
+from eqforge.evaluation.shortcuts.probes import (
+    PROBES,
+    REGULARISATION,
+    Clue,
+    Counts,
+    Featurizer,
+    train_pairs,
+    weightiest,
+)
+from eqforge.schemas.errors import MissingExtra
+from eqforge.schemas.records.lettered import LETTERS
+from eqforge.schemas.records.questions import short_answer
+
+PRIOR: Final = "prior"
+OPTIONS: Final = "options"
+_NAMED: Final = {
+    **dict.fromkeys(("yes", "no"), "yes/no"),
+    **dict.fromkeys(("true", "false"), "true/false"),
+}
+_LETTER: Final = "letter"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Posed:
+    """What a blind answerer sees of a question, and what is right.
+
+    Attributes:
+      question: the text.
+      options: the texts of the options A, B, …; empty where the question names its answers.
+      form: how it is answered: OPTIONS; `yes/no`, `true/false`; or `letter`, of options that the
+        question itself names.
+      answer: the right answer: a letter, or one of the two words, in lower case.
+      group: the group it is of.
+    """
+
+    question: str
+    options: tuple[str, ...]
+    form: str
+    answer: str
+    group: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answerer:
+    """Answers questions by their texts.
+
+    Attributes:
+      answers: returns an answer to each question, in its form.
+      widening: as of `audit.Judge`.
+    """
+
+    answers: Callable[[Sequence[Posed]], list[str]]
+    widening: float = 1.0
+
+
+def blind_answerers(folds: int = 5) -> dict[str, Answerer]:
+    """Returns the answerers that learn from the questions of other groups, by cross-validation.
+
+    PRIOR gives the answer that is right most often. The probes also read the question, or, where
+    there are options, those.
+
+    Args:
+      folds: number of folds the groups are split into.
+    """
+    return {
+        probe: Answerer(
+            answers=functools.partial(_by_folds, probe, folds), widening=widening(folds)
+        )
+        for probe in (PRIOR, *PROBES)
+    }
+
+
+def posed(row: Mapping[str, Any]) -> Posed:
+    """Returns a question whose answer is short, with `questions_task.COLUMNS`, as it is asked."""
+    options = tuple(row["options"])
+    answer = short_answer(row["answer"], options) or ""
+    form = OPTIONS if options else _NAMED.get(answer.lower(), _LETTER)
+    return Posed(
+        question=row["question"],
+        options=options,
+        form=form,
+        answer=answer.lower() if form in _NAMED.values() else answer,
+        group=row["group_id"],
+    )
+
+
+def _by_folds(probe: str, folds: int, asked: Sequence[Posed]) -> list[str]:
+    said = [""] * len(asked)
+    for train, test in split_folds(np.array([each.group for each in asked]), folds):
+        for form in {asked[place].form for place in test}:
+            seen = [asked[place] for place in train if asked[place].form == form]
+            places = [place for place in test if asked[place].form == form]
+            given = _learnt(probe, seen, [asked[place] for place in places])
+            for place, answer in zip(places, given, strict=True):
+                said[place] = answer
+    return said
+
+
+def _learnt(probe: str, seen: Sequence[Posed], asked: Sequence[Posed]) -> list[str]:
+    """Returns answers to questions of one form, learnt from others; empty ones from none."""
+    counts = Counter(each.answer for each in seen)
+    usual = sorted(counts, key=lambda answer: (-counts[answer], answer))
+    if not usual or probe == PRIOR:
+        return [(usual or [""])[0]] * len(asked)
+    if asked[0].form == OPTIONS:
+        ranked = rank_options(probe, option_pairs(seen), [each.options for each in asked])
+        return [_best(scores, usual) for scores in ranked]
+    answered = [each.question for each in seen], [each.answer for each in seen]
+    return name_answers(probe, answered, [each.question for each in asked])
+
+
+def _best(scores: Sequence[float], usual: Sequence[str]) -> str:
+    """Returns the letter of the greatest score; of equal ones that which is right most often."""
+    letters = [LETTERS[place] for place, score in enumerate(scores) if score == max(scores)]
+    return next((letter for letter in usual if letter in letters), letters[0])
+
+
+def option_pairs(asked: Sequence[Posed]) -> tuple[list[str], list[str]]:
+    """Returns the right option of each question beside each of its wrong ones."""
+    pairs = [
+        (each.options[LETTERS.index(each.answer)], option)
+        for each in asked
+        for letter, option in zip(LETTERS, each.options, strict=False)
+        if letter != each.answer
+    ]
+    return [right for right, _ in pairs], [wrong for _, wrong in pairs]
+
+
+def name_answers(
+    probe: str, train: tuple[Sequence[str], Sequence[str]], questions: Sequence[str]
+) -> list[str]:
+    """Returns a probe's answers to questions that name what can be answered, such as yes or no.
+
+    Args:
+      probe: a key of PROBES.
+      train: questions to train on, at least one, and their right answers.
+      questions: the questions to answer.
+
+    Raises:
+      MissingExtra: scikit-learn is not installed.
+    """
+    if len(set(train[1])) == 1:
+        return [train[1][0]] * len(questions)
+    featurize, scaler, model = _classifier(probe, *train)
+    likely = model.predict_proba(scaler.transform(featurize(questions)))
+    # Where the texts say nothing, all answers are equally likely but for rounding.
+    return [str(model.classes_[place]) for place in np.round(likely, 6).argmax(axis=1)]
+
+
+def answer_clues(probe: str, questions: Sequence[str], answers: Sequence[str]) -> tuple[Clue, ...]:
+    """Returns the pieces of text that speak for one of two answers, as `clues` does of captions.
+
+    Args:
+      probe: a key of PROBES.
+      questions: the questions; the probe is trained on all of them here.
+      answers: their right answers, of two kinds. A weight above 0 speaks for the last in the order
+        of the alphabet, whose questions `Clue.right` counts.
+
+    Raises:
+      MissingExtra: scikit-learn is not installed.
+    """
+    featurize, _, model = _classifier(probe, questions, answers)
+    if not isinstance(featurize, Counts):
+        return ()
+    pairs = list(zip(questions, answers, strict=True))
+    first, last = ([text for text, said in pairs if said == name] for name in model.classes_)
+    return weightiest(featurize, model, (last, first))
+
+
+def _classifier(
+    probe: str, questions: Sequence[str], answers: Sequence[str]
+) -> tuple[Featurizer, Any, Any]:
+    try:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.preprocessing import MaxAbsScaler
+    except ImportError as error:
+        raise MissingExtra("scikit-learn", "text") from error
+    featurize = PROBES[probe](questions)
+    features = featurize(questions)
+    scaler = MaxAbsScaler().fit(features)
+    model = LogisticRegression(C=REGULARISATION, max_iter=1000)
+    return featurize, scaler, model.fit(scaler.transform(features), answers)
+
+
+def rank_options(
+    probe: str,
+    train: tuple[Sequence[str], Sequence[str]],
+    options: Sequence[Sequence[str]],
+) -> list[list[float]]:
+    """Returns how right each option of some questions looks, all 0 where a probe cannot tell.
+
+    Args:
+      probe: a key of PROBES.
+      train: right and wrong options to train on, in pairs.
+      options: the options of each question.
+
+    Raises:
+      MissingExtra: scikit-learn is not installed.
+    """
+    featurize = PROBES[probe]([*train[0], *train[1]])
+    trained = train_pairs(featurize, train) if train[0] else None
+    if trained is None:
+        return [[0.0] * len(each) for each in options]
+    scaler, model = trained
+    flat = [option for each in options for option in each]
+    scores = iter(np.round(model.decision_function(scaler.transform(featurize(flat))), 6).tolist())
+    return [[next(scores) for _ in each] for each in options]

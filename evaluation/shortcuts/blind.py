@@ -1,0 +1,231 @@
+"""The audit of questions: how many are answered right by their texts alone, without a picture.
+
+A blind answerer sees a question and its options, and says the same of the same text whatever the
+picture. So where a question is asked of two pictures that answer it differently, none is right on
+both: the text score of such a benchmark is bounded by how it is made.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eqforge.evaluation.shortcuts.answerers import (
+    OPTIONS,
+    Answerer,
+    Posed,
+    answer_clues,
+    blind_answerers,
+    option_pairs,
+    posed,
+)
+from eqforge.evaluation.shortcuts.audit import WITH_CLUES
+from eqforge.evaluation.shortcuts.probes import Clue, clues
+from eqforge.evaluation.statistics.bootstrap import resample_means
+from eqforge.evaluation.tables.questions_task import COLUMNS, METRICS, judge
+from eqforge.evaluation.tables.samples import read_columns
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.questions import short_answer
+
+VERSION = 1
+"""Version of how the numbers are computed."""
+
+Row = Mapping[str, Any]
+"""A question, with `questions_task.COLUMNS`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BlindResult:
+    """How often one blind answerer is right.
+
+    Attributes:
+      metric: a key of METRICS: what has to be answered right together.
+      probe: PRIOR, a key of PROBES, "language_model_total" or "language_model_per_token".
+      units, groups: number of units judged, and of the groups that they are of.
+      accuracy: share of units answered right, in [0, 1].
+      low, high: its 95 % confidence interval, as of `audit.ProbeResult`, over groups.
+      chance: the share that guesses get right.
+      at_most: the share that nobody exceeds who does not see the pictures.
+    """
+
+    metric: str
+    probe: str
+    units: int
+    groups: int
+    accuracy: float
+    low: float
+    high: float
+    chance: float
+    at_most: float
+
+    @property
+    def is_shortcut(self) -> bool:
+        """Whether it does better than guesses: its interval lies above chance."""
+        return self.low > self.chance
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GivenAway:
+    """What a probe goes by in questions of one form, where its accuracy is a shortcut.
+
+    Attributes:
+      form: as in `Posed`.
+      probe: one of WITH_CLUES.
+      sides: what a clue of a weight above 0 speaks for, and of one below 0.
+      clues: the pieces of text; `right` and `wrong` count the texts of the two sides.
+    """
+
+    form: str
+    probe: str
+    sides: tuple[str, str]
+    clues: tuple[Clue, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BlindAudit:
+    """What the texts of questions tell of their answers.
+
+    Attributes:
+      results: one per metric and answerer.
+      answers: number of questions by form and right answer.
+      given_away: what shortcuts go by.
+      questions, texts, groups: number of questions, of different texts of them, and of groups.
+      left_out: number of questions in groups with a free answer, to which the audit does not apply.
+      folds: number of folds the groups were split into.
+      seed: seed of the bootstrap.
+      version: VERSION.
+    """
+
+    results: tuple[BlindResult, ...]
+    answers: dict[str, dict[str, int]]
+    given_away: tuple[GivenAway, ...]
+    questions: int
+    texts: int
+    groups: int
+    left_out: int
+    folds: int
+    seed: int
+    version: int = VERSION
+
+
+def audit_questions(
+    dataset: Dataset,
+    answerers: Mapping[str, Answerer] | None = None,
+    *,
+    folds: int = 5,
+    seed: int = 0,
+    resamples: int = 1000,
+) -> BlindAudit:
+    """Audits a dataset of questions in groups.
+
+    Args:
+      dataset: the questions.
+      answerers: answerers by name; None for those of `blind_answerers`.
+      folds: number of folds the groups are split into.
+      seed: seed of the bootstrap.
+      resamples: number of bootstrap resamples of groups.
+
+    Raises:
+      InputError: there are fewer groups than folds.
+      MissingExtra: scikit-learn is not installed.
+    """
+    rows = _closed(dataset)
+    asked = [posed(row) for row in rows]
+    groups = len({each.group for each in asked})
+    if groups < folds:
+        advice = "lower --folds" if groups > 1 else "it takes at least two"
+        raise InputError(
+            f"{dataset.folder}: the audit deals groups of questions into {folds} folds, but found "
+            f"{groups} whose answers are options, letters, yes or no: {advice}"
+        )
+    bounds = {metric: _at_most(rows, metric) for metric in METRICS}
+    results = []
+    for name, answerer in (blind_answerers(folds) if answerers is None else answerers).items():
+        said = answerer.answers(asked)
+        right = {
+            row["sample_id"]: given == each.answer
+            for row, each, given in zip(rows, asked, said, strict=True)
+        }
+        for metric, bound in bounds.items():
+            judged = judge(rows, right, metric)
+            drawn = resample_means(
+                judged.credits[metric], judged.clusters, seed=seed, resamples=resamples
+            )
+            low, high = drawn.share_interval(widening=answerer.widening)
+            results.append(
+                BlindResult(
+                    metric=metric,
+                    probe=name,
+                    units=judged.expected,
+                    groups=groups,
+                    accuracy=float(drawn.values[0]),
+                    low=low,
+                    high=high,
+                    chance=judged.chance[metric],
+                    at_most=bound,
+                )
+            )
+    return BlindAudit(
+        results=tuple(results),
+        answers=_counted(asked),
+        given_away=tuple(_given_away(asked, results)),
+        questions=len(rows),
+        texts=len({(each.question, each.options) for each in asked}),
+        groups=groups,
+        left_out=dataset.manifest.num_rows("samples") - len(rows),
+        folds=folds,
+        seed=seed,
+    )
+
+
+def _closed(dataset: Dataset) -> list[dict[str, Any]]:
+    """Returns the questions, by their ids, of the groups in which none has a free answer."""
+    columns = read_columns(dataset, "samples", COLUMNS)
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    free = {row["group_id"] for row in rows if short_answer(row["answer"], row["options"]) is None}
+    kept = (row for row in rows if row["group_id"] not in free)
+    return sorted(kept, key=lambda row: str(row["sample_id"]))
+
+
+def _counted(asked: Sequence[Posed]) -> dict[str, dict[str, int]]:
+    counts: dict[str, Counter[str]] = {}
+    for each in asked:
+        counts.setdefault(each.form, Counter())[each.answer] += 1
+    return {form: dict(sorted(counts[form].items())) for form in sorted(counts)}
+
+
+def _at_most(rows: Sequence[Row], metric: str) -> float:
+    """Returns the share of units that the best blind answerer gets right, or a bound above it.
+
+    Of units with the same texts those are right together that have the same answers; a unit in
+    which a text has two answers never is. Where units of different texts share some of them, not
+    all bounds can be reached at once.
+    """
+    units: dict[tuple[str, ...], set[tuple[str, tuple[str, ...], str]]] = {}
+    for row in rows:
+        text = row["question"], tuple(row["options"])
+        units.setdefault(METRICS[metric](row), set()).add((*text, row["answer"]))
+    alike: dict[frozenset[tuple[str, tuple[str, ...]]], Counter[Any]] = defaultdict(Counter)
+    for answered in units.values():
+        texts = frozenset(each[:2] for each in answered)
+        alike[texts][frozenset(answered)] += len(texts) == len(answered)
+    return sum(max(found.values()) for found in alike.values()) / len(units)
+
+
+def _given_away(asked: Sequence[Posed], results: Sequence[BlindResult]) -> Iterator[GivenAway]:
+    """Yields what the shortcuts go by, of questions with options or with two answers."""
+    shortcuts = {each.probe for each in results if each.metric == "accuracy" and each.is_shortcut}
+    for form in sorted({each.form for each in asked}):
+        of_form = [each for each in asked if each.form == form]
+        answers = sorted({each.answer for each in of_form})
+        for probe in WITH_CLUES:
+            if probe not in shortcuts or (form != OPTIONS and len(answers) != 2):
+                continue
+            if form == OPTIONS:
+                sides, found = ("right", "wrong"), clues(probe, *option_pairs(of_form))
+            else:
+                sides = (answers[1], answers[0])
+                texts = [each.question for each in of_form]
+                found = answer_clues(probe, texts, [each.answer for each in of_form])
+            yield GivenAway(form=form, probe=probe, sides=sides, clues=found)
