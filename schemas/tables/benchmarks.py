@@ -117,6 +117,7 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
         module="natural_bench",
         summary="Two questions on two images that no answer fits twice.",
         made_from="`test_set.json` and its images, or the folder of the hub: 4 rows a group",
+        collection="flickr",
         citation=citations.NATURAL_BENCH,
     ),
     "vismin": KnownBenchmark(
