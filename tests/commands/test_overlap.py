@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from eqforge import cli
 from eqforge.commands import overlap
 from eqforge.pipelines import vlue
 from eqforge.schemas.dataset.manifest import DataFile, Manifest, to_json
@@ -256,6 +257,25 @@ def test_simats_queries_are_known_by_visual_genomes_ids(tmp_path: Path) -> None:
     found = run(tmp_path, "--training-ids", f"vg={write(tmp_path, [8, 9])}")
 
     assert seen(found) == {"8": ("id", "vg:8")}
+
+
+def test_another_datasets_images_are_known_by_the_ids_of_collections(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "swap_obj.json"
+    shown = ("000000000042.jpg", "a.jpg")
+    pairs = [{"filename": name, "caption": "a", "negative_caption": "b"} for name in shown]
+    source.write_text(json.dumps(pairs))
+    other = tmp_path / "other"
+    words = ["import", "sugar-crepe", str(source), "--output", str(other), "--quiet"]
+    assert cli.main(words) == 0
+    rows = run(dataset, "--datasets", other)
+    assert seen(rows) == {NAMES[0]: ("id", "coco:42")}
+    assert {row["found_in"] for row in rows if row["seen"]} == {"other"}
+    # Names that are no ids mean nothing between two benchmarks, and are said to be open.
+    assert "4 of the images count as unseen, but could not be compared" in capsys.readouterr().out
+    assert {row["image"] for row in run(dataset, "--datasets", dataset) if row["seen"]} == {*NAMES}
+    assert "could not be compared" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
