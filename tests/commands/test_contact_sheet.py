@@ -189,7 +189,7 @@ def test_two_pictures_of_a_task_are_both_drawn(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("samples", "said"),
     [
-        ([{"image_id": None}], "again with --images FOLDER"),
+        ([{"image_id": None}], "build it with --images FOLDER"),
         ([], "has no samples to draw"),
     ],
 )

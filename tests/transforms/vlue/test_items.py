@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from eqforge.commands.overlap import REASONS
+from eqforge.commands.overlap_seen import REASONS
 from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.sources.vlue import VlueItem
 from eqforge.schemas.tables.vlue import Finding, Task
