@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.columns import IMAGE, with_metadata
 from eqforge.transforms.export.background import in_background
-from eqforge.transforms.export.card import CARD, Files, flat_card
+from eqforge.transforms.export.card import DEFAULT, Files, write_card
 from eqforge.transforms.export.encode import PictureColumn
 from eqforge.transforms.export.names import renamed
 from eqforge.transforms.export.target import Export, Piece
@@ -25,9 +25,7 @@ def refusal(dataset: Dataset, table: str) -> str:
 def write(export: Export) -> None:
     """Writes the files, and a card by which `load_dataset(folder)` finds their splits."""
     files = write_rows(export)
-    if not export.has(CARD):
-        with export.file(CARD) as stream:
-            stream.write(flat_card(export, files).encode())
+    write_card(export, {DEFAULT: files})
 
 
 def write_rows(export: Export, prefix: str = "") -> list[Files]:

@@ -19,12 +19,14 @@ class Format:
       module: of this folder; it has `refusal` and `write`.
       summary: what is written, of which datasets; for the help.
       columns: that the rows have to have.
+      image_files: whether it takes --image-files.
     """
 
     name: str
     module: str
     summary: str
     columns: frozenset[str] = frozenset()
+    image_files: bool = False
 
     def refusal(self, dataset: "Dataset", table: str) -> str:
         """Returns why a table cannot be written so; empty where it can."""
@@ -74,12 +76,14 @@ _ALL: Final = (
     ),
     Format(
         name="jsonl",
+        image_files=True,
         module="json_lines",
         summary="one file of JSON lines for each split, of any dataset: test.jsonl; with "
         "--image-files the pictures as files below images/, and their paths in the rows.",
     ),
     Format(
         name="karpathy",
+        image_files=True,
         module="karpathy",
         summary="dataset_NAME.json in the form of Karpathy's splits, of rows with captions of "
         "images: each image with what is true of it.",

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.transforms.export.card import CARD, Files, flat_card
+from eqforge.transforms.export.card import DEFAULT, Files, write_card
 from eqforge.transforms.export.encode import Picture
 from eqforge.transforms.export.json_lines import json_text
 from eqforge.transforms.export.names import picture_references, renamed
@@ -38,10 +38,8 @@ def write(export: Export) -> None:
         with export.file(f"data/{split.name}/metadata.jsonl", rows=split.rows) as stream:
             for line in _lines(export, split, unsure):
                 stream.write(line)
-    if not export.has(CARD):
-        files = [Files(split=each.name, path=f"data/{each.name}/**") for each in export.splits]
-        with export.file(CARD) as stream:
-            stream.write(flat_card(export, files).encode())
+    files = [Files(split=each.name, path=f"data/{each.name}/**") for each in export.splits]
+    write_card(export, {DEFAULT: files})
 
 
 def _lines(export: Export, split: Split, unsure: set[str]) -> Iterator[bytes]:

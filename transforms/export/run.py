@@ -47,6 +47,9 @@ def export_dataset(
             "--format recipe: has no pictures and texts; leave out --redistributable, --max-side "
             "and --image-format"
         )
+    if settings.image_files and not form.image_files:
+        able = ", ".join(name for name, each in FORMATS.items() if each.image_files)
+        raise InputError(f"--image-files: is for --format {able}; {form.name} has no such files")
     check_files(dataset, table)
     left_out: dict[str, int] = {}
     if settings.redistributable:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.columns import IMAGE
-from eqforge.transforms.export.card import CARD, Files, flat_card
+from eqforge.transforms.export.card import DEFAULT, Files, write_card
 from eqforge.transforms.export.json_lines import json_text
 from eqforge.transforms.export.names import renamed
 from eqforge.transforms.export.target import Export, Record
@@ -30,10 +30,8 @@ def write(export: Export) -> None:
                 with export.file(path, rows=part.rows) as stream:
                     for buffer in _buffered(_blocks(export, part.records())):
                         stream.write(buffer)
-    if not export.has(CARD):
-        files = [Files(split=each.name, path=f"data/{each.name}-*.tar") for each in export.splits]
-        with export.file(CARD) as stream:
-            stream.write(flat_card(export, files, _schema(export)).encode())
+    files = [Files(split=each.name, path=f"data/{each.name}-*.tar") for each in export.splits]
+    write_card(export, {DEFAULT: files}, _schema(export))
 
 
 def _blocks(export: Export, records: Iterable[Record]) -> Iterator[bytes]:

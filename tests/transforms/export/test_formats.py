@@ -4,14 +4,17 @@ import gc
 import io
 import json
 import random
+import shutil
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from PIL import Image
 
+from eqforge.cli import main
 from eqforge.schemas.sources.caption_sources import read_captions
 from eqforge.transforms.export.formats import FORMATS
 from tests.builds import rows
@@ -87,6 +90,41 @@ def test_the_hub_s_card_counts_the_rows_that_are_there(tmp_path: Path) -> None:
     card = (output / "README.md").read_text()
     assert f"\n| table | rows |\n|---|---:|\n{table}\n" in card
     assert "| files |" not in card
+
+
+@pytest.mark.parametrize("form", ["pairs", "hf", "webdataset", "imagefolder"])
+def test_what_the_author_says_stands_on_every_card(
+    form: str, dataset: Path, tmp_path: Path
+) -> None:
+    said = tmp_path / "about.toml"
+    said.write_text('title = "Cups 两只"\nlicence = "CC-BY-4.0"\ntags = ["cups"]\n')
+    told = tmp_path / "told"
+    shutil.copytree(dataset, told)
+    assert main(["card", str(told), "--about", str(said)]) == 0
+
+    output = run(told, form, tmp_path / "out")
+
+    card = (output / "README.md").read_text()
+    front = yaml.safe_load(card.split("---\n")[1])
+    assert front["pretty_name"] == "Cups 两只"
+    assert front["license"] == "cc-by-4.0"
+    assert "cups" in front["tags"]
+    assert front["configs"][0]["config_name"] in ("default", "samples")
+    assert card.count("## Loading") == 1
+    assert "| files |" not in card
+    assert loaded(output)
+
+
+def test_files_of_pictures_are_refused_where_a_form_has_none(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["export", str(dataset), "--format", "pairs", "--output", str(tmp_path / "out")]
+    with pytest.raises(SystemExit) as left:
+        main([*words, "--image-files"])
+
+    assert left.value.code == 2
+    assert "is for --format jsonl, karpathy; pairs has no" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_tar_shards_are_read_by_datasets(dataset: Path, tmp_path: Path) -> None:
