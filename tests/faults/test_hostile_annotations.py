@@ -54,7 +54,7 @@ DEFECTS = {
     "lists in lists": ("[" * 100_000 + "]" * 100_000, "not valid JSON"),
     "lists not so deep": (youcook2(segment(sentence="[" * 800 + "]" * 800)), "expected a string"),
     "no UTF-8": ("\udcff", "not UTF-8 text"),
-    "nothing": ("", "not valid JSON"),
+    "nothing": ("", "is empty"),
 }
 
 
