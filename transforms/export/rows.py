@@ -1,9 +1,12 @@
 """The rows of a table in the order of their ids, whatever files they stand in.
 
-Each file of a dataset has its rows in that order. They are merged a batch at a time, so memory does
-not grow with the number of rows.
+Each file of a dataset has its rows in that order. They are merged a batch at a time, from temporary
+copies where there are several files, so memory does not grow with the number of rows or files.
 """
 
+import contextlib
+import itertools
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -15,7 +18,7 @@ from eqforge.schemas.dataset.hugging_face import WHOLE
 from eqforge.schemas.dataset.manifest import DataFile
 from eqforge.schemas.dataset.profile import count_splits
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
+from eqforge.schemas.errors import InputError, room_named
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.table_file import ADVICE
 from eqforge.transforms.export.names import split_names
@@ -117,15 +120,68 @@ def merged(dataset: Dataset, table: str, key: tuple[str, ...], split: Split) -> 
     Raises:
       InputError: a file is missing or damaged, or its rows are not in the order of their ids.
     """
-    files = [file for file in dataset.files(table) if file.rows]
-    held = max(16, _BATCH_ROWS * _BATCHES_HELD // max(1, len(files)))
-    cursors = [_Cursor(dataset, file.path, key, split, min(_BATCH_ROWS, held)) for file in files]
-    while cursors := [cursor for cursor in cursors if cursor.fill()]:
-        last = min(cursor.last for cursor in cursors)
-        pieces = pa.concat_tables(cursor.up_to(last) for cursor in cursors)
-        if len(cursors) > 1:
-            pieces = pieces.take(pc.sort_indices(pieces, [(_ID, "ascending")]))
-        yield pieces.drop_columns(_ID)
+    files = [file.path for file in dataset.files(table) if file.rows]
+    rows = min(_BATCH_ROWS, max(16, _BATCH_ROWS * _BATCHES_HELD // max(1, len(files))))
+    batches = [_own(dataset, path, key, split, rows) for path in files]
+    with contextlib.ExitStack() as stack:
+        if len(files) > 1:
+            batches = [_set_aside(each, stack) for each in batches]
+        cursors = [_Cursor(each) for each in batches]
+        while cursors := [cursor for cursor in cursors if cursor.fill()]:
+            last = min(cursor.last for cursor in cursors)
+            pieces = pa.concat_tables(cursor.up_to(last) for cursor in cursors)
+            if len(cursors) > 1:
+                pieces = pieces.take(pc.sort_indices(pieces, [(_ID, "ascending")]))
+            yield pieces.drop_columns(_ID)
+
+
+def _own(
+    dataset: Dataset, path: str, key: tuple[str, ...], split: Split, rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Yields the rows of a file that belong to a split, with their ids.
+
+    Raises:
+      InputError: the file is missing or damaged, or its rows are not in the order of their ids.
+    """
+    seen: str | None = None
+    for batch in dataset.file_batches(path, None, rows):
+        ids = pc.binary_join_element_wise(*map(batch.column, key), " ")
+        is_sorted = pc.all(pc.less(ids[:-1], ids[1:])).as_py() is not False
+        if not is_sorted or (seen is not None and seen >= ids[0].as_py()):
+            raise InputError(
+                f"{dataset.url(path)}: its rows are not in the order of their ids, as those of "
+                f"every dataset are; {ADVICE}"
+            )
+        seen = ids[-1].as_py()
+        found = batch.append_column(_ID, ids)
+        if split.value is not None:
+            found = found.filter(pc.equal(batch.column(SPLIT), split.value))
+        if found.num_rows:
+            yield found
+
+
+def _set_aside(
+    batches: Iterator[pa.RecordBatch], stack: contextlib.ExitStack
+) -> Iterator[pa.RecordBatch]:
+    """Copies the batches of a file to a temporary file, from which they are read one by one.
+
+    A reader of Parquet holds a whole row group, so to merge many files from it would hold them all.
+    """
+    first = next(batches, None)
+    if first is None:
+        return iter(())
+    stream = stack.enter_context(
+        tempfile.TemporaryFile(prefix="eqforge-")  # noqa: SIM115 - closed by the stack
+    )
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with (
+        room_named(tempfile.gettempdir()),
+        pa.ipc.new_stream(stream, first.schema, options=options) as writer,
+    ):
+        for batch in itertools.chain([first], batches):
+            writer.write_batch(batch)
+    stream.seek(0)
+    return iter(stack.enter_context(pa.ipc.open_stream(stream)))
 
 
 _ID: Final = "\0id"
@@ -133,15 +189,11 @@ _ID: Final = "\0id"
 
 
 class _Cursor:
-    """The rows of a file that belong to a split, of which some are held."""
+    """The rows of a file, of which some are held."""
 
-    def __init__(
-        self, dataset: Dataset, path: str, key: tuple[str, ...], split: Split, rows: int
-    ) -> None:
-        self._key, self._split, self._url = key, split, dataset.url(path)
-        self._batches = dataset.file_batches(path, None, rows)
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+        self._batches = batches
         self._table: pa.Table | None = None
-        self._seen: str | None = None
 
     @property
     def last(self) -> str:
@@ -155,13 +207,7 @@ class _Cursor:
             batch = next(self._batches, None)
             if batch is None:
                 return False
-            ids = pc.binary_join_element_wise(*map(batch.column, self._key), " ")
-            self._check_order(ids)
-            self._table = pa.Table.from_batches([batch]).append_column(_ID, ids)
-            if self._split.value is not None:
-                is_own = pc.equal(batch.column(SPLIT), self._split.value)
-                if not pc.all(is_own).as_py():
-                    self._table = self._table.filter(is_own)
+            self._table = pa.Table.from_batches([batch])
         return True
 
     def up_to(self, last: str) -> pa.Table:
@@ -170,12 +216,3 @@ class _Cursor:
         count = pc.sum(pc.less_equal(self._table.column(_ID), last)).as_py() or 0
         taken, self._table = self._table.slice(0, count), self._table.slice(count)
         return taken
-
-    def _check_order(self, ids: pa.Array) -> None:
-        is_sorted = pc.all(pc.less(ids[:-1], ids[1:])).as_py() is not False
-        if not is_sorted or (self._seen is not None and self._seen >= ids[0].as_py()):
-            raise InputError(
-                f"{self._url}: its rows are not in the order of their ids, as those of every "
-                f"dataset are; {ADVICE}"
-            )
-        self._seen = ids[-1].as_py()

@@ -108,6 +108,8 @@ class Part:
             count = min(PIECE_ROWS, self.start + self.rows - start)
             yield self._ahead.take(start, count)
             self._export.tick(count)
+            # What another thread frees, the pool of this one would keep for itself.
+            pa.default_memory_pool().release_unused()
 
     def records(self) -> Iterator[Record]:
         """Yields the rows with their pictures, one by one."""
