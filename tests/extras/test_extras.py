@@ -54,9 +54,9 @@ def install(wheel: Path, extra: str, home: Path, *options: str) -> Path:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("extra", COMMANDS)
 def test_an_extra_brings_what_its_task_needs(
-    extra: str, wheel: Path, demo_workspace: Workspace, tmp_path: Path
+    extra: str, wheel: Path, demo_workspace: Workspace, home: Path, tmp_path: Path
 ) -> None:
-    programs = install(wheel, extra, tmp_path / "venv")
+    programs = install(wheel, extra, home)
     names = {name: getattr(demo_workspace, name) for name in demo_workspace.__slots__}
     command = COMMANDS[extra].format_map(names).split()
 
@@ -68,14 +68,14 @@ def test_an_extra_brings_what_its_task_needs(
 
 
 @pytest.mark.timeout(1800)
-def test_all_extras_agree_with_each_other(wheel: Path, tmp_path: Path) -> None:
+def test_all_extras_agree_with_each_other(wheel: Path, home: Path) -> None:
     """Found by pip without installing; what they are is above."""
-    install(wheel, "all", tmp_path / "venv", "--dry-run")
+    install(wheel, "all", home, "--dry-run")
 
 
-def test_the_names_of_the_extras_are_the_tasks_of_users(wheel: Path, tmp_path: Path) -> None:
+def test_the_names_of_the_extras_are_the_tasks_of_users(wheel: Path, home: Path) -> None:
     code = "import importlib.metadata as m; print(*m.metadata('eqforge').get_all('Provides-Extra'))"
-    programs = install(wheel, "", tmp_path / "venv", "--no-deps")
+    programs = install(wheel, "", home, "--no-deps")
     found = subprocess.run(
         [programs / "python", "-c", code], capture_output=True, text=True, check=True
     )

@@ -79,10 +79,12 @@ def run(command: list[Any], folder: Path, **environment: str) -> str:
 
 
 @pytest.mark.timeout(1200)
-def test_lmms_eval_runs_the_task_and_prints_what_metrics_measures(tmp_path: Path) -> None:
+def test_lmms_eval_runs_the_task_and_prints_what_metrics_measures(
+    home: Path, tmp_path: Path
+) -> None:
     dataset = pairs(tmp_path / "d", CAPTIONS)
     task = export(dataset, "lmms-eval", tmp_path / "task")
-    python = install(tmp_path / "venv", LMMS_EVAL)
+    python = install(home, LMMS_EVAL)
     model = ["--model", "dummy", "--model_args", "response=A", "--batch_size", 1]
     what = ["--tasks", "eqforge_eq_video", "--include_path", task, "--log_samples"]
     where = ["--output_path", tmp_path / "logs"]
@@ -103,8 +105,10 @@ def test_lmms_eval_runs_the_task_and_prints_what_metrics_measures(tmp_path: Path
 
 
 @pytest.mark.timeout(1200)
-def test_lmms_eval_asks_a_benchmarks_questions_and_counts_their_groups(tmp_path: Path) -> None:
-    python = install(tmp_path / "venv", LMMS_EVAL)
+def test_lmms_eval_asks_a_benchmarks_questions_and_counts_their_groups(
+    home: Path, tmp_path: Path
+) -> None:
+    python = install(home, LMMS_EVAL)
     for benchmark, said in (("natural-bench", "Yes"), ("mmvp", "A")):
         folder = tmp_path / benchmark
         dataset = questions(folder, benchmark)
@@ -156,11 +160,11 @@ def service() -> Iterator[str]:
 
 @pytest.mark.timeout(1200)
 def test_vlmevalkit_reads_the_table_and_prints_the_accuracy_that_metrics_measures(
-    tmp_path: Path, service: str
+    home: Path, tmp_path: Path, service: str
 ) -> None:
     dataset = pairs(tmp_path / "d", CAPTIONS)
     table = export(dataset, "vlmevalkit", tmp_path / "LMUData")
-    python = install(tmp_path / "venv", VLMEVALKIT)
+    python = install(home, VLMEVALKIT)
     model = ["--model", "digest", "--base-url", service, "--judge", "exact_matching"]
     what = ["--data", "eqforge_eq_video", "--work-dir", tmp_path / "out"]
     run([python, "-m", "vlmeval.run", *model, *what], tmp_path, LMUData=str(table))
@@ -175,8 +179,8 @@ def test_vlmevalkit_reads_the_table_and_prints_the_accuracy_that_metrics_measure
 
 
 @pytest.mark.timeout(1200)
-def test_vlmevalkit_asks_a_benchmarks_questions(tmp_path: Path, service: str) -> None:
-    python = install(tmp_path / "venv", VLMEVALKIT)
+def test_vlmevalkit_asks_a_benchmarks_questions(home: Path, tmp_path: Path, service: str) -> None:
+    python = install(home, VLMEVALKIT)
     for benchmark, mode in (("natural-bench", "infer"), ("mmvp", "all")):
         folder = tmp_path / benchmark
         dataset = questions(folder, benchmark)

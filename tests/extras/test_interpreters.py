@@ -75,9 +75,9 @@ def test_an_interpreter_builds_the_bytes_of_this_one(
     wheel: Path,
     demo_workspace: Workspace,
     ours: dict[str, bytes],
+    home: Path,
     tmp_path: Path,
 ) -> None:
-    home = tmp_path / "venv"
     run(interpreters()[version], "-m", "venv", home, cwd=tmp_path)
     pip = (home / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install")
     lock = ROOT / "requirements" / "base.lock"

@@ -10,6 +10,7 @@ from eqforge.schemas.console import DocumentOptions, give
 from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.shell import shell
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.visible import in_lines, json_text, nearest, visible
 
 if TYPE_CHECKING:
@@ -97,8 +98,7 @@ def _show_all(dataset: "Dataset", arguments: Arguments) -> Inspection:
     from eqforge.commands import inspection_tables as shown_as
 
     console = Console(highlight=False, markup=False, emoji=False)
-    title = f"{dataset.manifest.dataset}, {dataset.manifest.mode} mode"
-    console.print(visible(title), style="bold")
+    console.print(visible(_title(dataset.manifest)), style="bold")
     shown = [shown_as.tables(dataset), shown_as.books(dataset)]
     if any(entry.reasons for entry in dataset.manifest.stages.values()):
         shown.append(shown_as.reasons(dataset))
@@ -113,6 +113,12 @@ def _show_all(dataset: "Dataset", arguments: Arguments) -> Inspection:
     for row in samples:
         _print_row(row if arguments.full else {k: v for k, v in row.items() if _is_short(v)})
     return Inspection(folder=dataset.folder, manifest=dataset.manifest, samples=samples)
+
+
+def _title(manifest: Manifest) -> str:
+    """Returns the dataset's name and mode; what was imported as it is has no mode."""
+    name = manifest.dataset
+    return name if name in BENCHMARKS else f"{name}, {manifest.mode} mode"
 
 
 def _spread_rows(dataset: "Dataset", rows: int) -> "Iterator[dict[str, Any]]":
