@@ -9,10 +9,10 @@ import pytest
 from PIL import Image
 
 from eqforge.commands import inspection
-from eqforge.commands.contact_sheet import BOX, GAP_PX, LINE_PX, SIDE_PX
+from eqforge.commands.contact_sheet import BOX, GAP_PX, LINE_PX, SIDE_PX, _sheet, difference
 from eqforge.commands.fonts import Lettering
-from eqforge.commands.sheet_entries import read_entries
 from eqforge.commands.sheet_lines import whole, wrapped
+from eqforge.evaluation.report.kinds import some_items
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.handmade import SIDE, write
 from tests.made_datasets import image_rows, write_dataset
@@ -50,6 +50,37 @@ def test_a_cell_has_both_images_side_by_side(dataset: Path, tmp_path: Path) -> N
     assert (captions < 100).any()  # ink
 
 
+def test_what_differs_is_beside_a_pair_and_dark(dataset: Path, tmp_path: Path) -> None:
+    cell = drawn(dataset, tmp_path / "a.png")
+
+    assert middle_of_square(cell, 2) == [0, 0, 0]
+    assert cell[5, 2 * (SIDE_PX + GAP_PX) + 5].tolist() == [255, 255, 255]
+
+
+def test_colours_of_equal_brightness_differ() -> None:
+    """Red and green of the same luma are dark in the difference; equal pictures are white."""
+    red, green = (Image.new("RGB", (9, 9), colour) for colour in ((200, 60, 60), (60, 131, 60)))
+
+    assert red.convert("L").getpixel((0, 0)) == green.convert("L").getpixel((0, 0))
+    assert difference(red, green).getpixel((4, 4)) == (0, 0, 0)
+    assert difference(red, red).getpixel((4, 4)) == (255, 255, 255)
+
+
+def test_cells_of_other_heights_leave_no_bands() -> None:
+    """A cell goes below the shortest column."""
+    heights = [100, 300, 100, 100, 50]
+    cells = [
+        Image.new("RGB", (600, height), (0, 0, number)) for number, height in enumerate(heights)
+    ]
+
+    sheet = np.asarray(_sheet(cells))
+
+    step = 2 * GAP_PX
+    assert sheet.shape[0] == max(100 + 100 + 100 + 3 * step, 300 + 50 + 2 * step) + GAP_PX
+    tops = [int(np.argwhere((sheet == (0, 0, n)).all(axis=2))[0][0]) for n in range(len(heights))]
+    assert tops == [GAP_PX, GAP_PX, GAP_PX + 112, GAP_PX + 224, GAP_PX + 312]
+
+
 def test_boxes_are_drawn_where_they_are_asked_for(dataset: Path, tmp_path: Path) -> None:
     corner = round(10.5 * SCALE)
 
@@ -66,7 +97,7 @@ def test_there_are_as_many_pairs_as_asked_for_and_had(
 ) -> None:
     sheet = drawn(dataset, tmp_path / "a.png", "--rows", rows)
 
-    assert sheet.shape[1] + GAP_PX == columns * (2 * SIDE_PX + 3 * GAP_PX)
+    assert sheet.shape[1] + GAP_PX == columns * (3 * SIDE_PX + 4 * GAP_PX)
 
 
 def test_a_picture_of_no_known_format_is_refused(
@@ -102,8 +133,23 @@ def coloured(*colours: str) -> dict[str, bytes]:
     return found
 
 
+def training(name: str, text: str, image: str | None = "red") -> dict[str, Any]:
+    """A row of training captions."""
+    caption: dict[str, Any] = {"sample_id": f"{name}/original", "caption_id": name, "kind": None}
+    return {**caption, "image_id": image, "role": "original", "text": text}
+
+
+def vlue(name: str, task: str, *images: str) -> dict[str, Any]:
+    """An item of VLUE with one picture or two."""
+    first, second = (*images, None)[:2]
+    named = {"image": first, "image_id": first, "image_1": second, "image_1_id": second}
+    return {"sample_id": name, "task": task, **named}
+
+
+BOXED = {"x0": 0, "y0": 0, "x1": 9, "y1": 9}
 QUERY = {
     "sample_id": "simat/1-2/relation/near",
+    "region_id": "1-2",
     "image_id": "blue",
     "part": "relation",
     "source_word": "on",
@@ -125,11 +171,15 @@ TABLES: dict[str, tuple[dict[str, list[dict[str, Any]]], tuple[str, ...]]] = {
                 }
             ]
         },
-        ("A cup on a mat.", "true: A mug on a mat.", "false: A cup under a mat."),
+        (
+            "caption: A cup on a mat.",
+            "hard positive: A mug on a mat.",
+            "hard negative: A cup under a mat.",
+        ),
     ),
     "training-captions": (
-        {"samples": [{"sample_id": "1", "image_id": "red", "role": "original", "text": "A cup."}]},
-        ("A cup.",),
+        {"samples": [training("1", "A cup.")]},
+        ("original: A cup.",),
     ),
     "simat": (
         {
@@ -138,15 +188,28 @@ TABLES: dict[str, tuple[dict[str, list[dict[str, Any]]], tuple[str, ...]]] = {
                 {"caption_id": "dog/on/mat", "caption": "A dog on a mat."},
                 {"caption_id": "dog/near/mat", "caption": "A dog near a mat."},
             ],
+            "gallery": [
+                {
+                    "region_id": "1-2",
+                    "triplet_id": "dog/on/mat",
+                    "image_id": "blue",
+                    **{name: BOXED for name in ("box", "subject_box", "object_box")},
+                }
+            ],
         },
-        ("A dog on a mat.", "on → near", "A dog near a mat."),
+        (
+            "shows: A dog on a mat.",
+            "change: on → near",
+            "looks for: A dog near a mat.",
+            "true targets: 0 in the gallery",
+        ),
     ),
     "vlue": (
         {
-            "samples": [{"sample_id": "vqa/1", "task": "vqa", "image_id": "red"}],
+            "samples": [vlue("vqa/1", "vqa", "red")],
             "vqa": [{"sample_id": "vqa/1", "question": "What is red?", "answers": ["cup", "mat"]}],
         },
-        ("What is red?", "answer: cup", "answer: mat"),
+        ("question: What is red?", "answer: cup", "answer: mat"),
     ),
 }
 
@@ -159,11 +222,11 @@ def test_one_picture_has_its_texts_beside_it(name: str, tmp_path: Path) -> None:
         tmp_path / "d", name, {**tables, "images": image_rows(pictures)}, files=1
     )
 
-    (entry,) = read_entries(open_dataset(str(folder)), 3, False)
+    (item,) = some_items(open_dataset(str(folder)), 3)
     cell = drawn(folder, tmp_path / "a.png")
 
-    assert entry.texts[0] == texts
-    colour = {"red": [255, 0, 0], "blue": [0, 0, 255]}[entry.pictures[0]]
+    assert tuple(f"{text.role}: {text.plain}" for text in item.all_texts()) == texts
+    colour = {"red": [255, 0, 0], "blue": [0, 0, 255]}[item.panes[0].image_id or ""]
     assert cell[80, 100].tolist() == colour
     beside = cell[: SIDE_PX * 3 // 4, SIDE_PX + GAP_PX :]  # as high as the picture
     rows_of_ink = np.flatnonzero((beside < 100).any(axis=(1, 2)))
@@ -172,7 +235,7 @@ def test_one_picture_has_its_texts_beside_it(name: str, tmp_path: Path) -> None:
 
 
 def test_two_pictures_of_a_task_are_both_drawn(tmp_path: Path) -> None:
-    sample = {"sample_id": "n/1", "task": "nlvr2", "image_id": "red", "image_1_id": "blue"}
+    sample = vlue("n/1", "nlvr2", "red", "blue")
     detail = {"sample_id": "n/1", "statement": "One is red.", "label": True}
     tables: dict[str, list[dict[str, Any]]] = {"samples": [sample], "nlvr2": [detail]}
     tables["images"] = image_rows(coloured("red", "blue"))
@@ -182,14 +245,14 @@ def test_two_pictures_of_a_task_are_both_drawn(tmp_path: Path) -> None:
 
     assert cell[80, 100].tolist() == [255, 0, 0]
     assert cell[80, SIDE_PX + GAP_PX + 100].tolist() == [0, 0, 255]
-    (entry,) = read_entries(open_dataset(str(folder)), 3, False)
-    assert entry.texts == (("One is red.", "label: True"), ())
+    (item,) = some_items(open_dataset(str(folder)), 3)
+    assert [text.plain for text in item.texts] == ["One is red.", "true"]
 
 
 @pytest.mark.parametrize(
     ("samples", "said"),
     [
-        ([{"image_id": None}], "build it with --images FOLDER"),
+        ([training("1", "A cup.", None)], "build it with --images FOLDER"),
         ([], "has no samples to draw"),
     ],
 )
@@ -213,7 +276,7 @@ def test_what_cannot_be_drawn_is_one_sentence(
 def test_an_image_that_is_not_there_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    samples = [{"sample_id": "1", "image_id": "green", "text": "A cup."}]
+    samples = [training("1", "A cup.", "green")]
     tables = {"samples": samples, "images": image_rows(coloured("red"))}
     folder = write_dataset(tmp_path / "d", "training-captions", tables, files=1)
 
@@ -226,10 +289,7 @@ def test_an_image_that_is_not_there_is_one_sentence(
 def test_missing_fonts_are_said_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    samples = [
-        {"sample_id": str(number), "image_id": "red", "text": "Eine Tür, 两只狗 und 🐶"}
-        for number in range(3)
-    ]
+    samples = [training(str(number), "Eine Tür, 两只狗 und 🐶") for number in range(3)]
     tables = {"samples": samples, "images": image_rows(coloured("red"))}
     folder = write_dataset(tmp_path / "d", "training-captions", tables, files=1)
     monkeypatch.setattr(
@@ -287,7 +347,7 @@ def test_pictures_of_any_shape_leave_no_room_below_them(tmp_path: Path) -> None:
     """The id stands right below the pictures: a wide picture leaves no white."""
     stream = io.BytesIO()
     Image.new("RGB", (160, 40), "red").save(stream, "PNG")
-    samples = [{"sample_id": "n/1", "image_id": "red", "text": "A cup."}]
+    samples = [training("n/1", "A cup.")]
     tables = {"samples": samples, "images": image_rows({"red": stream.getvalue()})}
     folder = write_dataset(tmp_path / "d", "training-captions", tables, files=1)
 

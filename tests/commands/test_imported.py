@@ -157,8 +157,10 @@ def test_without_pictures(
 
 
 def test_a_sheet_of_questions_has_their_texts() -> None:
-    from eqforge.commands.sheet_entries import _of_text
+    from eqforge.evaluation.report.of_rows import of_questions
 
     row = {"sample_id": "q", "image_id": "i", "question": "Open?", "options": ["a", "b"]}
-    entry = _of_text({**row, "answer": "a", "kind": ""})
-    assert entry.texts == (("Open?", "option: a", "option: b", "answer: a"),)
+    item = of_questions([{**row, "answer": "a", "kind": "", "group_id": "g", "image": "i.jpg"}])
+    (pane,) = item.panes
+    said = [(text.role, text.plain) for text in pane.texts]
+    assert said == [("question", "Open?"), ("option A", "a"), ("option B", "b"), ("answer", "a")]

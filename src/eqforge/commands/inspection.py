@@ -123,7 +123,7 @@ def _title(manifest: Manifest) -> str:
 
 def _spread_rows(dataset: "Dataset", rows: int) -> "Iterator[dict[str, Any]]":
     """Yields samples from all over a dataset; those between are not turned into Python objects."""
-    from eqforge.commands.sheet_entries import spread_places
+    from eqforge.evaluation.report.kinds import spread_places
 
     places = spread_places(dataset.manifest.num_rows("samples"), rows)
     start = 0
@@ -136,7 +136,7 @@ def _spread_rows(dataset: "Dataset", rows: int) -> "Iterator[dict[str, Any]]":
 
 def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Inspection:
     """Lists or draws the rejects with a reason."""
-    from eqforge.commands.contact_sheet import draw_entries
+    from eqforge.commands.contact_sheet import draw_items
     from eqforge.commands.rejects import StoredRejects, Whys, read_rejects
 
     found = read_rejects(dataset, reason)
@@ -147,8 +147,10 @@ def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Insp
         if len(few) < len(found):
             print(f"{len(few):,} of {len(found):,} rejects; --rows {len(found)} shows all")
     else:
-        entries, pictures = StoredRejects(dataset).entries(few, whys)
-        drawn = draw_entries(dataset, entries, pictures, arguments.sheet)
+        stored = StoredRejects(dataset)
+        drawn = draw_items(
+            dataset, stored.items(few, whys), stored.read(few), arguments.sheet, arguments.boxes
+        )
         lost = "" if drawn == len(few) else "; of the others no picture is left"
         print(f"{arguments.sheet}: {drawn} of {len(few)} rejects{lost}")
     return Inspection(folder=dataset.folder, manifest=dataset.manifest, rejects=tuple(few))
@@ -156,7 +158,7 @@ def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Insp
 
 def _show_one(dataset: "Dataset", part: str, arguments: Arguments) -> Inspection:
     """Shows or draws the sample, or the rejects, with an id or the only one to hold a part."""
-    from eqforge.commands.contact_sheet import draw_entries, draw_sheet
+    from eqforge.commands.contact_sheet import draw_items, draw_sheet
     from eqforge.commands.rejects import StoredRejects, Whys
 
     name = _whole_id(dataset, part)
@@ -167,8 +169,8 @@ def _show_one(dataset: "Dataset", part: str, arguments: Arguments) -> Inspection
         draw_sheet(dataset, 1, arguments.boxes, arguments.sheet, name)
         print(f"{arguments.sheet}: {visible(name)}")
     elif arguments.sheet is not None:
-        entries, pictures = StoredRejects(dataset).entries(rejects, whys)
-        draw_entries(dataset, entries, pictures, arguments.sheet)
+        stored = StoredRejects(dataset)
+        draw_items(dataset, stored.items(rejects, whys), stored.read(rejects), arguments.sheet)
         print(in_lines([f"{arguments.sheet}: {whys.words_of(rejects[0])}"]))
     else:
         for row in (*samples, *rejects):

@@ -1,12 +1,13 @@
 """The rejects of a dataset by reason, with the pictures that the build has stored of them."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from eqforge.commands.sheet_entries import Entry
+from eqforge.evaluation.report.differing import differing_words
+from eqforge.evaluation.report.items import Item, Pane, marked, plain
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
@@ -87,28 +88,58 @@ class StoredRejects:
         self._frames = {frame.frame_id: frame for frame in _stored_frames(work)}
         self._pairs = {pair.sample_id: pair for pair in _planned_pairs(work)}
 
-    def entries(self, rejects: Sequence[Row], whys: Whys) -> tuple[list[Entry], dict[str, bytes]]:
-        """Returns the cells of the rejects whose pictures are stored, and the pictures by key.
+    def panes(self, row: Mapping[str, Any]) -> list[Pane]:
+        """Returns the pictures of a reject with their captions; none unless all are stored."""
+        pair = self._pairs.get(row["candidate_id"])
+        frames = self._stored(row)
+        if pair is None:
+            return [Pane(name="frame", image_id=frame.image_id) for frame in frames]
+        captions = pair.caption_0, pair.caption_1
+        spans = differing_words(*captions)
+        return [
+            Pane(
+                name=f"image {side}",
+                image_id=frame.image_id,
+                texts=(marked(captions[side], spans[side]),),
+            )
+            for side, frame in enumerate(frames)
+        ]
+
+    def pictures(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, bytes]]:
+        """Yields the ids, suffixes and bytes of the pictures of rejects, each once."""
+        done = set()
+        for row in rows:
+            for frame in self._stored(row):
+                if frame.image_id not in done:
+                    done.add(frame.image_id)
+                    data = self._media.get(frame.image_id, frame.suffix)
+                    yield frame.image_id, frame.suffix, data
+
+    def read(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, bytes]:
+        """Returns the pictures of rejects by their ids."""
+        return {image_id: data for image_id, _, data in self.pictures(rows)}
+
+    def _stored(self, row: Mapping[str, Any]) -> list[StoredFrame]:
+        """Returns the frames of a reject; none unless all are stored."""
+        names = _frame_ids(row, self._pairs.get(row["candidate_id"]))
+        found = [self._frames[name] for name in names if name in self._frames]
+        there = all(self._media.exists(frame.image_id, frame.suffix) for frame in found)
+        return found if len(found) == len(names) and there else []
+
+    def items(self, rejects: Sequence[Row], whys: Whys) -> list[Item]:
+        """Returns what is drawn of the rejects whose pictures are stored.
 
         Raises:
           InputError: none is; the message says why.
         """
-        pictures: dict[str, bytes] = {}
-        entries: list[Entry] = []
-        for row in rejects:
-            pair = self._pairs.get(row["candidate_id"])
-            frames = [self._frames.get(name) for name in _frame_ids(row, pair)]
-            stored = [frame for frame in frames if frame is not None]
-            with contextlib.suppress(FileNotFoundError):
-                pictures |= {f.image_id: self._media.get(f.image_id, f.suffix) for f in stored}
-            shown = tuple(f.image_id for f in stored if f.image_id in pictures)
-            if shown and len(shown) == len(frames):
-                captions = () if pair is None else ((pair.caption_0,), (pair.caption_1,))
-                title, why = row["candidate_id"], whys.why_of(row)
-                entries.append(Entry(title=title, pictures=shown, texts=captions, why=why))
-        if not entries:
+        items = [
+            Item(id=row["candidate_id"], panes=tuple(panes), texts=(plain(whys.why_of(row)),))
+            for row in rejects
+            if (panes := self.panes(row))
+        ]
+        if not items:
             raise InputError(f"{self._dataset.folder}: {self._why_none(rejects)}")
-        return entries, pictures
+        return items
 
     def _why_none(self, rejects: Sequence[Row]) -> str:
         """Returns why there is no picture of any of some rejects."""
@@ -122,7 +153,7 @@ class StoredRejects:
         return f"nothing to draw of {reasons}: no frame of these was taken from a video{_LIST}"
 
 
-def _frame_ids(row: Row, pair: PairCandidate | None) -> tuple[str, ...]:
+def _frame_ids(row: Mapping[str, Any], pair: PairCandidate | None) -> tuple[str, ...]:
     return (row["candidate_id"],) if pair is None else (pair.frame_0_id, pair.frame_1_id)
 
 

@@ -1,0 +1,175 @@
+"""What the rows of a dataset are shown as, and in which order."""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eqforge.evaluation.report import of_rows
+from eqforge.evaluation.report.items import Item
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.tables.vlue import TASK_TABLES
+
+Row = dict[str, Any]
+_ROWS = 1_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kind:
+    """A kind of datasets.
+
+    Attributes:
+      thing: what an item is called, such as `pairs`.
+      needs: the columns of the samples without which nothing can be shown.
+      make: returns, for a dataset, what shows the rows of an item.
+      group: the column whose value the rows of an item share; None where each row is one.
+    """
+
+    thing: str
+    needs: tuple[str, ...]
+    make: Callable[[Dataset], Callable[[Sequence[Row]], Item]]
+    group: str | None = None
+
+
+def _single(make: Callable[[Row], Item]) -> Callable[[Sequence[Row]], Item]:
+    return lambda rows: make(rows[0])
+
+
+def _queries(dataset: Dataset) -> Callable[[Sequence[Row]], Item]:
+    return _single(of_rows.Queries(dataset.rows("gallery"), dataset.rows("captions")))
+
+
+def _tasks(dataset: Dataset) -> Callable[[Sequence[Row]], Item]:
+    tasks = {name: dataset.rows(name) for name in TASK_TABLES}
+    return _single(of_rows.Tasks(tasks, dataset.rows("findings")))
+
+
+_KINDS: Final = (
+    Kind(
+        thing="pairs",
+        needs=("caption_0", "caption_1", "image_0_id", "image_1_id"),
+        make=lambda dataset: _single(of_rows.of_pair),
+    ),
+    Kind(
+        thing="queries",
+        needs=(
+            *("target_triplet_id", "source_triplet_id", "region_id", "image_id"),
+            *("source_word", "target_word"),
+        ),
+        make=_queries,
+    ),
+    Kind(thing="items", needs=("task", "image", "image_id", "image_1", "image_1_id"), make=_tasks),
+    Kind(
+        thing="captions",
+        needs=(
+            *("perturbation", "caption_id", "caption", "perturbed_caption", "applied", "reason"),
+            "perturbed_spans",
+        ),
+        make=lambda dataset: of_rows.of_perturbations,
+        group="caption_id",
+    ),
+    Kind(
+        thing="captions",
+        needs=("role", "caption_id", "text", "kind"),
+        make=lambda dataset: of_rows.of_training,
+        group="caption_id",
+    ),
+    Kind(
+        thing="groups",
+        needs=("question", "group_id", "image", "image_id", "options", "answer"),
+        make=lambda dataset: of_rows.of_questions,
+        group="group_id",
+    ),
+    Kind(thing="captions", needs=("caption",), make=lambda dataset: _single(of_rows.of_texts)),
+)
+"""The kinds; a dataset is of the first whose first column its samples have."""
+
+_ANY: Final = Kind(thing="rows", needs=(), make=lambda dataset: _single(of_rows.of_any))
+
+
+def kind_of(dataset: Dataset) -> Kind:
+    """Returns the kind of a dataset, by the columns of its samples.
+
+    Raises:
+      InputError: a file is missing or damaged, or the samples lack a column of their kind.
+    """
+    columns = set(dataset.columns("samples"))
+    kind = next((each for each in _KINDS if each.needs[0] in columns), _ANY)
+    if lacking := [name for name in ("sample_id", *kind.needs) if columns and name not in columns]:
+        raise InputError(f"{dataset.folder}: its samples have no column {lacking[0]!r}")
+    return kind
+
+
+def read_table(dataset: Dataset, table: str, *keys: str) -> pa.Table:
+    """Returns the rows of a table in the order of some columns, held in memory.
+
+    Raises:
+      InputError: a file is missing or damaged.
+    """
+    batches = list(dataset.batches(table, rows=50_000))
+    if not batches:
+        return pa.table({})
+    return pa.Table.from_batches(batches).sort_by([(key, "ascending") for key in keys])
+
+
+def units_of(samples: pa.Table, group: str | None) -> Iterator[list[Row]]:
+    """Yields the rows of each item, in the order of the table."""
+    rows = rows_of(samples)
+    if group is None:
+        yield from ([row] for row in rows)
+        return
+    for _, found in itertools.groupby(rows, key=lambda row: row[group]):
+        yield list(found)
+
+
+def rows_of(table: pa.Table) -> Iterator[Row]:
+    """Yields the rows of a table as dicts, a few of them made at a time."""
+    for batch in table.to_batches(_ROWS):
+        yield from batch.to_pylist()
+
+
+def spread_places(total: int, rows: int) -> set[int]:
+    """Returns at most `rows` places in `range(total)`, at even distances, the first included."""
+    shown = min(rows, total)
+    return {place * total // shown for place in range(shown)}
+
+
+def some_items(dataset: Dataset, most: int, only: str | None = None) -> list[Item]:
+    """Returns items from all over a dataset, in the order of their ids.
+
+    Args:
+      dataset: the dataset.
+      most: how many at most.
+      only: the id of the one sample that is wanted; None for items from all over.
+
+    Raises:
+      InputError: a file is missing or damaged.
+    """
+    if not dataset.manifest.num_rows("samples"):
+        return []
+    kind = kind_of(dataset)
+    key = kind.group or "sample_id"
+    chosen = pa.array(sorted(_chosen(dataset, key, most, only)), pa.string())
+    found = [
+        batch.filter(pc.is_in(batch.column(key), value_set=chosen))
+        for batch in dataset.batches("samples", rows=10_000)
+    ]
+    table = pa.Table.from_batches(found).sort_by([(key, "ascending"), ("sample_id", "ascending")])
+    make = kind.make(dataset)
+    return [make(rows) for rows in units_of(table, kind.group)]
+
+
+def _chosen(dataset: Dataset, key: str, most: int, only: str | None) -> Iterator[str]:
+    """Yields what the rows of each wanted item have in the column by which they belong together."""
+    keys: dict[str, None] = {}
+    for batch in dataset.batches("samples", list(dict.fromkeys((key, "sample_id"))), 10_000):
+        rows = zip(
+            batch.column(key).to_pylist(), batch.column("sample_id").to_pylist(), strict=True
+        )
+        keys |= dict.fromkeys(name for name, sample in rows if only in (None, sample))
+    places = spread_places(len(keys), most)
+    yield from (name for place, name in enumerate(sorted(keys)) if place in places)

@@ -1,0 +1,324 @@
+"""From rows of each kind of dataset to what a page shows of them."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from eqforge.evaluation.report.differing import Spans, differing_words
+from eqforge.evaluation.report.items import Box, Item, Pane, Text, Tone, marked, plain
+
+Row = Mapping[str, Any]
+
+FACTS: Final = (
+    *("dataset", "split", "kind", "change", "task", "part", "group", "group_id"),
+    *("hard_positive_kind", "hard_negative_kind"),
+)
+"""Columns that are shown beside the id, where they say something."""
+
+_PERSON, _THING = 0, 1
+_TRUE_TARGETS: Final = 6
+"""So many of the crops that a query of SIMAT looks for are shown."""
+
+_ROLES: Final[Mapping[str, Tone]] = {"hard_positive": "true", "hard_negative": "false"}
+
+
+def facts_of(row: Row) -> tuple[tuple[str, str], ...]:
+    """Returns the short facts of a row."""
+    return tuple((name, str(row[name])) for name in FACTS if row.get(name) not in (None, ""))
+
+
+def of_pair(row: Row) -> Item:
+    """Returns two pictures with a caption each; the words that the edit touches are marked."""
+    captions = row["caption_0"], row["caption_1"]
+    spans = _given(row, "edited_spans_0"), _given(row, "edited_spans_1")
+    if spans == (None, None):
+        spans = differing_words(*captions)
+    panes = tuple(
+        Pane(
+            name=f"image {side}",
+            image_id=row.get(f"image_{side}_id"),
+            texts=(
+                marked(captions[side], spans[side] or ()),
+                *(plain(text, "also") for text in _others(row, side)),
+            ),
+            boxes=tuple(_boxes(row, side)),
+            mask_id=row.get(f"mask_{side}_id"),
+        )
+        for side in (0, 1)
+    )
+    comparable = all(pane.image_id is not None for pane in panes)
+    return _item(row, panes=panes, comparable=comparable)
+
+
+def _others(row: Row, side: int) -> list[str]:
+    """Returns the captions of a picture besides the one that is scored."""
+    known = row.get(f"captions_{side}") or ()
+    return [text for text in known if text != row[f"caption_{side}"]]
+
+
+def _boxes(row: Row, side: int) -> Iterator[Box]:
+    """Yields the boxes of a picture: of rendered objects, or of Action Genome's annotation."""
+    for shown in row.get(f"objects_{side}") or ():
+        if shown["box"] is not None:
+            yield Box(label=f"{shown['name']} ({shown['asset']})", tone=_THING, **shown["box"])
+    said = _annotation(row)
+    for x0, y0, x1, y1 in _numbers(said.get(f"person_boxes_xyxy_{side}"), nested=True):
+        yield Box(label="person", x=x0, y=y0, width=x1 - x0, height=y1 - y0, tone=_PERSON)
+    for x, y, width, height in _numbers(said.get(f"object_box_xywh_{side}"), nested=False):
+        label = str(said.get("object", "object"))
+        yield Box(label=label, x=x, y=y, width=width, height=height, tone=_THING)
+
+
+def _annotation(row: Row) -> Mapping[str, Any]:
+    """Returns what the source says of a row; nothing where that is no JSON object."""
+    try:
+        said = json.loads(row.get("annotation") or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _numbers(text: Any, *, nested: bool) -> list[list[float]]:
+    """Returns boxes of four numbers from a JSON text; none where it is something else."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return []
+    boxes = found if nested else [found]
+    if not isinstance(boxes, list):
+        return []
+    return [
+        box
+        for box in boxes
+        if isinstance(box, list) and len(box) == 4 and all(type(n) in (int, float) for n in box)
+    ]
+
+
+def of_texts(row: Row) -> Item:
+    """Returns one picture with a caption, a rewording that is true, a false one, or both."""
+    caption = row["caption"]
+    texts: list[Text] = []
+    touched: Spans = []
+    for role, (before, after) in _EDITS.items():
+        if (text := row.get(role)) is None:
+            continue
+        spans = _given(row, before), _given(row, after)
+        if None in spans:
+            spans = differing_words(caption, text)
+        touched += spans[0] or ()
+        texts.append(marked(text, spans[1] or (), role.replace("_", " "), _ROLES[role]))
+    first = marked(caption, _merged(touched), "caption", "true")
+    return _item(row, panes=(_pane(row),), texts=(first, *texts))
+
+
+_EDITS: Final = {
+    "hard_positive": ("caption_spans", "hard_positive_spans"),
+    "hard_negative": ("foil_spans", "hard_negative_spans"),
+}
+"""The edits of a caption, and the columns of the characters they touch, before and after."""
+
+
+def of_perturbations(rows: Sequence[Row]) -> Item:
+    """Returns a caption with all of its perturbations below it."""
+    first = rows[0]
+    texts = [plain(first["caption"], "caption")]
+    for row in rows:
+        name = row["perturbation"]
+        if row["applied"]:
+            spans = _given(row, "perturbed_spans") or ()
+            texts.append(marked(row["perturbed_caption"], spans, name))
+        else:
+            texts.append(plain(f"({row['reason']})", f"{name}, not applied"))
+    return _group(first["caption_id"], rows, panes=(_pane(first),), texts=tuple(texts))
+
+
+def of_training(rows: Sequence[Row]) -> Item:
+    """Returns a caption with the texts that were made of it to train on."""
+    by_role = {row["role"]: row for row in rows}
+    original = by_role.get("original", rows[0])["text"]
+    texts: list[Text] = []
+    touched: Spans = []
+    for role, row in by_role.items():
+        if role == "original":
+            continue
+        before, after = differing_words(original, row["text"])
+        touched += before
+        label = f"{role.replace('_', ' ')} ({row['kind']})" if row["kind"] else role
+        texts.append(marked(row["text"], after, label, _ROLES.get(role, "")))
+    first = marked(original, _merged(touched), "original", "true")
+    texts.sort(key=lambda text: text.tone == "false")
+    return _group(rows[0]["caption_id"], rows, panes=(_pane(rows[0]),), texts=(first, *texts))
+
+
+def of_questions(rows: Sequence[Row]) -> Item:
+    """Returns the questions of a group: each picture once, with its questions and answers."""
+    panes: dict[tuple[str, str | None], list[Text]] = {}
+    for row in rows:
+        texts = panes.setdefault((row["image"], row["image_id"]), [])
+        texts.append(plain(row["question"], "question"))
+        texts += (plain(option, _letter(place)) for place, option in enumerate(row["options"]))
+        texts.append(plain(row["answer"], "answer", "true"))
+    drawn = tuple(
+        Pane(name=name, image_id=image_id, texts=tuple(texts))
+        for (name, image_id), texts in panes.items()
+    )
+    comparable = len(drawn) == 2 and all(pane.image_id is not None for pane in drawn)
+    return _group(rows[0]["group_id"], rows, panes=drawn, comparable=comparable)
+
+
+def _letter(place: int) -> str:
+    return f"option {chr(ord('A') + place)}" if place < 26 else f"option {place + 1}"
+
+
+class Queries:
+    """Shows queries of SIMAT: the crop, the change of a word, and crops that are true targets.
+
+    Args:
+      gallery: the rows of the table `gallery`.
+      captions: the rows of the table `captions`.
+    """
+
+    def __init__(self, gallery: Iterable[Row], captions: Iterable[Row]) -> None:
+        self._regions = {row["region_id"]: row for row in gallery}
+        self._captions = {str(row["caption_id"]): str(row["caption"]) for row in captions}
+        self._targets: dict[str, list[str]] = {}
+        for region_id, row in sorted(self._regions.items()):
+            self._targets.setdefault(row["triplet_id"], []).append(region_id)
+
+    def __call__(self, row: Row) -> Item:
+        """Returns a query."""
+        source, target = row["source_triplet_id"], row["target_triplet_id"]
+        spoken = [self._captions.get(name, name) for name in (str(source), str(target))]
+        marks = differing_words(spoken[0], spoken[1])
+        query = self._crop(row["region_id"], "query", marked(spoken[0], marks[0], "shows"))
+        found = self._targets.get(target, [])
+        shown = found[:_TRUE_TARGETS]
+        targets = (self._crop(name, f"true target {n}") for n, name in enumerate(shown, start=1))
+        texts = (
+            Text(role="change", parts=(row["source_word"], " → ", (row["target_word"],))),
+            marked(spoken[1], marks[1], "looks for", "true"),
+            plain(f"{len(found):,} in the gallery", "true targets"),
+        )
+        return _item(row, panes=(query, *targets), texts=texts)
+
+    def _crop(self, region_id: str, name: str, *texts: Text) -> Pane:
+        row = self._regions.get(region_id)
+        if row is None:
+            return Pane(name=name, texts=texts)
+        left, top = row["box"]["x0"], row["box"]["y0"]
+        subject, _, rest = row["triplet_id"].partition("/")
+        labels = subject, rest.rpartition("/")[2]
+        boxes = tuple(
+            Box(
+                label=label,
+                x=box["x0"] - left,
+                y=box["y0"] - top,
+                width=box["x1"] - box["x0"],
+                height=box["y1"] - box["y0"],
+                tone=tone,
+            )
+            for tone, (label, box) in enumerate(
+                zip(labels, (row["subject_box"], row["object_box"]), strict=True)
+            )
+        )
+        return Pane(name=name, image_id=row["image_id"], texts=texts, boxes=boxes)
+
+
+class Tasks:
+    """Shows items of VLUE: each with the row of its task and what was found wrong with it.
+
+    Args:
+      tasks: the rows of each task's table, by the table's name.
+      findings: the rows of the table `findings`.
+    """
+
+    def __init__(self, tasks: Mapping[str, Iterable[Row]], findings: Iterable[Row]) -> None:
+        self._rows = {row["sample_id"]: (name, row) for name, rows in tasks.items() for row in rows}
+        self._findings: dict[str, list[Row]] = {}
+        for found in findings:
+            self._findings.setdefault(found["sample_id"], []).append(found)
+
+    def __call__(self, row: Row) -> Item:
+        """Returns an item of any task."""
+        name, said = self._rows.get(row["sample_id"], ("", {}))
+        found = self._findings.get(row["sample_id"], ())
+        texts = [text for column, role in _OF_TASKS.items() for text in _told(said, column, role)]
+        texts += (plain(f"{each['rule']}: {each['text']}", "finding", "false") for each in found)
+        names = (("image", "image_id"), ("image_1", "image_1_id"))
+        panes = tuple(
+            Pane(name=row[image], image_id=row[image_id], boxes=_of_phrase(said))
+            for image, image_id in names
+            if row[image] is not None
+        )
+        rows = ((name, said), *(("findings", each) for each in found)) if said else ()
+        return _item(row, panes=panes, texts=tuple(texts), more=rows)
+
+
+_OF_TASKS: Final = {
+    "caption": "caption",
+    "statement": "statement",
+    "question": "question",
+    "phrase": "phrase",
+    "label": "label",
+    "answers": "answer",
+    "references": "reference",
+}
+"""Columns of VLUE's task tables, and what their texts are called."""
+
+
+def _told(row: Row, column: str, role: str) -> Iterator[Text]:
+    value = row.get(column)
+    for each in value if isinstance(value, (list, tuple)) else [value]:
+        if each is not None:
+            yield plain(str(each).lower() if isinstance(each, bool) else each, role)
+
+
+def _of_phrase(row: Row) -> tuple[Box, ...]:
+    box = row.get("box")
+    return () if box is None else (Box(label=str(row.get("phrase", "")), tone=_THING, **box),)
+
+
+def of_any(row: Row) -> Item:
+    """Returns a row of an unknown table: its pictures, and its texts by their columns."""
+    images = [name for name in row if name.endswith("image_id") or name in _TWO]
+    panes = tuple(Pane(name=name, image_id=row[name]) for name in images if row[name] is not None)
+    texts = tuple(
+        plain(value, name)
+        for name, value in row.items()
+        if isinstance(value, str) and name not in (*images, "sample_id", "annotation")
+    )
+    return _item(row, panes=panes, texts=texts)
+
+
+_TWO: Final = ("image_0_id", "image_1_id")
+
+
+def _item(row: Row, *, more: tuple[tuple[str, Row], ...] = (), **shown: Any) -> Item:
+    rows = tuple((table, dict(each)) for table, each in (("samples", row), *more))
+    return Item(id=row["sample_id"], facts=facts_of(row), rows=rows, **shown)
+
+
+def _group(name: str, rows: Sequence[Row], **shown: Any) -> Item:
+    held = tuple(("samples", dict(row)) for row in rows)
+    return Item(id=name, facts=facts_of(rows[0]), rows=held, **shown)
+
+
+def _pane(row: Row) -> Pane:
+    return Pane(name=str(row.get("image") or ""), image_id=row.get("image_id"))
+
+
+def _given(row: Row, column: str) -> Spans | None:
+    """Returns the spans of a column as pairs; None where the row has no such column."""
+    found = row.get(column)
+    return None if found is None else [(span["start"], span["end"]) for span in found]
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> Spans:
+    """Returns spans in order, those that overlap as one."""
+    merged: Spans = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
