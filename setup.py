@@ -13,6 +13,6 @@ setup(
     packages=packages,
     package_data={
         "eqforge": ["py.typed"],
-        "": ["**/*.json", "**/*.txt", "**/*.tsv", "**/*.csv", "**/*.tar.gz"],
+        "": ["**/*.json", "**/*.txt", "**/*.tsv", "**/*.csv", "**/*.tar.gz", "site/**"],
     },
 )

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         metrics,
         open,
         plan,
+        report,
         score,
         verify,
     )
@@ -46,6 +47,7 @@ __all__ = [
     "metrics",
     "open",
     "plan",
+    "report",
     "score",
     "verify",
 ]

@@ -37,6 +37,10 @@ COMMANDS = {
         "eqforge.commands.inspection",
         "Show counts, reasons, columns and a few rows of a dataset.",
     ),
+    "report": (
+        "eqforge.commands.report",
+        "Write pages that show every row: open them in a browser, no server needed.",
+    ),
     "diff": (
         "eqforge.commands.diff",
         "Tell in which records and columns two datasets differ.",

@@ -4,6 +4,7 @@ from eqforge.commands.diff import Difference
 from eqforge.commands.inspection import Inspection
 from eqforge.commands.recipe import RecipeReport
 from eqforge.commands.verify import Verification
+from eqforge.evaluation.report.write import Report
 from eqforge.generators.text.lints.command import LintReport
 from eqforge.pipelines.shared.driver import BuildReport
 from eqforge.pipelines.shared.planning import PlanReport
@@ -15,6 +16,7 @@ DOCUMENTS = {
     "build --recipe": RecipeReport,
     "verify": Verification,
     "inspect": Inspection,
+    "report": Report,
     "diff": Difference,
     "export": ExportNote,
     "lint": list[LintReport],

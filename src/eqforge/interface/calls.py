@@ -28,6 +28,7 @@ from eqforge.schemas.visible import nearest
 if TYPE_CHECKING:
     from eqforge.commands import diff as diff_module
     from eqforge.commands import verify as verify_module
+    from eqforge.evaluation.report import write as report_module
     from eqforge.evaluation.tables.report import Report
     from eqforge.interface.dataset import OpenDataset
     from eqforge.pipelines.shared.planning import PlanReport
@@ -210,6 +211,29 @@ def card(
     given = {"dataset": dataset, "about": about, "output": output}
     with in_keywords(card_module.Arguments):
         return card_module.write_card(settings_from(card_module.Arguments, given))
+
+
+def report(
+    dataset: str | Path, *, output: str | Path, scores: Sequence[str | Path] = (), **settings: Any
+) -> "report_module.Report":
+    """Writes pages that show every row of a dataset; returns where they are and how many items.
+
+    Args:
+      dataset: its folder or URL.
+      output: folder of the report.
+      scores: of models: folders that score wrote, or files.
+      **settings: as `eqforge report --help` lists them.
+
+    Raises:
+      InputError: the dataset or the scores cannot be read, or the folder holds something else.
+    """
+    from eqforge.commands import report as report_command
+
+    given = {"dataset": dataset, "output": output, "scores": scores, **settings}
+    with in_keywords(report_command.Arguments):
+        arguments = settings_from(report_command.Arguments, given)
+        settings_of = report_command.settings_of
+        return report_command.report_dataset(arguments.dataset, settings_of(arguments))
 
 
 def lint(path: str | Path, *, hard_positives: str | Path | None = None) -> list[Finding]:

@@ -1,0 +1,242 @@
+"""The pictures of a dataset in a report: where each lies in its folder, and how they get there."""
+
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from PIL import Image
+
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.pictures import BadImage, TooManyPixels, open_rgb
+from eqforge.schemas.ticker import ticked
+
+THUMBNAIL_PX: Final = 320
+"""The longer side of a small picture."""
+
+_QUALITY: Final = 80
+_AT_ONCE: Final = 64
+_TRIED: Final = 32
+"""So many pictures, from all over, are made small to tell how long the small ones will be."""
+
+# Colours of the objects of a mask, in turn; the backdrop is transparent.
+_COLOURS: Final = (
+    *((230, 25, 75), (60, 180, 75), (0, 130, 200), (245, 130, 48), (145, 30, 180)),
+    *((70, 240, 240), (240, 50, 230), (210, 245, 60), (0, 128, 128), (170, 110, 40)),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stored:
+    """A picture that is stored: its suffix, its size in pixels, and its length."""
+
+    suffix: str
+    width_px: int
+    height_px: int
+    num_bytes: int
+
+
+@dataclass(kw_only=True, slots=True)
+class Pictures:
+    """What a report needs to know of a dataset's pictures; their bytes are not held.
+
+    Attributes:
+      stored: the pictures by their ids.
+      scores: what the filters measured on each, by its id.
+      whole: whether the report has them as they are stored beside the small ones.
+      bad: ids of those that cannot be decoded.
+    """
+
+    stored: dict[str, Stored] = field(default_factory=dict)
+    scores: dict[str, tuple[tuple[str, float | None], ...]] = field(default_factory=dict)
+    whole: bool = True
+    bad: set[str] = field(default_factory=set)
+
+    def scores_of(self, image_id: str | None) -> tuple[tuple[str, float | None], ...]:
+        """Returns the names and values of a picture's scores."""
+        return self.scores.get(image_id or "", ())
+
+    def file(self, image_id: str | None) -> str | None:
+        """Returns where a picture lies as it is stored; None if the report does not have it."""
+        found = self.stored.get(image_id or "")
+        if found is None or not self.whole:
+            return None
+        return f"pictures/{_below(image_id or '')}{found.suffix}"
+
+    def thumbnail(self, image_id: str | None) -> str | None:
+        """Returns where the small picture lies; None if there is none."""
+        if image_id is None or image_id not in self.stored or image_id in self.bad:
+            return None
+        return f"thumbnails/{_below(image_id)}.jpg"
+
+    @property
+    def num_bytes(self) -> int:
+        """How long all pictures are together, as they are stored."""
+        return sum(each.num_bytes for each in self.stored.values())
+
+
+def _below(image_id: str) -> str:
+    return f"{image_id[:2]}/{image_id}"
+
+
+def mask_file(mask_id: str | None) -> str | None:
+    """Returns where a mask lies; None for no mask."""
+    return None if mask_id is None else f"masks/{_below(mask_id)}.png"
+
+
+def read_pictures(dataset: Dataset, *, whole: bool) -> Pictures:
+    """Returns what a report needs to know of a dataset's pictures.
+
+    Raises:
+      InputError: a file is missing or damaged.
+    """
+    pictures = Pictures(whole=whole)
+    columns = ["image_id", "image.path", "width_px", "height_px", "num_bytes", "scores"]
+    names: dict[str, str] = {}
+    for batch in dataset.batches("images", columns, 10_000):
+        for row in batch.to_pylist():
+            key = row["image_id"]
+            pictures.stored[key] = Stored(
+                suffix=os.path.splitext(row["image"]["path"])[1],
+                width_px=row["width_px"],
+                height_px=row["height_px"],
+                num_bytes=row["num_bytes"],
+            )
+            found = ((score["name"], score["value"]) for score in row["scores"])
+            pictures.scores[key] = tuple((names.setdefault(n, n), value) for n, value in found)
+    return pictures
+
+
+def forecast_thumbnails(dataset: Dataset, pictures: Pictures) -> int:
+    """Returns how many bytes the small pictures will take, by some from all over the dataset."""
+    chosen = sorted(pictures.stored)[:: max(1, len(pictures.stored) // _TRIED)][:_TRIED]
+    wanted = set(chosen)
+    lengths = []
+    for image_id, data in _encoded(dataset, "images", "image_id", wanted):
+        small, _ = _small(image_id, data)
+        lengths.append(len(small or b""))
+        if len(lengths) == len(wanted):
+            break
+    return int(np.mean(lengths) * len(pictures.stored)) if lengths else 0
+
+
+def write_pictures(dataset: Dataset, pictures: Pictures, output: str) -> None:
+    """Writes the pictures of a dataset, and small ones; those that are there stay.
+
+    Pictures that cannot be decoded are noted in `pictures.bad`; they are written as they are.
+
+    Raises:
+      InputError: a file of the dataset is missing or damaged.
+    """
+    encoded = _encoded(dataset, "images", "image_id")
+    total = len(pictures.stored)
+    write_encoded(ticked(encoded, total, "pictures"), pictures, output)
+    for mask_id, data in _encoded(dataset, "masks", "mask_id"):
+        path = storage.join(output, mask_file(mask_id) or "")
+        if not os.path.exists(path):
+            storage.write_bytes(path, coloured(data), synced=False)
+
+
+def write_encoded(encoded: Iterable[tuple[str, bytes]], pictures: Pictures, output: str) -> None:
+    """Writes some pictures, each an id and its bytes, and small ones."""
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        for group in _in_groups(encoded, _AT_ONCE):
+            wrong = threads.map(lambda each: _write(each[0], each[1], pictures, output), group)
+            pictures.bad.update(image_id for image_id in wrong if image_id)
+
+
+def _in_groups(things: Iterable[tuple[str, bytes]], most: int) -> Iterator[list[tuple[str, bytes]]]:
+    group: list[tuple[str, bytes]] = []
+    for thing in things:
+        group.append(thing)
+        if len(group) == most:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _write(image_id: str, data: bytes, pictures: Pictures, output: str) -> str:
+    """Writes a picture and a small one; returns its id if it cannot be decoded, else nothing."""
+    if file := pictures.file(image_id):
+        _put(storage.join(output, file), lambda: data)
+    place = storage.join(output, f"thumbnails/{_below(image_id)}.jpg")
+    if os.path.exists(place):
+        return ""
+    small, why = _small(image_id, data)
+    if small is not None:
+        storage.write_bytes(place, small, synced=False)
+    return why
+
+
+def _put(path: str, make: Callable[[], bytes]) -> None:
+    if not os.path.exists(path):
+        storage.write_bytes(path, make(), synced=False)
+
+
+def _small(image_id: str, data: bytes) -> tuple[bytes | None, str]:
+    """Returns a picture made small, as JPEG; None and its id if it cannot be decoded."""
+    try:
+        image = open_rgb(data)
+    except (BadImage, TooManyPixels):
+        return None, image_id
+    image.thumbnail((THUMBNAIL_PX, THUMBNAIL_PX), Image.Resampling.BICUBIC)
+    stream = io.BytesIO()
+    image.save(stream, "JPEG", quality=_QUALITY)
+    return stream.getvalue(), ""
+
+
+def coloured(mask: bytes) -> bytes:
+    """Returns a mask of object numbers as a picture with a colour for each, PNG.
+
+    Args:
+      mask: a picture whose pixels are numbers, grey or by a palette; 0 is the backdrop, which
+        becomes transparent.
+    """
+    with Image.open(io.BytesIO(mask)) as opened:
+        numbers = np.asarray(opened if opened.mode in ("L", "P") else opened.convert("L"))
+    palette = [0, 0, 0]
+    for number in range(255):
+        palette += _COLOURS[number % len(_COLOURS)]
+    drawn = Image.fromarray(numbers)
+    drawn.putpalette(palette)  # makes it a picture of mode P
+    stream = io.BytesIO()
+    drawn.save(stream, "PNG", transparency=0)
+    return stream.getvalue()
+
+
+def _encoded(
+    dataset: Dataset, table: str, key: str, wanted: set[str] | None = None
+) -> Iterator[tuple[str, bytes]]:
+    """Yields the ids and bytes of the pictures of a table, or of some of them."""
+    for file in dataset.files(table):
+        for group in dataset.groups(file.path, [key, "image"]):
+            for batch in group.to_batches(100):
+                ids = batch.column(0).to_pylist()
+                rows = [n for n, each in enumerate(ids) if wanted is None or each in wanted]
+                for row in batch.take(rows).to_pylist() if rows else ():
+                    yield row[key], (row["image"] or {}).get("bytes") or b""
+
+
+def sized(num_bytes: float) -> str:
+    """Returns a length in words, such as `3.3 GB`."""
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if num_bytes < 1000 or unit == "TB":
+            return f"{num_bytes:,.0f} {unit}" if unit == "bytes" else f"{num_bytes:,.1f} {unit}"
+        num_bytes /= 1000
+    raise AssertionError
+
+
+def shown(pane_image: str | None, pictures: Pictures) -> dict[str, Any]:
+    """Returns where a pane's picture lies and its size, as the pages read them."""
+    found = pictures.stored.get(pane_image or "")
+    return {
+        "thumb": pictures.thumbnail(pane_image),
+        "file": pictures.file(pane_image),
+        "width": None if found is None else found.width_px,
+        "height": None if found is None else found.height_px,
+    }

@@ -1,0 +1,69 @@
+// The distributions of the first page, drawn by uPlot, with the limits as lines.
+(() => {
+  "use strict";
+  const HEIGHT = 130;
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  function limits(chart) {
+    return (plot) => {
+      const { ctx, bbox } = plot;
+      ctx.save();
+      ctx.strokeStyle = colour("--bad");
+      ctx.lineWidth = 2 * devicePixelRatio;
+      ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+      for (const { value } of chart.limits) {
+        const x = plot.valToPos(value, "x", true);
+        ctx.beginPath();
+        ctx.moveTo(x, bbox.top);
+        ctx.lineTo(x, bbox.top + bbox.height);
+        ctx.stroke();
+      }
+      ctx.restore();
+    };
+  }
+
+  function draw(figure, chart) {
+    const box = figure.querySelector(".plot");
+    const axis = { stroke: colour("--faint"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
+    // A column stands between two edges, so the last count is drawn twice.
+    const data = [chart.edges, [...chart.counts, chart.counts.at(-1)]];
+    const options = {
+      width: Math.max(200, box.clientWidth), height: HEIGHT, legend: { show: false }, cursor: { show: false },
+      scales: { x: { time: false } },
+      axes: [{ ...axis, space: 60, size: 24 }, { ...axis, size: 44, space: 26, values: (_, ticks) => ticks.map((tick) => tick.toLocaleString("en", { notation: "compact" })) }],
+      series: [{}, { stroke: colour("--accent"), fill: colour("--accent-soft"), paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } }],
+      hooks: { draw: [limits(chart)] },
+    };
+    box.replaceChildren();
+    new uPlot(options, data, box);
+  }
+
+  // What the picture says, in words as well.
+  function note(figure, chart) {
+    const total = chart.counts.reduce((sum, count) => sum + count, 0);
+    const said = [`${total.toLocaleString("en")} values, ${short(chart.least)} to ${short(chart.most)}`];
+    for (const { label, value } of chart.limits) said.push(`limit ${label} ${short(value)}`);
+    if (chart.missing) said.push(`${chart.missing.toLocaleString("en")} without`);
+    if (chart.note) said.push(chart.note);
+    const line = figure.querySelector(".note") || document.createElement("p");
+    line.className = "note";
+    line.textContent = said.join("; ");
+    figure.append(line);
+  }
+
+  const short = (value) => Number(value.toPrecision(4)).toString();
+
+  async function start() {
+    const figures = Array.from(document.querySelectorAll("[data-chart]"));
+    if (!figures.length) return;
+    const charts = await eqforge.load("charts");
+    const all = () => figures.forEach((figure) => draw(figure, charts[figure.dataset.chart]));
+    figures.forEach((figure) => note(figure, charts[figure.dataset.chart]));
+    all();
+    new MutationObserver(all).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+    let later = 0;
+    addEventListener("resize", () => { clearTimeout(later); later = setTimeout(all, 150); });
+  }
+
+  start();
+})();

@@ -1,0 +1,198 @@
+"""Writes the report of a dataset."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from eqforge.evaluation.report.answers import Answers, read_answers
+from eqforge.evaluation.report.charts import charts_of
+from eqforge.evaluation.report.folder import Folder
+from eqforge.evaluation.report.kinds import Kind, kind_of, read_table, rows_of, units_of
+from eqforge.evaluation.report.limits import limits_of_rejects, limits_of_settings
+from eqforge.evaluation.report.pictures import (
+    Pictures,
+    forecast_thumbnails,
+    read_pictures,
+    sized,
+    write_pictures,
+)
+from eqforge.evaluation.report.place import Note, finish, take_place
+from eqforge.evaluation.report.rejects import ORDER, Kept, of_reject, write_kept
+from eqforge.evaluation.report.site import write_assets, write_page
+from eqforge.evaluation.report.summary import REJECTS, SAMPLES, summary
+from eqforge.evaluation.report.tables import TablePage, Written, write_table
+from eqforge.schemas.dataset.profile import Profile
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.tables.datasets import DATASETS
+from eqforge.schemas.ticker import ticked
+from eqforge.schemas.versions import version
+from eqforge.schemas.visible import counted
+
+STRIP: Final = 12
+_DATA_BYTES: Final = 2.5
+"""The data of a report is about so many times as long as the Parquet files of the same rows."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReportSettings:
+    """What a report holds.
+
+    Attributes:
+      output: its folder.
+      scores: folders or files of the scores of models.
+      quantity: what a score in a file is; None if unknown.
+      whole_pictures: whether pictures are in it as they are stored, beside the small ones.
+      overwrite: whether a report of something else in the folder is replaced.
+    """
+
+    output: str
+    scores: tuple[Path, ...] = ()
+    quantity: str | None = None
+    whole_pictures: bool = True
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """A report that was written.
+
+    Attributes:
+      page: its first page.
+      samples: how many items its pages of samples have.
+      rejects: how many rejects.
+      pictures: how many pictures.
+      undecodable: how many of these cannot be shown.
+    """
+
+    page: str
+    samples: int
+    rejects: int
+    pictures: int
+    undecodable: int
+
+
+def write_report(
+    dataset: Dataset, profile: Profile, settings: ReportSettings, kept: Kept | None = None
+) -> Report:
+    """Writes the report of a dataset; one that was stopped goes on where it was.
+
+    Args:
+      dataset: the dataset.
+      profile: what is known of it.
+      settings: what the report holds.
+      kept: the pictures of rejects; None where there are none.
+
+    Raises:
+      InputError: the folder holds something else, or a file of the dataset or of scores cannot be
+        read.
+    """
+    if dataset.manifest.num_rows("samples") + dataset.manifest.num_rows("rejects") == 0:
+        raise InputError(f"{dataset.folder}: has neither samples nor rejects to show")
+    answers = read_answers(dataset, settings.scores, settings.quantity)
+    note = _note(dataset, settings)
+    kind = kind_of(dataset)
+    pictures = read_pictures(dataset, whole=settings.whole_pictures)
+    take_place(settings.output, note, overwrite=settings.overwrite)
+    _tell(dataset, pictures, settings)
+    folder = Folder(settings.output)
+    rejects = read_table(dataset, "rejects", *ORDER)
+    write_pictures(dataset, pictures, settings.output)
+    if kept is not None:
+        write_kept(kept, rows_of(rejects), pictures, settings.output)
+    tables = {"samples": _samples(folder, dataset, profile, kind, pictures, answers)}
+    if rejects.num_rows:
+        page = TablePage(name="rejects", thing="rejects", total=rejects.num_rows)
+        items = ((of_reject(row, profile, kept), [row]) for row in rows_of(rejects))
+        tables["rejects"] = write_table(folder, page, items, pictures)
+    _pages(folder, dataset, profile, kind, tables, rejects)
+    finish(settings.output, note)
+    return Report(
+        page=f"{settings.output.rstrip('/')}/index.html",
+        samples=tables["samples"].items,
+        rejects=rejects.num_rows,
+        pictures=len(pictures.stored),
+        undecodable=len(pictures.bad),
+    )
+
+
+def _note(dataset: Dataset, settings: ReportSettings) -> Note:
+    names = ("scores.json", "")
+    found = [path / names[0] if path.is_dir() else path for path in settings.scores]
+    scores = [sha256_hex(path.read_bytes()) for path in found if path.is_file()]
+    made_of = {
+        "eqforge": version("eqforge"),
+        "scores": scores,
+        "whole_pictures": settings.whole_pictures,
+    }
+    return Note(dataset=dataset.manifest.dataset, sha256=[dataset.sha256], made_of=made_of)
+
+
+def _tell(dataset: Dataset, pictures: Pictures, settings: ReportSettings) -> None:
+    """Says how long the report will be before anything is written."""
+    tables = dataset.manifest.tables.items()
+    data = sum(file.num_bytes for name, files in tables for file in files if _is_data(name))
+    length = _DATA_BYTES * data + forecast_thumbnails(dataset, pictures)
+    length += pictures.num_bytes if settings.whole_pictures else 0
+    samples = counted(dataset.manifest.num_rows("samples"), "samples")
+    said = f"{samples} and {counted(len(pictures.stored), 'pictures')}"
+    print(f"{settings.output}: {said}: about {sized(length)}", file=sys.stderr)
+
+
+def _is_data(table: str) -> bool:
+    return table not in ("images", "masks")
+
+
+def _samples(
+    folder: Folder,
+    dataset: Dataset,
+    profile: Profile,
+    kind: Kind,
+    pictures: Pictures,
+    answers: Sequence[Answers],
+) -> Written:
+    keys = (*([kind.group] if kind.group else []), "sample_id")
+    samples = read_table(dataset, "samples", *keys)
+    known = dataset.manifest.dataset in DATASETS and bool(profile.commands)
+    page = TablePage(
+        name="samples",
+        thing=kind.thing,
+        total=samples.num_rows,
+        again=f"{profile.commands[-1]} --only " if known else "",
+    )
+    total = None if kind.group else samples.num_rows
+    make = kind.make(dataset)
+    units = ticked(units_of(samples, kind.group), total, kind.thing)
+    items = ((make(rows), rows) for rows in units)
+    return write_table(folder, page, items, pictures, answers, STRIP)
+
+
+def _pages(
+    folder: Folder,
+    dataset: Dataset,
+    profile: Profile,
+    kind: Kind,
+    tables: dict[str, Written],
+    rejects: Any,
+) -> None:
+    limits = (
+        limits_of_settings(dataset.manifest.config),
+        limits_of_rejects(rows_of(rejects) if rejects.num_rows else ()),
+    )
+    charts = charts_of("samples", tables["samples"], limits)
+    folder.give("charts", charts)
+    report = summary(dataset, profile, tables, kind.thing)
+    report["charts"] = [{"title": each["title"], "table": each["table"]} for each in charts]
+    nav = [("Overview", "index.html"), (kind.thing.capitalize(), SAMPLES)]
+    nav += [("Rejects", REJECTS)] if "rejects" in tables else []
+    shared = {"name": report["title"], "report": report, "nav": nav}
+    write_assets(folder)
+    write_page(folder, "index.html", "index.html", here="index.html", **shared)
+    for name, title in (("samples", kind.thing), ("rejects", "rejects")):
+        if name in tables:
+            page = f"{name}.html"
+            table = {"name": name, "title": title, "rows": tables[name].items}
+            write_page(folder, "rows.html", page, here=page, table=table, **shared)

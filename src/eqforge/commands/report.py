@@ -1,0 +1,96 @@
+"""`eqforge report`: writes a folder of pages that show every row of a dataset."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from eqforge.schemas.console import DocumentOptions, give
+from eqforge.schemas.shell import shell
+
+if TYPE_CHECKING:
+    from eqforge.evaluation.report.write import Report, ReportSettings
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arguments:
+    """Write a folder of pages that show a dataset: open its index.html, from disk, in any browser.
+
+    The first page says what the dataset is, what every stage refused, and how its scores are
+    distributed; the others show every sample and every reject, to filter, sort, search and compare.
+    The pages load nothing from elsewhere, and the folder can be copied or put on a web server. What
+    was stopped goes on where it was.
+    """
+
+    dataset: Annotated[str, tyro.conf.Positional]
+    """Folder or URL of the dataset."""
+
+    output: Path
+    """Folder of the report."""
+
+    scores: tuple[Path, ...] = ()
+    """Scores of models, which are laid over the samples: folders that eqforge score wrote, or files
+    of one row per sample as eqforge metrics reads them."""
+
+    quantity: Literal["cosine", "logit", "probability", "score"] | None = None
+    """What a score in such a file is; folders say it themselves."""
+
+    thumbnails_only: bool = False
+    """Leave out the pictures as they are stored; the report has small ones alone, of 320 pixels."""
+
+    overwrite: bool = False
+    """Replace a report of another dataset, or of other scores, in the folder."""
+
+
+def report_command(arguments: Arguments) -> int:
+    """Writes the report of a dataset and says where it is; returns the exit status."""
+    from eqforge.schemas.visible import counted, visible
+
+    written = report_dataset(arguments.dataset, settings_of(arguments))
+    things = counted(written.samples, "items"), counted(written.rejects, "rejects")
+    print(f"{visible(written.page)}: {things[0]}, {things[1]}; open it in a browser")
+    if written.undecodable:
+        pictures = counted(written.undecodable, "pictures")
+        print(f"  {pictures} cannot be decoded and are not shown; eqforge verify names them")
+    give(written)
+    return 0
+
+
+def settings_of(arguments: Arguments) -> "ReportSettings":
+    """Returns the settings that options name."""
+    from eqforge.evaluation.report.write import ReportSettings
+
+    return ReportSettings(
+        output=str(arguments.output),
+        scores=arguments.scores,
+        quantity=arguments.quantity,
+        whole_pictures=not arguments.thumbnails_only,
+        overwrite=arguments.overwrite,
+    )
+
+
+def report_dataset(folder: str, settings: "ReportSettings") -> "Report":
+    """Writes the report of a finished dataset.
+
+    Args:
+      folder: of the dataset, or its URL.
+      settings: what the report holds.
+
+    Raises:
+      InputError: the dataset, or a file of scores, cannot be read, or the output folder holds
+        something else.
+    """
+    from eqforge.commands.card import profile_of
+    from eqforge.commands.rejects import StoredRejects
+    from eqforge.evaluation.report.write import write_report
+    from eqforge.schemas.dataset.about import NOTHING_SAID
+    from eqforge.schemas.dataset.reader import open_dataset
+
+    dataset = open_dataset(folder)
+    profile = profile_of(dataset, NOTHING_SAID)
+    return write_report(dataset, profile, settings, StoredRejects(dataset))
+
+
+main = shell("eqforge report", Arguments, report_command, console=DocumentOptions)
+"""Writes the report that a command line names."""

@@ -1,0 +1,317 @@
+"""`eqforge report` writes every row of a dataset, and what it can be found by."""
+
+import hashlib
+import io
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from eqforge.commands import report
+from eqforge.evaluation.metrics.pairs import judge_pairs
+from eqforge.evaluation.report.differing import differing_words
+from eqforge.evaluation.report.items import marked
+from eqforge.evaluation.report.limits import limits_of_settings
+from eqforge.evaluation.report.pictures import coloured
+from eqforge.schemas.dataset.manifest import load_manifest
+from eqforge.schemas.dataset.reader import open_dataset
+from tests.exported import pairs, picture, write_pairs
+from tests.made_datasets import score_rows, write_scores
+from tests.reports import HOSTILE, chunks, digests, facet, given, numbers, write_report
+
+COUNT = 230
+"""More than two files of items."""
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("d") / "pairs"
+    found = [each for some in pairs(COUNT, ("test", "val")).values() for each in some]
+    found[3] = replace(found[3], caption_0=HOSTILE)
+    measured = [replace(each, ssim=n / COUNT) for n, each in enumerate(found)]
+    return write_pairs(folder, measured, [picture(n) for n in range(COUNT + 1)])
+
+
+@pytest.fixture(scope="module")
+def written(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(dataset, tmp_path_factory.mktemp("r") / "report")
+
+
+def rows_of(dataset: Path, table: str = "samples") -> dict[str, dict[str, Any]]:
+    key = {"samples": "sample_id", "rejects": "candidate_id"}[table]
+    return {row[key]: row for row in open_dataset(str(dataset)).rows(table)}
+
+
+def plain(text: dict[str, Any]) -> str:
+    return "".join(part if isinstance(part, str) else part[0] for part in text["parts"])
+
+
+def test_every_pair_is_there_with_its_captions_pictures_and_whole_row(
+    dataset: Path, written: Path
+) -> None:
+    rows = rows_of(dataset)
+    items, whole = chunks(written, "samples", "items"), chunks(written, "samples", "rows")
+
+    assert [item["id"] for item in items] == sorted(rows, key=lambda name: name.encode())
+    for item, ((table, row),) in zip(items, whole, strict=True):
+        expected = rows[item["id"]]
+        assert (table, row) == ("samples", expected)
+        for side, pane in enumerate(item["panes"]):
+            assert plain(pane["texts"][0]) == expected[f"caption_{side}"]
+            stored = (written / pane["file"]).read_bytes()
+            assert hashlib.sha256(stored).hexdigest() == expected[f"image_{side}_id"]
+            with Image.open(written / pane["thumb"]) as small:
+                assert small.size == (pane["width"], pane["height"])
+
+
+def test_pairs_are_found_by_their_columns_and_texts(dataset: Path, written: Path) -> None:
+    rows = rows_of(dataset)
+    items = chunks(written, "samples", "items")
+    names = [item["id"] for item in items]
+
+    assert facet(written, "samples", "split") == [[rows[name]["split"]] for name in names]
+    ssim = np.array([rows[name]["ssim"] for name in names], dtype=np.float32)
+    assert np.array_equal(numbers(written, "samples", "ssim"), ssim)
+    background = [rows[name]["background_ssim"] for name in names]
+    expected = np.array([np.nan if each is None else each for each in background], np.float32)
+    assert np.array_equal(numbers(written, "samples", "background_ssim"), expected, equal_nan=True)
+    for name, text in zip(names, chunks(written, "samples", "texts"), strict=True):
+        for said in (name, rows[name]["caption_0"], rows[name]["caption_1"]):
+            assert said.lower() in text
+
+
+def test_no_text_of_data_is_markup(written: Path) -> None:
+    pages = [(written / page).read_text("utf-8") for page in ("index.html", "samples.html")]
+    scripts = [path.read_text("utf-8") for path in (written / "data").rglob("*.js")]
+
+    assert any("onerror" in script for script in scripts)
+    for said in (*pages, *scripts):
+        assert "<img src=x" not in said
+    assert all("\u2028" not in script for script in scripts)
+
+
+def test_the_same_dataset_gives_the_same_bytes_also_after_a_kill(
+    dataset: Path, written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from eqforge.evaluation.report import write
+
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(write, "_pages", killed)
+        with pytest.raises(Killed):
+            report.main([str(dataset), "--output", str(tmp_path / "r")])
+    shutil.rmtree(tmp_path / "r" / "thumbnails" / next(iter(rows_images(dataset)))[:2])
+    again = write_report(dataset, tmp_path / "r")
+
+    assert digests(again) == digests(written)
+
+
+def rows_images(dataset: Path) -> list[str]:
+    return [row["image_id"] for row in open_dataset(str(dataset)).rows("images", ["image_id"])]
+
+
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        ({"notes.txt": b"mine"}, "holds files that are no report; name another folder"),
+        ({"eqforge-report.json": None}, "add --overwrite to replace it"),
+    ],
+)
+def test_a_folder_of_something_else_is_left_alone(
+    there: dict[str, bytes | None],
+    said: str,
+    dataset: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    other = write_pairs(tmp_path / "other", [*pairs(1)["test"]], [picture(0), picture(1)])
+    output = tmp_path / "r"
+    if "notes.txt" in there:
+        output.mkdir()
+        (output / "notes.txt").write_bytes(b"mine")
+    else:
+        write_report(other, output)
+    before = digests(output)
+
+    with pytest.raises(SystemExit) as left:
+        report.main([str(dataset), "--output", str(output)])
+
+    assert left.value.code == 2
+    assert said in capsys.readouterr().err
+    assert digests(output) == before
+
+
+def test_a_report_of_something_else_is_replaced_where_that_is_asked_for(
+    dataset: Path, written: Path, tmp_path: Path
+) -> None:
+    other = write_pairs(tmp_path / "other", [*pairs(1)["test"]], [picture(700), picture(701)])
+    output = write_report(other, tmp_path / "r")
+    (output / "mine.txt").write_text("kept")
+
+    write_report(dataset, output, "--overwrite")
+
+    assert digests(output) == digests(written) | {"mine.txt": b"kept"}
+
+
+def test_scores_are_laid_over_and_right_is_what_metrics_calls_right(
+    dataset: Path, tmp_path: Path
+) -> None:
+    names = list(rows_of(dataset))[:-2]
+    values = np.random.default_rng(0).integers(0, 4, (len(names), 4)).astype(np.float32)
+    tables = {"scores": score_rows(names, values)}
+    scores = write_scores(tmp_path / "s", dataset, "pairs", tables, model="one")
+
+    written = write_report(dataset, tmp_path / "r", "--scores", str(scores))
+
+    judged = judge_pairs(values.reshape(-1, 2, 2))
+    right = dict(zip(names, judged.group > 0, strict=True))
+    tied = dict(zip(names, judged.tied, strict=True))
+    (model,) = given(written, "samples/index")["models"]
+    items = [item["id"] for item in chunks(written, "samples", "items")]
+    verdicts = facet(written, "samples", model["name"])
+    margins = numbers(written, "samples", "margin", model["name"])
+    for name, (verdict,), margin in zip(items, verdicts, margins, strict=True):
+        if name not in right:
+            assert verdict == "not scored"
+            assert np.isnan(margin)
+        else:
+            assert (verdict == "right") == right[name] == bool(margin > 0)
+            assert verdict != "tied" or tied[name]
+
+
+def test_scores_of_samples_that_are_not_there_are_refused(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "s.jsonl").write_text('{"sample_id": "nobody", "values": [1, 0, 0, 1]}\n')
+    options = ["--output", str(tmp_path / "r"), "--scores", str(tmp_path / "s.jsonl")]
+
+    with pytest.raises(SystemExit):
+        report.main([str(dataset), *options])
+
+    assert "of a sample that the dataset has, such as 'nobody'" in capsys.readouterr().err
+    assert not (tmp_path / "r").exists()
+
+
+def test_thumbnails_alone_take_less(dataset: Path, written: Path, tmp_path: Path) -> None:
+    small = write_report(dataset, tmp_path / "r", "--thumbnails-only")
+
+    assert not (small / "pictures").exists()
+    assert digests(small / "thumbnails") == digests(written / "thumbnails")
+    assert all(
+        pane["file"] is None and pane["thumb"]
+        for item in chunks(small, "samples", "items")
+        for pane in item["panes"]
+    )
+
+
+def test_the_length_is_told_before_and_is_about_right(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = write_report(dataset, tmp_path / "r")
+
+    line = next(line for line in capsys.readouterr().err.splitlines() if "about" in line)
+    number, unit = line.rpartition("about ")[2].split()
+    told = float(number.replace(",", "")) * {"kB": 1e3, "MB": 1e6}[unit]
+    assets = digests(written / "assets").values()
+    real = sum(map(len, digests(written).values())) - sum(map(len, assets))
+    assert 0.5 < told / real < 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("eq-youcook2", "eq-gebc", "eq-ag", "eq-video", "eq-sd", "eq-kubric", "hard-positives"),
+        *("training-captions", "retrieval-perturbations", "vlue", "simat"),
+    ],
+)
+def test_every_kind_of_dataset_has_all_its_rows_and_rejects(
+    name: str, demo_output: Path, tmp_path: Path
+) -> None:
+    dataset = demo_output / name
+
+    written = write_report(dataset, tmp_path / "r")
+
+    for table in ("samples", "rejects"):
+        rows = rows_of(dataset, table)
+        if not rows:
+            assert not (written / f"{table}.html").exists()
+            continue
+        key = "candidate_id" if table == "rejects" else "sample_id"
+        whole = [
+            row for item in chunks(written, table, "rows") for kind, row in item if kind == table
+        ]
+        assert sorted(row[key] for row in whole) == sorted(rows)
+        assert all(row == rows[row[key]] for row in whole)
+        if table == "samples":
+            shown = [pane for item in chunks(written, table, "items") for pane in item["panes"]]
+            assert shown
+            assert all((written / pane["thumb"]).is_file() for pane in shown)
+            assert all((written / pane["mask"]).is_file() for pane in shown if pane["mask"])
+    counts = load_manifest(str(dataset)).stages.values()
+    page = (written / "index.html").read_text("utf-8")
+    assert all(f">{reason}</a>" in page for books in counts for reason in books.reasons)
+
+
+def test_rejects_of_videos_have_their_pictures_and_what_was_measured(
+    demo_output: Path, tmp_path: Path
+) -> None:
+    written = write_report(demo_output / "eq-video", tmp_path / "r")
+
+    items = chunks(written, "rejects", "items")
+
+    measured = [item for item in items if item["why"]["reason"] == "change_too_large"]
+    assert measured
+    assert all(len(item["panes"]) == 2 for item in measured)
+    for item in measured:
+        row = rows_of(demo_output / "eq-video", "rejects")[item["id"]]
+        assert (item["why"]["value"], item["why"]["threshold"]) == (row["value"], row["threshold"])
+        assert all((written / pane["thumb"]).is_file() for pane in item["panes"])
+
+
+def test_marks_are_where_characters_were_changed() -> None:
+    assert marked("a red cup", [(2, 5)]).parts == ("a ", ("red",), " cup")
+    assert marked("", []).parts == ("",)
+    assert marked("кошка", [(0, 99)]).parts == (("кошка",),)
+    assert marked("abc", [(2, 2), (1, 2), (0, 1)]).parts == (("a",), ("b",), "c")
+    first, second = "A red cup on the table.", "A blue cup on the table."
+    assert differing_words(first, second) == ([(2, 5)], [(2, 6)])
+    assert differing_words("杯子在桌上", "杯子在地上") == ([(3, 4)], [(3, 4)])
+    assert differing_words("Same words", "same words") == ([], [])
+    assert differing_words("", "new") == ([], [(0, 3)])
+
+
+def test_limits_are_those_of_the_settings() -> None:
+    config = {"a": {"max_ssim": 0.9, "min_ssim": None, "min_changed_area": 0.1}, "min_pairs": True}
+
+    found = limits_of_settings(config)
+
+    assert found["ssim"] == [("max_ssim", 0.9)]
+    assert found["changed_area_fraction"] == [("min_changed_area", 0.1)]
+    assert "pairs" not in found
+
+
+@pytest.mark.parametrize("mode", ["L", "P"])
+def test_masks_get_a_colour_for_each_object(mode: str) -> None:
+    numbers = np.array([[0, 1], [2, 2]], dtype=np.uint8)
+    mask = Image.fromarray(numbers)
+    if mode == "P":
+        mask.putpalette([9] * 768)
+    stream = io.BytesIO()
+    mask.save(stream, "PNG")
+
+    with Image.open(io.BytesIO(coloured(stream.getvalue()))) as drawn:
+        pixels = np.asarray(drawn.convert("RGBA"))
+
+    assert pixels[0, 0, 3] == 0
+    assert (pixels[1, 0] == pixels[1, 1]).all()
+    assert pixels[0, 1, 3] == pixels[1, 0, 3] == 255
+    assert (pixels[0, 1] != pixels[1, 0]).any()
