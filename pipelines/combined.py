@@ -5,6 +5,7 @@ Example:
 """
 
 import itertools
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from eqforge.pipelines.shared.again import DIGITS
 from eqforge.pipelines.shared.command import parse
 from eqforge.pipelines.shared.media import inputs_from_stores
 from eqforge.pipelines.shared.pipeline import Input, NamedFile, Pipeline, Target
@@ -24,6 +26,7 @@ from eqforge.schemas.console import session
 from eqforge.schemas.dataset.manifest import FILE_NAME, PartManifest, as_parts
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.io import storage
+from eqforge.schemas.io.checked import shown
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.tables.combined import COMBINED, PAIRS_NAME
 from eqforge.schemas.tables.datasets import TYPES, dataset_type
@@ -38,6 +41,9 @@ if TYPE_CHECKING:
 PAIR_COLUMNS = ("sample_id", "split", "caption_0", "caption_1", "image_0_id", "image_1_id")
 SAMPLES, IMAGES, REJECTS = "samples", "images", "rejects of the parts"
 SHOWN = 8
+_NAMED = re.compile(r"([^/:=]*)=(.*)", re.DOTALL)
+"""NAME=FOLDER; a folder with such a name is ./NAME=FOLDER."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,7 +61,8 @@ class Config(DatasetConfig):
     """That of the parts: paper if one of them is."""
 
     parts: Annotated[tuple[str, ...], tyro.conf.Positional]
-    """Folders or URLs of the datasets, two or more; their order does not matter."""
+    """Folders or URLs of the datasets, two or more; their order does not matter. NAME=FOLDER names
+    a part, as in train=out/gebc-train val=out/gebc-val, in kind, stages and rejects."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,8 +88,8 @@ def open_parts(folders: Sequence[str]) -> Combination:
     """Returns what becomes of some datasets.
 
     Raises:
-      InputError: one cannot be read or is named twice, they have no columns in common that could
-        be combined, or the books of one do not balance.
+      InputError: one cannot be read or is given twice, two parts have one name, they have no
+        columns in common that could be combined, or the books of one do not balance.
     """
     from eqforge.schemas.dataset.reader import open_dataset
     from eqforge.transforms.dataset.part_pictures import Part
@@ -90,27 +97,44 @@ def open_parts(folders: Sequence[str]) -> Combination:
 
     if len(folders) < 2:
         raise InputError("name two or more datasets to combine")
-    found = sorted(map(open_dataset, folders), key=lambda d: (d.manifest.dataset, d.sha256))
+    given = [_name_and_folder(each) for each in folders]
+    opened = [(name, open_dataset(folder)) for name, folder in given]
+    opened.sort(key=lambda each: (each[1].manifest.dataset, each[1].sha256))
+    found = [each for _, each in opened]
     for one, other in itertools.pairwise(found):
         if one.sha256 == other.sha256:
-            raise InputError(f"{one.folder} and {other.folder}: are the same dataset")
+            raise InputError(
+                f"{one.folder} and {other.folder}: are the same dataset; leave one of them out"
+            )
     kind = _kind({each.folder: each.manifest.dataset for each in found})
-    names = Counter(each.manifest.dataset for each in found)
+    names = Counter(name or each.manifest.dataset for name, each in opened)
+    for name, each in opened:
+        if name and names[name] > 1:
+            raise InputError(
+                f"{name}={each.folder}: another part is called {name}, too; every part needs a "
+                "name of its own"
+            )
     parts: list[Part] = []
     stages: list[Stage] = []
-    for each in found:
+    for own, each in opened:
         name = each.manifest.dataset
-        label = name if names[name] == 1 else f"{name}@{each.sha256[:12]}"
-        parts.append(Part(each.folder, each.sha256, label))
+        label = own or (name if names[name] == 1 else f"{name}@{each.sha256[:DIGITS]}")
+        parts.append(Part(each.folder, each.sha256, label, bool(own)))
         for stage, books in each.manifest.stages.items():
             if not books.is_balanced():
                 raise InputError(
                     f"{each.folder}: the books of the stage {stage!r} do not balance; eqforge "
                     "verify looks for all damage"
                 )
-            known = stage_of(name, stage) or Stage(stage)
+            known = stage_of(each.manifest, stage) or Stage(stage)
             stages.append(Stage(f"{label}: {stage}", known.reasons))
-    warned = (f"{part.label}: {text}" for part in parts for text in part.open().manifest.warnings)
+    warned = [f"{part.label}: {text}" for part in parts for text in part.open().manifest.warnings]
+    unnamed = Counter(each.manifest.dataset for name, each in opened if not name)
+    warned += [
+        f"{count} parts are builds of {name}, which kind does not tell apart; NAME=FOLDER would"
+        for name, count in unnamed.items()
+        if count > 1
+    ]
     return Combination(
         rules=CombineRules(kind=kind, parts=tuple(parts)),
         mode="paper" if any(each.manifest.mode == "paper" for each in found) else "corrected",
@@ -118,6 +142,24 @@ def open_parts(folders: Sequence[str]) -> Combination:
         has_images=any(each.files("images") for each in found),
         warnings=tuple(warned),
     )
+
+
+def _name_and_folder(given: str) -> tuple[str, str]:
+    """Returns the name of a part, empty if it has none of its own, and its folder.
+
+    Raises:
+      InputError: the name is none that can stand in a table, or there is no folder.
+    """
+    found = _NAMED.fullmatch(given)
+    if not found:
+        return "", given
+    name, folder = found.groups()
+    if not _NAME.fullmatch(name) or not folder:
+        raise InputError(
+            f"{shown(given)}: expected NAME=FOLDER with a name of up to 64 of A-Z a-z 0-9 . _ -, "
+            "of which the first is a letter or digit; a folder of such a name is ./FOLDER"
+        )
+    return name, folder
 
 
 def _kind(datasets: dict[str, str]) -> str:

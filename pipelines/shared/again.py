@@ -13,7 +13,7 @@ from eqforge.pipelines.shared.command import default_config
 from eqforge.pipelines.shared.header import without_places
 from eqforge.pipelines.shared.media import MEDIA
 from eqforge.pipelines.shared.registry import settings_of
-from eqforge.schemas.dataset.manifest import Manifest, PartManifest, run_of
+from eqforge.schemas.dataset.manifest import InputFile, Manifest, PartManifest, run_of
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.datasets import TYPES
@@ -78,8 +78,7 @@ def command_of(
     if is_combined:
         has_errata = bool(run_of(manifest.config).get("errata"))  # which stand last
         parts = manifest.inputs[: len(manifest.inputs) - has_errata]
-        names = ((folders or {}).get(part.sha256, part.name) for part in parts)
-        words = ["eqforge", "combine", *(f"{FOLDER}/{name}" for name in names)]
+        words = ["eqforge", "combine", *(_part(part, folders or {}) for part in parts)]
     has_modes = not is_combined and manifest.dataset not in BENCHMARKS
     words += ["--mode", manifest.mode] if manifest.mode == "paper" and has_modes else []
     mode: Any = "paper" if manifest.mode == "paper" else "corrected"
@@ -93,6 +92,13 @@ def command_of(
     for name, hint, value in _different(config, given, without_places(plain)):
         words += _arguments(name, hint, value)
     return shlex.join([*words, "--output", f"{FOLDER}/{output or manifest.dataset}"])
+
+
+def _part(part: InputFile, folders: Mapping[str, str]) -> str:
+    """Returns a part as a command line names it, with the name that its user gave it."""
+    folder = folders.get(part.sha256, part.name)
+    is_named = part.name.partition("@")[0] != folder.partition("@")[0]
+    return f"{part.name}={FOLDER}/{folder}" if is_named else f"{FOLDER}/{folder}"
 
 
 def _different(

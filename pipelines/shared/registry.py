@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from eqforge.schemas import signals
+from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.combined import COMBINED
@@ -56,9 +57,12 @@ def stages_of(dataset: str) -> dict[str, Stage]:
     return {stage.name: stage for stage in (*pipeline_of(dataset).stages, ERRATA_STAGE)}
 
 
-def stage_of(dataset: str, name: str) -> Stage | None:
+def stage_of(manifest: Manifest, name: str) -> Stage | None:
     """Returns a stage of a dataset, also one that a part brought as `PART: STAGE`; else None."""
-    if (own := stages_of(dataset).get(name)) is not None or dataset not in COMBINED:
-        return own
-    part, _, rest = name.partition(": ")
-    return stage_of(part.partition("@")[0], rest)
+    known = [stages_of(manifest.dataset).get(name)]
+    known += [
+        stages_of(part.dataset).get(name.removeprefix(f"{part.name}: "))
+        for part in manifest.parts
+        if name.startswith(f"{part.name}: ")
+    ]
+    return next((stage for stage in known if stage is not None), None)

@@ -19,7 +19,7 @@ class CombinedPair:
       dataset: the dataset that it comes from, such as `eq-gebc`.
       split: the source's split.
       kind: the subset: the dataset and, where it tells kinds of pairs apart, the kind, such as
-        `eq-kubric/location`.
+        `eq-kubric/location`; of a part that was named, the name in place of the dataset.
       source_id: what several pairs share, such as a video: the cluster of the statistics; None
         where each stands alone.
       caption_0, caption_1: the captions; caption i describes image i.

@@ -24,6 +24,7 @@ from tests.commands.test_diff import rewritten
 from tests.published import COLUMNS, SOURCES
 
 OLD = Path(__file__).parents[1] / "old" / "0.1.0"
+KUBRIC = OLD / "eq-kubric"
 EQBEN = [OLD / name for name in ("eq-youcook2", "eq-gebc", "eq-ag", "eq-kubric", "eq-sd")]
 TEXTS = {"caption_0": "苹果", "caption_1": "груша"}
 SAME = ("sample_id", "dataset", "split", "source_id", "image_0_id", "image_1_id")
@@ -159,6 +160,83 @@ def test_equal_samples_count_once_and_are_said(tmp_path: Path) -> None:
     assert len(stages) == 2
     assert all(stage.startswith("eq-youcook2@") for stage in stages)
     assert verify.main([str(out)]) == 0
+
+
+def other_build(folder: Path, beginning: str = "eq-gebc/val") -> Path:
+    """Another build of eq-gebc: its pairs, of which all but one have other ids."""
+    part = Path(shutil.copytree(OLD / "eq-gebc", folder))
+    first, *rest = rows(part, "samples")
+    rest = [row | {"sample_id": f"{beginning}/{n}"} for n, row in enumerate(rest)]
+    rewritten(part, "samples", [first, *rest])
+    return part
+
+
+def test_builds_of_one_dataset_are_told_apart_by_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train, val = OLD / "eq-gebc", other_build(tmp_path / "val")
+    named = [f"train={train}", f"eq-gebc-val={val}"]
+    out = combine(tmp_path / "out", *named, KUBRIC, "--limit", 50)
+    again = combine(tmp_path / "again", KUBRIC, *reversed(named), "--limit", 50)
+
+    assert dataset_bytes(again) == dataset_bytes(out)
+    assert verify.main([str(out)]) == 0
+    by_part = {"train": rows(train, "samples"), "eq-gebc-val": rows(val, "samples")}
+    ids = {name: {_id(row) for row in some} for name, some in by_part.items()}
+    (both,) = set.intersection(*ids.values())
+    expected = {_id(row): f"eq-kubric/{row['kind']}" for row in rows(KUBRIC, "samples")}
+    expected |= {each: name for name, some in ids.items() for each in some - {both}}
+    kinds = {_id(row): row["kind"] for row in rows(out, "samples")}
+    assert kinds.pop(both) in by_part  # it stands once, under the part that is first
+    assert kinds == expected
+    assert {row["dataset"] for row in rows(out, "samples")} == {"eq-gebc", "eq-kubric"}
+
+    manifest = load_manifest(str(out))
+    assert {stage.partition(":")[0] for stage in books(out)} == {*by_part, "eq-kubric", "combine"}
+    assert {part.name for part in manifest.parts} == {*by_part, "eq-kubric"}
+    (double,) = [row for row in rows(out, "rejects") if row["stage"] == "combine"]
+    assert double["candidate_id"].partition(":")[0] in by_part
+    assert not [text for text in manifest.warnings if "builds of" in text]
+    card = (out / "README.md").read_text()
+    assert "train=path/to/eq-gebc@" in card
+    assert "eq-gebc-val=path/to/eq-gebc@" in card
+
+    unnamed = combine(tmp_path / "unnamed", train, val)
+    (warning,) = load_manifest(str(unnamed)).warnings
+    assert warning.startswith("2 parts are builds of eq-gebc, which kind does not tell apart")
+    assert {row["kind"] for row in rows(unnamed, "samples")} == {"eq-gebc"}
+    nested = combine(tmp_path / "nested", f"all={out}", f"drawn={OLD / 'eq-sd'}")
+    whole = {_id(row): row["kind"] for row in rows(nested, "samples")}
+    assert {whole[key] for key in kinds} == {f"all/{kind}" for kind in kinds.values()}
+    assert {whole[_id(row)].partition("/")[0] for row in rows(OLD / "eq-sd", "samples")} == {
+        "drawn"
+    }
+
+
+def test_names_of_foils_begin_their_kinds(tmp_path: Path) -> None:
+    parts = {name: imported(name, tmp_path) for name in ("valse", "own-foils")}
+    out = combine(tmp_path / "out", *(f"my-{name}={part}" for name, part in parts.items()))
+    found = {_id(row): row for row in rows(out, "samples")}
+    for name, part in parts.items():
+        for row in rows(part, "samples"):
+            kind = f"my-{name}/{row['kind']}" if row["kind"] else f"my-{name}"
+            assert found.pop(_id(row)) == row | {"kind": kind}
+    assert not found
+
+
+def test_names_that_cannot_be_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gebc, other = OLD / "eq-gebc", other_build(tmp_path / "x=1")
+    to = ["--output", tmp_path / "out"]
+    said = refused(capsys, f"a={gebc}", f"a={other}", *to)
+    assert "another part is called a, too" in said
+    assert "too; every part" in refused(capsys, f"eq-ag={gebc}", OLD / "eq-ag", *to)
+    for wrong in (f"={gebc}", f"-a b={gebc}"[1:], "a=", f"{'a' * 65}={gebc}", f"ä={gebc}"):
+        assert "expected NAME=FOLDER with a name" in refused(capsys, wrong, OLD / "eq-ag", *to)
+    assert "leave one of them out" in refused(capsys, f"a={gebc}", f"b={gebc}", *to)
+    with_equals = combine(tmp_path / "out", other, gebc)
+    assert len(rows(with_equals, "samples")) == 2 * len(rows(gebc, "samples")) - 1
 
 
 def test_a_subset_can_be_limited_sampled_and_named(tmp_path: Path, eqben: Path) -> None:

@@ -30,13 +30,15 @@ class Part:
     Attributes:
       folder: where it is.
       sha256: of its manifest.
-      label: what it is called in the other: its name, with the beginning of the digest of its
-        manifest where two have the same name.
+      label: what it is called in the other: the name that its user gave it, else that of its
+        dataset, with the beginning of the digest of its manifest where two have the same.
+      is_named: whether its user named it; the name then begins the `kind` of its samples.
     """
 
     folder: str
     sha256: str
     label: str
+    is_named: bool = False
 
     def open(self) -> Dataset:
         """Opens it; the manifest is read once in a process.

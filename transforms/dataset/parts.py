@@ -13,7 +13,7 @@ from eqforge.schemas.dataset.records import columns_of, records_of
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.tables.combined import CombinedPair
+from eqforge.schemas.tables.combined import PAIRS_NAME, CombinedPair
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.pairs import ImageRow
@@ -119,7 +119,22 @@ def take_over(piece: Piece, rules: CombineRules) -> PieceWork:
     )
     rejects = tuple(_duplicate(each, part) for each in doubles)
     tally = COMBINE_STAGE.tally(len(found) + len(rejects), len(found))
-    return PieceWork(samples=found, rejects=rejects, tallies=(tally,))
+    samples = tuple(_of_part(each, part) for each in found)
+    return PieceWork(samples=samples, rejects=rejects, tallies=(tally,))
+
+
+def _of_part(record: Any, part: Part) -> Any:
+    """Returns a sample with the name that its part was given in front of its kind.
+
+    A pair's kind begins with its dataset already, whose place the name takes. Equal samples of two
+    parts are found before, as the name would tell them apart.
+    """
+    if not part.is_named or not hasattr(record, "dataset"):
+        return record  # of texts `kind` is that of an edit
+    kind = record.kind
+    if isinstance(record, CombinedPair) and part.open().manifest.dataset != PAIRS_NAME:
+        kind = kind.removeprefix(record.dataset).removeprefix("/")
+    return replace(record, kind=f"{part.label}/{kind}" if kind else part.label)
 
 
 def _duplicate(record: Any, part: Part) -> Reject:

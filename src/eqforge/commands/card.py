@@ -47,7 +47,7 @@ def profile_of(dataset: "Dataset", about: "About") -> "Profile":
     from eqforge.schemas.records.books import Stage
 
     manifest = dataset.manifest
-    known = ((name, stage_of(manifest.dataset, name)) for name in manifest.stages)
+    known = ((name, stage_of(manifest, name)) for name in manifest.stages)
     return Profile(
         manifest=manifest,
         facts=read_facts(dataset),

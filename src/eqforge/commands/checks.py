@@ -106,7 +106,7 @@ def check_rows(dataset: Dataset) -> Iterator[str]:
 def check_books(dataset: Dataset) -> Iterator[str]:
     """Yields a line for every stage whose books do not balance or do not match the rows."""
     manifest = dataset.manifest
-    known = {stage: stage_of(manifest.dataset, stage) for stage in manifest.stages}
+    known = {stage: stage_of(manifest, stage) for stage in manifest.stages}
     counted = Counter(
         (row["stage"], row["reason"]) for row in dataset.rows("rejects", ["stage", "reason"])
     )

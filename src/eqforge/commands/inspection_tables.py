@@ -42,7 +42,7 @@ def reasons(dataset: Dataset) -> Table:
 
     shown = _table("stage", "reason", "rejected", "meaning")
     for stage, entry in dataset.manifest.stages.items():
-        known = stage_of(dataset.manifest.dataset, stage)
+        known = stage_of(dataset.manifest, stage)
         meanings = {} if known is None else known.reasons
         for reason, count in entry.reasons.items():
             meaning = meanings.get(reason, "an exception on this record")
