@@ -13,8 +13,10 @@ from eqforge.pipelines.shared.media import inputs_from_stores
 from eqforge.pipelines.shared.output import check_output
 from eqforge.pipelines.shared.pilot_report import PilotReport, histogram_lines, histograms
 from eqforge.pipelines.shared.pipeline import Pilot, Pipeline
+from eqforge.pipelines.shared.recipe import OTHER_BYTES, changed_inputs, named_line
 from eqforge.pipelines.shared.settings import DatasetConfig, RunSettings
 from eqforge.schemas.console import DocumentOptions, give, session
+from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.io.input_copies import fetch_inputs
 from eqforge.schemas.io.source_file import one_content
@@ -51,6 +53,8 @@ class PlanReport:
       sources: where settings that are not a default were given, by option.
       pilot: what a pilot cost and gave; null without one.
       forecast: the same in words; empty without a pilot.
+      changed_inputs: a recipe's input files, by name, that none of the plan's has the bytes of;
+        empty without a recipe.
     """
 
     dataset: str
@@ -60,27 +64,49 @@ class PlanReport:
     sources: dict[str, str] = field(default_factory=dict)
     pilot: PilotReport | None = None
     forecast: tuple[str, ...] = ()
+    changed_inputs: tuple[str, ...] = ()
 
 
 def plan_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
     """Prints what a build would make and cost; returns the exit status."""
     with reported_errors(), one_content(), session(keeps_output=True), inputs_from_stores():
-        line = _parse(pipeline, argv)
-        pipeline.needs(line.settings)
-        # A plan writes nothing; given the build's folder, it also checks that this is free.
-        report = plan_dataset(
-            pipeline,
-            line.settings,
-            _pilots(pipeline.pilot, line.console),
-            checks_output="output" in line.sources,
-            tell=lambda lines: print(in_lines(lines)),
-        )
-        set_elsewhere = {k: v for k, v in line.sources.items() if v != COMMAND_LINE}
-        for name, source in set_elsewhere.items():
-            print(in_lines([f"  --{name} is set by {source}"]))
-        give(replace(report, sources=line.sources))
+        tell_plan(pipeline, _parse(pipeline, argv))
         return 0
     return 2
+
+
+def tell_plan(
+    pipeline: Pipeline[Configured], line: CommandLine, recipe: Manifest | None = None
+) -> None:
+    """Prints what the build of a command line would make and cost.
+
+    Args:
+      pipeline: the dataset's pipeline.
+      line: the command line.
+      recipe: that which sets what the command line does not; None without one.
+
+    Raises:
+      InputError: an input, a setting or the output folder is wrong.
+    """
+    pipeline.needs(line.settings)
+    # A plan writes nothing; given the build's folder, it also checks that this is free.
+    report = plan_dataset(
+        pipeline,
+        line.settings,
+        _pilots(pipeline.pilot, line.console),
+        checks_output="output" in line.sources,
+        tell=lambda lines: print(in_lines(lines)),
+        recipe=recipe,
+    )
+    set_elsewhere = {k: v for k, v in line.sources.items() if v != COMMAND_LINE}
+    for name, source in set_elsewhere.items():
+        print(in_lines([f"  --{name} is set by {source}"]))
+    give(replace(report, sources=line.sources))
+
+
+def console_of(pipeline: Pipeline[Any]) -> type[DocumentOptions]:
+    """Returns the options of a plan's output, which name a pilot where the dataset has one."""
+    return DocumentOptions if pipeline.pilot is None else PlanOptions
 
 
 def _parse(pipeline: Pipeline[Configured], argv: Sequence[str]) -> CommandLine:
@@ -91,7 +117,7 @@ def _parse(pipeline: Pipeline[Configured], argv: Sequence[str]) -> CommandLine:
         argv,
         f"eqforge plan {pipeline.name}",
         "Shows what a build would try and what the plan refuses. --output may be left out.",
-        DocumentOptions if pipeline.pilot is None else PlanOptions,
+        console_of(pipeline),
     )
     return line
 
@@ -112,6 +138,7 @@ def plan_dataset(
     *,
     checks_output: bool,
     tell: Callable[[Iterable[str]], None] = lambda lines: None,
+    recipe: Manifest | None = None,
 ) -> PlanReport:
     """Plans a dataset: reads the annotations and writes nothing; opens media only for a pilot.
 
@@ -121,6 +148,7 @@ def plan_dataset(
       pilots: how many records to build and discard, to estimate the cost.
       checks_output: whether to check that the output folder is free or holds the same dataset.
       tell: called with the lines of the plan, and with those of the pilot.
+      recipe: the recipe that the settings are of, if they are of one.
 
     Raises:
       InputError: an input, a setting or the output folder is wrong.
@@ -141,9 +169,19 @@ def plan_dataset(
                 kept.append(record)
             yield record
 
-    lines = tuple(_report(pipeline, config, watched()))
+    changed = () if recipe is None else changed_inputs(recipe, header)
+    lines = (
+        *_report(pipeline, config, watched()),
+        *named_line(changed, "inputs", OTHER_BYTES),
+    )
     tell(lines)
-    report = PlanReport(dataset=pipeline.name, mode=config.mode, counts=dict(counts), lines=lines)
+    report = PlanReport(
+        dataset=pipeline.name,
+        mode=config.mode,
+        counts=dict(counts),
+        lines=lines,
+        changed_inputs=changed,
+    )
     if pipeline.pilot is None or not kept:
         return report
     found, forecast = _forecast(pipeline, pipeline.pilot, config, counts, kept)

@@ -14,11 +14,16 @@ from eqforge.pipelines.shared.header import NOT_OF_THE_ROWS
 from eqforge.pipelines.shared.media import MEDIA
 from eqforge.pipelines.shared.pipeline import Pipeline
 from eqforge.pipelines.shared.settings import Mode
+from eqforge.schemas.console import DocumentOptions
 from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import clipped, name_of, shown
-from eqforge.schemas.visible import nearest
+from eqforge.schemas.shell import CommandLine
+from eqforge.schemas.visible import counted, nearest
 
+OTHER_BYTES = "with other bytes than the recipe's"
+SHOWN = 10
+"""So many names stand in a line."""
 _OF_THE_RUN = (*NOT_OF_THE_ROWS, "follow_links")
 """Settings that a user chooses, whatever the recipe says."""
 _NAMED = (
@@ -45,22 +50,87 @@ class _Setting:
     is_wanted: bool
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecipeSettings:
+    """The settings of a recipe, which its user completes.
+
+    Attributes:
+      config: the configuration, in which places that the user has to name are missing.
+      url: of the recipe, for messages.
+    """
+
+    config: Any
+    url: str
+    _settings: dict[str, _Setting]
+
+    def check_given(self, given: Mapping[str, str]) -> None:
+        """Checks that a user names what the recipe leaves open, and nothing else.
+
+        Args:
+          given: how messages call each setting that is given, by its name.
+
+        Raises:
+          InputError: it is not so.
+        """
+        for name, called in given.items():
+            known = self._settings.get(name)
+            if name in _OF_THE_RUN or (known and known.is_open):
+                continue
+            has_none = known is None or known.value in (None, False)
+            had = "was made without" if has_none else f"sets it to {shown(known and known.value)}"
+            raise InputError(
+                f"{called}: the recipe {self.url} {had}; leave it out, or build without the recipe"
+            )
+        for name, setting in self._settings.items():
+            if setting.is_wanted and name not in given:
+                raise InputError(
+                    f"the recipe {self.url} was made with --{_flag(name)} {shown(setting.value)}, "
+                    "which you have to name yourself: a recipe does not say what is loaded"
+                )
+
+
 def parse_recipe(
-    pipeline: Pipeline[Any], recipe: Manifest, url: str, argv: Sequence[str], program: str
-) -> tuple[Any, list[str]]:
-    """Returns the configuration of a recipe, and Beam's arguments.
+    pipeline: Pipeline[Any],
+    recipe: RecipeSettings,
+    argv: Sequence[str],
+    program: str,
+    console: type[DocumentOptions] = DocumentOptions,
+) -> tuple[CommandLine, list[str]]:
+    """Returns the command line that completes a recipe, and Beam's arguments.
+
+    Args:
+      pipeline: the dataset's pipeline.
+      recipe: what the recipe sets.
+      argv: where the user's sources are, and how the run happens.
+      program: what the help calls the command.
+      console: the options of the output.
+
+    Raises:
+      InputError: the command line has a setting that the recipe sets, or does not name a source.
+      SystemExit: help was asked for (0), or an option is unknown or missing (2).
+    """
+    note = f"The settings are those of {recipe.url}: sources and the run are named here."
+    line, beam_args = parse_line(
+        pipeline.config, pipeline.defaults, argv, program, note, console, recipe.config
+    )
+    named = {name.replace("-", "_"): f"--{name} ({each})" for name, each in line.sources.items()}
+    recipe.check_given(named)
+    return line, beam_args
+
+
+def settings_of_recipe(
+    pipeline: Pipeline[Any], recipe: Manifest, url: str, output: str = ""
+) -> RecipeSettings:
+    """Returns the settings of a recipe.
 
     Args:
       pipeline: the dataset's pipeline.
       recipe: what its `recipe.json` says.
       url: of the recipe, for messages.
-      argv: where the user's sources are, and how the run happens.
-      program: what the help calls the command.
+      output: the output folder where the user need not name one; empty where it has to be named.
 
     Raises:
-      InputError: the recipe has a setting that is not known or has a wrong value, the command line
-        has one that the recipe sets, or it does not name a source.
-      SystemExit: help was asked for (0), or an option is unknown or missing (2).
+      InputError: the recipe has a setting that is not known or has a wrong value.
     """
     mode = next((each for each in get_args(Mode) if each == recipe.mode), None)
     if mode is None:
@@ -69,14 +139,23 @@ def parse_recipe(
         raise InputError(f"{url}: is of {mode} mode, but its settings name {shown(said)}")
     usual = default_config(pipeline.config, pipeline.defaults, mode)
     config = _filled(usual, recipe.config, url)
-    note = f"The settings are those of {url}: sources and what concerns the run are named here."
-    line, beam_args = parse_line(
-        pipeline.config, pipeline.defaults, argv, program, note, default=config
-    )
-    given = {name.replace("-", "_"): source for name, source in line.sources.items()}
+    if output:
+        config = dataclasses.replace(config, run=dataclasses.replace(config.run, output=output))
     settings = {each.name: each for each in _settings(usual, recipe.config)}
-    _check_given(given, settings, url)
-    return line.settings, beam_args
+    return RecipeSettings(config=config, url=url, _settings=settings)
+
+
+def changed_inputs(recipe: Manifest, manifest: Manifest) -> tuple[str, ...]:
+    """Returns a recipe's input files, by name, that none of a dataset's has the bytes of."""
+    digests = {file.sha256 for file in manifest.inputs}
+    return tuple(file.name for file in recipe.inputs if file.sha256 not in digests)
+
+
+def named_line(names: Sequence[str], what: str, said: str) -> Iterator[str]:
+    """Yields a line that counts and names some inputs or sources, if there are any."""
+    if names:
+        more = [f"and {len(names) - SHOWN:,} more"] * (len(names) > SHOWN)
+        yield f"{counted(len(names), what)} {said}: {', '.join([*names[:SHOWN], *more])}"
 
 
 def _filled(config: Any, values: Mapping[str, Any], url: str) -> Any:
@@ -140,30 +219,6 @@ def _settings(config: Any, values: Mapping[str, Any]) -> Iterator[_Setting]:
                 value=value,
                 is_open=bool(value) and (is_named or _is_place(name, hints[name])),
                 is_wanted=is_named and bool(value) and value != usual,
-            )
-
-
-def _check_given(given: Mapping[str, str], settings: Mapping[str, _Setting], url: str) -> None:
-    """Checks that a command line names what the recipe leaves open, and nothing else.
-
-    Raises:
-      InputError: it does not.
-    """
-    for name, source in given.items():
-        known = settings.get(name)
-        if name in _OF_THE_RUN or (known and known.is_open):
-            continue
-        has_none = known is None or known.value in (None, False)
-        had = "was made without" if has_none else f"sets it to {shown(known and known.value)}"
-        raise InputError(
-            f"--{_flag(name)} ({source}): the recipe {url} {had}; leave it out, or build without "
-            "--recipe"
-        )
-    for name, setting in settings.items():
-        if setting.is_wanted and name not in given:
-            raise InputError(
-                f"the recipe {url} was made with --{_flag(name)} {shown(setting.value)}, which you "
-                "have to name yourself: a recipe does not say what is loaded"
             )
 
 

@@ -180,9 +180,15 @@ def _source_places(schema: pa.Schema) -> list[tuple[str, str]]:
 def open_recipe(folder: str) -> Dataset:
     """Opens a recipe: a dataset of its records alone.
 
+    Args:
+      folder: its folder or URL, or that of its `recipe.json`.
+
     Raises:
       InputError: the folder holds none, or it is malformed.
     """
+    place, _, name = folder.rpartition("/")
+    if name == FILE_NAME:
+        folder = place or ("/" if folder.startswith("/") else ".")
     url = storage.join(folder, FILE_NAME)
     storage.check_reachable(url)
     try:
@@ -209,5 +215,6 @@ def open_either(folder: str) -> Dataset:
     Raises:
       InputError: the folder holds neither.
     """
-    is_recipe = storage.exists(storage.join(folder, FILE_NAME))
+    is_file = folder.rpartition("/")[2] == FILE_NAME
+    is_recipe = is_file or storage.exists(storage.join(folder, FILE_NAME))
     return open_recipe(folder) if is_recipe else open_dataset(folder)

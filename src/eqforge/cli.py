@@ -197,7 +197,7 @@ def _run(arguments: list[str]) -> int:
     name, *rest = _options_last(arguments) or [""]
     if name not in COMMANDS:
         return _refuse(name, COMMANDS, usage, "command")
-    if name in ("build", "import") and _names_recipe(rest):
+    if name in ("plan", "build", "import") and _names_recipe(rest):
         on_recipe: Callable[[str, list[str]], int] = _import("eqforge.commands.recipe").main
         return on_recipe(name, rest)
     if name in ("plan", "build", "import"):
@@ -229,8 +229,8 @@ def _on_one_of(known: Mapping[str, Any], what: str, command: str, arguments: lis
     """Runs a command that has other options for each dataset or benchmark."""
     summaries = {name: each.summary for name, each in known.items()}
     usage = _help(summaries, f"eqforge {command} {what.upper()}", what)
-    if command != "plan":
-        usage += f"\n\neqforge {command} --recipe RECIPE makes one again, and says what differs."
+    does = "plans one again" if command == "plan" else "makes one again"
+    usage += f"\n\neqforge {command} --recipe RECIPE {does}, and says what differs."
     if arguments in ([], ["-h"], ["--help"]):
         print(usage)
         return 0 if arguments else 2

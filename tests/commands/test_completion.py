@@ -43,6 +43,10 @@ def test_bash_completes_commands_datasets_options_and_values(
     assert words("score", "out", "--auto") == ["--autocast"]
     assert words("verify", "--no-q") == ["--no-quiet"]
     assert words("verify", "/some/folder") == []
+    for command, name in (("build", "eq-video"), ("plan", "eq-video"), ("import", "winoground")):
+        assert words(command, "--re") == ["--recipe"]
+        assert "--recipe" in words(command, name, "--re")
+        assert words(command, name, "--recipe", "/some/fo") == []  # the shell completes files
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
@@ -50,4 +54,5 @@ def test_other_shells_get_the_same_words(capsys: pytest.CaptureFixture[str], she
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert "max-registered-points" in script
+    assert "recipe" in script
     assert "bashcompinit" in script or "complete -c eqforge" in script

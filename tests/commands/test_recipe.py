@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+import eqforge
 from eqforge import cli
 from eqforge.commands import diff
 from eqforge.generators.demo.workspace import Workspace
@@ -196,6 +197,74 @@ def test_what_no_longer_matches_is_named(
     assert "1 source with other bytes than the recipe's: demoCoffee1.mp4" in text
     assert "1 input with other bytes than the recipe's: captions.jsonl" in text
     assert text.splitlines()[-1] == f"{recipe} and {tmp_path / 'out'}: differ"
+
+
+def test_a_plan_names_the_inputs_that_changed(
+    demo_workspace: Workspace,
+    recipe: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    videos = demo_workspace.videos
+    same = ["--captions", str(demo_workspace.captions), "--videos", str(videos)]
+    file = tmp_path / "captions.jsonl"
+    file.write_text("".join(demo_workspace.captions.read_text().splitlines(keepends=True)[1:]))
+    other = ["--captions", str(file), "--videos", str(videos)]
+
+    status, document = said(capsys, "plan", "eq-video", "--recipe", recipe / "recipe.json", *same)
+    assert (status, document["changed_inputs"], document["mode"]) == (0, [], "paper")
+    plain = ["--mode", "paper", "--face-policy", "off", "--max-side", "96", "--seed", "7"]
+    _, without = said(capsys, "plan", "eq-video", *plain, *same)
+    assert document["counts"] == without["counts"]
+    assert without["changed_inputs"] == []
+
+    status, document = said(capsys, "plan", f"--recipe={recipe}", *other)
+    assert (status, document["changed_inputs"]) == (0, ["captions.jsonl"])
+    told = "1 input with other bytes than the recipe's: captions.jsonl"
+    assert document["lines"][-1] == told
+    assert main(["plan", "--recipe", str(recipe), *other, "--pilot", "0"]) == 0
+    assert told in capsys.readouterr().out.splitlines()
+
+    assert main(["plan", "eq-ag", "--recipe", str(recipe), *same]) == 2
+    assert "a recipe of eq-video, not of eq-ag" in capsys.readouterr().err
+    assert main(["plan", "--recipe", str(recipe), *same, "--seed", "3"]) == 2
+    assert "--seed (command line): the recipe" in capsys.readouterr().err
+    assert main(["plan", "--recipe", str(recipe)]) == 2
+    assert "--captions" in capsys.readouterr().err
+    assert main(["plan", "--recipe"]) == 2
+    assert "usage: eqforge plan [DATASET] --recipe RECIPE" in capsys.readouterr().out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["captions.jsonl"]
+
+
+def test_recipes_in_python(
+    demo_workspace: Workspace, built: Path, recipe: Path, tmp_path: Path
+) -> None:
+    mine: dict[str, Any] = {"captions": demo_workspace.captions, "videos": demo_workspace.videos}
+    report = eqforge.plan("eq-video", recipe=recipe / "recipe.json", **mine)
+    assert (report.mode, report.changed_inputs) == ("paper", ())
+    changed = tmp_path / "captions.jsonl"
+    changed.write_text(demo_workspace.captions.read_text() + "\n")
+    report = eqforge.plan("eq-video", recipe=recipe, **mine | {"captions": changed})
+    assert report.changed_inputs == (demo_workspace.captions.name,)
+    made = eqforge.build("eq-video", recipe=recipe, **mine, output=tmp_path / "out")
+    assert dataset_bytes(Path(made.folder)) == dataset_bytes(built)
+    found = eqforge.diff(recipe, made.folder)
+    assert found.is_equal
+    assert found == eqforge.diff(recipe / "recipe.json", made.folder)
+
+    with pytest.raises(eqforge.InputError, match=r"seed=3: the recipe .* sets it to 7"):
+        eqforge.build("eq-video", recipe=recipe, **mine, output=tmp_path / "x", seed=3)
+    with pytest.raises(eqforge.InputError, match="not given: captions"):
+        eqforge.build("eq-video", recipe=recipe, videos=mine["videos"], output=tmp_path / "x")
+    with pytest.raises(eqforge.InputError, match="a recipe of eq-video, not of eq-ag"):
+        eqforge.plan("eq-ag", recipe=recipe)
+    wrong = Path(shutil.copytree(recipe, tmp_path / "wrong"))
+    content = json.loads((wrong / "recipe.json").read_text())
+    content["config"]["run"]["limit"] = "x"
+    (wrong / "recipe.json").write_text(json.dumps(content))
+    with pytest.raises(eqforge.InputError, match=r"recipe\.json: --limit 'x'"):
+        eqforge.build("eq-video", recipe=wrong, **mine, output=tmp_path / "x")
+    assert not (tmp_path / "x").exists()
 
 
 def pictures(folder: Path) -> tuple[Path, Path]:

@@ -22,15 +22,18 @@ from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import DATASETS
 from eqforge.transforms.export.formats import FORMATS
 
+RECIPE = Option(name="recipe", kind=str, marks=())
+"""It chooses the settings, so that none of them has it; it may stand in place of the dataset."""
+
 _BASH = """_eqforge() {{
   local cur="${{COMP_WORDS[COMP_CWORD]}}" prev="${{COMP_WORDS[COMP_CWORD-1]}}" words=""
   case "${{COMP_WORDS[1]}} ${{COMP_WORDS[2]}} $prev" in
 {cases}
   esac
   [[ $COMP_CWORD == 1 ]] && words="{commands}"
-  [[ $COMP_CWORD == 2 && ${{COMP_WORDS[1]}} == build ]] && words="{datasets}"
-  [[ $COMP_CWORD == 2 && ${{COMP_WORDS[1]}} == import ]] && words="{benchmarks}"
-  [[ $COMP_CWORD == 2 && ${{COMP_WORDS[1]}} == plan ]] && words="{datasets} {benchmarks}"
+  [[ $COMP_CWORD == 2 && ${{COMP_WORDS[1]}} == build ]] && words="{datasets} --recipe"
+  [[ $COMP_CWORD == 2 && ${{COMP_WORDS[1]}} == import ]] && words="{benchmarks} --recipe"
+  [[ $COMP_CWORD == 2 && ${{COMP_WORDS[1]}} == plan ]] && words="{datasets} {benchmarks} --recipe"
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
 }}
 complete -o default -F _eqforge eqforge
@@ -83,6 +86,8 @@ def _fish() -> Iterator[str]:
         names = " ".join(known)
         first = f"{chosen} {commands}; and not {chosen} {names}"
         yield f"complete -c eqforge -n '{first}' -f -a '{names}'"
+        if commands != "import":  # whose options follow, whatever the benchmark
+            yield f"complete -c eqforge -n '{first}' -l recipe -r"
     for place, options in _places():
         seen = "; and ".join(f"{chosen} {word}" for word in place.split())
         for option in options:
@@ -100,9 +105,10 @@ def _places() -> Iterator[tuple[str, list[Option]]]:
         if name in ("plan", "build"):
             console = PlanOptions if name == "plan" else DocumentOptions
             for dataset in (*DATASETS, *BENCHMARKS) if name == "plan" else DATASETS:
-                yield f"{name} {dataset}", _options(pipeline_of(dataset).config, console)
+                yield f"{name} {dataset}", [*_options(pipeline_of(dataset).config, console), RECIPE]
         elif name == "import":  # all have the same
-            yield name, _options(pipeline_of(next(iter(BENCHMARKS))).config, DocumentOptions)
+            config = pipeline_of(next(iter(BENCHMARKS))).config
+            yield name, [*_options(config, DocumentOptions), RECIPE]
         elif name == "combine":
             yield name, _options(combined.Config, DocumentOptions)
         else:

@@ -1,13 +1,23 @@
-"""`eqforge build --recipe`: makes a dataset again from a recipe, and compares."""
+"""`eqforge build --recipe`: makes a dataset again from a recipe, and compares, or plans it."""
 
+import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from eqforge.commands.diff import Difference, diff_datasets, difference_lines
 from eqforge.pipelines.shared.driver import BuildReport, told_build
 from eqforge.pipelines.shared.media import inputs_from_stores
-from eqforge.pipelines.shared.recipe import parse_recipe
+from eqforge.pipelines.shared.planning import UNNAMED, console_of, tell_plan
+from eqforge.pipelines.shared.recipe import (
+    OTHER_BYTES,
+    SHOWN,
+    changed_inputs,
+    named_line,
+    parse_recipe,
+    settings_of_recipe,
+)
 from eqforge.pipelines.shared.registry import pipeline_of
 from eqforge.schemas.console import give, session
 from eqforge.schemas.dataset.manifest import Manifest
@@ -16,15 +26,15 @@ from eqforge.schemas.dataset.recipe import FILE_NAME, open_recipe, sources_of
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import name_of
+from eqforge.schemas.io.source_file import one_content
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.datasets import DATASETS
 from eqforge.schemas.versions import versions_of
-from eqforge.schemas.visible import counted, in_lines, nearest, visible
+from eqforge.schemas.visible import in_lines, nearest, visible
 from eqforge.transforms.export.rows import check_files
 
 OPTION = "--recipe"
-SHOWN = 10
 NAMED = 1_000
 """So many records that were added, removed or changed are named in the document."""
 
@@ -34,6 +44,13 @@ Makes a dataset again from a recipe, which eqforge export DATASET --format recip
 settings, of your own sources. Then it says what no longer matches, by record. The exit status is 0
 if all records are those of the recipe, else 1. eqforge {{command}} {OPTION} RECIPE --help
 shows the options, which are those of the recipe's dataset."""
+
+
+PLAN_USAGE = f"""usage: eqforge plan [DATASET] {OPTION} RECIPE [options]
+
+Shows what eqforge build {OPTION} would try, and which of your input files have other bytes than the
+recipe's. RECIPE is what eqforge export DATASET --format recipe wrote. eqforge plan {OPTION} RECIPE
+--help shows the options, which are those of the recipe's dataset."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,29 +75,45 @@ class RecipeReport:
 
 
 def main(command: str, argv: Sequence[str]) -> int:
-    """Builds or imports what a recipe says, and compares; returns the exit status.
+    """Plans, builds or imports what a recipe says, and compares; returns the exit status.
 
     Args:
-      command: `build` or `import`.
+      command: `plan`, `build` or `import`.
       argv: the arguments after it.
     """
-    with reported_errors(goes_on=True), session(), inputs_from_stores():
+    is_plan = command == "plan"
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(reported_errors(goes_on=not is_plan))
+        stack.enter_context(one_content() if is_plan else contextlib.nullcontext())
+        stack.enter_context(session(keeps_output=is_plan))
+        stack.enter_context(inputs_from_stores())
         folder, rest = _recipe_of(argv)
         if not folder:
-            print(USAGE.format(command=command))
+            print((PLAN_USAGE if is_plan else USAGE).format(command=command))
             return 0 if {"-h", "--help"} & {*argv} else 2
         recipe = open_recipe(folder)
         url = storage.join(recipe.folder, FILE_NAME)
         name = recipe.manifest.dataset
-        _check_command(command, name, url)
-        rest = rest[1:] if rest[:1] == [name] and argv[0] == name else rest
+        check_command(command, name, url)
+        if argv[0] in known_of(command):
+            if argv[0] != name:
+                raise InputError(f"{url}: a recipe of {name}, not of {argv[0]}")
+            rest = rest[1:]
         pipeline, program = pipeline_of(name), f"eqforge {command} {OPTION} {recipe.folder}"
-        config, beam_args = parse_recipe(pipeline, recipe.manifest, url, rest, program)
+        settings = settings_of_recipe(
+            pipeline, recipe.manifest, url, UNNAMED if command == "plan" else ""
+        )
         for table in recipe.manifest.tables:
             check_files(recipe, table)
+        if command == "plan":
+            line, _ = parse_recipe(pipeline, settings, rest, program, console_of(pipeline))
+            _tell_version(recipe.manifest, url)
+            tell_plan(pipeline, line, recipe.manifest)
+            return 0
+        line, beam_args = parse_recipe(pipeline, settings, rest, program)
         _tell_version(recipe.manifest, url)
-        pipeline.needs(config)
-        report = _compared(recipe, told_build(pipeline, config, beam_args))
+        pipeline.needs(line.settings)
+        report = _compared(recipe, told_build(pipeline, line.settings, beam_args))
         give(report)
         return 0 if report.difference is None or report.difference.is_equal else 1
     return 2
@@ -111,20 +144,26 @@ def _recipe_of(argv: Sequence[str]) -> tuple[str, list[str]]:
     return folder, [*rest, *beam_args]
 
 
-def _check_command(command: str, name: str, url: str) -> None:
+def known_of(command: str) -> dict[str, Any]:
+    """Returns the datasets that a command makes, by name."""
+    known = {"build": DATASETS, "import": BENCHMARKS, "plan": {**DATASETS, **BENCHMARKS}}
+    return {**known[command]}
+
+
+def check_command(command: str, name: str, url: str) -> None:
     """Checks that a command makes the dataset of a recipe.
 
     Raises:
       InputError: no command does, or another.
     """
-    known = {"build": DATASETS, "import": BENCHMARKS}
+    known = known_of(command)
     other = "import" if command == "build" else "build"
-    if name in known[other]:
+    if name not in known and name in known_of(other):
         raise InputError(f"{url}: {name} is made by eqforge {other} {OPTION}")
     if name in COMBINED:
         raise InputError(f"{url}: a combined dataset has no recipe; its parts may have some")
-    if name not in known[command]:
-        hint = nearest(name, known[command])
+    if name not in known:
+        hint = nearest(name, known)
         raise InputError(f"{url}: a recipe of {name_of(name)}, which eqforge does not know{hint}")
 
 
@@ -142,10 +181,9 @@ def _compared(recipe: Dataset, build: BuildReport) -> RecipeReport:
         return RecipeReport(build=build)
     found = diff_datasets(recipe.folder, build.output, examples=NAMED)
     there, here = sources_of(recipe), sources_of(open_dataset(build.output))
-    digests = {file.sha256 for file in build.manifest.inputs}
     report = RecipeReport(
         build=build,
-        inputs=tuple(f.name for f in recipe.manifest.inputs if f.sha256 not in digests),
+        inputs=changed_inputs(recipe.manifest, build.manifest),
         changed_sources=tuple(n for n in sorted(there) if n in here and there[n] != here[n]),
         missing_sources=tuple(n for n in sorted(there) if n not in here),
         difference=found,
@@ -155,11 +193,8 @@ def _compared(recipe: Dataset, build: BuildReport) -> RecipeReport:
 
 
 def _source_lines(report: RecipeReport) -> Iterator[str]:
-    for what, names, said in (
-        ("inputs", report.inputs, "with other bytes than the recipe's"),
-        ("sources", report.changed_sources, "with other bytes than the recipe's"),
-        ("sources", report.missing_sources, "without a record; the rejects say why"),
-    ):
-        if names:
-            more = [f"and {len(names) - SHOWN:,} more"] * (len(names) > SHOWN)
-            yield f"{counted(len(names), what)} {said}: {', '.join([*names[:SHOWN], *more])}"
+    yield from named_line(report.inputs, "inputs", OTHER_BYTES)
+    yield from named_line(report.changed_sources, "sources", OTHER_BYTES)
+    yield from named_line(
+        report.missing_sources, "sources", "without a record; the rejects say why"
+    )

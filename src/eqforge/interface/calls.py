@@ -20,6 +20,7 @@ from eqforge.pipelines.shared.pipeline import Pipeline
 from eqforge.pipelines.shared.registry import pipeline_of
 from eqforge.pipelines.shared.settings import Mode
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.io import storage
 from eqforge.schemas.io.source_file import one_content
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import DATASETS
@@ -32,15 +33,20 @@ if TYPE_CHECKING:
     from eqforge.evaluation.tables.report import Report
     from eqforge.interface.dataset import OpenDataset
     from eqforge.pipelines.shared.planning import PlanReport
+    from eqforge.schemas.dataset.manifest import Manifest
     from eqforge.schemas.dataset.score_tables import ScoresManifest
     from eqforge.transforms.export.note import ExportNote
 
 
-def build(dataset: str, *, beam: Sequence[str] = (), **settings: Any) -> "OpenDataset":
+def build(
+    dataset: str, *, recipe: str | Path | None = None, beam: Sequence[str] = (), **settings: Any
+) -> "OpenDataset":
     """Builds a dataset or imports a benchmark, or finishes what was interrupted, and opens it.
 
     Args:
       dataset: its name, such as "eq-video", or that of a benchmark, such as "winoground".
+      recipe: folder or URL of a recipe, whose settings are taken; `diff(recipe, output)` says what
+        differs then.
       beam: options of the engine, as after `--` on a command line.
       **settings: as `eqforge build DATASET --help` lists them, or `eqforge import BENCHMARK --help`
         with `source`; `output` is the folder or URL.
@@ -52,10 +58,11 @@ def build(dataset: str, *, beam: Sequence[str] = (), **settings: Any) -> "OpenDa
     from eqforge.pipelines.shared.driver import build_dataset
 
     pipeline = _pipeline(dataset)
-    with in_keywords(pipeline.config), inputs_from_stores():
-        config = _config(pipeline, settings)
-        build_dataset(pipeline, config, beam)
-        return open(config.run.output)
+    with inputs_from_stores():
+        _, config = _config(pipeline, settings, recipe)
+        with in_keywords(pipeline.config):
+            build_dataset(pipeline, config, beam)
+            return open(config.run.output)
 
 
 def combine(
@@ -86,11 +93,15 @@ def combine(
         return open(config.run.output)
 
 
-def plan(dataset: str, *, pilot: int = 0, **settings: Any) -> "PlanReport":
+def plan(
+    dataset: str, *, recipe: str | Path | None = None, pilot: int = 0, **settings: Any
+) -> "PlanReport":
     """Returns what a build would try; writes nothing, and `output` may be left out.
 
     Args:
       dataset: its name, such as "eq-video".
+      recipe: folder or URL of a recipe, whose settings are taken; `changed_inputs` of the report
+        names its inputs that have other bytes now.
       pilot: how many records to build and discard for a forecast of time and storage.
       **settings: as for build.
 
@@ -100,9 +111,12 @@ def plan(dataset: str, *, pilot: int = 0, **settings: Any) -> "PlanReport":
     from eqforge.pipelines.shared.planning import UNNAMED, plan_dataset
 
     pipeline = _pipeline(dataset)
-    with one_content(), in_keywords(pipeline.config), inputs_from_stores():
-        config = _config(pipeline, {"output": UNNAMED, **settings})
-        return plan_dataset(pipeline, config, pilot, checks_output="output" in settings)
+    with one_content(), inputs_from_stores():
+        of_recipe, config = _config(pipeline, {"output": UNNAMED, **settings}, recipe)
+        with in_keywords(pipeline.config):
+            return plan_dataset(
+                pipeline, config, pilot, checks_output="output" in settings, recipe=of_recipe
+            )
 
 
 def open(path: str | Path) -> "OpenDataset":
@@ -299,7 +313,43 @@ def _pipeline(dataset: str) -> Pipeline[Any]:
     return pipeline_of(dataset)
 
 
-def _config(pipeline: Pipeline[Any], settings: dict[str, Any]) -> Any:
+def _config(
+    pipeline: Pipeline[Any], settings: dict[str, Any], recipe: str | Path | None
+) -> tuple["Manifest | None", Any]:
+    """Returns the manifest of a recipe, if there is one, and the settings of a call."""
+    if recipe is not None:
+        return _config_of_recipe(pipeline, settings, str(recipe))
+    with in_keywords(pipeline.config):
+        return None, _config_of_mode(pipeline, settings)
+
+
+def _config_of_recipe(
+    pipeline: Pipeline[Any], settings: dict[str, Any], folder: str
+) -> tuple["Manifest", Any]:
+    """Returns the manifest of a recipe, and its settings with those of a call.
+
+    Raises:
+      InputError: the recipe is none of this dataset, or a setting is wrong.
+    """
+    from eqforge.pipelines.shared.recipe import settings_of_recipe
+    from eqforge.schemas.dataset.recipe import FILE_NAME, open_recipe
+    from eqforge.transforms.export.rows import check_files
+
+    opened = open_recipe(folder)
+    url = storage.join(opened.folder, FILE_NAME)
+    if opened.manifest.dataset != pipeline.name:
+        raise InputError(f"{url}: a recipe of {opened.manifest.dataset}, not of {pipeline.name}")
+    # What is wrong in the recipe is not the caller's: its options keep the names they have there.
+    usual = settings_of_recipe(pipeline, opened.manifest, url)
+    for table in opened.manifest.tables:
+        check_files(opened, table)
+    with in_keywords(pipeline.config):
+        config = settings_from(pipeline.config, settings, usual.config)
+        usual.check_given({name: f"{name}={value!r}" for name, value in settings.items()})
+    return opened.manifest, config
+
+
+def _config_of_mode(pipeline: Pipeline[Any], settings: dict[str, Any]) -> Any:
     mode: Mode = "paper" if settings.get("mode") == "paper" else "corrected"
     default = default_config(pipeline.config, pipeline.defaults, mode)
     return settings_from(pipeline.config, settings, default)
