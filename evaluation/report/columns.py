@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 FACETS: Final = (
     *("dataset", "split", "kind", "change", "task", "part", "group", "role", "label"),
     *("perturbation", "applied", "stage", "reason", "hard_positive_kind", "hard_negative_kind"),
-    *("source_word", "target_word", "repairs", "findings", "answer_listed", "errata"),
+    *("source_word", "target_word", "repairs", "findings", "answer_listed", "changed columns"),
 )
 """Columns whose values tell kinds of rows."""
 

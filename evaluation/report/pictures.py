@@ -141,6 +141,12 @@ def write_pictures(dataset: Dataset, pictures: Pictures, output: str) -> None:
             storage.write_bytes(path, coloured(data), synced=False)
 
 
+def write_some(dataset: Dataset, wanted: set[str | None], pictures: Pictures, output: str) -> None:
+    """Writes some of a dataset's pictures by their ids; those that it lacks are left out."""
+    names = {name for name in wanted if name is not None}
+    write_encoded(_encoded(dataset, "images", "image_id", names), pictures, output)
+
+
 def write_encoded(encoded: Iterable[tuple[str, bytes]], pictures: Pictures, output: str) -> None:
     """Writes some pictures, each an id and its bytes, and small ones."""
     with ThreadPoolExecutor(os.cpu_count()) as threads:

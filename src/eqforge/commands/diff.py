@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
@@ -13,6 +14,7 @@ from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import counted, in_lines, json_text, nearest, shortened, visible
 
 if TYPE_CHECKING:
+    from eqforge.evaluation.report.differences import Comparison
     from eqforge.schemas.dataset.reader import Dataset
 
 SHOWN_CHARACTERS = 100
@@ -44,6 +46,13 @@ class Arguments:
     only: tuple[str, ...] = ()
     """Compare these columns alone, such as caption_0, and the tables that have them."""
 
+    report: Path | None = None
+    """Write pages into this folder that show the samples which were added, removed and changed,
+    with their pictures: open its index.html in a browser."""
+
+    overwrite: bool = False
+    """Replace a report of something else in that folder."""
+
     examples: int = 3
     """Name so many records that were added, removed or changed, of each table; the terminal shows
     50 of each at most, and --json has all."""
@@ -69,6 +78,8 @@ class Difference:
 
 def diff_command(arguments: Arguments) -> int:
     """Prints what differs between two datasets; returns 0 if their records are equal, else 1."""
+    if arguments.overwrite and arguments.report is None:
+        raise InputError("--overwrite: there is no --report that could replace another")
     found = diff_datasets(
         arguments.a,
         arguments.b,
@@ -77,8 +88,29 @@ def diff_command(arguments: Arguments) -> int:
         examples=arguments.examples,
     )
     print(in_lines(difference_lines(found)))
+    if arguments.report is not None:
+        written = _write_report(arguments, arguments.report)
+        print(f"{visible(written.page)}: open it in a browser")
     give(found)
     return 0 if found.is_equal else 1
+
+
+def _write_report(arguments: Arguments, output: Path) -> "Comparison":
+    """Writes the pages of a comparison.
+
+    Raises:
+      InputError: the folder holds something else, or there is nothing to show.
+    """
+    from eqforge.evaluation.report.differences import write_comparison
+    from eqforge.schemas.dataset.recipe import FORMAT, open_either
+
+    a, b = open_either(arguments.a), open_either(arguments.b)
+    for dataset in (a, b):
+        if dataset.manifest.format == FORMAT:
+            raise InputError(
+                f"--report: {dataset.folder} is a recipe, which has neither texts nor pictures"
+            )
+    return write_comparison(a, b, str(output), overwrite=arguments.overwrite)
 
 
 def diff_datasets(

@@ -2,10 +2,13 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.evaluation.report.pages import Page
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -23,3 +26,20 @@ def browser() -> Iterator[Any]:
         opened = playwright.chromium.launch(executable_path=program, args=arguments)
         yield opened
         opened.close()
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Callable[..., Page]]:
+    """Opens a report; in the end nothing may have gone wrong, or been asked for elsewhere."""
+    made: list[tuple[Page, Any]] = []
+
+    def make(folder: Path, **options: Any) -> Page:
+        context = browser.new_context(**options)
+        made.append((Page(context.new_page(), folder), context))
+        return made[-1][0]
+
+    yield make
+    for page, context in made:
+        assert page.wrong == []
+        assert {url.partition(":")[0] for url in page.asked} <= {"file", "about"}
+        context.close()

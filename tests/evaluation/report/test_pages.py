@@ -1,13 +1,13 @@
 """The pages of a report, driven in Chromium from disk as a reader does."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from eqforge.evaluation.report.tables import CHUNK
+from tests.evaluation.report.pages import Page, violations
 from tests.exported import picture, sample, write_pairs
 from tests.made_datasets import score_rows, write_scores
 from tests.reports import HOSTILE, write_report
@@ -18,68 +18,6 @@ KINDS = (
     *("eq-gebc", "eq-ag", "eq-video", "eq-kubric", "hard-positives", "training-captions"),
     *("retrieval-perturbations", "vlue", "simat"),
 )
-
-
-class Page:
-    """A page, and what went wrong on it."""
-
-    def __init__(self, page: Any, folder: Path) -> None:
-        self.page, self._folder = page, folder
-        self.wrong: list[str] = []
-        self.asked: list[str] = []
-        page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        page.on("dialog", lambda dialog: self.wrong.append(f"dialog {dialog.message}"))
-        page.on("console", self._hear)
-        page.on("request", lambda request: self.asked.append(request.url))
-
-    def _hear(self, message: Any) -> None:
-        if message.type in ("error", "warning"):
-            self.wrong.append(message.text)
-
-    def open(self, place: str) -> "Page":
-        self.page.goto("about:blank")
-        self.page.goto(f"file://{self._folder}/{place}")
-        if not place.startswith("index"):
-            self.page.wait_for_selector("#grid .card, #single .stage, #count:not(:empty)")
-        return self
-
-    def press(self, *keys: str) -> None:
-        for key in keys:
-            self.page.keyboard.press(key)
-
-    def ids(self) -> list[str]:
-        found: list[str] = self.page.locator("#grid .cover .id").all_inner_texts()
-        return found
-
-    def count(self, expected: str) -> None:
-        self.page.wait_for_function(
-            "text => document.getElementById('count').textContent === text", arg=expected
-        )
-
-    def turn(self, change: Callable[[], Any]) -> None:
-        """Waits until the list is another one."""
-        before = self.page.locator("#grid").inner_text()
-        change()
-        self.page.wait_for_function(
-            "text => document.getElementById('grid').innerText !== text", arg=before
-        )
-
-
-@pytest.fixture
-def opened(browser: Any) -> Iterator[Callable[..., Page]]:
-    """Opens a report; in the end nothing may have gone wrong, or been asked for elsewhere."""
-    made: list[tuple[Page, Any]] = []
-
-    def make(folder: Path, **options: Any) -> Page:
-        context = browser.new_context(**options)
-        made.append((Page(context.new_page(), folder), context))
-        return made[-1][0]
-
-    yield make
-    for page, context in made:
-        assert page.wrong == []
-        assert {url.partition(":")[0] for url in page.asked} <= {"file", "about"}
-        context.close()
 
 
 @pytest.fixture(scope="module")
@@ -311,8 +249,3 @@ def test_every_kind_is_readable_by_everybody(
     for file in (*pages, page.page.url.rpartition("/")[2]):
         phone.open(file)
         assert phone.page.evaluate("document.documentElement.scrollWidth") <= 360
-
-
-def violations(axe: Any, page: Page) -> list[str]:
-    found = axe.run(page.page, options={"preload": False}).response["violations"]
-    return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found]
