@@ -207,7 +207,9 @@ def plan(combination: Combination, config: Config) -> "Iterator[Piece]":
     from eqforge.transforms.dataset.combine import plan_pieces
     from eqforge.transforms.dataset.errata import by_sample, errata_of
 
-    dropped = by_sample(errata_of(config.run.errata, combination.rules.kind)).dropped
+    dropped = by_sample(
+        errata_of(config.run.errata, combination.rules.kind, config.run.decisions)
+    ).dropped
     found = list(plan_pieces(combination.rules, selection_of(config.run), dropped))
     return iter(found if any(piece.table == SAMPLES for piece in found) else ())
 

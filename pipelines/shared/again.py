@@ -76,8 +76,9 @@ def command_of(
         words = ["eqforge", "import", manifest.dataset, f"{FOLDER}/{manifest.config.get(_SOURCE)}"]
     is_combined = manifest.dataset in COMBINED  # its mode is that of its parts
     if is_combined:
-        has_errata = bool(run_of(manifest.config).get("errata"))  # which stand last
-        parts = manifest.inputs[: len(manifest.inputs) - has_errata]
+        run = run_of(manifest.config)
+        others = sum(bool(run.get(name)) for name in ("errata", "decisions"))  # which stand last
+        parts = manifest.inputs[: len(manifest.inputs) - others]
         words = ["eqforge", "combine", *(_part(part, folders or {}) for part in parts)]
     has_modes = not is_combined and manifest.dataset not in BENCHMARKS
     words += ["--mode", manifest.mode] if manifest.mode == "paper" and has_modes else []

@@ -34,7 +34,7 @@ from eqforge.schemas.io.source_file import one_content
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.visible import counted, in_lines
 from eqforge.transforms.dataset.census import note_census, take_census
-from eqforge.transforms.dataset.errata import ERRATA_STAGE
+from eqforge.transforms.dataset.errata import stages_for
 from eqforge.transforms.dataset.finish import DatasetTarget
 from eqforge.transforms.dataset.plan import PlanFiles, copy_plan, write_plan
 from eqforge.transforms.dataset.replace import is_complete, settle
@@ -212,7 +212,7 @@ def _dataset_target(
     return DatasetTarget(
         output=config.run.output,
         header=header,
-        stages=(*pipeline.stages, *[ERRATA_STAGE] * bool(header.errata)),
+        stages=(*pipeline.stages, *stages_for(header.errata)),
         tables=pipeline.tables(config, plan),
         max_error_rate=config.run.max_error_rate,
         replaces=replaces,

@@ -85,8 +85,8 @@ def header_of(pipeline: Pipeline[Configured], config: Configured) -> Manifest:
       InputError: an input file is missing or cannot be read, or an erratum is none.
     """
     inputs, warnings = [*pipeline.inputs(config)], pipeline.warnings(config)
-    inputs += [] if config.run.errata is None else [config.run.errata]
-    errata = errata_of(config.run.errata, pipeline.name)
+    inputs += [file for file in (config.run.errata, config.run.decisions) if file is not None]
+    errata = errata_of(config.run.errata, pipeline.name, config.run.decisions)
     parts = pipeline.parts(config)
     return manifest_header(pipeline.name, inputs, config, warnings, errata, parts)
 

@@ -47,14 +47,16 @@ def stages_of(dataset: str) -> dict[str, Stage]:
     """Returns the stages of a dataset by name; none if no pipeline has the dataset's name."""
     if dataset in COMBINED:
         stage: Stage = import_module("eqforge.transforms.dataset.parts").COMBINE_STAGE
-        from eqforge.transforms.dataset.errata import ERRATA_STAGE
+        from eqforge.transforms.dataset.errata import ERRATA_STAGE, REVIEW_STAGE
 
-        return {each.name: each for each in (stage, ERRATA_STAGE)}
+        return {each.name: each for each in (stage, REVIEW_STAGE, ERRATA_STAGE)}
     if dataset not in TYPES:
         return {}
-    from eqforge.transforms.dataset.errata import ERRATA_STAGE
+    from eqforge.transforms.dataset.errata import ERRATA_STAGE, REVIEW_STAGE
 
-    return {stage.name: stage for stage in (*pipeline_of(dataset).stages, ERRATA_STAGE)}
+    return {
+        stage.name: stage for stage in (*pipeline_of(dataset).stages, REVIEW_STAGE, ERRATA_STAGE)
+    }
 
 
 def stage_of(manifest: Manifest, name: str) -> Stage | None:

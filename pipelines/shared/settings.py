@@ -61,6 +61,10 @@ class RunSettings:
     corrected, or something is noted. Dropped samples are rejects of the stage errata, and the card
     lists all; eqforge lint --errata writes such a file."""
 
+    decisions: Path | None = None
+    """JSON lines of what people decided, by id, as eqforge review import writes them: samples that
+    they drop are rejects of the stage review."""
+
     workers: int = 1
     """Processes of the local runner."""
 

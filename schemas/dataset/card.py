@@ -177,7 +177,8 @@ def _errata(profile: Profile) -> str:
         f"{in_markdown(each.reason)} | {each.when} |"
         for each in left
     )
-    lines += ["", "Samples that were dropped are rows of `rejects`, of the stage `errata`; "]
+    lines += ["", "Samples that were dropped are rows of `rejects`, of the stage `errata`, "]
+    lines[-1] += "or `review` where people decided; "
     lines[-1] += "`dataset.json` lists all errata."
     return "\n".join(lines)
 

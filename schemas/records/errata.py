@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Action = Literal["drop", "correct", "note"]
+By = Literal["errata", "review"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)
@@ -19,6 +20,7 @@ class Erratum:
       when: the day it was found, as 2026-11-23; empty where nobody says.
       column: the column of the text that is corrected; empty for the other actions.
       text: what the text should be; empty for the other actions.
+      stage: whether a file of errata says so, or people who reviewed the dataset.
     """
 
     id: str
@@ -28,3 +30,4 @@ class Erratum:
     when: str = ""
     column: str = ""
     text: str = ""
+    stage: By = "errata"

@@ -1,6 +1,6 @@
 """Applies errata to the samples of a dataset, and to what refers to them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +13,7 @@ from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.errata import Erratum
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.spans import spans_of
+from eqforge.schemas.sources.decisions import dropped
 from eqforge.schemas.sources.errata import check_columns, read_errata, told, unknown
 from eqforge.schemas.tables.combined import CombinedPair
 from eqforge.schemas.tables.datasets import dataset_type, table_type
@@ -23,6 +24,11 @@ ERRATA_STAGE: Final = Stage(
     "errata", {"erratum": "The file of `--errata` says that the sample is to be dropped."}
 )
 """The last stage of a build with errata: its candidates are what would be samples without."""
+
+REVIEW_STAGE: Final = Stage(
+    "review", {"human": "People who looked at the sample decided to drop it (`--decisions`)."}
+)
+"""The stage of a build with decisions of people, before that of the errata."""
 
 _TEXTS: Final = frozenset(
     (
@@ -50,22 +56,25 @@ class Errata:
     Attributes:
       dropped: what is dropped.
       corrected: for each sample its texts as they should be, by column.
+      stages: the names of the stages that apply them, in their order.
     """
 
     dropped: Mapping[str, Erratum]
     corrected: Mapping[str, Mapping[str, str]]
+    stages: tuple[str, ...]
 
 
-def by_sample(errata: Iterable[Erratum]) -> Errata:
-    """Returns errata by the sample's id; notes change nothing."""
+def by_sample(errata: Sequence[Erratum]) -> Errata:
+    """Returns errata by the sample's id; notes change nothing, what people decided comes first."""
     dropped: dict[str, Erratum] = {}
     corrected: dict[str, dict[str, str]] = {}
     for erratum in errata:
-        if erratum.action == "drop":
+        if erratum.action == "drop" and (erratum.stage == "review" or erratum.id not in dropped):
             dropped[erratum.id] = erratum
         elif erratum.action == "correct":
             corrected.setdefault(erratum.id, {})[erratum.column] = erratum.text
-    return Errata(dropped=dropped, corrected=corrected)
+    stages = tuple(stage.name for stage in stages_for(errata))
+    return Errata(dropped=dropped, corrected=corrected, stages=stages)
 
 
 def text_columns(kind: TableType) -> list[str]:
@@ -89,7 +98,7 @@ class ApplyErrata(Composite):
         *records, tallies = inputs
         found = dict(zip((kind.name for kind in self.kinds), records, strict=True))
         samples, rejects = found["samples"], found["rejects"]
-        counted = samples | "TallyErrata" >> beam.Map(tally, self.errata)
+        counted = samples | "TallyErrata" >> beam.FlatMap(tally, self.errata)
         dropped = samples | "Reject" >> beam.FlatMap(rejected, self.errata)
         for kind in self.kinds:
             if kind.name == "samples" or "sample_id" in kind.references:
@@ -99,9 +108,20 @@ class ApplyErrata(Composite):
         return (*found.values(), (tallies, counted) | "TalliesOfAll" >> beam.Flatten())
 
 
-def tally(record: Any, errata: Errata) -> tuple[str, tuple[int, int]]:
-    """Returns the books of one sample: one candidate, kept or not."""
-    return ERRATA_STAGE.name, (1, int(record.sample_id not in errata.dropped))
+def stages_for(errata: Iterable[Erratum]) -> tuple[Stage, ...]:
+    """Returns the stages that apply errata: one for decisions of people, one for the others."""
+    named = {erratum.stage for erratum in errata}
+    return tuple(stage for stage in (REVIEW_STAGE, ERRATA_STAGE) if stage.name in named)
+
+
+def tally(record: Any, errata: Errata) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yields the books of one sample: in each stage that it reaches one candidate, kept or not."""
+    found = errata.dropped.get(record.sample_id)
+    for stage in errata.stages:
+        is_kept = found is None or found.stage != stage
+        yield stage, (1, int(is_kept))
+        if not is_kept:
+            return
 
 
 def rejected(record: Any, errata: Errata) -> Iterator[Reject]:
@@ -109,8 +129,10 @@ def rejected(record: Any, errata: Errata) -> Iterator[Reject]:
     if (erratum := errata.dropped.get(record.sample_id)) is not None:
         detail = f"{erratum.reason} ({', '.join(filter(None, (erratum.who, erratum.when)))})"
         source = getattr(record, "source_id", None) or getattr(record, "image", None) or ""
-        rejection = Rejection(reason="erratum", detail=detail)
-        yield ERRATA_STAGE.reject(erratum.id, rejection, source_id=source)
+        stage = REVIEW_STAGE if erratum.stage == REVIEW_STAGE.name else ERRATA_STAGE
+        (reason,) = stage.reasons
+        rejection = Rejection(reason=reason, detail=detail)
+        yield stage.reject(erratum.id, rejection, source_id=source)
 
 
 def kept(record: Any, errata: Errata) -> Iterator[Any]:
@@ -223,17 +245,20 @@ def _used_rows(
     }
 
 
-def errata_of(path: str | Path | None, dataset: str) -> tuple[Erratum, ...]:
-    """Reads the errata of a dataset; returns none if no file is named.
+def errata_of(
+    path: str | Path | None, dataset: str, decisions: str | Path | None = None
+) -> tuple[Erratum, ...]:
+    """Reads the errata of a dataset, and what people decided to drop; none if no file is named.
 
     Raises:
-      InputError: the file holds something else, or corrects what is no text.
+      InputError: a file holds something else, or corrects what is no text.
     """
+    reviewed = dropped(decisions)
     if path is None:
-        return ()
+        return reviewed
     errata, samples = read_errata(path), table_type(dataset, "samples")
     check_columns(errata, text_columns(samples) if samples else ())
-    return errata
+    return (*errata, *reviewed)
 
 
 def with_known_errata(manifest: Manifest, folder: str) -> Manifest:
@@ -256,19 +281,27 @@ def with_known_errata(manifest: Manifest, folder: str) -> Manifest:
     wanted = {erratum.id for erratum in manifest.errata}
     there = {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])}
     rejects = dataset.rows("rejects", ["candidate_id", "stage"])
-    gone = {row["candidate_id"] for row in rejects if row["stage"] == ERRATA_STAGE.name}
+    stages = {REVIEW_STAGE.name, ERRATA_STAGE.name}
+    gone = {row["candidate_id"] for row in rejects if row["stage"] in stages}
     ids = unknown(manifest.errata, wanted & (there | gone))
     if not ids:
         return manifest
     if not _is_part(manifest.config):
         raise BuildError(
-            f"--errata: {told(ids)}; the plan does not have it, or another stage refuses it: "
-            "the rejects say why; take it out of the file, and add --overwrite. Ids are those of "
-            "samples, as eqforge lint shows them of a dataset, and not of a file"
+            f"{_option(manifest.errata, ids[0])}: {told(ids)}; the plan does not have it, or "
+            "another stage refuses it: the rejects say why; take it out of the file, and add "
+            "--overwrite. Ids are those of samples, as eqforge lint shows them of a dataset, and "
+            "not of a file"
         )
     known = [erratum for erratum in manifest.errata if erratum.id not in set(ids)]
     warning = f"{len(ids):,} samples of the errata are not in this part of the dataset"
     return replace(manifest, errata=known, warnings=[*manifest.warnings, warning])
+
+
+def _option(errata: Iterable[Erratum], name: str) -> str:
+    """Returns the option whose file names a sample."""
+    reviewed = any(each.id == name and each.stage == REVIEW_STAGE.name for each in errata)
+    return "--decisions" if reviewed else "--errata"
 
 
 def _is_part(config: Mapping[str, Any]) -> bool:

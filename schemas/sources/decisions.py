@@ -1,0 +1,82 @@
+"""Reads and writes files of decisions: JSON lines, in any order, one for each sample.
+
+{"id": "eq-gebc/a/1", "decision": "drop", "reason": "captions do not fit", "who": "majority of 3"}
+{"id": "eq-gebc/a/2", "decision": "keep", "who": "majority of 3"}
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io import storage
+from eqforge.schemas.io.checked import shown
+from eqforge.schemas.io.typed_json import decode, read_lines
+from eqforge.schemas.records.errata import Erratum
+from eqforge.schemas.records.reviews import Decision
+from eqforge.schemas.visible import escaped_json
+
+MAX_DROPPED: Final = 20_000
+"""The most samples that a file drops: the manifest names them all."""
+
+_NOBODY: Final = "people"
+
+
+def read_decisions(path: str | Path) -> tuple[Decision, ...]:
+    """Reads a file of decisions; returns them sorted, so that their order in the file is nothing.
+
+    Raises:
+      InputError: a line is no decision, or two lines are of one sample; the message says which.
+    """
+    found: dict[str, tuple[int, Decision]] = {}
+    for number, line in read_lines(path):
+        where = f"line {number}"
+        decision = decode(line, Decision, str(path), where)
+        if not decision.id.strip():
+            raise InputError(f"{path}: {where}: id: expected a text, found none")
+        if decision.id in found:
+            before = found[decision.id][0]
+            raise InputError(
+                f"{path}: lines {before} and {number}: {shown(decision.id)} is decided twice"
+            )
+        found[decision.id] = number, decision
+    return tuple(sorted(decision for _, decision in found.values()))
+
+
+def dropped(path: str | Path | None) -> tuple[Erratum, ...]:
+    """Returns the samples that a file of decisions drops; none if no file is named.
+
+    Raises:
+      InputError: see read_decisions; or the file drops more than 20,000 samples.
+    """
+    if path is None:
+        return ()
+    drops = [each for each in read_decisions(path) if each.decision == "drop"]
+    if len(drops) > MAX_DROPPED:
+        raise InputError(f"{path}: drops {len(drops):,} samples; expected {MAX_DROPPED:,} at most")
+    return tuple(
+        Erratum(
+            id=each.id,
+            action="drop",
+            reason=each.reason or "dropped",
+            who=each.who or _NOBODY,
+            stage="review",
+        )
+        for each in drops
+    )
+
+
+def decision_lines(decisions: Iterable[Decision]) -> Iterator[str]:
+    """Yields the lines of a file of decisions, sorted; fields that say nothing are left out."""
+    for decision in sorted(set(decisions)):
+        said = {name: value for name, value in msgspec.to_builtins(decision).items() if value}
+        yield escaped_json(msgspec.json.encode(said).decode()) + "\n"
+
+
+def write_decisions(url: str, decisions: Iterable[Decision]) -> int:
+    """Writes a file of decisions; returns how many there are."""
+    lines = list(decision_lines(decisions))
+    storage.write_bytes(url, "".join(lines).encode())
+    return len(lines)
