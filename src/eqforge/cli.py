@@ -41,6 +41,10 @@ COMMANDS = {
         "eqforge.commands.report",
         "Write pages that show every row: open them in a browser, no server needed.",
     ),
+    "review": (
+        "eqforge.commands.review",
+        "Have people look and decide: tasks as pages, votes, agreement, decisions.",
+    ),
     "diff": (
         "eqforge.commands.diff",
         "Tell in which records and columns two datasets differ.",

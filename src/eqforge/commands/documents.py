@@ -5,6 +5,8 @@ from eqforge.commands.inspection import Inspection
 from eqforge.commands.recipe import RecipeReport
 from eqforge.commands.verify import Verification
 from eqforge.evaluation.report.write import Report
+from eqforge.evaluation.review.outcome import ReviewOutcome
+from eqforge.evaluation.review.plan import ReviewPlan
 from eqforge.generators.text.lints.command import LintReport
 from eqforge.pipelines.shared.driver import BuildReport
 from eqforge.pipelines.shared.planning import PlanReport
@@ -17,6 +19,8 @@ DOCUMENTS = {
     "verify": Verification,
     "inspect": Inspection,
     "report": Report,
+    "review plan": ReviewPlan,
+    "review import": ReviewOutcome,
     "diff": Difference,
     "export": ExportNote,
     "lint": list[LintReport],

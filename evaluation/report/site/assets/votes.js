@@ -1,0 +1,69 @@
+// The votes of a reviewer: kept in the browser after each answer, and saved as a file.
+eqforge.votes = (() => {
+  "use strict";
+  let about = null;
+  let key = "";
+  let votes = new Map(); // by the number of the task
+  let isKept = true;
+
+  function open(tasks) {
+    about = tasks;
+    key = `eqforge-votes:${tasks.sha256}:${tasks.protocol}:${tasks.reviewer}:${tasks.tasks.length}`;
+    try {
+      votes = new Map(JSON.parse(localStorage.getItem(key) || "[]"));
+    } catch {
+      isKept = false;
+    }
+  }
+
+  function keep() {
+    try {
+      localStorage.setItem(key, JSON.stringify([...votes]));
+      isKept = true;
+    } catch {
+      isKept = false;
+    }
+  }
+
+  function set(number, answer, reason, note, seconds) {
+    const [id, isRepeat] = about.tasks[number - 1];
+    votes.set(number, { task: number, id, answer, reason, note, is_repeat: isRepeat, seconds });
+    keep();
+  }
+
+  function remove(number) {
+    const found = votes.get(number);
+    votes.delete(number);
+    keep();
+    return found;
+  }
+
+  // Returns the first task without an answer; 0 where all have one.
+  function next() {
+    for (let number = 1; number <= about.tasks.length; number++) if (!votes.has(number)) return number;
+    return 0;
+  }
+
+  function last() {
+    return Math.max(0, ...votes.keys());
+  }
+
+  function file() {
+    return {
+      format: "eqforge votes", format_version: 1, dataset: about.dataset, sha256: about.sha256,
+      protocol: about.protocol, reviewer: about.reviewer, tasks: about.tasks.length,
+      votes: [...votes.values()].sort((a, b) => a.task - b.task),
+    };
+  }
+
+  function save() {
+    const text = `${JSON.stringify(file(), null, 1)}\n`;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    link.download = `votes-${about.reviewer}.json`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  }
+
+  return { open, set, remove, next, last, save, file, get size() { return votes.size; }, get isKept() { return isKept; } };
+})();

@@ -1,0 +1,1 @@
+"""People look at a dataset and decide: tasks for reviewers, their votes, and what follows."""

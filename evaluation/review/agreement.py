@@ -1,0 +1,153 @@
+"""How far reviewers agree with each other and with themselves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.evaluation.review.votes import Vote
+from eqforge.evaluation.statistics.shares import NO_INTERVAL, Interval
+
+ANSWERS: Final = ("keep", "drop", "unsure")
+RESAMPLES: Final = 1_000
+_LEVEL: Final = 0.95
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reviewer:
+    """How a reviewer answered.
+
+    Attributes:
+      name: of the reviewer.
+      tasks: how many they had.
+      answered: how many of them they answered.
+      answers: how often they gave each answer, without the repeats.
+      others: share of the votes of others on the same items that were theirs; None without any.
+      repeats: how many items they answered twice.
+      same: how many of these they answered alike.
+      minutes: how long they took.
+    """
+
+    name: str
+    tasks: int
+    answered: int
+    answers: dict[str, int]
+    others: float | None
+    repeats: int
+    same: int
+    minutes: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Agreement:
+    """How far reviewers agree.
+
+    Attributes:
+      alpha: Krippendorff's alpha for nominal answers; None where no item has two votes, or all
+        votes are the same.
+      interval: of alpha at 95 %, by resampling items; NaN where there is no alpha.
+      items: how many items have votes.
+      several: how many have two or more.
+      unanimous: how many of these all answered alike.
+    """
+
+    alpha: float | None
+    interval: Interval
+    items: int
+    several: int
+    unanimous: int
+
+
+def first_votes(votes: Mapping[str, Sequence[Vote]]) -> dict[str, dict[str, Vote]]:
+    """Returns each reviewer's first vote on each item, by item and reviewer."""
+    found: dict[str, dict[str, Vote]] = {}
+    for reviewer, some in votes.items():
+        for vote in some:
+            if not vote.is_repeat:
+                found.setdefault(vote.id, {})[reviewer] = vote
+    return {name: found[name] for name in sorted(found)}
+
+
+def counts_of(votes: Mapping[str, Mapping[str, Vote]]) -> NDArray[np.int64]:
+    """Returns how often each answer was given on each item [items, 3], in the order of ANSWERS."""
+    rows = [
+        [sum(vote.answer == answer for vote in own.values()) for answer in ANSWERS]
+        for own in votes.values()
+    ]
+    return np.array(rows, dtype=np.int64).reshape(-1, len(ANSWERS))
+
+
+def agreement(votes: Mapping[str, Mapping[str, Vote]], seed: int = 0) -> Agreement:
+    """Returns how far reviewers agree on items.
+
+    Args:
+      votes: first votes by item and reviewer.
+      seed: of the resampling of items.
+
+    Source: Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability".
+    """
+    counts = counts_of(votes)
+    several = counts[counts.sum(axis=1) > 1]
+    value = alpha_of(several)
+    interval = NO_INTERVAL
+    if value is not None and len(several) > 1:
+        rng = np.random.default_rng(seed)
+        draws = rng.integers(0, len(several), (RESAMPLES, len(several)))
+        found = [alpha_of(several[draw]) for draw in draws]
+        # Where all votes of a draw are the same, nobody disagrees.
+        known = [1.0 if each is None else each for each in found]
+        low, high = np.quantile(known, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+        interval = (float(low), float(high))
+    return Agreement(
+        alpha=value,
+        interval=interval,
+        items=len(counts),
+        several=len(several),
+        unanimous=int(((several > 0).sum(axis=1) == 1).sum()),
+    )
+
+
+def alpha_of(counts: NDArray[np.int64]) -> float | None:
+    """Returns Krippendorff's alpha of nominal answers; None where it is not defined.
+
+    Args:
+      counts: how often each answer was given on each item [items, answers], two votes or more each.
+    """
+    import krippendorff
+
+    if not len(counts) or (counts.sum(axis=0) > 0).sum() < 2:
+        return None
+    return float(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal"))
+
+
+def reviewers_of(
+    votes: Mapping[str, Sequence[Vote]], tasks: Mapping[str, int]
+) -> tuple[Reviewer, ...]:
+    """Returns how each reviewer answered."""
+    first = first_votes(votes)
+    return tuple(_reviewer(name, some, tasks[name], first) for name, some in votes.items())
+
+
+def _reviewer(
+    name: str, votes: Sequence[Vote], tasks: int, first: Mapping[str, Mapping[str, Vote]]
+) -> Reviewer:
+    own = {vote.id: vote.answer for vote in votes if not vote.is_repeat}
+    again = [vote for vote in votes if vote.is_repeat and vote.id in own]
+    others = [
+        vote.answer == own[item]
+        for item in own
+        for reviewer, vote in first[item].items()
+        if reviewer != name
+    ]
+    return Reviewer(
+        name=name,
+        tasks=tasks,
+        answered=len(votes),
+        answers={each: sum(found == each for found in own.values()) for each in ANSWERS},
+        others=sum(others) / len(others) if others else None,
+        repeats=len(again),
+        same=sum(vote.answer == own[vote.id] for vote in again),
+        minutes=sum(vote.seconds for vote in votes) / 60,
+    )

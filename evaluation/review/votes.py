@@ -1,0 +1,156 @@
+"""The files in which reviewers save their votes, and whether these can be taken."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.checked import shown
+from eqforge.schemas.io.typed_json import decode
+from eqforge.schemas.records.reviews import Verdict
+
+FORMAT: Final = "eqforge votes"
+VERSION: Final = 1
+_MOST_BYTES: Final = 64 << 20
+
+
+class Vote(msgspec.Struct, frozen=True, kw_only=True):
+    """What a reviewer answered.
+
+    Attributes:
+      task: number of the task.
+      id: of the item.
+      answer: keep, drop or unsure.
+      reason: why it is dropped; empty where nothing was chosen.
+      note: what the reviewer wrote beside it.
+      is_repeat: whether they had seen the item before.
+      seconds: how long the item was before them.
+    """
+
+    task: int
+    id: str
+    answer: Verdict
+    reason: str = ""
+    note: str = ""
+    is_repeat: bool = False
+    seconds: float = 0.0
+
+
+class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
+    """The votes of a reviewer.
+
+    Attributes:
+      dataset, sha256: the dataset, and its manifest's digest.
+      protocol: what was asked.
+      reviewer: who answered.
+      tasks: how many there were.
+      votes: the answers.
+    """
+
+    format: str
+    format_version: int
+    dataset: str
+    sha256: str
+    protocol: str
+    reviewer: str
+    tasks: int
+    votes: list[Vote]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Votes:
+    """The votes of all reviewers.
+
+    Attributes:
+      protocol: what they were asked.
+      by_reviewer: the votes by reviewer, in the order of their tasks.
+      tasks: how many tasks each had.
+    """
+
+    protocol: str
+    by_reviewer: dict[str, list[Vote]]
+    tasks: dict[str, int]
+
+
+def read_votes(paths: Sequence[Path], dataset: str, sha256: str, ids: Collection[str]) -> Votes:
+    """Reads the votes of some reviewers.
+
+    Args:
+      paths: their files.
+      dataset: name of the dataset.
+      sha256: of its manifest.
+      ids: of its samples, and of what they have in common.
+
+    Raises:
+      InputError: a file is malformed, of another dataset or version of it, of another protocol
+        than the others, or votes twice or on what the dataset does not have.
+    """
+    files = [(path, _read(path)) for path in paths]
+    if not files:
+        raise InputError("name the files of votes after the dataset")
+    protocol = files[0][1].protocol
+    found: dict[str, list[Vote]] = {}
+    tasks: dict[str, int] = {}
+    seen: dict[str, Path] = {}
+    for path, file in files:
+        _check_of(path, file, dataset, sha256)
+        if file.protocol != protocol:
+            raise InputError(
+                f"{path}: votes by the protocol {shown(file.protocol)}; those of {files[0][0]} are "
+                f"by {shown(protocol)}"
+            )
+        if file.reviewer in seen:
+            raise InputError(
+                f"{path}: has votes of {shown(file.reviewer)}, and so has {seen[file.reviewer]}"
+            )
+        seen[file.reviewer] = path
+        _check_votes(path, file.votes, ids)
+        found[file.reviewer] = sorted(file.votes, key=lambda vote: vote.task)
+        tasks[file.reviewer] = file.tasks
+    named = sorted(found)
+    return Votes(
+        protocol=protocol,
+        by_reviewer={name: found[name] for name in named},
+        tasks={name: tasks[name] for name in named},
+    )
+
+
+def _read(path: Path) -> VoteFile:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise InputError(f"{path}: has more than {_MOST_BYTES:,} bytes")
+        file = decode(path.read_bytes(), VoteFile, str(path))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    if (file.format, file.format_version) != (FORMAT, VERSION):
+        raise InputError(f"{path}: expected the format {FORMAT} {VERSION}")
+    if not file.reviewer.strip():
+        raise InputError(f"{path}: reviewer: expected a name, found none")
+    return file
+
+
+def _check_of(path: Path, file: VoteFile, dataset: str, sha256: str) -> None:
+    if file.sha256 != sha256:
+        raise InputError(
+            f"{path}: votes on {shown(file.dataset)} whose manifest is {file.sha256[:12]}; that of "
+            f"{dataset} is {sha256[:12]}: these are other samples, so review it again"
+        )
+
+
+def _check_votes(path: Path, votes: Iterable[Vote], ids: Collection[str]) -> None:
+    seen: dict[tuple[str, bool], int] = {}
+    numbers: set[int] = set()
+    for vote in votes:
+        where = f"{path}: task {vote.task}"
+        if vote.id not in ids:
+            raise InputError(f"{where}: {shown(vote.id)} is no sample of the dataset")
+        key = vote.id, vote.is_repeat
+        if key in seen:
+            raise InputError(f"{where}: {shown(vote.id)} was voted on in task {seen[key]} already")
+        if vote.task in numbers:
+            raise InputError(f"{where}: has two votes")
+        seen[key] = vote.task
+        numbers.add(vote.task)

@@ -1,0 +1,380 @@
+"""Reviewers of known error rates: their tasks, how far they agree, and the truth that is found."""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eqforge import cli
+from eqforge.commands import review
+from eqforge.evaluation.review.agreement import agreement, alpha_of, first_votes, reviewers_of
+from eqforge.evaluation.review.assign import assign
+from eqforge.evaluation.review.rules import decide
+from eqforge.evaluation.review.votes import Vote
+from eqforge.schemas.dataset.manifest import read_manifest
+from eqforge.schemas.sources.decisions import read_decisions
+from tests.exported import picture, sample, write_pairs
+from tests.reports import digests, given
+from tests.statuses import status_of
+
+ITEMS = [f"item/{n}" for n in range(600)]
+BAD = set(ITEMS[::3])
+
+
+def answers(name: str, error: float, items: list[str] = ITEMS) -> Iterator[tuple[str, str]]:
+    """What a reviewer says of each item, wrong at a known rate."""
+    rng = random.Random(name)
+    for item in items:
+        is_bad = (item in BAD) != (rng.random() < error)
+        yield item, "drop" if is_bad else "keep"
+
+
+def simulated(errors: Mapping[str, float]) -> dict[str, list[Vote]]:
+    return {
+        name: [
+            Vote(task=n, id=item, answer=answer)  # type: ignore[arg-type]
+            for n, (item, answer) in enumerate(answers(name, error), start=1)
+        ]
+        for name, error in errors.items()
+    }
+
+
+@pytest.mark.parametrize("error", [0.02, 0.1, 0.25])
+def test_agreement_is_what_the_error_rates_make_it(error: float) -> None:
+    """Of two votes 2e(1-e) disagree; by chance it would be 2q(1-q), q the share that is dropped."""
+    share = len(BAD) / len(ITEMS)
+    dropped = share * (1 - error) + (1 - share) * error
+    expected = 1 - 2 * error * (1 - error) / (2 * dropped * (1 - dropped))
+
+    found = agreement(first_votes(simulated({"ada": error, "ben": error, "cy": error})))
+
+    assert found.alpha is not None
+    low, high = found.interval
+    assert low < expected < high
+    assert high - low < 0.2
+    assert (found.items, found.several) == (len(ITEMS), len(ITEMS))
+
+
+@pytest.mark.parametrize("rule", ["majority", "weighted", "unanimous"])
+def test_the_truth_is_found_as_often_as_the_rule_allows(rule: Any) -> None:
+    error = 0.1
+    votes = simulated({"ada": error, "ben": error, "cy": error})
+    first = first_votes(votes)
+
+    decisions = decide(first, rule, reviewers_of(votes, dict.fromkeys(votes, len(ITEMS))))
+
+    right = sum(each.decision == ("drop" if each.id in BAD else "keep") for each in decisions)
+    wrong = sum(each.decision == ("keep" if each.id in BAD else "drop") for each in decisions)
+    chance = {"unanimous": (1 - error) ** 3}.get(
+        rule, (1 - error) ** 3 + 3 * error * (1 - error) ** 2
+    )
+    spread = 4 * np.sqrt(chance * (1 - chance) * len(ITEMS))
+    assert abs(right - chance * len(ITEMS)) < spread
+    if rule == "unanimous":
+        assert wrong < 5
+    else:
+        assert right + wrong == len(ITEMS)
+
+
+def test_who_answers_repeats_at_random_weighs_less() -> None:
+    votes = {
+        name: [
+            Vote(task=1, id="a", answer=answer),  # type: ignore[arg-type]
+            *(Vote(task=2 + n, id=f"r{n}", answer="keep") for n in range(8)),
+            *(
+                Vote(task=10 + n, id=f"r{n}", answer=again, is_repeat=True)  # type: ignore[arg-type]
+                for n in range(8)
+            ),
+        ]
+        for name, answer, again in (("ada", "drop", "keep"), ("ben", "keep", "drop"))
+    }
+    first, tasks = first_votes(votes), {"ada": 17, "ben": 17}
+    ada, ben = reviewers_of(votes, tasks)
+
+    assert (ada.same, ada.repeats, ben.same, ben.repeats) == (8, 8, 0, 8)
+    weighted = {each.id: each.decision for each in decide(first, "weighted", (ada, ben))}
+    assert weighted["a"] == "drop"
+    majority = {each.id: each.decision for each in decide(first, "majority", (ada, ben))}
+    assert majority["a"] == "unsure"
+
+
+def test_alpha_is_that_of_the_published_example() -> None:
+    """Krippendorff (2011), page 4: nominal data, any number of observers, missing data: 0.743."""
+    data = [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
+        [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
+    ]
+    rows = [
+        [sum(own == value for own in unit) for value in range(1, 6)]
+        for unit in zip(*data, strict=True)
+    ]
+    counts = np.array([row for row in rows if sum(row) > 1])
+
+    assert alpha_of(counts) == pytest.approx(0.743, abs=0.0005)
+    assert alpha_of(counts[:0]) is None
+    assert alpha_of(np.array([[2, 0, 0], [3, 0, 0]])) is None
+
+
+@pytest.mark.parametrize(("reviewers", "overlap"), [(1, 1), (3, 2), (10, 3)])
+def test_tasks_are_dealt_evenly_and_by_hash(reviewers: int, overlap: int) -> None:
+    names = [f"r{n}" for n in range(reviewers)]
+    tasks = assign(ITEMS, names, overlap)
+
+    assert tasks == assign(random.Random(1).sample(ITEMS, len(ITEMS)), names[::-1], overlap)
+    own = {name: [t.id for t in some if not t.is_repeat] for name, some in tasks.items()}
+    assert {Counter(item for some in own.values() for item in some)[i] for i in ITEMS} == {overlap}
+    assert all(len(set(some)) == len(some) for some in own.values())
+    assert max(map(len, own.values())) - min(map(len, own.values())) <= 1
+    for some in tasks.values():
+        assert [task.number for task in some] == list(range(1, len(some) + 1))
+        first = {task.id: task.number for task in some if not task.is_repeat}
+        again = [task for task in some if task.is_repeat]
+        assert len(again) == round(0.05 * len(first))
+        assert all(task.number - first[task.id] > 10 for task in again)
+    assert 0.4 < np.mean([task.is_turned for some in tasks.values() for task in some]) < 0.6
+    assert assign(["only"], ["ada"], 1)["ada"][0].id == "only"
+
+
+# --- from the command line
+
+main = status_of(cli.main)
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pictures = [picture(n) for n in range(4)]
+    shown = [(pictures[n % 3], pictures[n % 3 + 1]) for n in range(40)]
+    some = [sample(f"p/{n:02d}", n, shown[n], "test") for n in range(40)]
+    return write_pairs(tmp_path_factory.mktemp("d") / "pairs", some, pictures)
+
+
+def planned(dataset: Path, output: Path, *more: str, reviewers: str = "ada ben cy") -> Path:
+    argv = ["--protocol", "eq-gebc-screening", "--reviewers", *reviewers.split()]
+    assert review.main(["plan", str(dataset), *argv, "--output", str(output), *more]) == 0
+    return output
+
+
+def saved(
+    folder: Path, reviewer: str, path: Path, bad: set[str], changes: Mapping[str, Any] | None = None
+) -> Path:
+    """What the page of a reviewer saves who drops some samples and keeps the others."""
+    tasks = given(folder, f"{reviewer}/tasks")
+    votes = [
+        {"task": n, "id": item, "answer": "drop" if item in bad else "keep", "is_repeat": again}
+        for n, (item, again) in enumerate(tasks["tasks"], start=1)
+    ]
+    known = {name: tasks[name] for name in ("dataset", "sha256", "protocol", "reviewer")}
+    form = {"format": "eqforge votes", "format_version": 1, "tasks": len(votes)}
+    path.write_text(json.dumps({**form, **known, "votes": votes, **(changes or {})}))
+    return path
+
+
+def test_the_pages_of_reviewers_are_blind_and_the_same_again(dataset: Path, tmp_path: Path) -> None:
+    folder = planned(dataset, tmp_path / "a")
+
+    assert digests(folder) == digests(planned(dataset, tmp_path / "b", reviewers="cy ada ben"))
+    for name in ("ada", "ben", "cy"):
+        tasks = given(folder, f"{name}/tasks")["tasks"]
+        shown: list[Any] = []
+        while len(shown) < len(tasks):
+            shown += given(folder, f"{name}/items/{len(shown) // 20}")
+        assert len(shown) == len(tasks)
+        for item in shown:
+            assert (item["id"], item["facts"], item["why"]) == ("", [], None)
+            assert [pane["name"] for pane in item["panes"]] == ["picture 1", "picture 2"]
+            assert all((folder / pane["file"]).is_file() for pane in item["panes"])
+    assert not list(folder.glob("data/*/rows"))
+
+
+def test_votes_become_decisions_and_disagreement_the_next_task(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = planned(dataset, tmp_path / "plan", "--overlap", "2")
+    bad = {f"p/{n:02d}" for n in (1, 4, 9)}
+    files = [
+        saved(folder, name, tmp_path / f"{name}.json", bad | ({"p/07"} if name == "ada" else set()))
+        for name in ("ada", "ben", "cy")
+    ]
+    out = tmp_path / "decisions.jsonl"
+
+    assert review.main(["import", str(dataset), *map(str, files), "--output", str(out)]) == 0
+
+    said = capsys.readouterr().out
+    decided = {each.id: each.decision for each in read_decisions(out)}
+    seen = given(folder, "ada/tasks")["tasks"]
+    split = {"p/07"} if any(item == "p/07" for item, _ in seen) else set()
+    assert {item for item, what in decided.items() if what == "drop"} == bad
+    assert {item for item, what in decided.items() if what == "unsure"} == split
+    assert len(decided) == 40
+    assert "Krippendorff's alpha" in said
+    assert "ada: " in said
+    with pytest.raises(SystemExit):
+        review.main(["import", str(dataset), *map(str, files), "--output", str(out)])
+    assert "exists; add --overwrite" in capsys.readouterr().err
+    if split:
+        again = planned(dataset, tmp_path / "again", "--disagreed", str(out))
+        assert {
+            item for n in ("ada", "ben", "cy") for item, _ in given(again, f"{n}/tasks")["tasks"]
+        } == split
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"sha256": "0" * 64}, "these are other samples, so review it again"),
+        ({"votes": [{"task": 1, "id": "zebra", "answer": "keep"}]}, "'zebra' is no sample"),
+        (
+            {"votes": [{"task": n, "id": "p/01", "answer": "keep"} for n in (1, 2)]},
+            "was voted on in task 1",
+        ),
+        (
+            {"votes": [{"task": 1, "id": f"p/0{n}", "answer": "keep"} for n in (1, 2)]},
+            "has two votes",
+        ),
+        ({"votes": [{"task": 1, "id": "p/01", "answer": "maybe"}]}, "ada.json"),
+        ({"protocol": "another"}, "votes by the protocol"),
+        ({"reviewer": "ben"}, "has votes of 'ben', and so has"),
+        ({"format": "something"}, "expected the format eqforge votes 1"),
+        ({"reviewer": " "}, "reviewer: expected a name"),
+    ],
+)
+def test_votes_that_cannot_be_taken_are_refused(
+    changes: dict[str, Any],
+    said: str,
+    dataset: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = planned(dataset, tmp_path / "plan")
+    files = [saved(folder, "ben", tmp_path / "ben.json", set())]
+    files.append(saved(folder, "ada", tmp_path / "ada.json", set(), changes))
+    capsys.readouterr()
+
+    out = str(tmp_path / "d.jsonl")
+    with pytest.raises(SystemExit) as left:
+        review.main(["import", str(dataset), *map(str, files), "--output", out])
+
+    assert left.value.code == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert said in line
+    assert not (tmp_path / "d.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--protocol", "eq-gebc", "--reviewers", "ada"], "no such protocol"),
+        (["--reviewers", "ada", "Ada", "--overlap", "1"], "named twice"),
+        (["--reviewers", "../ada", "--overlap", "1"], "becomes the name of a page"),
+        (["--reviewers", "ada"], "--overlap 2: expected 1 to 1"),
+        (["--reviewers", "ada", "ben", "--sample", "0"], "--sample 0"),
+    ],
+)
+def test_plans_that_make_no_sense_are_refused(
+    options: list[str],
+    said: str,
+    dataset: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    usual = [] if "--protocol" in options else ["--protocol", "eq-sd-filter"]
+    with pytest.raises(SystemExit) as left:
+        review.main(["plan", str(dataset), *usual, *options, "--output", str(tmp_path / "r")])
+
+    assert left.value.code == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_protocol_of_ones_own_is_a_small_file(dataset: Path, tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(
+        'name = "own"\nquestion = "Is it <b>good</b>?"\nreasons = ["no"]\nseconds = 3\n'
+    )
+
+    folder = planned(dataset, tmp_path / "r", "--protocol", str(path), "--sample", "6")
+
+    tasks = [given(folder, f"{name}/tasks") for name in ("ada", "ben", "cy")]
+    assert [each["protocol"] for each in tasks] == ["own"] * 3
+    assert tasks[0]["reasons"] == ["no"]
+    assert len({item for each in tasks for item, _ in each["tasks"]}) == 6
+    page = (folder / "ada.html").read_text()
+    assert "Is it &lt;b&gt;good&lt;/b&gt;?" in page
+
+
+def test_people_vote_with_keys_and_the_build_drops_what_they_dropped(
+    browser: Any, demo_output: Path, tmp_path: Path
+) -> None:
+    """From the plan to the rejects: vote, reload, undo, save, import, build again."""
+    dataset = demo_output / "hard-positives"
+    argv = ["--protocol", "true-and-false", "--reviewers", "ada", "--overlap", "1", "--sample", "6"]
+    folder = tmp_path / "plan"
+    assert review.main(["plan", str(dataset), *argv, "--output", str(folder)]) == 0
+    context = browser.new_context(accept_downloads=True)
+    page, wrong = context.new_page(), []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: wrong.append(message.text))
+    page.goto(f"file://{folder}/index.html")
+    page.get_by_role("link", name="ada").click()
+    total = len(given(folder, "ada/tasks")["tasks"])
+
+    def count(number: int) -> None:
+        start = f"{number} of {total} answered" if number < total else f"all {total} answered"
+        page.wait_for_function(
+            "text => document.getElementById('count').textContent.startsWith(text)", arg=start
+        )
+
+    page.wait_for_selector(".stage img")
+    page.keyboard.press("k")
+    count(1)
+    page.keyboard.press("d")
+    page.keyboard.press("2")
+    count(2)
+    page.keyboard.press("u")
+    count(3)
+    page.keyboard.press("z")
+    count(2)
+    page.reload()
+    count(2)
+    page.keyboard.press("n")
+    page.keyboard.type("kd")  # a note, and no votes
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".stage img")
+    for number in range(3, total + 1):
+        page.keyboard.press("k")
+        count(number)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save").click()
+    votes = tmp_path / download.value.suggested_filename
+    download.value.save_as(votes)
+    context.close()
+    assert wrong == []
+
+    told = json.loads(votes.read_text())
+    assert [vote["answer"] for vote in told["votes"]] == ["keep", "drop", *["keep"] * (total - 2)]
+    assert told["votes"][1]["reason"] == "a false text is true"
+    assert told["votes"][2]["note"] == "kd"
+    assert told["sha256"] == read_manifest(str(dataset))[1]
+    decisions = tmp_path / "decisions.jsonl"
+    assert review.main(["import", str(dataset), str(votes), "--output", str(decisions)]) == 0
+    dropped = [each.id for each in read_decisions(decisions) if each.decision == "drop"]
+    assert dropped == [told["votes"][1]["id"]]
+
+    from tests.builds import rejected, rows
+
+    workspace = demo_output / "workspace"
+    (captions,) = workspace.rglob("captions_val2017.json")
+    images = next(path.parent for path in workspace.rglob("1.jpg"))
+    build = ["build", "hard-positives", "--captions", captions, "--images", images]
+    out = tmp_path / "again"
+    assert main([*map(str, [*build, "--decisions", decisions, "--output", out])]) == 0
+    assert rejected(out, "human") == dropped
+    names = {row["sample_id"] for row in rows(dataset, "samples")}
+    assert {row["sample_id"] for row in rows(out, "samples")} == names - set(dropped)
