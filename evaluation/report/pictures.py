@@ -5,14 +5,17 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from PIL import Image
 
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
-from eqforge.schemas.io.pictures import BadImage, TooManyPixels, open_rgb
+from eqforge.schemas.io.checked import name_of
+from eqforge.schemas.io.pictures import BadImage, TooManyPixels, open_rgb, opened
 from eqforge.schemas.ticker import ticked
 
 THUMBNAIL_PX: Final = 320
@@ -136,9 +139,10 @@ def write_pictures(dataset: Dataset, pictures: Pictures, output: str) -> None:
     total = len(pictures.stored)
     write_encoded(ticked(encoded, total, "pictures"), pictures, output)
     for mask_id, data in _encoded(dataset, "masks", "mask_id"):
-        path = storage.join(output, mask_file(mask_id) or "")
-        if not os.path.exists(path):
-            storage.write_bytes(path, coloured(data), synced=False)
+        try:
+            _put(storage.join(output, mask_file(mask_id) or ""), partial(coloured, data))
+        except (BadImage, TooManyPixels) as error:
+            raise InputError(f"{dataset.folder}: mask {name_of(mask_id)}: {error}") from error
 
 
 def write_some(dataset: Dataset, wanted: set[str | None], pictures: Pictures, output: str) -> None:
@@ -200,11 +204,14 @@ def coloured(mask: bytes) -> bytes:
     """Returns a mask of object numbers as a picture with a colour for each, PNG.
 
     Args:
-      mask: a picture whose pixels are numbers, grey or by a palette; 0 is the backdrop, which
-        becomes transparent.
+      mask: a PNG whose pixels are numbers, grey or by a palette; 0 is the backdrop, which becomes
+        transparent.
+
+    Raises:
+      BadImage, TooManyPixels: as `open_rgb`.
     """
-    with Image.open(io.BytesIO(mask)) as opened:
-        numbers = np.asarray(opened if opened.mode in ("L", "P") else opened.convert("L"))
+    with opened(mask, formats=("PNG",)) as found:
+        numbers = np.asarray(found if found.mode in ("L", "P") else found.convert("L"))
     palette = [0, 0, 0]
     for number in range(255):
         palette += _COLOURS[number % len(_COLOURS)]

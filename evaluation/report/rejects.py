@@ -1,14 +1,12 @@
 """What the pages show of what was refused, with its pictures where the build has kept them."""
 
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
-
-from PIL import Image
 
 from eqforge.evaluation.report.items import Item, Pane, Why, plain
 from eqforge.evaluation.report.pictures import Pictures, Stored, write_encoded
 from eqforge.schemas.dataset.profile import Profile
+from eqforge.schemas.io.pictures import opened
 
 Row = Mapping[str, Any]
 ORDER: Final = ("stage", "reason", "candidate_id")
@@ -64,5 +62,5 @@ def write_kept(kept: Kept, rows: Iterable[Row], pictures: Pictures, output: str)
 
 def _size(data: bytes) -> tuple[int, int]:
     """Returns the width and height of a picture that the build has stored itself, in pixels."""
-    with Image.open(io.BytesIO(data)) as opened:
-        return opened.size
+    with opened(data) as found:
+        return found.size

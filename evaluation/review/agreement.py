@@ -1,14 +1,17 @@
 """How far reviewers agree with each other and with themselves."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final
 
 from eqforge.evaluation.review.votes import Vote
 from eqforge.evaluation.statistics.shares import NO_INTERVAL, Interval
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 ANSWERS: Final = ("keep", "drop", "unsure")
 RESAMPLES: Final = 1_000

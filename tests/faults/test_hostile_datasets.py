@@ -161,8 +161,8 @@ def as_column(name: str, value: Any) -> Callable[[pa.Table], pa.Table]:
 
 
 TABLES: dict[str, tuple[Callable[[pa.Table], pa.Table], str]] = {
-    "no ids": (without("sample_id"), "the column 'sample_id' is missing"),
-    "no second caption": (without("caption_1"), "the column 'caption_1' is missing"),
+    "no ids": (without("sample_id"), "its samples have no column 'sample_id'"),
+    "no second caption": (without("caption_1"), "its samples have no column 'caption_1'"),
     "null ids": (as_column("sample_id", None), "a row has no 'sample_id'"),
     "null captions": (as_column("caption_0", None), "a row has no 'caption_0'"),
     "null images": (as_column("image_0_id", None), "a row has no 'image_0_id'"),
