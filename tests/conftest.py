@@ -4,12 +4,19 @@ import os
 import re
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from eqforge.generators.demo.workspace import Workspace, make_workspace
 
 # Tiny models need one thread of torch; on a busy machine several wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A busy machine, or a first example that loads a lexicon, is no failure.
+hypothesis.settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")

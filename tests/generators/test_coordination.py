@@ -3,7 +3,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.generators.text.coordination.conjuncts import SWAP_REFUSALS
@@ -227,7 +227,6 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(st.text(max_size=40) | st.lists(WORDS, max_size=12).map(" ".join))
 def test_a_swap_is_a_permutation_that_can_be_undone(caption: str) -> None:
     _check(caption)

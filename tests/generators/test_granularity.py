@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.generators.text.granularity import Granularity, measure_granularity
@@ -68,7 +68,6 @@ def test_a_caption_without_words_has_no_ratios(wordnet: Any) -> None:
 
 
 @pytest.mark.usefixtures("wordnet")
-@settings(deadline=None)  # the first example loads the lexica
 @given(st.text(max_size=60))
 def test_any_caption_can_be_measured(text: str) -> None:
     found = measure(text)

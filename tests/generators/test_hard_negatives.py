@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.generators.text.analysis import Analysis
@@ -233,7 +233,6 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(st.text(max_size=40) | st.lists(WORDS, max_size=10).map(" ".join), st.integers(0, 9))
 def test_any_caption_is_edited_so_that_it_can_be_undone_or_refused(caption: str, seed: int) -> None:
     _check(caption, seed)

@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.corrections import (
@@ -215,7 +215,6 @@ def test_the_negative_of_a_row_that_contradicts_itself_speaks_against_no_other()
     }
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_foils_of_any_two_texts_are_the_words_at_their_spans(left: str, right: str) -> None:
     foil = find_foil(left, right)
@@ -230,7 +229,6 @@ WORDS = st.lists(
 )
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(WORDS, WORDS, st.sampled_from(["white", "red", "old"]))
 def test_edits_can_be_undone_whatever_stands_around(
     before: list[str], behind: list[str], word: str

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.generators.text.clip_tokens import count_clip_tokens
@@ -254,7 +254,6 @@ TEXTS = st.text(max_size=40) | st.lists(
 ).map(" ".join)
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(st.lists(st.tuples(TEXTS, TEXTS, st.none() | TEXTS), max_size=6))
 def test_any_captions_are_linted_without_a_crash(captions: list) -> None:
     pairs = [_pair(*texts, pair_id=str(i)) for i, texts in enumerate(captions)]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.generators.text.analysis import Analysis
@@ -78,7 +78,6 @@ def check_permutation(caption: str, shuffled: str) -> None:
 
 
 @pytest.mark.usefixtures("wordnet")
-@settings(deadline=None)  # the first example loads the lexica
 @given(CAPTIONS, st.integers(0, 2**63 - 1))
 def test_any_caption_is_perturbed_or_refused_with_its_reason(caption: str, seed: int) -> None:
     (analysis,) = load_tagger().analyse([caption])
@@ -89,7 +88,6 @@ def test_any_caption_is_perturbed_or_refused_with_its_reason(caption: str, seed:
 
 
 @pytest.mark.usefixtures("wordnet")
-@settings(deadline=None)  # the first example loads the lexica
 @given(CAPTIONS, st.integers(0, 2**63 - 1))
 def test_word_shuffles_permute_words(caption: str, seed: int) -> None:
     (analysis,) = load_tagger().analyse([caption])
@@ -101,7 +99,6 @@ def test_word_shuffles_permute_words(caption: str, seed: int) -> None:
 
 
 @pytest.mark.usefixtures("wordnet")
-@settings(deadline=None)  # the first example loads the lexica
 @given(CAPTIONS, st.integers(0, 2**63 - 1))
 def test_paper_mode_takes_any_caption(caption: str, seed: int) -> None:
     (analysis,) = load_tagger().analyse([caption])

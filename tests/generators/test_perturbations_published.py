@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.generators.text.analysis import Analysis, Token
@@ -117,7 +117,6 @@ def test_tokens_are_nltks_with_sentences_split_at_every_end_mark() -> None:
     ]
 
 
-@settings(deadline=None)  # spaCy is imported in the first example
 @given(st.text("ab \n\t", max_size=12))
 def test_white_space_becomes_tokens_as_in_spacy(text: str) -> None:
     import spacy

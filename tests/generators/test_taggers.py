@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.generators.text.analysis import Analysis, Tagger, is_adjective, is_noun, is_word
@@ -94,7 +94,6 @@ def test_lemmas_follow_the_part_of_speech() -> None:
     assert lemmatise("'s", "VBZ") == "be"
 
 
-@settings(deadline=None)  # the first example may load the lexicon
 @given(st.text(max_size=60))
 def test_any_text_can_be_analysed(text: str) -> None:
     (analysis,) = load_tagger().analyse([text])

@@ -220,7 +220,7 @@ def test_images_of_any_size_are_measured(shape: tuple[int, int]) -> None:
     assert measure(image, skimage.data.coffee()).changed_area_fraction > 0.5
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(arrays(np.uint8, (16, 24, 3)), arrays(np.uint8, (16, 24, 3)))
 def test_measures_stay_in_their_ranges(first: np.ndarray, second: np.ndarray) -> None:
     found = measure(first, second)

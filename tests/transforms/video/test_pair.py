@@ -182,9 +182,7 @@ def test_each_picture_is_read_once_however_many_pairs_it_is_in(
     assert len(read) == len(set(read)) == 5
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(
     pictures=st.dictionaries(st.integers(0, 4), st.integers(0, 3), max_size=5),
     distinct=st.booleans(),
