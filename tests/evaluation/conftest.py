@@ -13,9 +13,12 @@ from tests.evaluation.report.pages import Page
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium without a window; tests that need it are skipped where a machine has none."""
+    """Chromium without a window; tests that need it are skipped where a machine has none.
+
+    While it lasts an event loop runs in this thread, which tests elsewhere start themselves.
+    """
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if program is None:
         pytest.skip("there is no Chromium on this machine")
