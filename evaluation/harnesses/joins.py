@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from eqforge.evaluation.metrics.ties import Credits
+from eqforge.evaluation.tables.errata import without, wrong_samples
 from eqforge.evaluation.tables.report import Judged, Rules
 from eqforge.evaluation.tables.samples import Samples, read_samples
 from eqforge.schemas.dataset.reader import Dataset
@@ -27,12 +28,14 @@ class HarnessRules:
       rules: seed and resamples.
       by, cluster: columns that name subsets and clusters; None for those of the kind of sample.
       allow_missing: whether samples may have questions without an answer.
+      errata: file of what is wrong with samples, which are left out; None for none.
     """
 
     rules: Rules
     by: str | None = None
     cluster: str | None = None
     allow_missing: bool = False
+    errata: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -42,25 +45,33 @@ class Joined:
     Attributes:
       dataset: the dataset.
       form: what its samples are asked.
-      samples: their ids, clusters and subsets.
+      samples: ids, clusters and subsets of those that are measured.
+      known: the ids of all.
+      notes: what was left out by errata.
     """
 
     dataset: Dataset
     form: QuestionForm
     samples: Samples
+    known: frozenset[str]
+    notes: tuple[str, ...]
 
     @classmethod
     def of(cls, dataset: Dataset, settings: HarnessRules) -> "Joined":
         """Reads ids, clusters and subsets.
 
         Raises:
-          InputError: samples of this kind are not asked about, or lack a column.
+          InputError: samples of this kind are not asked about, or lack a column; or the errata are
+            of other samples.
         """
         columns = set(dataset.columns("samples"))
         form = form_of(columns, dataset.folder)
         own = next((name for name in form.by if name in columns), None)
         samples = read_samples(dataset, settings.cluster or form.cluster, settings.by or own)
-        return cls(dataset=dataset, form=form, samples=samples)
+        known = frozenset(samples.keys.tolist())
+        gone, notes = wrong_samples(known, settings.errata)
+        measured = without(samples, gone)
+        return cls(dataset=dataset, form=form, samples=measured, known=known, notes=notes)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yields id and texts of each sample."""

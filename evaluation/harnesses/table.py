@@ -52,6 +52,8 @@ def harness_report(dataset: Dataset, paths: Sequence[Path], settings: HarnessRul
     found = Joined.of(dataset, settings)
     names = model_names([path.stem for path in paths], paths)
     parts = [_part(found, path, settings) for path in paths]
+    if found.notes and any(part.sums for part in parts):
+        raise InputError("--errata: CLIP_benchmark writes sums, of which no sample can be left out")
     judged = dict(zip(names, (part.judged for part in parts), strict=True))
     measures: list[Measure] = []
     for name, part in zip(names, parts, strict=True):
@@ -63,10 +65,13 @@ def harness_report(dataset: Dataset, paths: Sequence[Path], settings: HarnessRul
         rules=settings.rules,
         measures=tuple(measures),
         comparisons=compare_judged(judged, settings.rules),
-        notes=tuple(
-            f"{name}: {note}"
-            for name, part in zip(names, parts, strict=True)
-            for note in part.notes
+        notes=(
+            *found.notes,
+            *(
+                f"{name}: {note}"
+                for name, part in zip(names, parts, strict=True)
+                for note in part.notes
+            ),
         ),
     )
 
@@ -135,7 +140,7 @@ def _of_captions(found: Joined, path: Path, settings: HarnessRules) -> _Part:
 
 def _of_own_task(found: Joined, answers: Answers, path: Path, settings: HarnessRules) -> _Part:
     """Judges a task of the user's own by its scores: how many are right, and whether all are."""
-    check_known(path, answers.scores, set(found.samples.keys.tolist()), "lines are of samples")
+    check_known(path, answers.scores, found.known, "lines are of samples")
     counts = {len(scores) for scores in answers.scores.values()}
     if len(counts) > 1:
         raise InputError(

@@ -126,7 +126,7 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRule
     if is_questions(dataset):
         settings.check_read("questions")
         grouped = AnswerRules(rules=rules, allow_missing=settings.allow_missing)
-        return questions_report(dataset, scores, grouped)
+        return questions_report(dataset, scores, grouped, settings.errata)
     if any(map(form_of_file, scores)):
         settings.check_read("harnesses")
         harness = HarnessRules(
@@ -134,6 +134,7 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRule
             by=settings.by,
             cluster=settings.cluster,
             allow_missing=settings.allow_missing,
+            errata=settings.errata,
         )
         return harness_report(dataset, scores, harness)
     how = RetrievalRules(rules=rules, mode=settings.mode, allow_missing=settings.allow_missing)

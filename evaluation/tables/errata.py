@@ -1,10 +1,11 @@
 """Leaves out of a table what errata say is wrong."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eqforge.evaluation.tables.sample_scores import SampleScores
 from eqforge.evaluation.tables.samples import Samples
@@ -28,30 +29,53 @@ def without_errata(
     Raises:
       InputError: it is no such file, an erratum is of no sample, or nothing is left.
     """
+    gone, notes = wrong_samples(samples.keys.tolist(), path)
+    found = []
+    for each in scores:
+        left = _outside(each.keys, gone)
+        found.append(replace(each, keys=each.keys[left], values=each.values[left]))
+    return without(samples, gone), found, notes
+
+
+def wrong_samples(
+    ids: Collection[str], path: Path | None
+) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Returns which samples errata drop or correct, and notes on how many and why.
+
+    Args:
+      ids: of all samples that are measured.
+      path: file of the errata; None for none.
+
+    Raises:
+      InputError: it is no such file, an erratum is of no sample, or nothing would be left.
+    """
+    if path is None:
+        return frozenset(), ()
     errata = read_errata(path)
-    if ids := unknown(errata, set(samples.keys.tolist())):
-        raise InputError(f"--errata {path}: {told(ids)} that is measured here")
+    if lost := unknown(errata, set(ids)):
+        raise InputError(f"--errata {path}: {told(lost)} that is measured here")
     wrong = [erratum for erratum in errata if erratum.action != "note"]
-    gone = np.array(sorted({erratum.id for erratum in wrong}), dtype=object)
-    left = ~np.isin(samples.keys, gone)
-    if not left.any():
+    gone = frozenset(erratum.id for erratum in wrong)
+    if gone.issuperset(ids):
         raise InputError(f"--errata {path}: leaves no sample to measure")
+    notes = [
+        visible(f"errata: {counted(count, 'samples')} left out ({action}): {reason}")
+        for (action, reason), count in by_reason(wrong).items()
+    ]
+    return gone, tuple(notes)
+
+
+def without(samples: Samples, gone: Collection[str]) -> Samples:
+    """Returns samples but for some, and without the subsets that become empty."""
+    left = _outside(samples.keys, gone)
     subsets = {name: members[left] for name, members in samples.subsets.items()}
-    kept = replace(
+    return replace(
         samples,
         keys=samples.keys[left],
         clusters=samples.clusters[left],
         subsets={name: members for name, members in subsets.items() if members.any()},
     )
-    found = [_without(each, gone) for each in scores]
-    reasons = by_reason(wrong).items()
-    notes = [
-        visible(f"errata: {counted(count, 'samples')} left out ({action}): {reason}")
-        for (action, reason), count in reasons
-    ]
-    return kept, found, tuple(notes)
 
 
-def _without(scores: SampleScores, gone: "np.ndarray") -> SampleScores:
-    left = ~np.isin(scores.keys, gone)
-    return replace(scores, keys=scores.keys[left], values=scores.values[left])
+def _outside(keys: NDArray[np.object_], gone: Collection[str]) -> NDArray[np.bool_]:
+    return ~np.isin(keys, np.array(sorted(gone), dtype=object))

@@ -1,6 +1,7 @@
 """The table of answers to questions in groups: right alone, by question, by image, by group."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,7 @@ from eqforge.evaluation.harnesses.joins import check_known
 from eqforge.evaluation.harnesses.logs import Answers, read_lmms_eval, read_vlmevalkit
 from eqforge.evaluation.metrics.answers import normal_answer
 from eqforge.evaluation.tables.answers_task import AnswerRules, read_answers
+from eqforge.evaluation.tables.errata import wrong_samples
 from eqforge.evaluation.tables.report import Judged, Measure, Report, measure
 from eqforge.evaluation.tables.sample_tasks import model_names
 from eqforge.evaluation.tables.samples import EVERYTHING, column_names, read_columns, text_array
@@ -57,7 +59,9 @@ def is_right(said: str, answer: str, options: Sequence[str]) -> bool:
     return right is None and bool(plain) and plain == normal_answer(answer)
 
 
-def questions_report(dataset: Dataset, paths: Sequence[Path], settings: AnswerRules) -> Report:
+def questions_report(
+    dataset: Dataset, paths: Sequence[Path], settings: AnswerRules, errata: Path | None = None
+) -> Report:
     """Returns the table of some models' answers to questions in groups.
 
     Args:
@@ -65,6 +69,8 @@ def questions_report(dataset: Dataset, paths: Sequence[Path], settings: AnswerRu
       paths: a file for each model: JSON Lines, `{"sample_id": …, "answer": …}`, or what
         lmms-eval or VLMEvalKit wrote of a task that was exported.
       settings: how they are judged.
+      errata: file of what is wrong with questions; None for none. What counts only together with a
+        question that is left out is left out as well: the rest of it is easier.
 
     Raises:
       InputError: an answer is of no question or no text, or answers are missing though not allowed
@@ -75,14 +81,15 @@ def questions_report(dataset: Dataset, paths: Sequence[Path], settings: AnswerRu
     """
     columns = read_columns(dataset, "samples", COLUMNS)
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    gone, notes = wrong_samples([row["sample_id"] for row in rows], errata)
     judged: dict[str, dict[str, Judged]] = {}
     measures: list[Measure] = []
     for name, path in zip(model_names([path.stem for path in paths], paths), paths, strict=True):
-        right = _right(rows, path, settings.allow_missing)
+        right = _right(rows, path, settings.allow_missing, gone)
         judged[name] = {}
         for subset, part in _subsets(rows).items():
             for metric in METRICS:
-                units = judge(part, right, metric)
+                units = judge(part, right, metric, gone)
                 measures += measure(name, subset, units, settings.rules)[1]
                 if subset == EVERYTHING:
                     judged[name][f"{subset}, by {metric}"] = units
@@ -91,8 +98,20 @@ def questions_report(dataset: Dataset, paths: Sequence[Path], settings: AnswerRu
         rules=settings.rules,
         measures=tuple(measures),
         comparisons=compare_judged(judged, settings.rules),
-        notes=(),
+        notes=(*notes, *_uneven(rows)),
     )
+
+
+def _uneven(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yields a note where some groups have fewer questions than others."""
+    sizes = Counter(Counter(row["group_id"] for row in rows).values())
+    if len(sizes) > 1:
+        most = max(sizes)
+        few = sum(count for size, count in sizes.items() if size < most)
+        yield (
+            f"{few:,} of {sizes.total():,} groups have fewer than {most} questions, and are easier "
+            "to answer whole"
+        )
 
 
 def _answers(rows: Sequence[dict[str, Any]], path: Path) -> Mapping[str, Any]:
@@ -112,15 +131,17 @@ def _answers(rows: Sequence[dict[str, Any]], path: Path) -> Mapping[str, Any]:
     return {asked[key]: text for key, text in found.texts.items()}
 
 
-def _right(rows: Sequence[dict[str, Any]], path: Path, allow_missing: bool) -> dict[str, bool]:
-    """Returns which of the answered questions were answered right."""
+def _right(
+    rows: Sequence[dict[str, Any]], path: Path, allow_missing: bool, gone: Collection[str]
+) -> dict[str, bool]:
+    """Returns which of the answered questions were answered right; some need no answer."""
     answers = _answers(rows, path)
     if strange := sorted(answers.keys() - {row["sample_id"] for row in rows}):
         raise InputError(
             f"{path}: {len(strange):,} answers are of samples that the dataset does not have, such "
             f"as {shown(strange[0])}"
         )
-    missing = len(rows) - len(answers)
+    missing = sum(row["sample_id"] not in answers and row["sample_id"] not in gone for row in rows)
     if missing and not allow_missing:
         raise InputError(
             f"{path}: {missing:,} of {len(rows):,} samples have no answer; --allow-missing leaves "
@@ -162,16 +183,25 @@ class _Unit:
     chance: float = 1.0
 
 
-def judge(rows: Sequence[dict[str, Any]], right: Mapping[str, bool], metric: str) -> Judged:
+def judge(
+    rows: Sequence[dict[str, Any]],
+    right: Mapping[str, bool],
+    metric: str,
+    gone: Collection[str] = (),
+) -> Judged:
     """Returns the credits of the units of a metric, each of which is in one group.
 
     Args:
       rows: the questions.
       right: whether each was answered right, by its id; those left out have no answer.
       metric: a key of METRICS.
+      gone: ids of questions that are left out, with the units that they are part of.
     """
+    lost = {METRICS[metric](row) for row in rows if row["sample_id"] in gone}
     units: dict[tuple[str, ...], _Unit] = {}
     for row in rows:
+        if METRICS[metric](row) in lost:
+            continue
         unit = units.setdefault(METRICS[metric](row), _Unit(group=row["group_id"]))
         is_good = right.get(row["sample_id"])
         unit.credit = None if is_good is None or unit.credit is None else unit.credit * is_good

@@ -32,8 +32,8 @@ READ: dict[str, tuple[str, ...]] = {
     "VLUE's retrieval": (*_DRAWN, "allow_missing", "mode"),
     "SIMAT": (*_SCORED, "by", "cluster", "mode", "oracle", "lambdas"),
     "answers": (*_DRAWN, "allow_missing", "tokenizer"),
-    "harnesses": (*_DRAWN, "allow_missing", "by", "cluster"),
-    "questions": (*_DRAWN, "allow_missing"),
+    "harnesses": (*_DRAWN, "allow_missing", "by", "cluster", "errata"),
+    "questions": (*_DRAWN, "allow_missing", "errata"),
 }
 """The settings that each table depends on: those of files under their format, then of datasets."""
 
@@ -102,8 +102,9 @@ class MetricsSettings:
     """Leave samples out that have no score; otherwise one missing score is an error."""
 
     errata: Path | None = None
-    """For pairs, hard positives and their files: JSON lines of what is wrong with samples, by id.
-    What they drop is left out, and what they correct too, as it was scored before."""
+    """For pairs, hard positives and their files, questions, and harnesses: JSON lines of what is
+    wrong with samples, by id. What they drop is left out, and what they correct too, as it was
+    scored before."""
 
     seed: int = 0
     """Seed of the bootstrap."""

@@ -60,6 +60,24 @@ def values(numbers: Numbers, subset: str = "all") -> dict[str, float]:
     return {name: float(row["value"]) for (part, name), row in numbers.items() if part == subset}
 
 
+def test_errata_leave_samples_out_whatever_was_answered(
+    pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = made.asked(pairs)
+    one = asked[0].sample_id
+    path = made.write_log(
+        tmp_path / "m.jsonl",
+        asked,
+        lambda question: "neither" if question.sample_id == one else made.right(question),
+    )
+    errata = tmp_path / "errata.jsonl"
+    errata.write_text(json.dumps({"id": one, "action": "drop", "reason": "no cat", "who": "a"}))
+    assert values(measured(tmp_path, pairs, path))["group"] == 17 / 18
+    numbers = measured(tmp_path, pairs, path, "--errata", errata)
+    assert (values(numbers)["group"], numbers["all", "group"]["scored"]) == (1, "17")
+    assert "errata: 1 sample left out (drop): no cat" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("model", "expected"),
     [

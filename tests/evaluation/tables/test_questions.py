@@ -85,6 +85,40 @@ def test_what_counts_together(dataset: Path, tmp_path: Path) -> None:
     )
 
 
+def test_what_counts_together_with_a_wrong_question_is_left_out(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of two groups of two questions on two images each: the rest of a unit would be easier."""
+    answers = {row["sample_id"]: row["answer"] for row in rows(dataset, "samples")}
+    one, *others = sorted(answers)
+    answers[others[-1]] = "perhaps"  # of the other group
+    errata = tmp_path / "errata.jsonl"
+    errata.write_text(
+        json.dumps({"id": one, "action": "drop", "reason": "both are true", "who": "a"})
+    )
+    expected = {"accuracy": 6 / 7, "question": 2 / 3, "image": 2 / 3, "group": 0.0}
+    assert measured(dataset, answers, tmp_path, "--errata", str(errata)) == expected
+    assert "errata: 1 sample left out (drop): both are true" in capsys.readouterr().out
+    del answers[one]  # needs no answer
+    assert measured(dataset, answers, tmp_path, "--errata", str(errata)) == expected
+
+
+def test_groups_that_lack_a_question_are_told(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = min(rows(dataset, "samples"), key=lambda row: str(row["sample_id"]))
+    errata, less = tmp_path / "errata.jsonl", tmp_path / "less"
+    errata.write_text(
+        json.dumps({"id": gone["sample_id"], "action": "drop", "reason": "wrong", "who": "a"})
+    )
+    source = SOURCES["natural-bench"](tmp_path)
+    arguments = ["import", "natural-bench", str(source), "--errata", str(errata)]
+    assert main([*arguments, "--output", str(less)]) == 0
+    measured(less, {row["sample_id"]: "Yes" for row in rows(less, "samples")}, tmp_path)
+    said = capsys.readouterr().out
+    assert "1 of 2 groups have fewer than 4 questions, and are easier to answer whole" in said
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
