@@ -9,6 +9,7 @@ from eqforge.schemas.errors import MissingExtra
 _ENDS = 2
 _SHORT_LETTERS = 5
 _SHORT_FREQUENCY = 3e-7  # Zipf 2.5
+_OF_WOMEN = {"woman": "man", "women": "men", "girl": "boy", "girls": "boys"}
 
 
 @functools.lru_cache(maxsize=262_144)
@@ -16,9 +17,10 @@ def is_known_word(word: str) -> bool:
     """Tells whether a word is one that captions use.
 
     It is if a dictionary has it, if it is a single token of CLIP's vocabulary, as the frequent
-    words of web captions are, if it is an agent noun ("skateboarder"), or if it is among the
-    320,000 words and names of wordfreq, each found in several large corpora. Every part of a
-    hyphenated word has to be known. A string without a letter, or with a digit, counts as known.
+    words of web captions are, if it is an agent noun ("skateboarder"), if it is among the 320,000
+    words and names of wordfreq, each found in several large corpora, or if the same with "man" or
+    "boy" for "woman" or "girl" is one of these ("snowwoman"). Every part of a hyphenated word has
+    to be known. A string without a letter, or with a digit, counts as known.
 
     Raises:
       MissingExtra: a package of the extra "text" is not installed.
@@ -46,7 +48,11 @@ def _is_known(word: str, short_frequency: float) -> bool:
         return True
     if in_dictionary(word) or _is_one_token(word) or _is_doer(word):
         return True
-    return _frequencies().get(word, -1.0) >= (short_frequency if len(word) <= _SHORT_LETTERS else 0)
+    least = short_frequency if len(word) <= _SHORT_LETTERS else 0
+    if _frequencies().get(word, -1.0) >= least:
+        return True
+    stem, ending = _of_woman(word)
+    return bool(stem and ending) and _is_known(stem + ending, short_frequency)
 
 
 @functools.cache
@@ -78,6 +84,14 @@ def _newspaper_words() -> frozenset[str]:
 
 def _lemmas(word: str) -> dict[str, tuple[str, ...]]:
     return dict(lemmatizer().getAllLemmas(word))
+
+
+def _of_woman(word: str) -> tuple[str, str]:
+    """Returns the stem of a compound of "woman" or "girl", and its ending of a man; or nothing."""
+    for ending, other in _OF_WOMEN.items():
+        if word.endswith(ending):
+            return word.removesuffix(ending), other
+    return "", ""
 
 
 def _is_one_token(word: str) -> bool:
