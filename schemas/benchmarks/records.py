@@ -97,7 +97,7 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
     Raises:
       InputError: there is no such file or folder, or none of its files is one of the benchmark.
     """
-    if (rows := _rows_of(source, forms)) is not None:
+    if (rows := rows_of(source, forms)) is not None:
         return rows.files
     if source.is_file():
         if source.suffix.lower() not in SUFFIXES:
@@ -152,7 +152,7 @@ def read_entries(source: Path, forms: Sequence[Form], columns: Columns = NAMED) 
 
 
 def _entries(source: Path, forms: Sequence[Form]) -> Iterator[Entry]:
-    if (rows := _rows_of(source, forms)) is not None:
+    if (rows := rows_of(source, forms)) is not None:
         for record in rows.rows("image", has_cells=True):
             yield _entry(source, record)
         return
@@ -163,7 +163,7 @@ def _entries(source: Path, forms: Sequence[Form]) -> Iterator[Entry]:
             yield replace(entry, part=path.stem, place=place)
 
 
-def _rows_of(source: Path, forms: Sequence[Form]) -> RowFolder | None:
+def rows_of(source: Path, forms: Sequence[Form]) -> RowFolder | None:
     """Returns the folder of Hugging Face's that a path names; None if it names files of its own."""
     if source.is_file() or (source.is_dir() and _patterns(forms) and _files_in(source, forms)):
         return None

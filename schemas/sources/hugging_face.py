@@ -41,6 +41,7 @@ FORMS = (
     "or metadata.csv, .jsonl or .parquet (an image folder)"
 )
 _METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+_PICTURES = frozenset((".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"))
 _SHARD = re.compile(r"(?P<split>\w[\w.]*)-(?P<number>\d{5,})-of-(?P<all>\d{5,})(?:-\w+)?")
 _PART = re.compile(r"(?P<split>.+)-(?P<number>\d{5,})-of-(?P<all>\d{5,})(?:-\w+)?")
 """A file of a configuration, whose name may begin with anything."""
@@ -81,6 +82,12 @@ class RowFolder:
     def files(self) -> list[Path]:
         """All files that the rows come of."""
         return sorted([*self.others, *(table.path for table in self.tables)])
+
+    def has_pictures(self) -> bool:
+        """Tells whether pictures lie beside the metadata of an image folder."""
+        bases = [self.root / table.base for table in self.tables if table.base is not None]
+        paths = (path for base in bases for path in base.rglob("*"))
+        return any(path.suffix.lower() in _PICTURES for path in paths)
 
     def one_split(self) -> "RowFolder":
         """Returns the folder, whose rows have to be of one split, which they do not name.
