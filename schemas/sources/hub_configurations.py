@@ -27,7 +27,7 @@ _DEFAULT: Final = "default"
 _TRAIN: Final = "train"
 """The split of files for which none is named, as `datasets` has it."""
 _HEAD: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
-_MOST_CHARS: Final = 4 << 20
+_MOST_CHARS: Final = 1 << 20
 _SIGNS: Final = frozenset("*?[")
 
 
