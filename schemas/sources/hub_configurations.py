@@ -92,11 +92,11 @@ def _said(card: Path) -> list[dict[str, Any]]:
         raise InputError(f"{card}: cannot be read: {error.strerror}") from error
     if head is None or "configs" not in head[1]:
         return []
-    import yaml  # huggingface_hub, which reads such heads, brings it
+    from huggingface_hub import metadata_load  # takes long to import
 
     try:
-        value = yaml.safe_load(head[1])
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        value = metadata_load(card)
+    except Exception as error:  # YAML can make its reader raise anything
         raise InputError(f"{card}: its head is not valid YAML: {_first_line(error)}") from error
     said = value.get("configs") if isinstance(value, dict) else None
     return [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []

@@ -381,3 +381,10 @@ def test_a_card_without_configurations_says_nothing(tmp_path: Path, head: str) -
     folder = configured(tmp_path / "d", [], TRAIN)
     (folder / "README.md").write_text(f"---\n{head}\n---\n")
     assert said_by(folder) == [("train", TRAIN)]
+
+
+def test_a_card_whose_head_is_no_yaml_is_refused(tmp_path: Path) -> None:
+    folder = configured(tmp_path / "d", [], TRAIN)
+    (folder / "README.md").write_text("---\nconfigs: [\n---\n")
+    with pytest.raises(InputError, match=r"README.md: its head is not valid YAML: "):
+        row_folder(folder)
