@@ -27,7 +27,7 @@ from eqforge.pipelines.shared.text import (
 from eqforge.schemas.benchmarks.form import BenchmarkItem
 from eqforge.schemas.benchmarks.items import read_items
 from eqforge.schemas.benchmarks.recognise import forms_of
-from eqforge.schemas.benchmarks.records import Columns, benchmark_files, parse_columns
+from eqforge.schemas.benchmarks.records import Columns, benchmark_files, parse_columns, rows_of
 from eqforge.schemas.benchmarks.valse import CONFIRMED
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.shell import MediaRoot
@@ -58,13 +58,13 @@ class Config(DatasetConfig):
     """Imports are as published."""
 
     source: Annotated[Path, tyro.conf.Positional]
-    """The benchmark's file, its folder, or a folder of Hugging Face's: a snapshot of the hub or
-    what Dataset.save_to_disk wrote, whose pictures are taken too."""
+    """The benchmark's file, its folder, or a folder of Hugging Face's: a snapshot of the hub, what
+    Dataset.save_to_disk wrote, or an ImageFolder, whose pictures are taken too."""
 
     images: MediaRoot | None = None
     """Folder of the images, here or in a store, or tar shards: they are embedded, and a record
-    whose image is missing is a reject. Without it, and without pictures in the table, the rows name
-    the images alone."""
+    whose image is missing is a reject. Without it, and without pictures in the table or beside the
+    metadata of an ImageFolder, the rows name the images alone."""
 
     unconfirmed: bool = False
     """Keep items that the publication leaves out because its annotators did not confirm them
@@ -78,6 +78,14 @@ class Config(DatasetConfig):
 def items(benchmark: str, config: Config) -> Iterator[BenchmarkItem]:
     """Yields the items that the source holds."""
     return read_items(benchmark, config.source, _columns(benchmark, config))
+
+
+def _images(benchmark: str, config: Config) -> str | None:
+    """Returns the folder of the images: an ImageFolder has its own beside its metadata."""
+    if config.images is not None:
+        return config.images
+    rows = rows_of(config.source, forms_of(benchmark))
+    return None if rows is None or not rows.has_pictures() else str(rows.root)
 
 
 def _columns(benchmark: str, config: Config) -> Columns:
@@ -115,7 +123,7 @@ def build(benchmark: str, root: "beam.Pipeline", target: Target[Config]) -> None
 
 def rules(benchmark: str, config: Config) -> BenchmarkRules:
     """Returns how the items of a configuration are imported."""
-    folder = image_folder(config.images, config.run)
+    folder = image_folder(_images(benchmark, config), config.run)
     return BenchmarkRules(
         benchmark=benchmark,
         images=None if folder is None else replace(folder, clip_boxes=False),
@@ -145,14 +153,14 @@ def check(benchmark: str, config: Config) -> None:
     check_images(config.images, config.run)
 
 
-def confirm(config: Config, plan: PlanFiles) -> None:
+def confirm(benchmark: str, config: Config, plan: PlanFiles) -> None:
     """Checks that the images of a plan can be found; see `confirm_images`."""
-    confirm_images(images_folder(config.images, config.run), _names(plan))
+    confirm_images(images_folder(_images(benchmark, config), config.run), _names(plan))
 
 
-def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
+def media(benchmark: str, config: Config, plan: PlanFiles) -> Iterator[Medium]:
     """Yields the images of a plan that are files."""
-    yield from images_of(config.images, config.run, _names(plan))
+    yield from images_of(_images(benchmark, config), config.run, _names(plan))
 
 
 def _names(plan: PlanFiles) -> Iterator[str]:
@@ -174,7 +182,7 @@ def measure(_: Config, batch: BenchmarkBatch) -> dict[str, int]:
 def tables(benchmark: str, config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     """Returns the tables, sized for a plan."""
     number = plan.counts.get("records", 0)
-    has_pictures = config.images is not None or plan.counts.get(PICTURES, 0)
+    has_pictures = _images(benchmark, config) is not None or plan.counts.get(PICTURES, 0)
     samples = BENCHMARKS[benchmark].type.table("samples")
     return (
         table_of(samples, files_for(number, config.run.samples_per_file)),
@@ -195,8 +203,8 @@ def pipeline_of(benchmark: str) -> Pipeline[Config]:
         defaults=as_published,
         inputs=partial(inputs, benchmark),
         check=partial(check, benchmark),
-        confirm=confirm,
-        media=media,
+        confirm=partial(confirm, benchmark),
+        media=partial(media, benchmark),
         plan=partial(plan, benchmark),
         measure=measure,
         build=partial(build, benchmark),

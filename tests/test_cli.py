@@ -52,7 +52,20 @@ def test_an_unknown_command_or_dataset_is_refused(capsys: pytest.CaptureFixture[
             "aro",
             "eqforge: no benchmark 'aro'; there are aro-relation, aro-attribution, aro-order",
         ),
-        ("import", "simat", "eqforge: simat is no benchmark: eqforge build simat"),
+        ("import", "eq-video", "eqforge: eq-video is no benchmark: eqforge build eq-video"),
+        (
+            "import",
+            "simat",
+            "eqforge: simat is no benchmark: eqforge build simat --retrieval-db retrieval_db.tsv "
+            "--triplets triplets.csv --transfos transfos.csv --captions captions.txt "
+            "--images IMAGES --output OUT reads the released files",
+        ),
+        (
+            "import",
+            "hard-positives",
+            "eqforge: hard-positives is no benchmark: eqforge import replace-swap SOURCE "
+            "--output OUT reads the released files; eqforge build hard-positives makes others",
+        ),
         ("build", "valse", "eqforge: valse is no dataset: eqforge import valse"),
     ],
 )
@@ -63,6 +76,17 @@ def test_the_command_that_makes_it_is_named(
     assert capsys.readouterr().err == f"{message}\n"
     assert main(["xyz"]) == 2
     assert "usage: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [name for name, each in DATASETS.items() if each.released])
+def test_the_command_that_reads_released_files_has_options_that_exist(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, command, what, *words = DATASETS[name].released.split()
+    with pytest.raises(SystemExit):
+        main([command, what, "--help"])
+    said = capsys.readouterr().out
+    assert all(word in said for word in words if word.startswith("--"))
 
 
 def test_common_options_may_stand_before_the_command(capsys: pytest.CaptureFixture[str]) -> None:

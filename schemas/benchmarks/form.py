@@ -32,6 +32,7 @@ class BenchmarkItem:
       group: what rows of one record, or of one group of questions, share.
       source_id: as in `BenchmarkPair`.
       images: the names of the image, or of the two.
+      shown: what rows call them, where their files are called otherwise; empty where not.
       cells: for each image where it lies in a table, None for a file; empty where all are files.
       texts: of a pair its two captions; of others the true ones, or the question.
       negatives: the false caption; of a question its options.
@@ -47,6 +48,7 @@ class BenchmarkItem:
     group: str = ""
     source_id: str | None = None
     images: tuple[str, ...]
+    shown: tuple[str, ...] = ()
     cells: tuple[Cell | None, ...] = ()
     texts: tuple[str, ...]
     negatives: tuple[str, ...] = ()
@@ -64,6 +66,11 @@ class BenchmarkItem:
     def image(self) -> str:
         """The first image."""
         return self.images[0]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What rows call the images."""
+        return self.shown or self.images
 
     @property
     def files(self) -> tuple[str, ...]:

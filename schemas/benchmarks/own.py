@@ -1,7 +1,7 @@
 """Your own pairs, foils, rewordings or questions: columns as in eqforge's tables, or named.
 
 `id`, `split` and `kind` are optional, and so is the image of a foil or a question: a text without
-one is about none.
+one is about none. What `eqforge export` wrote comes back as it was.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from eqforge.schemas.benchmarks.exported import as_it_was, as_own
 from eqforge.schemas.benchmarks.form import (
     BenchmarkItem,
     Entry,
@@ -32,9 +33,10 @@ OPTIONAL: Final = ("id", "split", "kind", "image", "source_id", "group_id", "opt
 
 def read_pair(entry: Entry) -> Iterator[BenchmarkItem]:
     """Yields the pair of a record."""
+    entry, exported = as_own(entry)
     node = entry.node
     pictures = [picture(entry, field) for field in PAIR[2:]]
-    yield BenchmarkItem(
+    item = BenchmarkItem(
         item_id=record_id(entry, pictures[0][0], own_id(node, "id") or entry.key),
         split=text(node, "split", default="test"),
         kind=text(node, "kind"),
@@ -44,6 +46,7 @@ def read_pair(entry: Entry) -> Iterator[BenchmarkItem]:
         texts=(node["caption_0"].text(), node["caption_1"].text()),
         annotation=rest(node, *PAIR, *OPTIONAL),
     )
+    yield item if exported is None else as_it_was(item, exported, PAIR[2:])
 
 
 def read_foil(entry: Entry) -> Iterator[BenchmarkItem]:
@@ -57,9 +60,10 @@ def read_rewording(entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def _read(entry: Entry, *captions: str) -> Iterator[BenchmarkItem]:
+    entry, exported = as_own(entry)
     node = entry.node
     image, cells = _image(entry)
-    yield BenchmarkItem(
+    item = BenchmarkItem(
         item_id=record_id(entry, image, own_id(node, "id") or entry.key),
         split=text(node, "split", default="test"),
         kind=text(node, "kind"),
@@ -70,14 +74,16 @@ def _read(entry: Entry, *captions: str) -> Iterator[BenchmarkItem]:
         negatives=(node["hard_negative"].text(),),
         annotation=rest(node, *captions, "hard_negative", *OPTIONAL),
     )
+    yield item if exported is None else as_it_was(item, exported, ("image",))
 
 
 def read_question(entry: Entry) -> Iterator[BenchmarkItem]:
     """Yields a question."""
+    entry, exported = as_own(entry)
     node = entry.node
     image, cells = _image(entry)
     options = _listed(node.get("options"))
-    yield BenchmarkItem(
+    item = BenchmarkItem(
         item_id=record_id(entry, image, own_id(node, "id") or entry.key),
         split=text(node, "split", default="test"),
         kind=text(node, "kind"),
@@ -89,6 +95,7 @@ def read_question(entry: Entry) -> Iterator[BenchmarkItem]:
         answer=node["answer"].text(),
         annotation=rest(node, *QUESTION, *OPTIONAL),
     )
+    yield item if exported is None else as_it_was(item, exported, ("image",))
 
 
 def _listed(node: Node | None) -> Node | None:

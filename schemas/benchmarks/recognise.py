@@ -6,17 +6,26 @@ more: SugarCrepe++ is SugarCrepe with a second true caption. It is that benchmar
 
 import functools
 import importlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from eqforge.schemas.benchmarks.form import Entry, Form
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import name_of, shown
+from eqforge.schemas.io.checked import names_of, shown
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 
 _DEPTH: Final = 5
 """Records of EqBen are three levels below the whole file."""
 _WHOLE: Final = "this is the form of"
+_SIMILAR: Final = 60.0
+"""From here on names are similar, of 100."""
+_SIGNS: Final = re.compile(r"[\W_]+")
+_ANSWERS: Final = frozenset(("Text_Q0", "Text_Q1", "Image_Q0", "Image_Q1"))
+_OF_ANSWERS: Final = (
+    "; these are the right answers to VisMin's questions (vqa_solution.csv), without captions; its "
+    "pairs are in the folder of the hub, for `eqforge import vismin`"
+)
 
 
 def forms_of(benchmark: str) -> tuple[Form, ...]:
@@ -54,14 +63,13 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
 def found_in(value: Any) -> str:
     """Returns a record's fields, or its beginning, and the benchmark that is nearest to it."""
     names = _names(value)
-    found = ", ".join(sorted(map(name_of, names))[:12]) if names else shown(value)
-    return f"{found}{_nearest(value)}"
+    return f"{names_of(names) if names else shown(value)}{_nearest(value)}"
 
 
 def _naming(forms: Iterable[Form], value: Any) -> str:
     """Returns how columns of one's own are named, unless they are all those of a benchmark."""
     missing = sorted(set[str]().union(*(form.fields for form in forms)) - _names(value))
-    if _WHOLE in _nearest(value) or not _names(value) or not missing:
+    if _names(value) >= _ANSWERS or _WHOLE in _nearest(value) or not _names(value) or not missing:
         return ""
     return f"; where yours have other names, say so: --columns {missing[0]}=YOURS"
 
@@ -114,17 +122,23 @@ def _is_own(form: Form) -> bool:
 def _nearest(value: Any) -> str:
     """Returns a hint at the benchmark whose records a value is most like; empty for none.
 
-    Where it is like none, what it holds may be: the first member of each level is looked at.
+    Where it is like none, what it holds may be: the first member of each level is looked at. Where
+    no name is the same, similar ones count.
     """
-    for part in _first_parts(value):
-        likeness = {
-            benchmark: max(_likeness(form, part) for form in forms_of(benchmark))
-            for benchmark in BENCHMARKS
-        }
-        if (most := max(likeness.values())) > 0:
-            whole = _WHOLE if most > 1 else "the nearest form is"
-            best = (f"`eqforge import {name}`" for name, share in likeness.items() if share == most)
-            return f"; {whole} {' or '.join(best)}"
+    if _names(value) >= _ANSWERS:
+        return _OF_ANSWERS
+    for like in (_likeness, _resemblance):
+        for part in _first_parts(value):
+            likeness = {
+                benchmark: max(like(form, part) for form in forms_of(benchmark))
+                for benchmark in BENCHMARKS
+            }
+            if (most := max(likeness.values())) > 0:
+                whole = _WHOLE if most > 1 else "the nearest form is"
+                best = (
+                    f"`eqforge import {name}`" for name, share in likeness.items() if share == most
+                )
+                return f"; {whole} {' or '.join(best)}"
     return ""
 
 
@@ -144,3 +158,23 @@ def _likeness(form: Form, value: Any) -> float:
         return 2.0 * form.is_array(value)
     names = _names(value)
     return len(form.fields & names) / (len(form.fields | names) or 1) + (form.fields <= names)
+
+
+def _resemblance(form: Form, value: Any) -> float:
+    """Returns the share of a form's fields that a value has under similar names, each for one.
+
+    It is below 1, and 0 where but one field has such a name.
+    """
+    names = sorted({_SIGNS.sub("", str(name).lower()) for name in _names(value)})
+    if form.is_array is not None or not names:
+        return 0.0
+    from rapidfuzz import fuzz  # only where something is wrong
+
+    fields = {_SIGNS.sub("", field.lower()) for field in form.fields}
+    pairs = ((fuzz.ratio(one, other), one, other) for one in fields for other in names)
+    taken: dict[str, float] = {}
+    for ratio, one, other in sorted(pairs, reverse=True):
+        if ratio >= _SIMILAR and taken.keys().isdisjoint((one, f" {other}")):
+            taken |= {one: ratio / 101, f" {other}": 0.0}
+    count = len(taken) // 2
+    return sum(taken.values()) / (len(fields) + len(names) - count) if count > 1 else 0.0

@@ -11,7 +11,7 @@ from eqforge.schemas.benchmarks.form import Entry, Form
 from eqforge.schemas.benchmarks.recognise import found_in
 from eqforge.schemas.dataset.manifest import EXPORT_NOTE, FILE_NAME, WORK
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import Node, listed, load_json, name_of
+from eqforge.schemas.io.checked import Node, listed, load_json, name_of, names_of
 from eqforge.schemas.sources.hugging_face import RowFolder, row_folder
 from eqforge.schemas.sources.record_files import Record, read_json_lines, read_table
 from eqforge.schemas.visible import nearest
@@ -55,8 +55,7 @@ class Columns:
             if column not in seen:
                 raise InputError(
                     f"--columns {field}={column}: {source} has no column {name_of(column)!r}"
-                    f"{nearest(column, seen)}; there are "
-                    f"{', '.join(sorted(map(name_of, seen))[:12])}"
+                    f"{nearest(column, seen)}; there are {names_of(seen)}"
                 )
 
 
@@ -97,7 +96,7 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
     Raises:
       InputError: there is no such file or folder, or none of its files is one of the benchmark.
     """
-    if (rows := _rows_of(source, forms)) is not None:
+    if (rows := rows_of(source, forms)) is not None:
         return rows.files
     if source.is_file():
         if source.suffix.lower() not in SUFFIXES:
@@ -110,10 +109,9 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
     files = _files_in(source, forms)
     if not files:
         wanted = ", ".join(_patterns(forms)) or f"files that end in {', '.join(SUFFIXES)}"
-        there = sorted(path.name for path in source.iterdir())[:12]
+        there = names_of(path.name for path in source.iterdir())
         raise InputError(
-            f"{source}: expected {wanted}; found {', '.join(map(name_of, there)) or 'nothing'}"
-            f"{_other_fields(source)}"
+            f"{source}: expected {wanted}; found {there or 'nothing'}{_other_fields(source)}"
         )
     return files
 
@@ -152,7 +150,7 @@ def read_entries(source: Path, forms: Sequence[Form], columns: Columns = NAMED) 
 
 
 def _entries(source: Path, forms: Sequence[Form]) -> Iterator[Entry]:
-    if (rows := _rows_of(source, forms)) is not None:
+    if (rows := rows_of(source, forms)) is not None:
         for record in rows.rows("image", has_cells=True):
             yield _entry(source, record)
         return
@@ -163,7 +161,7 @@ def _entries(source: Path, forms: Sequence[Form]) -> Iterator[Entry]:
             yield replace(entry, part=path.stem, place=place)
 
 
-def _rows_of(source: Path, forms: Sequence[Form]) -> RowFolder | None:
+def rows_of(source: Path, forms: Sequence[Form]) -> RowFolder | None:
     """Returns the folder of Hugging Face's that a path names; None if it names files of its own."""
     if source.is_file() or (source.is_dir() and _patterns(forms) and _files_in(source, forms)):
         return None

@@ -8,13 +8,13 @@ Source: https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html and
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from eqforge.schemas.dataset import statements
 from eqforge.schemas.dataset.about import Author
 from eqforge.schemas.dataset.croissant_records import files_of, joined_sets, record_set
-from eqforge.schemas.dataset.manifest import DataFile, Manifest
+from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.dataset.profile import Profile
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.schemas.tables.description import TableType
@@ -27,6 +27,7 @@ CONFORMS_TO: Final = (
 )
 PARQUET: Final = "application/x-parquet"
 
+_OF_FILES: Final = ("@context", "@type", "conformsTo", "distribution", "recordSet")
 _OF_CROISSANT: Final = (
     *("arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "extract", "field"),
     *("fileProperty", "fileObject", "fileSet", "format", "includes", "isArray", "isLiveDataset"),
@@ -50,23 +51,70 @@ _CONTEXT: Final[Mapping[str, Any]] = {
 }
 
 
+class AnyFile(Protocol):
+    """A file of a dataset, or of an export of it."""
+
+    @property
+    def path(self) -> str:
+        """Its path below the folder."""
+
+    @property
+    def num_bytes(self) -> int:
+        """Its length."""
+
+    @property
+    def sha256(self) -> str:
+        """Its digest."""
+
+
 def croissant(profile: Profile) -> str:
     """Returns the description of a dataset as JSON-LD, whose files lie beside it."""
     tables = list(_tables(profile.manifest))
     files = [file for kind in tables for file in profile.manifest.tables[kind.name]]
+    sets = [file_set(kind.name, f"data/{kind.name}-*.parquet") for kind in tables]
+    records = [
+        *map(record_set, tables),
+        *(one for kind in tables for one in joined_sets(kind, profile.manifest.num_rows)),
+    ]
+    return as_text(said_of(profile), [*map(file_object, files), *sets], records)
+
+
+def said_of(profile: Profile) -> dict[str, Any]:
+    """Returns what a description says of a dataset as a whole."""
+    return _about(profile) | _responsibility(profile)
+
+
+def as_text(
+    said: Mapping[str, Any], files: Sequence[Mapping[str, Any]], records: Sequence[dict[str, Any]]
+) -> str:
+    """Returns a description as JSON-LD.
+
+    Args:
+      said: of the whole; see said_of.
+      files: the files and the sets of them.
+      records: the record sets.
+    """
     found = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": list(CONFORMS_TO),
-        **_about(profile),
-        **_responsibility(profile),
-        "distribution": [*map(_file_object, files), *map(_file_set, tables)],
-        "recordSet": [
-            *map(record_set, tables),
-            *(one for kind in tables for one in joined_sets(kind, profile.manifest.num_rows)),
-        ],
+        **said,
+        "distribution": list(files),
+        "recordSet": list(records),
     }
     return json_text(found, indent=1) + "\n"
+
+
+def read_said(text: str) -> dict[str, Any]:
+    """Returns what a description says of a dataset as a whole, with what its author says.
+
+    Raises:
+      ValueError: it is no such description.
+    """
+    said = json.loads(text)
+    if not isinstance(said, dict):
+        raise ValueError("it is no object")
+    return {name: value for name, value in said.items() if name not in _OF_FILES}
 
 
 def in_folder(text: str, folder: str) -> str:
@@ -162,7 +210,8 @@ def _raw(profile: Profile) -> str:
     return " ".join(parts)
 
 
-def _file_object(file: DataFile) -> dict[str, Any]:
+def file_object(file: AnyFile) -> dict[str, Any]:
+    """Returns a file of a description."""
     return {
         "@type": "cr:FileObject",
         "@id": file.path,
@@ -174,11 +223,12 @@ def _file_object(file: DataFile) -> dict[str, Any]:
     }
 
 
-def _file_set(kind: TableType) -> dict[str, Any]:
+def file_set(table: str, pattern: str) -> dict[str, Any]:
+    """Returns the set of a table's files, which match a pattern."""
     return {
         "@type": "cr:FileSet",
-        "@id": files_of(kind.name),
-        "name": files_of(kind.name),
+        "@id": files_of(table),
+        "name": files_of(table),
         "encodingFormat": PARQUET,
-        "includes": f"data/{kind.name}-*.parquet",
+        "includes": pattern,
     }

@@ -6,8 +6,9 @@ mlcroissant (1.1) joins two sources at a time, `samples_joined_1` adds the first
 more, mlcroissant takes many times as long to read the description.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from types import MappingProxyType
 from typing import Any, Final, get_args, get_type_hints
 
 import pyarrow as pa
@@ -26,8 +27,20 @@ def files_of(table: str) -> str:
     return f"{table}-files"
 
 
-def record_set(kind: TableType) -> dict[str, Any]:
-    """Returns the record set of a table, with a field for each column."""
+def record_set(
+    kind: TableType,
+    schema: pa.Schema | None = None,
+    called: Mapping[str, str] = MappingProxyType({}),
+    pictures: Iterable[str] = (),
+) -> dict[str, Any]:
+    """Returns the record set of a table, with a field for each column.
+
+    Args:
+      kind: the table.
+      schema: its columns, where its files do not have those of its record.
+      called: what columns are called in the files, where not as in the record.
+      pictures: columns of pictures that the files have beside them.
+    """
     keys = [{"@id": f"{kind.name}/{name}"} for name in kind.key]
     return {
         "@type": "cr:RecordSet",
@@ -35,31 +48,40 @@ def record_set(kind: TableType) -> dict[str, Any]:
         "name": kind.name,
         "description": summary(kind.record),
         "key": keys[0] if len(keys) == 1 else keys,
-        "field": list(_fields(kind)),
+        "field": [
+            *_fields(kind, kind.schema if schema is None else schema, called),
+            *(_picture(kind.name, name) for name in pictures),
+        ],
     }
 
 
-def _fields(kind: TableType) -> Iterator[dict[str, Any]]:
+def _picture(table: str, column: str) -> dict[str, Any]:
+    source = _source(table, column) | {"transform": {"jsonPath": "bytes"}}
+    return _field(f"{table}/{column}", "sc:ImageObject", PICTURE, source)
+
+
+def _fields(
+    kind: TableType, schema: pa.Schema, called: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
     said, hints = meanings(kind.record), get_type_hints(kind.record, include_extras=True)
     names = {
         "image" if hints[each.name] == PictureSuffix else each.name: each.name
         for each in fields(kind.record)
     }
-    for column in kind.schema:
-        name = names[column.name]
-        about = PICTURE if column.type == IMAGE else said.get(name, "")
-        place, source = f"{kind.name}/{column.name}", _source(kind.name, column.name)
+    for column in schema:
+        name, here = names.get(column.name, column.name), called.get(column.name, column.name)
+        about = said.get(name, "")
+        place, source = f"{kind.name}/{here}", _source(kind.name, here)
         if column.type == IMAGE:
-            source["transform"] = {"jsonPath": "bytes"}
-            yield _field(place, "sc:ImageObject", about, source)
+            yield _picture(kind.name, here)
         elif parts := list(_parts(column.type, "")):
-            own = _meanings_below(hints[name])
+            own = _meanings_below(hints.get(name))
             below = [
                 _field(
                     f"{place}/{path.replace('.', '/')}",
                     _data_type(part),
                     own.get(path, ""),
-                    _source(kind.name, column.name) | {"transform": {"jsonPath": path}},
+                    _source(kind.name, here) | {"transform": {"jsonPath": path}},
                 )
                 for path, part in parts
             ]

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeGuard
 
 import msgspec
 import pyarrow as pa
@@ -143,7 +143,9 @@ def read_facts(dataset: Dataset) -> Facts:
     splits = {table: count_splits(dataset, table) for table in dataset.manifest.tables}
     by_dataset: dict[str, dict[str, str | None]] = {}
     for name, source, licence in _sources(dataset):
-        by_dataset.setdefault(name, {})[source] = licence
+        found = by_dataset.setdefault(name, {})
+        # Rows of one source may state different licences: the order of the rows must not choose.
+        found[source] = min(filter(_is_stated, (licence, found.get(source))), default=None)
     parts = {name: _facts(by_dataset[name]) for name in sorted(by_dataset)}
     licences = sum((Counter(part.licences) for part in parts.values()), Counter[str]())
     return Facts(
@@ -152,6 +154,10 @@ def read_facts(dataset: Dataset) -> Facts:
         sources=sum(part.sources for part in parts.values()),
         parts=parts if dataset.manifest.dataset in COMBINED else {},
     )
+
+
+def _is_stated(licence: str | None) -> TypeGuard[str]:
+    return licence is not None
 
 
 def _facts(sources: Mapping[str, str | None]) -> Facts:

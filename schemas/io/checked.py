@@ -17,6 +17,7 @@ from eqforge.schemas.io.source_file import open_text
 MAX_NAME_CHARS = 300
 MAX_SHOWN_CHARS = 80
 SHOWN_PROBLEMS = 10
+_SHOWN_NAMES = 12
 T = TypeVar("T")
 _LARGEST_SHOWN = 10**40
 
@@ -80,6 +81,13 @@ def name_of(key: Any) -> str:
     return str(key) if is_plain else shown(key)
 
 
+def names_of(keys: Iterable[Any]) -> str:
+    """Returns the first twelve of some keys in the order of their names, and how many more."""
+    names = sorted(map(name_of, keys))
+    more = len(names) - _SHOWN_NAMES
+    return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+
+
 def _described(value: Any) -> str:
     """Returns the kind and the beginning of a value, in the words of JSON."""
     if value is None or isinstance(value, bool):
@@ -118,7 +126,7 @@ class Node:
         if key not in members:
             raise InputError(
                 f"{self.file}: {self.where or 'the whole file'}: the field {key!r} is missing; "
-                f"found {', '.join(sorted(map(name_of, members))[:12]) or 'no field'}"
+                f"found {names_of(members) or 'no field'}"
             )
         return Node(self.file, self._below(key), members[key])
 

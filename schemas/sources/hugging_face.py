@@ -2,18 +2,20 @@
 
   saved           what `save_to_disk` writes: `state.json` and Arrow files; of several splits a
                   folder each, beside `dataset_dict.json`
-  hub             a snapshot of the hub: `data/train-00000-of-00002.parquet` and others
+  hub             a snapshot of the hub: `data/train-00000-of-00002.parquet` and others; where its
+                  card names configurations, the files of the default one
   image folder    `metadata.csv`, `.jsonl` or `.parquet` in it or in folders below, one row a file,
                   whose `file_name` is relative to the table
 
-A split is a folder by itself in the first and the third; `FOLDER/SPLIT` names it in all of them.
+A split is a folder by itself in the first and the third; `FOLDER/SPLIT` names it in all of them,
+and `FOLDER/CONFIGURATION` a configuration that a card names.
 Only tables are opened here, no pictures.
 """
 
 import contextlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -25,6 +27,12 @@ from eqforge.schemas.io.cells import with_names
 from eqforge.schemas.io.checked import name_of
 from eqforge.schemas.io.typed_json import decode, read_bytes
 from eqforge.schemas.records.scores import compact_json
+from eqforge.schemas.sources.hub_configurations import (
+    CARD,
+    Configuration,
+    configurations,
+    default_of,
+)
 from eqforge.schemas.sources.record_files import TIMES, Record, read_json_lines, read_table
 
 STATE, SPLITS = "state.json", "dataset_dict.json"
@@ -33,7 +41,10 @@ FORMS = (
     "or metadata.csv, .jsonl or .parquet (an image folder)"
 )
 _METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+_PICTURES = frozenset((".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"))
 _SHARD = re.compile(r"(?P<split>\w[\w.]*)-(?P<number>\d{5,})-of-(?P<all>\d{5,})(?:-\w+)?")
+_PART = re.compile(r"(?P<split>.+)-(?P<number>\d{5,})-of-(?P<all>\d{5,})(?:-\w+)?")
+"""A file of a configuration, whose name may begin with anything."""
 _NUMBERS = (*TIMES, "bbox_x", "bbox_y", "bbox_w", "bbox_h")
 
 
@@ -72,6 +83,12 @@ class RowFolder:
         """All files that the rows come of."""
         return sorted([*self.others, *(table.path for table in self.tables)])
 
+    def has_pictures(self) -> bool:
+        """Tells whether pictures lie beside the metadata of an image folder."""
+        bases = [self.root / table.base for table in self.tables if table.base is not None]
+        paths = (path for base in bases for path in base.rglob("*"))
+        return any(path.suffix.lower() in _PICTURES for path in paths)
+
     def one_split(self) -> "RowFolder":
         """Returns the folder, whose rows have to be of one split, which they do not name.
 
@@ -102,7 +119,7 @@ class RowFolder:
 
 
 def row_folder(path: Path) -> RowFolder | None:
-    """Returns what a path names: such a folder, or a split of one; None if it is neither.
+    """Returns what a path names: such a folder, or a split or configuration of one; else None.
 
     A dataset of eqforge's is none.
 
@@ -112,9 +129,11 @@ def row_folder(path: Path) -> RowFolder | None:
     """
     if path.is_dir():
         return _folder(path)
-    whole = None if path.suffix or path.exists() else _folder_around(path)
-    if whole is None:
+    if path.suffix or path.exists():
         return None
+    named, whole = _around(path)
+    if named is not None or whole is None:
+        return named
     tables = tuple(table for table in whole.tables if table.split == path.name)
     if not tables:
         known = ", ".join(_splits(whole.tables)) or "none"
@@ -124,14 +143,36 @@ def row_folder(path: Path) -> RowFolder | None:
     return RowFolder(root=whole.root, tables=tables, others=whole.others)
 
 
-def _folder_around(path: Path) -> RowFolder | None:
-    """Returns the folder that a path may be a split of.
+def _around(path: Path) -> tuple[RowFolder | None, RowFolder | None]:
+    """Returns the configuration that a path names, else the folder that it may be a split of.
 
     A missing path is no fault of the current folder, which was not named.
     """
     with contextlib.suppress(*([InputError] if path.parent == Path() else [])):
-        return _folder(path.parent)
-    return None
+        named = _named_configuration(path)
+        return named, None if named is not None else _folder(path.parent)
+    return None, None
+
+
+def _named_configuration(path: Path) -> RowFolder | None:
+    """Returns the configuration that a path names behind its folder; None if it is none."""
+    if (path.parent / FILE_NAME).exists():
+        return None
+    found = (one for one in configurations(path.parent) if one.name == path.name and one.files)
+    one = next(found, None)
+    return None if one is None else _configured(path.parent, one)
+
+
+def _configured(root: Path, one: Configuration) -> RowFolder:
+    """Returns the tables of a configuration.
+
+    Raises:
+      InputError: a part of a split is missing.
+    """
+    tables = tuple(RowFile(path=path, split=split) for split, path in one.files)
+    names = (path.relative_to(root).with_suffix("").as_posix() for path in one.matched)
+    _check_whole(root, filter(None, map(_PART.fullmatch, names)))
+    return RowFolder(root=root, tables=tables, others=(root / CARD,))
 
 
 def _splits(tables: Sequence[RowFile]) -> list[str]:
@@ -139,10 +180,14 @@ def _splits(tables: Sequence[RowFile]) -> list[str]:
 
 
 def _folder(root: Path) -> RowFolder | None:
-    if not root.is_dir() or _is_dataset(root):
+    if not root.is_dir() or (root / FILE_NAME).exists():
         return None
     if (root / STATE).exists() or (root / SPLITS).exists():
         return _saved(root)
+    if found := [one for one in configurations(root) if one.files]:
+        return _configured(root, default_of(root, found))
+    if any(root.glob("data/samples-*.parquet")):  # a dataset that lost its manifest
+        return None
     parquet, metadata = _parquet(root), _image_folder(root)
     if parquet and metadata:
         raise InputError(
@@ -151,10 +196,6 @@ def _folder(root: Path) -> RowFolder | None:
         )
     tables = sorted(parquet or metadata, key=lambda table: table.path)
     return RowFolder(root=root, tables=tuple(tables)) if tables else None
-
-
-def _is_dataset(root: Path) -> bool:
-    return (root / FILE_NAME).exists() or any(root.glob("data/samples-*.parquet"))
 
 
 def _below(root: Path, table: RowFile) -> str:
@@ -213,7 +254,7 @@ def _parquet(root: Path) -> list[RowFile]:
     here = [path for paths in found.values() for path in paths]
     if here:
         tables = [RowFile(path=path, split=_split_of(path)) for path in here]
-        _check_whole(root, tables)
+        _check_whole(root, filter(None, (_SHARD.fullmatch(path.stem) for path in here)))
         return tables
     below = {p: _parquet_in(p) for p in sorted(root.iterdir()) if p.is_dir()}
     below = {folder: paths for folder, paths in below.items() if paths}
@@ -238,13 +279,13 @@ def _split_of(path: Path) -> str | None:
     return found["split"] if found else path.stem if path.stem.isidentifier() else None
 
 
-def _check_whole(root: Path, tables: Sequence[RowFile]) -> None:
-    """Checks that all parts of each split are there.
+def _check_whole(root: Path, parts: Iterable[re.Match[str]]) -> None:
+    """Checks that all parts of each split are there, by their names.
 
     Raises:
       InputError: one is missing or there twice.
     """
-    shards = [found for table in tables if (found := _SHARD.fullmatch(table.path.stem))]
+    shards = list(parts)
     numbers = Counter((shard["split"], int(shard["all"]), int(shard["number"])) for shard in shards)
     for split, count in sorted({(split, count) for split, count, _ in numbers}):
         there = [numbers[split, count, number] for number in range(min(count, len(shards) + 1))]

@@ -30,6 +30,8 @@ class KnownDataset:
       published: how much the paper has of it.
       made: how much eqforge makes of it; the dataset's page has the commands.
       citation: the paper's, as BibTeX; empty where there is no paper.
+      released: the command that reads the released files; empty where `build` does not, or they
+        were never released.
     """
 
     type: DatasetType
@@ -38,6 +40,7 @@ class KnownDataset:
     published: str
     made: str
     citation: str = ""
+    released: str = ""
 
 
 DATASETS: Final[Mapping[str, KnownDataset]] = {
@@ -95,6 +98,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "REPLACE: 27,443 rows",
         "paper mode: the same files, byte for byte; corrected: 25,404 rows",
         citations.HARD_POSITIVES,
+        "eqforge import replace-swap SOURCE --output OUT",
     ),
     "training-captions": KnownDataset(
         TRAINING_CAPTIONS,
@@ -119,6 +123,8 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "5,450 retrieval rows, 5,662 statements and others",
         "the same rows, and a list of what breaks the annotation rules",
         citations.VLUE,
+        "eqforge build vlue --retrieval itr_vlue_test.json --nlvr2 nlvr2_vlue_test.json "
+        "--vqa vqa_vlue_test.json --captioning caption_vlue_test.json --images IMAGES --output OUT",
     ),
     "simat": KnownDataset(
         SIMAT,
@@ -127,6 +133,8 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "645 triplets, 17,996 queries",
         "the same 645 triplets; 118,720 queries before an oracle narrows them down",
         citations.SIMAT,
+        "eqforge build simat --retrieval-db retrieval_db.tsv --triplets triplets.csv "
+        "--transfos transfos.csv --captions captions.txt --images IMAGES --output OUT",
     ),
 }
 

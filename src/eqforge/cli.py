@@ -241,7 +241,7 @@ def _on_one_of(known: Mapping[str, Any], what: str, command: str, arguments: lis
     name, rest = arguments[0], arguments[1:]
     if name not in known:
         if other := _other_command(name, command):
-            print(f"eqforge: {name} is no {what}: eqforge {other} {name}", file=sys.stderr)
+            print(f"eqforge: {name} is no {what}: {other}", file=sys.stderr)
             return 2
         return _refuse(name, known, usage, what)
     run = _import(COMMANDS[command][0])
@@ -251,9 +251,15 @@ def _on_one_of(known: Mapping[str, Any], what: str, command: str, arguments: lis
 
 def _other_command(name: str, command: str) -> str:
     """Returns the command that makes what another one does not know; empty if none does."""
-    if name in _import("eqforge.schemas.tables.datasets").DATASETS:
-        return "build" if command == "import" else ""
-    return "import" if name in _import("eqforge.schemas.tables.benchmarks").BENCHMARKS else ""
+    dataset = _import("eqforge.schemas.tables.datasets").DATASETS.get(name)
+    if dataset is not None and command == "import":
+        built = f"eqforge build {name}"
+        if not dataset.released:
+            return built
+        others = "" if dataset.released.startswith(built) else f"; {built} makes others"
+        return f"{dataset.released} reads the released files{others}"
+    is_benchmark = name in _import("eqforge.schemas.tables.benchmarks").BENCHMARKS
+    return f"eqforge import {name}" if dataset is None and is_benchmark else ""
 
 
 def _import(module: str) -> Any:

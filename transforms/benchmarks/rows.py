@@ -37,12 +37,12 @@ def sample_row(
             source_id=item.source_id,
             caption_0=item.texts[0],
             caption_1=item.texts[1],
-            image_0=item.images[0],
+            image_0=item.names[0],
             image_0_id=ids[0],
-            image_1=item.images[1],
+            image_1=item.names[1],
             image_1_id=ids[1],
         )
-    common |= {"image": item.image, "image_id": ids[0]}
+    common |= {"image": item.names[0], "image_id": ids[0]}
     if record is BenchmarkQuestion:
         return BenchmarkQuestion(
             **common,

@@ -12,6 +12,7 @@ from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.columns import IMAGE, with_metadata
 from eqforge.transforms.export.background import in_background
 from eqforge.transforms.export.card import DEFAULT, Files, write_card
+from eqforge.transforms.export.description import write_description
 from eqforge.transforms.export.encode import PictureColumn
 from eqforge.transforms.export.names import renamed
 from eqforge.transforms.export.target import Export, Piece
@@ -23,9 +24,10 @@ def refusal(dataset: Dataset, table: str) -> str:
 
 
 def write(export: Export) -> None:
-    """Writes the files, and a card by which `load_dataset(folder)` finds their splits."""
+    """Writes the files, a card by which `load_dataset(folder)` finds splits, and Croissant."""
     files = write_rows(export)
     write_card(export, {DEFAULT: files})
+    write_description(export, {export.settings.table: "data/*.parquet"})
 
 
 def write_rows(export: Export, prefix: str = "") -> list[Files]:

@@ -12,6 +12,7 @@ from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.io.checked import name_of
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.transforms.export.card import Files, write_card
+from eqforge.transforms.export.description import write_description
 from eqforge.transforms.export.flat import write_rows
 from eqforge.transforms.export.target import Export
 
@@ -24,13 +25,14 @@ def refusal(dataset: Dataset, table: str) -> str:
 
 
 def write(export: Export) -> None:
-    """Writes the tables and the card."""
+    """Writes the tables, the card and the description in Croissant."""
     tables = [export.settings.table, *_others(export)]
     configured: dict[str, list[Files]] = {}
     for table in tables:
         with contextlib.closing(export.of_table(table)) as one:
             configured[table] = write_rows(one, f"{table}-")
     write_card(export, configured)
+    write_description(export, {table: f"data/{table}-*.parquet" for table in tables})
 
 
 def _others(export: Export) -> list[str]:

@@ -2,7 +2,7 @@
 
 `datasets` guesses the types of such a file from its first rows, and refuses splits for which it
 guesses others. So nested values are JSON in a text, and so is a column that has no value in one
-split and values in another.
+split and values in another; of texts, no value is an empty text there.
 """
 
 import functools
@@ -51,9 +51,15 @@ def _lines(export: Export, split: Split, unsure: set[str]) -> Iterator[bytes]:
             key = "file_name" if column == "image" else f"{column}_file_name"
             row[key] = _put(export, split, picture)
         for name, value in record.row.items():
-            found = json.dumps(value, ensure_ascii=False) if name in unsure else value
-            row[names.get(name, name)] = found
+            row[names.get(name, name)] = _sure(value, export, name) if name in unsure else value
         yield json_text(row) + b"\n"
+
+
+def _sure(value: Any, export: Export, name: str) -> str:
+    """Returns a value of an unsure column as a text."""
+    if pa.types.is_string(export.schema.field(name).type):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _put(export: Export, split: Split, picture: Picture | None) -> str | None:

@@ -239,6 +239,11 @@ class Export:
         """Returns what the note will say of a file that is complete."""
         return self._ledger.done[path]
 
+    @property
+    def files(self) -> list[ExportedFile]:
+        """The files that are complete, in the order of their paths."""
+        return sorted(self._ledger.done.values(), key=lambda file: file.path)
+
     @contextlib.contextmanager
     def file(self, path: str, *, rows: int = 0) -> Iterator[ExportStream]:
         """Opens a file, which appears under its name when the block has ended.

@@ -78,3 +78,34 @@ def test_nothing_like_it_is_refused_without_a_hint(content: str, tmp_path: Path)
             with pytest.raises(InputError) as raised:
                 list(read_items(benchmark, source))
             assert "eqforge import" not in str(raised.value)
+
+
+def refusal_of(path: Path, content: str, benchmark: str = "own-pairs") -> str:
+    path.write_text(content)
+    with pytest.raises(InputError) as raised:
+        list(read_items(benchmark, path))
+    return str(raised.value)
+
+
+def test_fields_that_are_not_shown_are_counted(tmp_path: Path) -> None:
+    said = refusal_of(tmp_path / "x.json", json.dumps([{f"field{n:02}": 1 for n in range(15)}]))
+    assert "found field00, field01, " in said
+    assert "field11 and 3 more" in said
+
+
+def test_fields_of_similar_names_have_a_nearest_form(tmp_path: Path) -> None:
+    record = {"imageX": 1, "captionZ": "a", "neg_capt": "b"}
+    said = refusal_of(tmp_path / "x.json", json.dumps([record]))
+    assert "the nearest form is `eqforge import sugar-crepe`" in said
+    said = refusal_of(tmp_path / "x.json", json.dumps([{"Image 0": "a", "IMAGE-1": "b"}]))
+    assert "the nearest form is " in said
+    assert "`eqforge import own-pairs`" in said
+    assert "eqforge import" not in refusal_of(tmp_path / "x.json", '[{"captionZ": "a"}]')
+
+
+def test_a_key_of_answers_is_told_to_be_one(tmp_path: Path) -> None:
+    content = "id,Text_Q0,Text_Q1,Image_Q0,Image_Q1,category\n0,A,B,First,Second,object\n"
+    for benchmark in ("vismin", "own-pairs", "winoground"):
+        said = refusal_of(tmp_path / "vqa_solution.csv", content, benchmark)
+        assert "right answers to VisMin's questions (vqa_solution.csv), without captions" in said
+        assert said.endswith("for `eqforge import vismin`")

@@ -307,3 +307,84 @@ def test_a_missing_path_is_no_fault_of_the_current_folder(
     assert row_folder(Path("gone")) is None
     with pytest.raises(InputError, match="holds both"):
         row_folder(tmp_path / "gone")
+
+
+def configured(folder: Path, configs: Any, *names: str) -> Path:
+    """A folder of the hub whose card names configurations; each file holds its own name."""
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"caption": [name]}), folder / name)
+    (folder / "README.md").write_text(f"---\nlicense: mit\nconfigs: {json.dumps(configs)}\n---\n#")
+    return folder
+
+
+def said_by(path: Path) -> list[tuple[Any, Any]]:
+    found = row_folder(path)
+    assert found is not None
+    return [(row.value["split"], row.value["caption"]) for row in found.rows("image")]
+
+
+TRAIN, TEST, DROPPED = (f"data/{n}-00000-of-00001.parquet" for n in ("train", "test", "rejects-x"))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        [{"split": "train", "path": "data/train-*"}, {"split": "test", "path": ["data/te*"]}],
+        {"train": "data/train-*.parquet", "test": TEST},
+    ],
+)
+def test_a_card_says_which_files_are_the_default_configuration(tmp_path: Path, files: Any) -> None:
+    configs = [
+        {"config_name": "rejects", "data_files": "**/rejects-*.parquet"},
+        {"config_name": "own", "data_files": files, "default": True},
+    ]
+    folder = configured(tmp_path / "d", configs, TRAIN, TEST, DROPPED)
+    assert said_by(folder) == [("test", TEST), ("train", TRAIN)]
+    assert said_by(folder / "test") == [("test", TEST)]
+    assert said_by(folder / "rejects") == [("train", DROPPED)]
+    found = row_folder(folder)
+    assert found is not None
+    assert folder / "README.md" in found.files
+
+
+def test_configurations_of_which_none_is_the_default_are_named(tmp_path: Path) -> None:
+    configs = [{"config_name": name, "data_dir": name} for name in ("en", "fr")]
+    folder = configured(tmp_path / "d", configs, "en/a.parquet", "fr/deep/a.parquet")
+    with pytest.raises(InputError, match=r"configurations en, fr; name one of them: .*/d/en"):
+        row_folder(folder)
+    configs[1]["config_name"] = "french"
+    configured(folder, configs)
+    assert said_by(folder / "french") == [("train", "fr/deep/a.parquet")]
+
+
+@pytest.mark.parametrize("path", ["../*", "/etc/*", "hf://datasets/a/*", "a/../../*"])
+def test_a_card_s_paths_stay_in_the_folder(tmp_path: Path, path: str) -> None:
+    folder = configured(tmp_path / "d", [{"config_name": "x", "data_files": path}], TRAIN)
+    with pytest.raises(InputError, match="none below the folder"):
+        row_folder(folder)
+
+
+def test_a_part_that_a_card_s_pattern_should_match_is_missed(tmp_path: Path) -> None:
+    one = "data/samples-test-00000-of-00002.parquet"
+    folder = configured(tmp_path / "d", [{"config_name": "x", "data_files": "data/*"}], one)
+    with pytest.raises(InputError, match=r"samples-test: part 00001 of 00002 is missing"):
+        row_folder(folder)
+    configured(folder, [{"config_name": "x", "data_files": one}])
+    assert said_by(folder) == [("train", one)]
+
+
+@pytest.mark.parametrize(
+    "head", ["", "configs: 3", "configs: [3, {}]", "a card: [", "configs: &a [*a]"]
+)
+def test_a_card_without_configurations_says_nothing(tmp_path: Path, head: str) -> None:
+    folder = configured(tmp_path / "d", [], TRAIN)
+    (folder / "README.md").write_text(f"---\n{head}\n---\n")
+    assert said_by(folder) == [("train", TRAIN)]
+
+
+def test_a_card_whose_head_is_no_yaml_is_refused(tmp_path: Path) -> None:
+    folder = configured(tmp_path / "d", [], TRAIN)
+    (folder / "README.md").write_text("---\nconfigs: [\n---\n")
+    with pytest.raises(InputError, match=r"README.md: its head is not valid YAML: "):
+        row_folder(folder)
