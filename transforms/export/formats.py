@@ -102,7 +102,8 @@ _ALL: Final = (
         "negatives, both in the source's order: vl_checklist_attributes.json and "
         "vl_checklist_relations.json of VL-CheckList, text_pairs.json of --pairs (with boxes, "
         "where it has them), captions.json of --captions. Of VL-CheckList and --mode paper these "
-        "are the four published files, byte by byte.",
+        "are the four published files, byte by byte, and so they are of `eqforge import "
+        "replace-swap`.",
     ),
     Format(
         name="winoground",
