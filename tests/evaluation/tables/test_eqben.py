@@ -2,6 +2,7 @@ import csv
 import json
 import random
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,7 @@ SAMPLES = np.array([[3, 1, 1, 3], [3, 2, 5, 6], [3, 5, 2, 6], [1, 3, 3, 1]], dty
 
 
 def _vector(
-    per_cent: dict[str, tuple[float, float, float]], sizes: dict[str, int] = EQBEN_SIZES
+    per_cent: dict[str, tuple[float, float, float]], sizes: Mapping[str, int] = EQBEN_SIZES
 ) -> np.ndarray:
     """A vector that has these scores, subset after subset."""
     parts = []
