@@ -114,9 +114,10 @@ _ALL: Final = (
     Format(
         name="eqben",
         module="benchmark",
-        summary="of pairs, eqben.json of image0, caption0, image1, caption1; eqben_random.json, "
-        "the single images and captions in the order in which EqBen's server takes scores "
-        "(`eqforge metrics --format eqben` takes it back); and the image tree below images/.",
+        summary="of pairs, eqben.json of image0, caption0, image1, caption1, subset after subset "
+        "in the order of EqBen's vectors; eqben_random.json, the single images and captions in the "
+        "order in which EqBen's server takes scores (`eqforge metrics --format eqben` takes it "
+        "back); and the image tree below images/.",
         columns=_PAIRS,
     ),
     Format(
