@@ -151,7 +151,7 @@ def test_the_real_checklist_gives_the_four_published_files(
 
 def test_files_of_the_published_form_come_back_byte_for_byte(tmp_path: Path) -> None:
     """Boxes and fields without a column too, in an order in which neither ids nor captions sort."""
-    box = {"bbox_x": 3, "bbox_y": -4, "bbox_w": 10, "bbox_h": 9}
+    box: dict[str, Any] = {"bbox_x": 3, "bbox_y": -4, "bbox_w": 10, "bbox_h": 9}
     for name in ("b", "A-b"):
         records = [
             {
@@ -161,7 +161,7 @@ def test_files_of_the_published_form_come_back_byte_for_byte(tmp_path: Path) -> 
                 "true_caption": f"é {name} {number % 7}",
             }
             | {"false_caption": "x", "image_path": f"data/VG/{number % 3}.jpg"}
-            | (box if name == "b" else {})
+            | (box if name == "b" else dict[str, Any]())
             for number in random.Random(name).sample(range(30), 30)
         ]
         for folder, word in (("data", ""), ("swapped_data", "not ")):
