@@ -6,16 +6,6 @@ import numpy as np
 
 from eqforge.evaluation.statistics.bootstrap import Numbers, Resampled
 
-EQBEN_SIZES = {
-    "ag": 195_872,
-    "youcook2": 45_849,
-    "gebc": 1_814,
-    "kubric-location": 2_000,
-    "kubric-counting": 2_000,
-    "kubric-attribute": 2_000,
-    "sd": 1_513,
-}
-"""Number of samples of EqBen's subsets, in the order of its published score vectors."""
 EQBEN_DOMAINS = {
     "youcook2": ("youcook2",),
     "gebc": ("gebc",),

@@ -9,12 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.evaluation.metrics.pairs import CHANCE, judge_pairs
-from eqforge.evaluation.statistics.averages import (
-    EQBEN_DOMAINS,
-    EQBEN_SIZES,
-    eqben_average,
-    pooled,
-)
+from eqforge.evaluation.statistics.averages import EQBEN_DOMAINS, eqben_average, pooled
 from eqforge.evaluation.statistics.bootstrap import Resampled
 from eqforge.evaluation.statistics.shares import Share
 from eqforge.evaluation.tables.eqben_averages import (
@@ -34,6 +29,7 @@ from eqforge.evaluation.tables.several import compare_judged
 from eqforge.evaluation.tables.vectors import read_vector, unshuffle
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import read_text_lines
+from eqforge.schemas.tables.eqben_subsets import EQBEN_SIZES
 
 _OTHER: Mapping[Order, Order] = {"official": "by-subset", "by-subset": "official"}
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from eqforge.evaluation.statistics.averages import (
     EQBEN_DOMAINS,
-    EQBEN_SIZES,
     domains,
     eqben_average,
     macro,
@@ -31,6 +30,7 @@ from eqforge.evaluation.statistics.shares import (
     difference_interval,
 )
 from eqforge.evaluation.tables.report import Judged, ModelComparison, Rules
+from eqforge.schemas.tables.eqben_subsets import EQBEN_SIZES
 
 METRICS = ("text", "image", "group")
 KUBRIC = "kubric"

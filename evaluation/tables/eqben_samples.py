@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 
-from eqforge.evaluation.statistics.averages import EQBEN_SIZES
 from eqforge.evaluation.tables.eqben import EQBEN_COLUMNS, eqben_measures
 from eqforge.evaluation.tables.eqben_averages import METRICS, compare_averages
 from eqforge.evaluation.tables.errata import without_errata
@@ -26,36 +25,11 @@ from eqforge.evaluation.tables.several import compare_judged
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.tables.combined import PAIRS_NAME
-
-IMPORTED: Final = "eqben"
-_SUBSETS: Final = {
-    "eq-ag": "ag",
-    "eq-youcook2": "youcook2",
-    "eq-gebc": "gebc",
-    "eq-kubric/location": "kubric-location",
-    "eq-kubric/counting": "kubric-counting",
-    "eq-kubric/attribute": "kubric-attribute",
-    "eq-sd": "sd",
-    # The folders of the published image tree.
-    "eqbenag": "ag",
-    "eqbenyoucook2": "youcook2",
-    "eqbengebc": "gebc",
-    "eqbenkubric_loc": "kubric-location",
-    "eqbenkubric_cnt": "kubric-counting",
-    "eqbenkubric_attr": "kubric-attribute",
-    "eqbensd": "sd",
-}
-"""EqBen's subsets by the kinds of pairs of a dataset."""
+from eqforge.schemas.tables.eqben_subsets import EQBEN, EQBEN_SIZES, eqben_subset
 
 _ALL_SCORED: Final = (
     "Models are compared by EqBen's averages only where each has scores of every sample."
 )
-
-
-def eqben_subset(kind: str) -> str:
-    """Returns the subset of EqBen that a kind of pairs is of; an empty name if it is of none."""
-    own = kind.removeprefix(f"{IMPORTED}/")
-    return _SUBSETS.get(own) or _SUBSETS.get(own.partition("/")[0], "")
 
 
 def is_eqben(dataset: Dataset) -> bool:
@@ -64,7 +38,7 @@ def is_eqben(dataset: Dataset) -> bool:
     Raises:
       InputError: a file is missing or damaged.
     """
-    if dataset.manifest.dataset not in (PAIRS_NAME, IMPORTED):
+    if dataset.manifest.dataset not in (PAIRS_NAME, EQBEN):
         return False
     kinds = set(read_columns(dataset, "samples", ["kind"])["kind"])
     return set(map(eqben_subset, kinds)) == EQBEN_SIZES.keys()

@@ -21,6 +21,11 @@ _LARGEST_ID: Final = 10**40
 
 NOT_CONFIRMED: Final = "not_confirmed"
 
+ORDER: Final = "source_order"
+"""The field of `annotation` with a record's place among those of its kind, from 0."""
+ORDERED: Final = frozenset(("eqben", "replace-swap"))
+"""Benchmarks whose rows have such a place: their records have no ids, and are known by it."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BenchmarkItem:
@@ -89,12 +94,14 @@ class Entry:
       key: its key, if it stands in a JSON object.
       part: the stem of its file's name, such as `swap_obj`.
       place: the path of its file below the folder that was named.
+      number: its place among the records of its kind, from 0, of benchmarks in ORDERED.
     """
 
     node: Node
     key: str | None = None
     part: str = ""
     place: str = ""
+    number: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -155,22 +162,46 @@ def own_id(node: Node, *names: str) -> str | None:
     return None
 
 
-def rest(node: Node, *used: str) -> str:
-    """Returns the fields of a record that have no column, as a JSON object."""
+def rest(node: Node, *used: str, **told: Any) -> str:
+    """Returns the fields of a record that have no column, as a JSON object.
+
+    Args:
+      node: the record.
+      used: its fields that have a column.
+      told: what stands beside them; a field of the record that is called so becomes `own NAME`.
+    """
     return compact_json(
-        {
-            name: value
+        told
+        | {
+            f"own {name}" if name in told else name: value
             for name, value in node.mapping().items()
             if name not in used and not isinstance(value, Cell)
         }
     )
 
 
+def kept(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the fields that `rest` kept when a row was imported, without its place."""
+    if row.get("dataset") not in BENCHMARKS:
+        return {}
+    fields = json.loads(row["annotation"])
+    if row["dataset"] in ORDERED and fields.pop(ORDER, None) is not None:
+        own = f"own {ORDER}"
+        fields |= {ORDER: fields.pop(own)} if own in fields else {}
+    return fields
+
+
+def source_order(row: Mapping[str, Any]) -> int:
+    """Returns the place of an imported row among those of its kind; 0 where it has none."""
+    if row.get("dataset") not in ORDERED:
+        return 0
+    found = json.loads(row["annotation"]).get(ORDER)
+    return found if isinstance(found, int) and found >= 0 else 0
+
+
 def with_rest(row: Mapping[str, Any], record: dict[str, Any]) -> dict[str, Any]:
     """Returns a record with the fields that `rest` kept when its row was imported."""
-    if row.get("dataset") not in BENCHMARKS:
-        return record
-    return json.loads(row["annotation"]) | record
+    return kept(row) | record
 
 
 def text(node: Node, *names: str, default: str = "") -> str:

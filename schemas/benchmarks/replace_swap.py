@@ -2,7 +2,7 @@
 
 The folder `data` has captions and their negatives, `swapped_data` the hard positives with the same
 negatives, in files of the same names and in the same order: they have no ids. Every image and every
-negative is compared.
+negative is compared, and `annotation` has each record's place in its file.
 
 Source: Kamath et al. 2024, "The Hard Positive Truth about Vision-Language Compositionality";
   github.com/amitakamath/hard_positives.
@@ -10,9 +10,18 @@ Source: Kamath et al. 2024, "The Hard Positive Truth about Vision-Language Compo
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
-from eqforge.schemas.benchmarks.form import BenchmarkItem, Entry, Form, picture, record_id, rest
+from eqforge.schemas.benchmarks.form import (
+    ORDER,
+    BenchmarkItem,
+    Entry,
+    Form,
+    picture,
+    record_id,
+    rest,
+    with_rest,
+)
 from eqforge.schemas.benchmarks.recognise import found_in
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import Node
@@ -47,16 +56,17 @@ def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
                 f"{part}.json: {len(ours):,} records in {FOLDERS[0]}, {len(others):,} in "
                 f"{FOLDERS[1]}; they are joined one by one"
             )
-        for one, other in zip(ours, others, strict=True):
-            yield _join(one, other)
+        for number, (one, other) in enumerate(zip(ours, others, strict=True)):
+            yield _join(one, other, number)
 
 
-def _join(one: Entry, other: Entry) -> Entry:
+def _join(one: Entry, other: Entry, number: int) -> Entry:
     for name in _JOINED:
         if one.node[name].text() != other.node[name].text():
             other.node[name].fail(f"{one.node[name].value!r}, as in {FOLDERS[0]}")
     value = one.node.value | {"hard_positive": other.node["true_caption"].text()}
-    return replace(one, node=Node(one.node.file, one.node.where, value))
+    node = Node(one.node.file, one.node.where, value)
+    return replace(one, node=node, number=number)
 
 
 def read(entry: Entry) -> Iterator[BenchmarkItem]:
@@ -71,8 +81,26 @@ def read(entry: Entry) -> Iterator[BenchmarkItem]:
         texts=(node["true_caption"].text(), node["hard_positive"].text()),
         negatives=(node["false_caption"].text(),),
         box=box_of(node),
-        annotation=rest(node, *FIELDS, "hard_positive", *_BOX),
+        annotation=rest(node, *FIELDS, "hard_positive", *_BOX, **{ORDER: entry.number}),
     )
+
+
+def write(row: dict[str, Any], true_caption: str) -> dict[str, Any]:
+    """Returns the record of a row in a file of one of the folders.
+
+    Args:
+      row: of an imported dataset.
+      true_caption: the caption, or its hard positive.
+    """
+    record: dict[str, Any] = {
+        "true_caption": true_caption,
+        "false_caption": row["hard_negative"],
+        "image_path": row["image"],
+    }
+    if (box := row["box"]) is not None:
+        values = (box["x0"], box["y0"], box["x1"] - box["x0"], box["y1"] - box["y0"])
+        record |= dict(zip(_BOX, values, strict=True))
+    return with_rest(row, record)
 
 
 PATTERNS: Final = tuple(f"{folder}/*.json" for folder in FOLDERS)

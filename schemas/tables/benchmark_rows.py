@@ -30,7 +30,8 @@ class BenchmarkPair:
       caption_0, caption_1: the captions.
       image_0, image_1: the images as the source names them.
       image_0_id, image_1_id: keys into `images`; None where there are no pictures.
-      annotation: the record's other fields, as a JSON object.
+      annotation: the record's other fields, as a JSON object; of `eqben` and `replace-swap` also
+        `source_order`, its place among the records of its kind.
     """
 
     sample_id: str

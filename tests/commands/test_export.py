@@ -1,15 +1,19 @@
 import hashlib
 import json
+import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from eqforge.cli import main
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.pipelines import hard_positives
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.sources.text_pairs import read_text_pairs, with_hard_positives
 from eqforge.transforms.export.note import NOTE
+from tests.builds import rows
 from tests.exported import check_note, files, run, small
 
 # (file of VL-CheckList, image, caption, negative), in an order in which neither ids nor captions
@@ -136,6 +140,40 @@ def test_the_real_checklist_gives_the_four_published_files(
         name: (len(json.loads(data)), len(data), hashlib.sha256(data).hexdigest())
         for name, data in found.items()
     } == published
+
+    again = tmp_path / "again"
+    command = ["import", "replace-swap", str(tmp_path / "files"), "--output", str(again)]
+    assert main([*command, "--workers", "2"]) == 0
+    kinds = Counter(row["kind"] for row in rows(again, "samples"))
+    assert kinds == {"vl_checklist_attributes": 10_575, "vl_checklist_relations": 16_868}
+    assert write(again, tmp_path / "third") == found
+
+
+def test_files_of_the_published_form_come_back_byte_for_byte(tmp_path: Path) -> None:
+    """Boxes and fields without a column too, in an order in which neither ids nor captions sort."""
+    box: dict[str, Any] = {"bbox_x": 3, "bbox_y": -4, "bbox_w": 10, "bbox_h": 9}
+    for name in ("b", "A-b"):
+        records = [
+            {
+                "a": None,
+                "image_id": number,
+                "source_order": "own",
+                "true_caption": f"é {name} {number % 7}",
+            }
+            | {"false_caption": "x", "image_path": f"data/VG/{number % 3}.jpg"}
+            | (box if name == "b" else dict[str, Any]())
+            for number in random.Random(name).sample(range(30), 30)
+        ]
+        for folder, word in (("data", ""), ("swapped_data", "not ")):
+            texts = [r | {"true_caption": f"{word}{r['true_caption']}"} for r in records]
+            path = tmp_path / "source" / folder / f"{name}.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(texts))
+    source = files(tmp_path / "source")
+    command = ["import", "replace-swap", str(tmp_path / "source"), "--output"]
+    assert main([*command, str(tmp_path / "out"), "--samples-per-file", "7"]) == 0
+
+    assert write(tmp_path / "out", tmp_path / "files") == source
 
 
 def test_corrected_mode_gives_its_rows_as_they_are(tmp_path: Path) -> None:

@@ -1,11 +1,16 @@
 """Fuzzing of `eqforge import`: a file of every benchmark, and tables with pictures in them."""
 
 import functools
+import json
+import random
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from eqforge.schemas.benchmarks.form import BenchmarkItem
+import msgspec
+
+from eqforge.schemas.benchmarks import eqben
+from eqforge.schemas.benchmarks.form import BenchmarkItem, source_order
 from eqforge.schemas.benchmarks.items import read_items
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.transforms.benchmarks.items import BenchmarkBatch, BenchmarkRules, import_batch
@@ -22,14 +27,34 @@ MUTATORS: dict[str, mutate.Mutator] = {
 }
 
 
+FOLDERS = ("data/x.json", "swapped_data/x.json")
+
+
 def _take(benchmark: str, name: str, data: bytes, folder: Path) -> Outcome:
-    path = file_of(data, folder, name)
-    items = tuple(read_items(benchmark, path))
+    return _take_source(benchmark, file_of(data, folder, name), folder)
+
+
+def _take_folders(data: bytes, folder: Path) -> Outcome:
+    """Takes two files that belong together, one a line."""
+    first, _, second = data.partition(b"\n")
+    for name, part in zip(FOLDERS, (first, second), strict=True):
+        file_of(part, folder / "source", name)
+    return _take_source("replace-swap", folder / "source", folder)
+
+
+def _take_source(benchmark: str, source: Path, folder: Path) -> Outcome:
+    items = tuple(read_items(benchmark, source))
     media = str(folder / "media")
     rules = BenchmarkRules(benchmark=benchmark, images=None, media=media)
     work = import_batch(BenchmarkBatch(items=items), rules)
     assert len(work.samples) + len(work.rejects) == len(items)
     assert len({item.item_id for item in items}) == len(items)
+    if benchmark == "eqben" and not work.rejects:
+        rows = [msgspec.to_builtins(row) for row in work.samples]
+        rows.sort(key=source_order)
+        flat = file_of(json.dumps([*map(eqben.write, rows)]).encode(), folder, "flat.json")
+        again = {item.item_id: item for item in read_items("eqben", flat)}
+        assert again == {item.item_id: item for item in items}, "not what was exported"
     return planned(items, BenchmarkItem)
 
 
@@ -59,6 +84,21 @@ def _taker(benchmark: str) -> Callable[[bytes, Path], Outcome]:
     return functools.partial(_take, benchmark, _files(benchmark)[0][0])
 
 
+def _two_files() -> tuple[bytes, ...]:
+    with tempfile.TemporaryDirectory() as folder:
+        source = SOURCES["replace-swap"](Path(folder))
+        paths = (source / name / "visual_genome.json" for name in ("data", "swapped_data"))
+        return (b"\n".join(path.read_bytes() for path in paths),)
+
+
+def _mutate_two(data: bytes, rng: random.Random) -> bytes:
+    """Changes one of two files, or both in the same way, so that they still belong together."""
+    if rng.random() < 0.4:
+        return mutate.json_lines(data, rng)
+    seed, parts = rng.random(), data.split(b"\n")
+    return b"\n".join(mutate.json_text(part, random.Random(seed)) for part in parts)
+
+
 BENCHMARK_TARGETS = {
     f"import-{benchmark}": (
         functools.partial(_taker, benchmark),
@@ -67,5 +107,5 @@ BENCHMARK_TARGETS = {
     )
     # Of two folders that belong together no file can be read alone; own-pairs needs --columns.
     for benchmark in sorted(BENCHMARKS.keys() - {"replace-swap", "own-pairs"})
-}
+} | {"import-replace-swap": (lambda: _take_folders, _two_files, lambda: _mutate_two)}
 """By name what takes a file, its seeds and its mutator, each made when it is asked for."""

@@ -40,6 +40,14 @@ def test_each_becomes_a_sound_dataset(benchmark: str, tmp_path: Path) -> None:
     assert verify.main([str(out)]) == 0
 
 
+def test_a_published_file_is_imported_whole(data_folder: Path, tmp_path: Path) -> None:
+    """The smallest of VL-CheckList's files of VG's attributes; the reader's test counts all."""
+    source = data_folder / "vl_checklist/data/Attribute/vg/state.json"
+    out = imported("vl-checklist", source, tmp_path / "out")
+    assert books(out) == {"items": (941, 941, 0)}
+    assert verify.main([str(out)]) == 0
+
+
 def test_pictures_of_a_table_come_along(tmp_path: Path) -> None:
     out = imported("bivlc", SOURCES["bivlc"](tmp_path), tmp_path / "out")
     images = {row["image_id"]: row["image"]["bytes"] for row in rows(out, "images")}

@@ -6,20 +6,26 @@ safe, and theirs alone; else they are named after the row.
 
 import json
 import random
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any, Final
 
 import pyarrow.compute as pc
 
 from eqforge.schemas.benchmarks import aro, eqben, sugar_crepe, vl_checklist, winoground
+from eqforge.schemas.benchmarks.form import source_order
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.tables.eqben_subsets import EQBEN_FOLDERS, EQBEN_SIZES, eqben_subset
+from eqforge.schemas.visible import counted, visible
 from eqforge.transforms.export.encode import Picture
 from eqforge.transforms.export.names import is_safe, key_of, split_names
 from eqforge.transforms.export.note import NOTES
+from eqforge.transforms.export.sorted_records import records_by
 from eqforge.transforms.export.target import Export, ExportStream, Record
 
 IMAGES: Final = "images"
@@ -28,6 +34,11 @@ SERVER_SEED: Final = 1234
 
 MOST_KINDS: Final = 200
 """Each kind has a file of its own, and all may be open at once."""
+
+_EQBEN_COLUMNS: Final = (
+    *("dataset", "kind", "source_id", "caption_0", "caption_1", "image_0", "image_1"),
+    *("box", "annotation"),
+)
 
 Row = dict[str, Any]
 
@@ -100,17 +111,14 @@ def _winoground(export: Export, pictures: _Pictures) -> None:
 def _eqben(export: Export, pictures: _Pictures) -> None:
     """Writes the pairs, and the single images and captions in the order of EqBen's server."""
     single: list[tuple[str, str]] = []
+    found: Counter[str] = Counter()
     with export.file("eqben.json") as stream:
         array = _Array(stream)
-        for record in _records(export):
-            folder = split_names([record.row.get("kind") or record.row["dataset"]]).popitem()[1]
-            names = {
-                f"image_{n}": pictures.put(record, f"image_{n}", f"{folder}/{record.key}-{n}")
-                for n in (0, 1)
-            }
-            pair = eqben.write(record.row | names)
-            array.add(pair)
-            single += [(pair[f"image{i}"], pair[f"caption{c}"]) for i in (0, 1) for c in (0, 1)]
+        for record in records_by(export, _EQBEN_COLUMNS, _eqben_place):
+            row = record.row | _eqben_names(record, pictures)
+            array.add(eqben.write(row))
+            found[_subset(row)] += 1
+            single += [(row[f"image_{i}"], row[f"caption_{c}"]) for i in (0, 1) for c in (0, 1)]
         array.close()
     random.Random(SERVER_SEED).shuffle(single)
     with export.file("eqben_random.json") as stream:
@@ -118,6 +126,52 @@ def _eqben(export: Export, pictures: _Pictures) -> None:
         for image, caption in single:
             array.add({"image": image, "caption": caption})
         array.close()
+    if said := _not_eqben(found):
+        print(visible(f"eqben_random.json: {said}"), file=sys.stderr)
+
+
+def _subset(row: Row) -> str:
+    """Returns the subset of EqBen that a pair is of; an empty name if it is of none."""
+    kind, dataset = row.get("kind") or "", row["dataset"]
+    return eqben_subset(kind) or eqben_subset(f"{dataset}/{kind}" if kind else dataset)
+
+
+def _eqben_place(row: Row) -> str:
+    """Returns a pair's place, which sorts as text: in the order of the subsets, then its own."""
+    subset = _subset(row)
+    number = list(EQBEN_SIZES).index(subset) if subset else len(EQBEN_SIZES)
+    return "\0".join((f"{number}", row.get("kind") or "", f"{source_order(row):012d}"))
+
+
+def _eqben_names(record: Record, pictures: _Pictures) -> dict[str, str]:
+    """Writes the pictures of a pair; returns their names, below the folder of its subset."""
+    row, subset = record.row, _subset(record.row)
+    kind = row.get("kind") or row["dataset"]
+    folder = EQBEN_FOLDERS.get(subset) or split_names([kind]).popitem()[1]
+    names = {}
+    for column in ("image_0", "image_1"):
+        own = row.get(column) or ""
+        is_there = not subset or eqben_subset(own.partition("/")[0]) == subset
+        chosen = record if is_there else replace(record, row=row | {column: None})
+        stem = f"{folder}/{record.key}-{column.removeprefix('image_')}"
+        names[column] = pictures.put(chosen, column, stem)
+    return names
+
+
+def _not_eqben(found: Counter[str]) -> str:
+    """Returns what pairs lack of those whose scores EqBen's server takes; empty for nothing."""
+    if found == Counter(EQBEN_SIZES):
+        return ""
+    parts = [
+        f"{name} {found[name]:,} of {size:,}"
+        for name, size in EQBEN_SIZES.items()
+        if found[name] != size
+    ]
+    other = f", and {counted(found[''], 'pairs')} of no subset" if found[""] else ""
+    return (
+        "EqBen's server and `eqforge metrics --format eqben` take scores of its seven subsets "
+        f"alone, whole; here are {', '.join(parts)}{other}"
+    )
 
 
 def _sugar_crepe(export: Export, pictures: _Pictures) -> None:

@@ -102,7 +102,8 @@ _ALL: Final = (
         "negatives, both in the source's order: vl_checklist_attributes.json and "
         "vl_checklist_relations.json of VL-CheckList, text_pairs.json of --pairs (with boxes, "
         "where it has them), captions.json of --captions. Of VL-CheckList and --mode paper these "
-        "are the four published files, byte by byte.",
+        "are the four published files, byte by byte, and so they are of `eqforge import "
+        "replace-swap`.",
     ),
     Format(
         name="winoground",
@@ -113,9 +114,10 @@ _ALL: Final = (
     Format(
         name="eqben",
         module="benchmark",
-        summary="of pairs, eqben.json of image0, caption0, image1, caption1; eqben_random.json, "
-        "the single images and captions in the order in which EqBen's server takes scores "
-        "(`eqforge metrics --format eqben` takes it back); and the image tree below images/.",
+        summary="of pairs, eqben.json of image0, caption0, image1, caption1, subset after subset "
+        "in the order of EqBen's vectors; eqben_random.json, the single images and captions in the "
+        "order in which EqBen's server takes scores (`eqforge metrics --format eqben` takes it "
+        "back); and the image tree below images/.",
         columns=_PAIRS,
     ),
     Format(

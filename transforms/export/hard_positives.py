@@ -6,16 +6,20 @@ Source: github.com/amitakamath/hard_positives, data/ and swapped_data/.
 import contextlib
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final
 
 import msgspec
 
+from eqforge.schemas.benchmarks import replace_swap
+from eqforge.schemas.benchmarks.form import source_order
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.transforms.dataset.sorted_runs import Run, RunSorter, merge_runs
+from eqforge.transforms.export.names import is_safe, key_of
+from eqforge.transforms.export.sorted_records import rows_by
 from eqforge.transforms.export.target import Export
 
 # File names, without suffix, by how the negative was made; VL-CheckList's as published.
@@ -24,7 +28,12 @@ PUBLISHED_NAMES: Final = {
     "vl-checklist/relation": "vl_checklist_relations",
 }
 NAMES: Final = (*PUBLISHED_NAMES.values(), "text_pairs", "captions")
-FOLDERS: Final = ("data", "swapped_data")
+FOLDERS: Final = replace_swap.FOLDERS
+IMPORTED: Final = "replace-swap"
+_IMPORTED_COLUMNS: Final = (
+    *("dataset", "kind", "image", "box", "annotation"),
+    *("caption", "hard_positive", "hard_negative"),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,28 +86,48 @@ def refusal(dataset: Dataset, table: str) -> str:
     columns, name = dataset.columns(table), dataset.manifest.dataset
     if not {"caption", "hard_positive", "hard_negative"}.issubset(columns):
         return "expected rows with a caption, a hard positive and a hard negative"
+    if name == IMPORTED:
+        return ""
     if missing := sorted(HardPositiveRow.__dataclass_fields__.keys() - set(columns)):
         if name != "hard-positives":
-            return f"expected a hard-positives dataset, found {name}"
+            return f"expected a hard-positives or {IMPORTED} dataset, found {name}"
         return f"its samples have no column {missing[0]!r}: build it again by this version"
     return ""
 
 
 def write(export: Export) -> None:
     """Writes a hard-positives dataset as the authors of the published sets wrote theirs."""
+    is_imported = export.dataset.manifest.dataset == IMPORTED
     with contextlib.ExitStack() as files:
         writers: dict[str, list[Callable[[Any], None]]] = {}
-        for row in in_source_order(export.dataset):
-            if row.name not in writers:
-                writers[row.name] = [
-                    files.enter_context(_json_array(export, f"{folder}/{row.name}.json"))
+        for name, records in _imported(export) if is_imported else _own(export):
+            if name not in writers:
+                writers[name] = [
+                    files.enter_context(_json_array(export, f"{folder}/{name}.json"))
                     for folder in FOLDERS
                 ]
-            for add, caption in zip(
-                writers[row.name], (row.caption, row.hard_positive), strict=True
-            ):
-                add(row.entry(caption))
-            export.tick(1)
+            for add, record in zip(writers[name], records, strict=True):
+                add(record)
+
+
+def _own(export: Export) -> Iterator[tuple[str, Iterable[Any]]]:
+    """Yields each row's file and its records, one for each folder."""
+    for row in in_source_order(export.dataset):
+        yield row.name, [row.entry(caption) for caption in (row.caption, row.hard_positive)]
+        export.tick(1)
+
+
+def _imported(export: Export) -> Iterator[tuple[str, Iterable[Any]]]:
+    """Yields the same of the published files, or others of their form, that were imported."""
+    for row in rows_by(export, _IMPORTED_COLUMNS, _place):
+        name = row["kind"] if is_safe(f"data/{row['kind']}.json") else key_of(row["kind"])
+        captions = (row["caption"], row["hard_positive"])
+        yield name, [replace_swap.write(row, caption) for caption in captions]
+
+
+def _place(row: dict[str, Any]) -> str:
+    """Returns a row's place in its file; rows of several files come in turn."""
+    return f"{source_order(row):012d}"
 
 
 def in_source_order(dataset: Dataset) -> Iterator[HardPositiveRow]:

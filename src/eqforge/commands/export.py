@@ -26,9 +26,10 @@ _SHOWN = 20
 class Arguments(ExportSettings):
     """Write a finished dataset in another form, for programs that read that.
 
-    Rows come in the order of their ids, split by split; the same dataset gives the same bytes,
-    however many files it has. A stopped export goes on with the same command. The folder's
-    eqforge-export.json, written last, lists every file with its SHA-256.
+    Rows come in the order of their ids, split by split, but in published orders for eqben and
+    vl-checklist; the same dataset gives the same bytes, however many files it has. A stopped export
+    goes on with the same command. The folder's eqforge-export.json, written last, lists every file
+    with its SHA-256.
     """
 
     dataset: Annotated[str, tyro.conf.Positional]

@@ -6,13 +6,14 @@ import pytest
 from scipy.stats import beta, binomtest  # type: ignore[import-untyped]
 from scipy.stats import t as student
 
-from eqforge.evaluation.statistics.averages import EQBEN_SIZES, domains, eqben_average, macro, micro
+from eqforge.evaluation.statistics.averages import domains, eqben_average, macro, micro
 from eqforge.evaluation.statistics.bootstrap import (
     ENOUGH_CLUSTERS,
     percentile_interval,
     resample_means,
 )
 from eqforge.evaluation.statistics.comparison import compare_paired, exchange_test
+from eqforge.schemas.tables.eqben_subsets import EQBEN_SIZES
 
 RN50 = {  # EqBen, table 3, CLIP (RN-50), per cent; its average stands as 33.28
     "sd": (90.09, 85.92, 79.11),

@@ -2,19 +2,20 @@ import csv
 import json
 import random
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from eqforge.evaluation.metrics.ties import TieRule
-from eqforge.evaluation.statistics.averages import EQBEN_SIZES
 from eqforge.evaluation.tables.command import main as command
 from eqforge.evaluation.tables.eqben import EqbenVector, eqben_report
 from eqforge.evaluation.tables.report import Rules
 from eqforge.evaluation.tables.settings import Order
 from eqforge.evaluation.tables.vectors import read_vector, unshuffle
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.tables.eqben_subsets import EQBEN_SIZES
 from tests.statuses import status_of
 
 main = status_of(command)
@@ -34,7 +35,7 @@ SAMPLES = np.array([[3, 1, 1, 3], [3, 2, 5, 6], [3, 5, 2, 6], [1, 3, 3, 1]], dty
 
 
 def _vector(
-    per_cent: dict[str, tuple[float, float, float]], sizes: dict[str, int] = EQBEN_SIZES
+    per_cent: dict[str, tuple[float, float, float]], sizes: Mapping[str, int] = EQBEN_SIZES
 ) -> np.ndarray:
     """A vector that has these scores, subset after subset."""
     parts = []

@@ -2,23 +2,26 @@
 
 import csv
 import json
+import random
+import zlib
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from eqforge.cli import main as eqforge
-from eqforge.evaluation.statistics.averages import EQBEN_SIZES
 from eqforge.evaluation.tables.command import main as command
 from eqforge.evaluation.tables.eqben import EqbenVector, eqben_report
 from eqforge.evaluation.tables.eqben_samples import (
     eqben_samples_report,
-    eqben_subset,
     is_eqben,
 )
 from eqforge.evaluation.tables.report import Rules
 from eqforge.evaluation.tables.sample_tasks import SampleRules
 from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.schemas.tables.eqben_subsets import EQBEN_SIZES, eqben_subset
+from eqforge.transforms.export.names import key_of
 from tests.builds import rows
 from tests.pipelines.test_combined import EQBEN, OLD
 from tests.statuses import status_of
@@ -72,6 +75,78 @@ def test_the_table_is_that_of_the_same_scores_as_vectors(combined: Path, tmp_pat
     assert differences == [(c.subset, c.metric, c.found.difference) for c in expected.comparisons]
     assert found.paper_columns == expected.paper_columns
     assert any("not the published subsets" in note for note in found.notes)
+
+
+def from_files(folder: Path, to: Path) -> list[str]:
+    """Exports pairs and scores both forms, whatever order they have, by picture and caption alone.
+
+    Writes scores of the dataset, `s.csv`, and the vector of the server's file, `v.npy`; returns the
+    first images in the order of the file of all pairs.
+    """
+    assert eqforge(["export", str(folder), "--format", "eqben", "--output", str(to / "out")]) == 0
+    pairs = json.loads((to / "out" / "eqben.json").read_text())
+    single = json.loads((to / "out" / "eqben_random.json").read_text())
+    vector = [score(each["image"], each["caption"]) for each in single]
+    np.save(to / "v.npy", np.array(vector, np.float32))
+    by_name = {pair["image0"]: pair for pair in pairs}
+    by_key = {Path(name).stem.removesuffix("-0"): pair for name, pair in by_name.items()}
+    with (to / "s.csv").open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["sample_id", *(f"value_{n}" for n in range(4))])
+        for row in rows(folder, "samples"):
+            pair = by_name.get(row["image_0"]) or by_key[key_of(row["sample_id"])]
+            values = [score(pair[f"image{i}"], row[f"caption_{c}"]) for i in (0, 1) for c in (0, 1)]
+            writer.writerow([row["sample_id"], *values])
+    return list(by_name)
+
+
+def score(image: str, caption: str) -> int:
+    return zlib.crc32(f"{image} {caption}".encode()) % 9
+
+
+def check_same_table(folder: Path, files: Path) -> None:
+    sizes = Counter(eqben_subset(row["kind"]) for row in rows(folder, "samples"))
+    dataset = open_dataset(str(folder))
+    assert is_eqben(dataset)
+    found = eqben_samples_report(dataset, [files / "s.csv"], SampleRules(rules=RULES))
+    vector = EqbenVector(path=files / "v.npy", order="official")
+    expected = eqben_report([vector], RULES, sizes={name: sizes[name] for name in EQBEN_SIZES})
+    assert [(m.subset, m.metric, m.value, m.ties) for m in found.measures] == [
+        (m.subset, m.metric, m.value, m.ties) for m in expected.measures
+    ]
+    assert len({m.value for m in found.measures}) > 3
+
+
+def test_scores_of_the_exported_files_have_the_table_of_the_dataset(
+    combined: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same after the files come back in an order in which neither subsets nor ids sort."""
+    from_files(combined, tmp_path)
+    said = capsys.readouterr().err
+    assert "take scores of its seven subsets alone, whole; here are" in said
+    assert "kubric-location 1 of 2,000" in said
+    check_same_table(combined, tmp_path)
+
+    path = tmp_path / "out" / "eqben.json"
+    pairs = json.loads(path.read_text())
+    random.Random(5).shuffle(pairs)
+    path.write_text(json.dumps(pairs))
+    again = tmp_path / "again"
+    command = ["import", "eqben", str(path), "--images", str(tmp_path / "out" / "images")]
+    assert eqforge([*command, "--output", str(again)]) == 0
+    columns = ("source_id", "caption_0", "caption_1", "image_0_id", "image_1_id")
+    both = [
+        Counter(tuple(row[name] for name in columns) for row in rows(folder, "samples"))
+        for folder in (combined, again)
+    ]
+    assert both[0] == both[1]
+    (tmp_path / "second").mkdir()
+    order = from_files(again, tmp_path / "second")
+    check_same_table(again, tmp_path / "second")
+    subset_of = {pair["image0"]: eqben_subset(pair["image0"].split("/")[0]) for pair in pairs}
+    in_source = sorted(subset_of, key=lambda name: list(EQBEN_SIZES).index(subset_of[name]))
+    assert order == in_source
+    assert in_source != list(subset_of)
 
 
 def test_the_command_makes_it_unless_other_subsets_are_asked_for(

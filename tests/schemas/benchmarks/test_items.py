@@ -54,6 +54,8 @@ def test_what_is_read(tmp_path: Path) -> None:
     genome = one("eqben")
     assert (genome.kind, genome.source_id) == ("eqbenag", "v1")
     assert genome.texts == (CAPTION, f"{FOIL} 1")
+    said = {"caption0": [CAPTION, ""], "nested_under": "v1/chair", "source_order": 0}
+    assert json.loads(genome.annotation) == said
     assert one("eqben", 2).images == ("eqbenyoucook2/v2/0.npy", "eqbenyoucook2/v2/1.npy")
     assert one("valse").item_id == "valse/existence/x_1"
     assert one("valse", 1).refusal == NOT_CONFIRMED
@@ -96,6 +98,26 @@ def test_ids_do_not_depend_on_the_order(benchmark: str, tmp_path: Path) -> None:
         path.write_text(json.dumps(shuffled))
     again = items_of(benchmark, folder)
     assert {i.item_id: i for i in again} == {i.item_id: i for i in found}
+
+
+def test_pairs_of_a_subset_keep_their_order_over_files(tmp_path: Path) -> None:
+    """A file of all has pairs of all subsets; others of a subset may be files of their own."""
+
+    def pair(subset: str, number: int) -> dict[str, str]:
+        images = {f"image{n}": f"{subset}/{number}_{n}.png" for n in (0, 1)}
+        return images | {"caption0": "a", "caption1": "b"}
+
+    mixed = [pair("eqbensd", 3), pair("eqbenag", 2), pair("eqbensd", 1)]
+    (tmp_path / "a.json").write_text(json.dumps(mixed))
+    (tmp_path / "b.json").write_text(json.dumps([pair("eqbensd", 0) | {"source_order": "own"}]))
+    found = list(read_items("eqben", tmp_path))
+    places = [(item.images[0], json.loads(item.annotation)) for item in found]
+    assert places == [
+        ("eqbensd/3_0.png", {"source_order": 0}),
+        ("eqbenag/2_0.png", {"source_order": 0}),
+        ("eqbensd/1_0.png", {"source_order": 1}),
+        ("eqbensd/0_0.png", {"source_order": 2, "own source_order": "own"}),
+    ]
 
 
 def test_equal_records_are_kept_and_told_apart(tmp_path: Path) -> None:
@@ -209,6 +231,26 @@ def test_published_counts(benchmark: str, source: str, rows: dict[str, int], ref
     found = list(read_items(benchmark, DATA / source))
     assert Counter(item.kind for item in found) == rows
     assert sum(bool(item.refusal) for item in found) == refused
+
+
+@pytest.mark.skipif(not DATA.name, reason="EQFORGE_TEST_DATA names no folder of real data")
+def test_the_checklist_s_published_counts() -> None:
+    """Counted without the reader, too; some records have several captions."""
+    source = DATA / "vl_checklist/data"
+    expected: Counter[str] = Counter()
+    for path in source.rglob("*.json"):
+        kind = path.relative_to(source).with_suffix("").as_posix()
+        expected[kind] += sum(len(texts["POS"]) for _, texts in json.loads(path.read_bytes()))
+    kinds: Counter[str] = Counter()
+    groups, ids = set(), set()
+    for item in read_items("vl-checklist", source):
+        kinds[item.kind] += 1
+        groups.add(item.group)
+        ids.add(item.item_id)
+    assert kinds == expected
+    assert len(ids) == kinds.total() == 151_228
+    assert len(groups) == 151_210
+    assert len(+kinds) == 16
 
 
 @pytest.mark.skipif(not DATA.name, reason="EQFORGE_TEST_DATA names no folder of real data")
