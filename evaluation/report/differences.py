@@ -69,9 +69,9 @@ def write_comparison(a: Dataset, b: Dataset, output: str, *, overwrite: bool) ->
         sha256=[a.sha256, b.sha256],
         made_of={"eqforge": version("eqforge")},
     )
+    pictures = _pictures(a, b)
     take_place(output, note, overwrite=overwrite)
     folder = Folder(output)
-    pictures = _pictures(a, b)
     write = _Writer(folder, pictures, (a, b), output)
     lists = {
         "added": write.table("added", "samples that B adds", _alone(b, found.added_examples)),
@@ -94,6 +94,7 @@ def _pictures(a: Dataset, b: Dataset) -> Pictures:
     others = read_pictures(b, whole=True)
     pictures.stored |= others.stored
     pictures.scores |= others.scores
+    pictures.masks |= others.masks
     return pictures
 
 
@@ -109,9 +110,9 @@ class _Writer:
     def table(self, name: str, thing: str, found: Iterator[tuple[Item, list[Row]]]) -> Written:
         """Writes a list; its items are held, for their pictures are written first."""
         items = list(found)
-        shown = {pane.image_id for item, _ in items for pane in item.panes} - {None}
         for dataset in self._both:
-            write_some(dataset, shown, self._pictures, self._output)
+            panes = (pane for item, _ in items for pane in item.panes)
+            write_some(dataset, panes, self._pictures, self._output)
         page = TablePage(name=name, thing=thing, total=len(items))
         return write_table(self._folder, page, items, self._pictures, (), _STRIP)
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from eqforge.evaluation.report.items import Item, Pane
-from eqforge.evaluation.report.pictures import Pictures, mask_file, shown
+from eqforge.evaluation.report.pictures import Pictures, shown
 from eqforge.schemas.io import storage
 from eqforge.schemas.visible import escaped_json
 
@@ -73,7 +73,7 @@ def _pane(pane: Pane, pictures: Pictures) -> dict[str, Any]:
         "alt": f"{pane.name}: {said}" if said else pane.name or "picture",
         "texts": _texts(pane.texts),
         "boxes": _boxes(pane, place["width"], place["height"]),
-        "mask": mask_file(pane.mask_id),
+        "mask": pictures.mask(pane.mask_id),
         **place,
     }
 

@@ -9,6 +9,7 @@ import msgspec
 from eqforge.evaluation.report.differing import differing_words
 from eqforge.evaluation.report.items import Item, Pane, marked, plain
 from eqforge.schemas.dataset.manifest import WORK
+from eqforge.schemas.dataset.picture_names import check_picture_id, check_suffix
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
@@ -79,6 +80,9 @@ class StoredRejects:
 
     Args:
       dataset: the dataset, with its work folder.
+
+    Raises:
+      InputError: a picture there has an id or a suffix that is none, and might lie elsewhere.
     """
 
     def __init__(self, dataset: Dataset) -> None:
@@ -160,7 +164,10 @@ def _frame_ids(row: Mapping[str, Any], pair: PairCandidate | None) -> tuple[str,
 def _stored_frames(work: str) -> Iterator[StoredFrame]:
     for url in _files(storage.join(work, "done", "extract")):
         with contextlib.suppress(msgspec.DecodeError, FileNotFoundError):
-            yield from msgspec.json.decode(storage.read_bytes(url), type=Extraction).stored
+            for frame in msgspec.json.decode(storage.read_bytes(url), type=Extraction).stored:
+                check_picture_id(frame.image_id, work)
+                check_suffix(frame.suffix, work)
+                yield frame
 
 
 def _planned_pairs(work: str) -> Iterator[PairCandidate]:
