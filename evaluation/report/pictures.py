@@ -130,14 +130,20 @@ def read_pictures(dataset: Dataset, *, whole: bool) -> Pictures:
 def forecast_thumbnails(dataset: Dataset, pictures: Pictures) -> int:
     """Returns how many bytes the small pictures will take, by some from all over the dataset."""
     chosen = sorted(pictures.stored)[:: max(1, len(pictures.stored) // _TRIED)][:_TRIED]
-    wanted = set(chosen)
-    lengths = []
-    for image_id, data in _encoded(dataset, "images", "image_id", wanted):
-        small, _ = _small(image_id, data)
-        lengths.append(len(small or b""))
-        if len(lengths) == len(wanted):
-            break
+    small = (_small(image_id, data)[0] for image_id, data in _shelved(dataset, set(chosen)))
+    lengths = [len(each or b"") for each in small]
     return int(np.mean(lengths) * len(pictures.stored)) if lengths else 0
+
+
+def forecast_masks(dataset: Dataset, pictures: Pictures) -> int:
+    """Returns how many bytes the coloured masks will take, by the first ones.
+
+    Raises:
+      InputError: one of these is damaged.
+    """
+    first = itertools.islice(_encoded(dataset, "masks", "mask_id"), _TRIED)
+    lengths = [len(_coloured(dataset, mask_id, data)) for mask_id, data in first]
+    return int(np.mean(lengths) * len(pictures.masks)) if lengths else 0
 
 
 def write_pictures(dataset: Dataset, pictures: Pictures, output: str) -> None:
@@ -157,10 +163,16 @@ def write_pictures(dataset: Dataset, pictures: Pictures, output: str) -> None:
 def _write_masks(dataset: Dataset, wanted: set[str] | None, output: str) -> None:
     """Writes the masks of a dataset, or some of them, as coloured pictures."""
     for mask_id, data in _encoded(dataset, "masks", "mask_id", wanted):
-        try:
-            _put(storage.join(output, _mask_file(mask_id)), partial(coloured, data))
-        except (BadImage, TooManyPixels) as error:
-            raise InputError(f"{dataset.folder}: mask {name_of(mask_id)}: {error}") from error
+        make = partial(_coloured, dataset, mask_id, data)
+        _put(storage.join(output, _mask_file(mask_id)), make)
+
+
+def _coloured(dataset: Dataset, mask_id: str, data: bytes) -> bytes:
+    """Returns a mask of a dataset as a coloured picture; see `coloured`."""
+    try:
+        return coloured(data)
+    except (BadImage, TooManyPixels) as error:
+        raise InputError(f"{dataset.folder}: mask {name_of(mask_id)}: {error}") from error
 
 
 def write_some(dataset: Dataset, panes: Iterable[Pane], pictures: Pictures, output: str) -> None:

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from eqforge.evaluation.report.items import Item, Pane, Why, plain
-from eqforge.evaluation.report.pictures import Pictures, Stored, write_encoded
+from eqforge.evaluation.report.pictures import Stored
 from eqforge.schemas.dataset.profile import Profile
-from eqforge.schemas.io.pictures import opened
 
 Row = Mapping[str, Any]
 ORDER: Final = ("stage", "reason", "candidate_id")
@@ -18,8 +17,11 @@ class Kept(Protocol):
     def panes(self, row: Row) -> Sequence[Pane]:
         """Returns the pictures of a reject; none where they are not kept."""
 
-    def pictures(self, rows: Iterable[Row]) -> Iterator[tuple[str, str, bytes]]:
-        """Yields the ids, suffixes and bytes of the pictures of rejects, each once."""
+    def stored(self, rows: Iterable[Row]) -> Iterator[tuple[str, Stored]]:
+        """Yields the pictures of rejects by their ids, without their bytes, each once."""
+
+    def pictures(self, rows: Iterable[Row]) -> Iterator[tuple[str, bytes]]:
+        """Yields the ids and bytes of the pictures of rejects, each once."""
 
 
 def of_reject(row: Row, profile: Profile, kept: Kept | None) -> Item:
@@ -43,24 +45,3 @@ def of_reject(row: Row, profile: Profile, kept: Kept | None) -> Item:
         comparable=False,
         rows=(("rejects", dict(row)),),
     )
-
-
-def write_kept(kept: Kept, rows: Iterable[Row], pictures: Pictures, output: str) -> None:
-    """Writes the pictures of rejects beside those of the samples."""
-
-    def encoded() -> Iterator[tuple[str, bytes]]:
-        for image_id, suffix, data in kept.pictures(rows):
-            size = _size(data)
-            pictures.stored.setdefault(
-                image_id,
-                Stored(suffix=suffix, width_px=size[0], height_px=size[1], num_bytes=len(data)),
-            )
-            yield image_id, data
-
-    write_encoded(encoded(), pictures, output)
-
-
-def _size(data: bytes) -> tuple[int, int]:
-    """Returns the width and height of a picture that the build has stored itself, in pixels."""
-    with opened(data) as found:
-        return found.size

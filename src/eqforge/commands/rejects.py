@@ -8,6 +8,7 @@ import msgspec
 
 from eqforge.evaluation.report.differing import differing_words
 from eqforge.evaluation.report.items import Item, Pane, marked, plain
+from eqforge.evaluation.report.pictures import Stored
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.picture_names import check_picture_id, check_suffix
 from eqforge.schemas.dataset.reader import Dataset
@@ -109,19 +110,36 @@ class StoredRejects:
             for side, frame in enumerate(frames)
         ]
 
-    def pictures(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, bytes]]:
-        """Yields the ids, suffixes and bytes of the pictures of rejects, each once."""
+    def stored(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Stored]]:
+        """Yields the pictures of rejects by their ids, without their bytes, each once."""
+        for frame in self._each(rows):
+            yield (
+                frame.image_id,
+                Stored(
+                    suffix=frame.suffix,
+                    width_px=frame.width_px,
+                    height_px=frame.height_px,
+                    num_bytes=frame.num_bytes,
+                ),
+            )
+
+    def pictures(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, bytes]]:
+        """Yields the ids and bytes of the pictures of rejects, each once."""
+        for frame in self._each(rows):
+            yield frame.image_id, self._media.get(frame.image_id, frame.suffix)
+
+    def read(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, bytes]:
+        """Returns the pictures of rejects by their ids."""
+        return dict(self.pictures(rows))
+
+    def _each(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[StoredFrame]:
+        """Yields the frames of rejects, each picture once."""
         done = set()
         for row in rows:
             for frame in self._stored(row):
                 if frame.image_id not in done:
                     done.add(frame.image_id)
-                    data = self._media.get(frame.image_id, frame.suffix)
-                    yield frame.image_id, frame.suffix, data
-
-    def read(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, bytes]:
-        """Returns the pictures of rejects by their ids."""
-        return {image_id: data for image_id, _, data in self.pictures(rows)}
+                    yield frame
 
     def _stored(self, row: Mapping[str, Any]) -> list[StoredFrame]:
         """Returns the frames of a reject; none unless all are stored."""

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -213,17 +214,23 @@ def test_thumbnails_alone_take_less(dataset: Path, written: Path, tmp_path: Path
     )
 
 
-def test_the_length_is_told_before_and_is_about_right(
-    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    written = write_report(dataset, tmp_path / "r")
-
-    line = next(line for line in capsys.readouterr().err.splitlines() if "about" in line)
+def told_share(said: str, written: Path) -> float:
+    """How long a report was told to become, by how long it is."""
+    line = next(line for line in said.splitlines() if "about" in line)
     number, unit = line.rpartition("about ")[2].split()
     told = float(number.replace(",", "")) * {"kB": 1e3, "MB": 1e6}[unit]
-    assets = digests(written / "assets").values()
-    real = sum(map(len, digests(written).values())) - sum(map(len, assets))
-    assert 0.5 < told / real < 2
+    return told / sum(map(len, digests(written).values()))
+
+
+def test_the_length_is_told_before_also_of_rows_that_pack_well(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = [replace(each, annotation='{"a": "b"}' * 300) for each in pairs(COUNT)["test"]]
+    packed = write_pairs(tmp_path / "d", long, [picture(n) for n in range(COUNT + 1)])
+
+    for number, each in enumerate((dataset, packed)):
+        written = write_report(each, tmp_path / f"r{number}", "--thumbnails-only")
+        assert 1 / 1.5 < told_share(capsys.readouterr().err, written) < 1.5
 
 
 @pytest.mark.parametrize(
@@ -234,12 +241,13 @@ def test_the_length_is_told_before_and_is_about_right(
     ],
 )
 def test_every_kind_of_dataset_has_all_its_rows_and_rejects(
-    name: str, demo_output: Path, tmp_path: Path
+    name: str, demo_output: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dataset = demo_output / name
 
     written = write_report(dataset, tmp_path / "r")
 
+    assert 1 / 1.5 < told_share(capsys.readouterr().err, written) < 1.5
     for table in ("samples", "rejects"):
         rows = rows_of(dataset, table)
         if not rows:
@@ -275,6 +283,40 @@ def test_rejects_of_videos_have_their_pictures_and_what_was_measured(
         row = rows_of(demo_output / "eq-video", "rejects")[item["id"]]
         assert (item["why"]["value"], item["why"]["threshold"]) == (row["value"], row["threshold"])
         assert all((written / pane["thumb"]).is_file() for pane in item["panes"])
+
+
+@pytest.fixture
+def videos(demo_output: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(demo_output / "eq-video", tmp_path / "videos"))
+
+
+@pytest.mark.parametrize("change", [("a" * 64, "../../../x"), (".jpg", ".desktop")])
+def test_pictures_of_rejects_have_names_of_pictures(
+    videos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: tuple[str, str]
+) -> None:
+    for path in (videos / "_work" / "done" / "extract").rglob("*.json"):
+        text = re.sub(r'("image_id":")[0-9a-f]{64}', rf"\g<1>{'a' * 64}", path.read_text())
+        path.write_text(text.replace(*change))
+
+    with pytest.raises(SystemExit) as left:
+        report.main([str(videos), "--output", str(tmp_path / "r")])
+
+    assert left.value.code == 2
+    assert "of a picture is no" in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "r").exists()
+
+
+def test_damaged_pictures_of_rejects_cannot_be_shown(videos: Path, tmp_path: Path) -> None:
+    for path in (videos / "_work" / "media").rglob("*.jpg"):
+        path.write_bytes(b"no picture")
+
+    written = write_report(videos, tmp_path / "r")
+
+    panes = [pane for item in chunks(written, "rejects", "items") for pane in item["panes"]]
+    samples = {row["image_id"] for row in open_dataset(str(videos)).rows("images", ["image_id"])}
+    alone = [pane for pane in panes if Path(pane["file"] or "").stem not in samples]
+    assert alone
+    assert all(pane["thumb"] is None and pane["width"] for pane in alone)
 
 
 def test_marks_are_where_characters_were_changed() -> None:
