@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -40,8 +40,17 @@ class Folder:
         storage.write_bytes(storage.join(self.root, path), text.encode(), synced=False)
 
 
+_MOST: Final = 2**53
+"""JavaScript's numbers are exact up to here."""
+
+
 def _plain(value: Any) -> Any:
-    """Returns a value that JSON can say: what is not finite becomes null, and text whole."""
+    """Returns a value that pages read as it is.
+
+    What is not finite becomes null, text whole, and numbers that JavaScript would round texts.
+    """
+    if type(value) is int and abs(value) > _MOST:
+        return str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""How many bytes a report will take, told before it is written: some items from all over are made."""
+"""How many bytes a report will take, told before it is written by some items from all over."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

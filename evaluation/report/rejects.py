@@ -6,9 +6,13 @@ from typing import Any, Final, Protocol
 from eqforge.evaluation.report.items import Item, Pane, Why, plain
 from eqforge.evaluation.report.pictures import Stored
 from eqforge.schemas.dataset.profile import Profile
+from eqforge.schemas.dataset.reader import Dataset
 
 Row = Mapping[str, Any]
 ORDER: Final = ("stage", "reason", "candidate_id")
+
+_FOR_A_FRAME: Final = "frame_rejected"
+"""The reason of pairs whose detail is the id of the frame for which they were refused."""
 
 
 class Kept(Protocol):
@@ -24,8 +28,44 @@ class Kept(Protocol):
         """Yields the ids and bytes of the pictures of rejects, each once."""
 
 
-def of_reject(row: Row, profile: Profile, kept: Kept | None) -> Item:
-    """Returns a reject with the value and its limit."""
+class Whys:
+    """Says why candidates were refused; a pair refused for one of its frames, why that frame was.
+
+    Args:
+      dataset: theirs.
+      rejects: those that are to be explained.
+    """
+
+    def __init__(self, dataset: Dataset, rejects: Iterable[Row]) -> None:
+        named = {row["detail"] for row in rejects if row["reason"] == _FOR_A_FRAME}
+        found = dataset.rows("rejects") if named else ()
+        self._others = {row["candidate_id"]: row for row in found if row["candidate_id"] in named}
+
+    def words_of(self, row: Row) -> str:
+        """Returns a reject in one line."""
+        return f"{row['candidate_id']}  {self.why_of(row)}"
+
+    def why_of(self, row: Row) -> str:
+        """Returns why something was refused, with the value and its limit."""
+        cause = self.cause_of(row)
+        return f"{_why(row)}: {cause}" if cause else _why(row)
+
+    def cause_of(self, row: Row) -> str:
+        """Returns why the frame was refused for which a pair was; empty for all others."""
+        other = self._others.get(row["detail"]) if row["reason"] == _FOR_A_FRAME else None
+        return "" if other is None else _why(other)
+
+
+def _why(row: Row) -> str:
+    said = str(row["reason"])
+    if row["value"] is not None:
+        said += f"  {row['detail']} {row['value']:g}"
+        return said if row["threshold"] is None else f"{said}, the limit is {row['threshold']:g}"
+    return f"{said}  {row['detail']}" if row["detail"] else said
+
+
+def of_reject(row: Row, profile: Profile, kept: Kept | None, whys: Whys) -> Item:
+    """Returns a reject with the value and its limit; of a frame, why the frame was refused."""
     stage, reason = row["stage"], row["reason"]
     named = ("source_id", row["source_id"]), ("source_path", row["source_path"])
     why = Why(
@@ -36,12 +76,14 @@ def of_reject(row: Row, profile: Profile, kept: Kept | None) -> Item:
         value=row["value"],
         threshold=row["threshold"],
     )
+    panes = tuple(kept.panes(row)) if kept is not None else ()
+    said = plain(row["detail"]), plain(whys.cause_of(row), "why it was refused")
     return Item(
         id=row["candidate_id"],
         facts=tuple((name, str(value)) for name, value in named if value),
-        panes=tuple(kept.panes(row)) if kept is not None else (),
-        texts=() if row["value"] is not None or not row["detail"] else (plain(row["detail"]),),
+        panes=panes,
+        texts=tuple(text for text in said if text.plain) if row["value"] is None else (),
         why=why,
-        comparable=False,
+        comparable=len(panes) == 2,
         rows=(("rejects", dict(row)),),
     )

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from eqforge.evaluation.report.answers import Answers, read_answers
+from eqforge.evaluation.report.answers import read_answers
 from eqforge.evaluation.report.charts import charts_of
 from eqforge.evaluation.report.folder import Folder
 from eqforge.evaluation.report.forecast import Listed, forecast
@@ -23,7 +23,7 @@ from eqforge.evaluation.report.pictures import (
     write_pictures,
 )
 from eqforge.evaluation.report.place import Note, finish, take_place
-from eqforge.evaluation.report.rejects import ORDER, Kept, of_reject
+from eqforge.evaluation.report.rejects import ORDER, Kept, Whys, of_reject
 from eqforge.evaluation.report.site import write_assets, write_page
 from eqforge.evaluation.report.summary import REJECTS, SAMPLES, summary
 from eqforge.evaluation.report.tables import TablePage, Written, write_table
@@ -180,9 +180,10 @@ def _rejects(
     if not rejects.num_rows:
         return
     page = TablePage(name="rejects", thing="rejects", total=rejects.num_rows)
+    whys = Whys(dataset, rows_of(rejects))
 
     def items(table: pa.Table) -> Iterator[tuple[Item, list[Row]]]:
-        return ((of_reject(row, profile, kept), [row]) for row in rows_of(table))
+        return ((of_reject(row, profile, kept, whys), [row]) for row in rows_of(table))
 
     yield Listed(page=page, rows=rejects, group=None, items=items)
 

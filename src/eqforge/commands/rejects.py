@@ -9,6 +9,7 @@ import msgspec
 from eqforge.evaluation.report.differing import differing_words
 from eqforge.evaluation.report.items import Item, Pane, marked, plain
 from eqforge.evaluation.report.pictures import Stored
+from eqforge.evaluation.report.rejects import Whys
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.picture_names import check_picture_id, check_suffix
 from eqforge.schemas.dataset.reader import Dataset
@@ -22,9 +23,6 @@ from eqforge.transforms.dataset.plan import read_plan
 from eqforge.transforms.video.clip_work import Extraction
 
 Row = dict[str, Any]
-
-_FOR_A_FRAME: Final = "frame_rejected"
-"""The reason of pairs whose detail is the id of the frame for which they were refused."""
 
 _LIST: Final = "; without --sheet they are listed"
 
@@ -43,37 +41,6 @@ def read_rejects(dataset: Dataset, reason: str) -> list[Row]:
         hint = nearest(reason, reasons) or there
         raise InputError(f"--rejects {reason}: {dataset.folder} has no such reject{hint}")
     return found
-
-
-class Whys:
-    """Says why candidates were refused; a pair refused for one of its frames, why that frame was.
-
-    Args:
-      dataset: theirs.
-      rejects: those that are to be explained.
-    """
-
-    def __init__(self, dataset: Dataset, rejects: Sequence[Row]) -> None:
-        named = {row["detail"] for row in rejects if row["reason"] == _FOR_A_FRAME}
-        found = dataset.rows("rejects") if named else ()
-        self._others = {row["candidate_id"]: row for row in found if row["candidate_id"] in named}
-
-    def words_of(self, row: Row) -> str:
-        """Returns a reject in one line."""
-        return f"{row['candidate_id']}  {self.why_of(row)}"
-
-    def why_of(self, row: Row) -> str:
-        """Returns why something was refused, with the value and its limit."""
-        other = self._others.get(row["detail"]) if row["reason"] == _FOR_A_FRAME else None
-        return _why(row) if other is None else f"{_why(row)}: {_why(other)}"
-
-
-def _why(row: Row) -> str:
-    said = str(row["reason"])
-    if row["value"] is not None:
-        said += f"  {row['detail']} {row['value']:g}"
-        return said if row["threshold"] is None else f"{said}, the limit is {row['threshold']:g}"
-    return f"{said}  {row['detail']}" if row["detail"] else said
 
 
 class StoredRejects:

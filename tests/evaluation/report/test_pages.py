@@ -15,8 +15,8 @@ from tests.reports import HOSTILE, write_report
 COUNT = 260
 PAGE = 24
 KINDS = (
-    *("eq-gebc", "eq-ag", "eq-video", "eq-kubric", "hard-positives", "training-captions"),
-    *("retrieval-perturbations", "vlue", "simat"),
+    *("eq-gebc", "eq-ag", "eq-video", "eq-sd", "eq-kubric", "hard-positives"),
+    *("training-captions", "retrieval-perturbations", "vlue", "simat"),
 )
 
 
@@ -65,6 +65,10 @@ def test_the_first_page_leads_to_the_rows(page: Page) -> None:
     assert page.page.locator("h1").inner_text() == "eq-video"
     page.page.wait_for_selector(".chart canvas")
     assert page.page.locator(".chart").count() >= 4
+    lead, funnel, strip = (
+        page.page.locator(each).bounding_box()["y"] for each in ("h1", "#stages", "#strip")
+    )
+    assert lead < funnel < strip
     page.page.locator(".facets a", has_text="val").click()
     page.count(f"{COUNT // 2} of {COUNT} pairs")
 
@@ -86,9 +90,10 @@ def test_lists_are_filtered_sorted_searched_and_linked(page: Page, dataset: Path
     some = [row for row in falling if row["split"] == "val"]
     assert page.ids() == [row["sample_id"] for row in some[:PAGE]]
 
-    page.page.get_by_label("ssim: at most", exact=True).fill("0.5")
+    page.page.get_by_label("ssim: at most", exact=True).fill("0.3")
     page.turn(lambda: page.press("Tab"))
-    some = [row for row in some if row["ssim"] <= 0.5]
+    some = [row for row in some if row["ssim"] <= 0.3]
+    assert some[0]["ssim"] == 0.3  # which is less than the same number of 32 bits
     page.count(f"{len(some)} of {COUNT} pairs")
     assert page.ids() == [row["sample_id"] for row in some[:PAGE]]
 
@@ -248,4 +253,7 @@ def test_every_kind_is_readable_by_everybody(
     phone = opened(folder, viewport={"width": 360, "height": 700})
     for file in (*pages, page.page.url.rpartition("/")[2]):
         phone.open(file)
+        if "#id=" in file:
+            phone.press("i")
+            phone.page.wait_for_selector(".fields")
         assert phone.page.evaluate("document.documentElement.scrollWidth") <= 360

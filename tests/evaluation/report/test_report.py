@@ -2,27 +2,33 @@
 
 import hashlib
 import io
+import json
+import math
 import re
 import shutil
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
 from eqforge.commands import report
 from eqforge.evaluation.metrics.pairs import judge_pairs
 from eqforge.evaluation.report.differing import differing_words
+from eqforge.evaluation.report.folder import Folder
 from eqforge.evaluation.report.items import marked
 from eqforge.evaluation.report.limits import limits_of_settings
 from eqforge.evaluation.report.pictures import coloured
 from eqforge.schemas.dataset.manifest import load_manifest
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.exported import pairs, picture, write_pairs
-from tests.made_datasets import score_rows, write_scores
-from tests.reports import HOSTILE, chunks, digests, facet, given, numbers, write_report
+from tests.made_datasets import describe, score_rows, write_scores
+from tests.reports import HOSTILE, chunks, digests, exact, facet, given, numbers, write_report
 
 COUNT = 230
 """More than two files of items."""
@@ -178,8 +184,8 @@ def test_scores_are_laid_over_and_right_is_what_metrics_calls_right(
     tied = dict(zip(names, judged.tied, strict=True))
     (model,) = given(written, "samples/index")["models"]
     items = [item["id"] for item in chunks(written, "samples", "items")]
-    verdicts = facet(written, "samples", model["name"])
-    margins = numbers(written, "samples", "margin", model["name"])
+    verdicts = facet(written, "samples", f"model: {model['name']}")
+    margins = numbers(written, "samples", "margin", f"model: {model['name']}")
     for name, (verdict,), margin in zip(items, verdicts, margins, strict=True):
         if name not in right:
             assert verdict == "not scored"
@@ -187,6 +193,32 @@ def test_scores_are_laid_over_and_right_is_what_metrics_calls_right(
         else:
             assert (verdict == "right") == right[name] == bool(margin > 0)
             assert verdict != "tied" or tied[name]
+
+
+def test_a_model_may_be_called_as_a_column_is(dataset: Path, tmp_path: Path) -> None:
+    names = list(rows_of(dataset))
+    for name in ("split", "scores"):
+        lines = [json.dumps({"sample_id": each, "values": [1, 0, 0, 1]}) for each in names]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    files = [str(tmp_path / f"{name}.jsonl") for name in ("split", "scores")]
+
+    written = write_report(dataset, tmp_path / "r", "--scores", *files)
+
+    index = given(written, "samples/index")
+    assert [model["name"] for model in index["models"]] == ["split", "scores"]
+    for model in index["models"]:
+        assert index["facets"][model["facet"]]["values"] == ["right"]
+    expected = [[rows_of(dataset)[name]["split"]] for name in sorted(names, key=str.encode)]
+    assert facet(written, "samples", "split") == expected
+
+
+def test_numbers_that_a_page_would_round_are_texts(tmp_path: Path) -> None:
+    told = {"a": [2**53, 2**53 + 1, -(2**63), True, 0.5, math.inf]}
+
+    Folder(str(tmp_path)).give("x", told)
+
+    exact = [2**53, "9007199254740993", "-9223372036854775808", True, 0.5, None]
+    assert given(tmp_path, "x") == {"a": exact}
 
 
 def test_scores_of_samples_that_are_not_there_are_refused(
@@ -258,15 +290,29 @@ def test_every_kind_of_dataset_has_all_its_rows_and_rejects(
             row for item in chunks(written, table, "rows") for kind, row in item if kind == table
         ]
         assert sorted(row[key] for row in whole) == sorted(rows)
-        assert all(row == rows[row[key]] for row in whole)
+        assert all(row == exact(rows[row[key]]) for row in whole)
         if table == "samples":
             shown = [pane for item in chunks(written, table, "items") for pane in item["panes"]]
             assert shown
             assert all((written / pane["thumb"]).is_file() for pane in shown)
             assert all((written / pane["mask"]).is_file() for pane in shown if pane["mask"])
-    counts = load_manifest(str(dataset)).stages.values()
+    stages = load_manifest(str(dataset)).stages
     page = (written / "index.html").read_text("utf-8")
-    assert all(f">{reason}</a>" in page for books in counts for reason in books.reasons)
+    assert all(f">{reason}</a>" in page for books in stages.values() for reason in books.reasons)
+    found = Counter(refused_for(written)) if (written / "rejects.html").exists() else {}
+    for stage, books in stages.items():
+        assert all(found[stage, reason] == n for reason, n in books.reasons.items())
+
+
+def refused_for(written: Path) -> list[tuple[str, str]]:
+    """The stage and the reason of every reject, as the links of the first page find it."""
+    both = (facet(written, "rejects", title) for title in ("stage", "reason"))
+    return [(stage, reason) for (stage,), (reason,) in zip(*both, strict=True)]
+
+
+@pytest.fixture
+def videos(demo_output: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(demo_output / "eq-video", tmp_path / "videos"))
 
 
 def test_rejects_of_videos_have_their_pictures_and_what_was_measured(
@@ -283,11 +329,27 @@ def test_rejects_of_videos_have_their_pictures_and_what_was_measured(
         row = rows_of(demo_output / "eq-video", "rejects")[item["id"]]
         assert (item["why"]["value"], item["why"]["threshold"]) == (row["value"], row["threshold"])
         assert all((written / pane["thumb"]).is_file() for pane in item["panes"])
+        assert item["comparable"]
 
 
-@pytest.fixture
-def videos(demo_output: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(demo_output / "eq-video", tmp_path / "videos"))
+def test_a_pair_refused_for_a_frame_says_why_the_frame_was(videos: Path, tmp_path: Path) -> None:
+    (path,) = (videos / "data").glob("rejects-*")
+    rows = pq.read_table(path).to_pylist()
+    frame = rows[0] | {"candidate_id": "a frame", "reason": "too_dark", "detail": "luminance_mean"}
+    frame |= {"value": 3.0, "threshold": 6.0}
+    pair = rows[1] | {"candidate_id": "a pair", "reason": "frame_rejected", "detail": "a frame"}
+    pair |= {"value": None, "threshold": None}
+    schema = pq.read_schema(path)
+    found = sorted([frame, pair, *rows[2:]], key=lambda row: row["candidate_id"])
+    pq.write_table(pa.Table.from_pylist(found, schema), path)
+    describe(videos)
+
+    items = chunks(write_report(videos, tmp_path / "r"), "rejects", "items")
+
+    (told,) = [item for item in items if item["id"] == "a pair"]
+    said = {text["role"]: plain(text) for text in told["texts"]}
+    why = "too_dark  luminance_mean 3, the limit is 6"
+    assert said == {"": "a frame", "why it was refused": why}
 
 
 @pytest.mark.parametrize("change", [("a" * 64, "../../../x"), (".jpg", ".desktop")])
@@ -333,12 +395,16 @@ def test_marks_are_where_characters_were_changed() -> None:
 
 def test_limits_are_those_of_the_settings() -> None:
     config = {"a": {"max_ssim": 0.9, "min_ssim": None, "min_changed_area": 0.1}, "min_pairs": True}
+    config |= {"b": {"max_overlap_m": 0.01, "face_threshold": 0.0, "face_opencv_threshold": 55.8}}
 
     found = limits_of_settings(config)
 
     assert found["ssim"] == [("max_ssim", 0.9)]
     assert found["changed_area_fraction"] == [("min_changed_area", 0.1)]
     assert "pairs" not in found
+    assert found["overlap_m_0"] == found["overlap_m_1"] == [("max_overlap_m", 0.01)]
+    assert found["face_dlib_hog"] == [("face_threshold", 0.0)]
+    assert found["face_opencv_haar"] == [("face_opencv_threshold", 55.8)]
 
 
 @pytest.mark.parametrize("mode", ["L", "P"])
