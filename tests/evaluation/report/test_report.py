@@ -298,6 +298,7 @@ def test_every_kind_of_dataset_has_all_its_rows_and_rejects(
             assert all((written / pane["mask"]).is_file() for pane in shown if pane["mask"])
     stages = load_manifest(str(dataset)).stages
     page = (written / "index.html").read_text("utf-8")
+    assert page.index('class="numbers"') < page.index('id="stages"') < page.index('id="strip"')
     assert all(f">{reason}</a>" in page for books in stages.values() for reason in books.reasons)
     found = Counter(refused_for(written)) if (written / "rejects.html").exists() else {}
     for stage, books in stages.items():
