@@ -38,6 +38,15 @@ def chunks(folder: Path, table: str, kind: str) -> list[Any]:
     return found
 
 
+def exact(value: Any) -> Any:
+    """Returns a value with texts in place of the numbers that JavaScript would round."""
+    if isinstance(value, dict):
+        return {name: exact(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [exact(each) for each in value]
+    return str(value) if type(value) is int and abs(value) > 2**53 else value
+
+
 def facet(folder: Path, table: str, title: str) -> list[list[str]]:
     """Returns the values of a facet that each item has."""
     index = given(folder, f"{table}/index")

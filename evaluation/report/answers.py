@@ -19,6 +19,8 @@ from eqforge.schemas.errors import InputError
 
 NOT_SCORED: Final = "not scored"
 MARGIN: Final = "margin"
+_OF_MODELS: Final = "model: "
+"""Before the names of models, which may be those of columns, such as `split`."""
 
 
 def margins(values: NDArray[np.floating[Any]], task: SampleTask) -> NDArray[np.float64]:
@@ -52,6 +54,7 @@ class Answers:
 
     def __init__(self, name: str, scores: SampleScores, task: SampleTask) -> None:
         self._name = name
+        self._title = f"{_OF_MODELS}{name}"
         self._margins = dict(
             zip(scores.keys.tolist(), margins(scores.values, task).tolist(), strict=True)
         )
@@ -59,17 +62,17 @@ class Answers:
     def add(self, gathered: Gathered, number: int, name: str) -> None:
         """Adds the verdict on a sample and its margin."""
         margin = self._margins.get(name)
-        gathered.facet(self._name, kept=True).add(number, (_verdict(margin),))
-        gathered.number(MARGIN, self._name).add(number, margin)
+        gathered.facet(self._title, kept=True).add(number, (_verdict(margin),))
+        gathered.number(MARGIN, self._title).add(number, margin)
 
     def found_in(self, written: Written) -> dict[str, Any] | None:
         """Returns where the verdicts and the margins are among the columns of a table."""
         facets = [facet.title for facet in written.facets]
         numbers = [(number.group, number.title) for number in written.numbers]
-        if (self._name, MARGIN) not in numbers:
+        if (self._title, MARGIN) not in numbers:
             return None
-        place = numbers.index((self._name, MARGIN))
-        return {"name": self._name, "facet": facets.index(self._name), "number": place}
+        place = numbers.index((self._title, MARGIN))
+        return {"name": self._name, "facet": facets.index(self._title), "number": place}
 
 
 def _verdict(margin: float | None) -> str:

@@ -22,6 +22,9 @@ FACETS: Final = (
 )
 """Columns whose values tell kinds of rows."""
 
+LINKED: Final = frozenset(("stage", "reason", "changed columns"))
+"""Those that the first pages link to: they are kept where all items have the same value."""
+
 MOST_VALUES: Final = 400
 """A column of more values is no facet: nobody reads such a list."""
 
@@ -146,7 +149,7 @@ class Gathered:
         for name in FACETS:
             values = [value for row in rows for value in _values(row.get(name))]
             if values:
-                self.facet(name).add(self.items, values)
+                self.facet(name, kept=name in LINKED).add(self.items, values)
         for name, value in self._of_row(rows[0]):
             group, _, title = name.rpartition("\t")
             self.number(title, group).add(self.items, value)

@@ -46,13 +46,16 @@ class Comparison:
     changed: int
 
 
-def write_comparison(a: Dataset, b: Dataset, output: str, *, overwrite: bool) -> Comparison:
+def write_comparison(
+    a: Dataset, b: Dataset, output: str, *, only: Sequence[str] = (), overwrite: bool
+) -> Comparison:
     """Writes which samples B adds, lacks and changes.
 
     Args:
       a: the first dataset.
       b: the second dataset.
       output: folder of the report.
+      only: the columns that are compared; all if empty.
       overwrite: whether a report of something else in the folder is replaced.
 
     Raises:
@@ -62,21 +65,23 @@ def write_comparison(a: Dataset, b: Dataset, output: str, *, overwrite: bool) ->
     for dataset in (a, b):
         if not dataset.files(_TABLE):
             raise InputError(f"{dataset.folder}: has no samples to show")
+    if only and not any(set(only) & set(dataset.columns(_TABLE)) for dataset in (a, b)):
+        raise InputError(f"--report shows samples, which have no column {' or '.join(only)}")
     most = sum(each.manifest.num_rows(_TABLE) for each in (a, b))
-    found = compare_tables(a, b, _TABLE, (), most)
+    found = compare_tables(a, b, _TABLE, only, most)
     note = Note(
         dataset=b.manifest.dataset,
         sha256=[a.sha256, b.sha256],
-        made_of={"eqforge": version("eqforge")},
+        made_of={"eqforge": version("eqforge"), "only": sorted(only)},
     )
-    take_place(output, note, overwrite=overwrite)
-    folder = Folder(output)
     pictures = _pictures(a, b)
+    take_place(output, note, overwrite=overwrite, option="--report")
+    folder = Folder(output)
     write = _Writer(folder, pictures, (a, b), output)
     lists = {
         "added": write.table("added", "samples that B adds", _alone(b, found.added_examples)),
         "removed": write.table("removed", "samples of A alone", _alone(a, found.removed_examples)),
-        "changed": write.table("changed", "changed samples", _changed(a, b, found)),
+        "changed": write.table("changed", "changed samples", _changed(a, b, found, only)),
     }
     _pages(folder, (a, b), found, lists)
     finish(output, note)
@@ -94,6 +99,7 @@ def _pictures(a: Dataset, b: Dataset) -> Pictures:
     others = read_pictures(b, whole=True)
     pictures.stored |= others.stored
     pictures.scores |= others.scores
+    pictures.masks |= others.masks
     return pictures
 
 
@@ -109,9 +115,9 @@ class _Writer:
     def table(self, name: str, thing: str, found: Iterator[tuple[Item, list[Row]]]) -> Written:
         """Writes a list; its items are held, for their pictures are written first."""
         items = list(found)
-        shown = {pane.image_id for item, _ in items for pane in item.panes} - {None}
         for dataset in self._both:
-            write_some(dataset, shown, self._pictures, self._output)
+            panes = (pane for item, _ in items for pane in item.panes)
+            write_some(dataset, panes, self._pictures, self._output)
         page = TablePage(name=name, thing=thing, total=len(items))
         return write_table(self._folder, page, items, self._pictures, (), _STRIP)
 
@@ -140,25 +146,35 @@ def _rows(dataset: Dataset, keys: Sequence[str]) -> Iterator[Row]:
         yield from rows_of(pa.Table.from_batches(batches).sort_by("sample_id"))
 
 
-def _changed(a: Dataset, b: Dataset, found: TableDifference) -> Iterator[tuple[Item, list[Row]]]:
+def _changed(
+    a: Dataset, b: Dataset, found: TableDifference, only: Sequence[str]
+) -> Iterator[tuple[Item, list[Row]]]:
     columns = {record.key: record.columns for record in found.changed_examples}
     makers = _maker(a), _maker(b)
     rows = (_rows(dataset, list(columns)) for dataset in (a, b))
     for row_a, row_b in zip(*rows, strict=True):
         name = row_b["sample_id"]
-        item = _both(makers[0](row_a), makers[1](row_b), columns[name])
+        item = _both(makers[0](row_a), makers[1](row_b), columns[name], only)
         whole = (("in A", dict(row_a)), ("in B", dict(row_b)))
         shown = msgspec.structs.replace(item, rows=whole)
         yield shown, [{**row_b, COLUMNS: sorted(columns[name])}]
 
 
-def _both(a: Item, b: Item, columns: Mapping[str, tuple[Any, Any]]) -> Item:
-    """Returns what two versions of a sample differ in: pictures that changed, and values."""
+def _both(
+    a: Item, b: Item, columns: Mapping[str, tuple[Any, Any]], only: Sequence[str] = ()
+) -> Item:
+    """Returns what two versions of a sample differ in: pictures that changed, and values.
+
+    Where some columns alone are compared, pictures have changed whose ids stand in one of these.
+    """
     pairs = [
         (one, other)
         for one, other in zip(a.panes, b.panes, strict=False)
         if one.image_id != other.image_id
     ]
+    if only:
+        said = [value for values in columns.values() for value in values]
+        pairs = [both for both in pairs if any(pane.image_id in said for pane in both)]
     panes = [pane for one, other in pairs for pane in (_of("A", one), _of("B", other))]
     texts = [text for name, values in columns.items() for text in _told(name, *values)]
     return Item(
@@ -166,7 +182,7 @@ def _both(a: Item, b: Item, columns: Mapping[str, tuple[Any, Any]]) -> Item:
         facts=b.facts,
         panes=tuple(panes) or b.panes,
         texts=tuple(texts),
-        comparable=len(panes) == 2 if panes else b.comparable,
+        comparable=all(pane.image_id for pane in panes) if panes else b.comparable,
     )
 
 

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from eqforge.evaluation.report.items import Item, Pane
-from eqforge.evaluation.report.pictures import Pictures, mask_file, shown
+from eqforge.evaluation.report.pictures import Pictures, shown
 from eqforge.schemas.io import storage
 from eqforge.schemas.visible import escaped_json
 
@@ -40,8 +40,17 @@ class Folder:
         storage.write_bytes(storage.join(self.root, path), text.encode(), synced=False)
 
 
+_MOST: Final = 2**53
+"""JavaScript's numbers are exact up to here."""
+
+
 def _plain(value: Any) -> Any:
-    """Returns a value that JSON can say: what is not finite becomes null, and text whole."""
+    """Returns a value that pages read as it is.
+
+    What is not finite becomes null, text whole, and numbers that JavaScript would round texts.
+    """
+    if type(value) is int and abs(value) > _MOST:
+        return str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, str):
@@ -73,7 +82,7 @@ def _pane(pane: Pane, pictures: Pictures) -> dict[str, Any]:
         "alt": f"{pane.name}: {said}" if said else pane.name or "picture",
         "texts": _texts(pane.texts),
         "boxes": _boxes(pane, place["width"], place["height"]),
-        "mask": mask_file(pane.mask_id),
+        "mask": pictures.mask(pane.mask_id),
         **place,
     }
 

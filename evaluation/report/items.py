@@ -1,7 +1,7 @@
 """What a page shows of a row: its pictures, its texts with what differs marked, and what it is."""
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -86,7 +86,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
       panes: the pictures.
       texts: texts about the item as a whole.
       why: why it was refused; None for samples.
-      comparable: whether the first two pictures show the same but for one thing.
+      comparable: whether its pictures, two by two, show the same but for one thing.
       rows: the whole rows that it was made of, by table.
     """
 
@@ -101,9 +101,6 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     def all_texts(self) -> Sequence[Text]:
         """Returns its texts, those of the pictures first."""
         return [*(text for pane in self.panes for text in pane.texts), *self.texts]
-
-
-NOTHING: Final = Item(id="")
 
 
 def plain(text: Any, role: str = "", tone: Tone = "") -> Text:

@@ -12,8 +12,3 @@ def link(page: str, **facets: str) -> str:
     """
     said = "&".join(f"facet.{quote(k, safe='')}={quote(v, safe='')}" for k, v in facets.items())
     return f"{page}#{said}" if said else page
-
-
-def link_to(page: str, name: str) -> str:
-    """Returns a link to one item."""
-    return f"{page}#id={quote(name, safe='')}"

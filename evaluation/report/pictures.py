@@ -1,6 +1,7 @@
 """The pictures of a dataset in a report: where each lies in its folder, and how they get there."""
 
 import io
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,10 @@ from typing import Any, Final
 import numpy as np
 from PIL import Image
 
+from eqforge.evaluation.report.items import Pane
+from eqforge.schemas.dataset.picture_names import check_picture_id, suffix_of
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.shelf import make_shelf
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import name_of
@@ -50,12 +54,14 @@ class Pictures:
     Attributes:
       stored: the pictures by their ids.
       scores: what the filters measured on each, by its id.
+      masks: the ids of the masks that there are.
       whole: whether the report has them as they are stored beside the small ones.
       bad: ids of those that cannot be decoded.
     """
 
     stored: dict[str, Stored] = field(default_factory=dict)
     scores: dict[str, tuple[tuple[str, float | None], ...]] = field(default_factory=dict)
+    masks: set[str] = field(default_factory=set)
     whole: bool = True
     bad: set[str] = field(default_factory=set)
 
@@ -76,6 +82,10 @@ class Pictures:
             return None
         return f"thumbnails/{_below(image_id)}.jpg"
 
+    def mask(self, mask_id: str | None) -> str | None:
+        """Returns where a mask lies; None if there is none."""
+        return None if mask_id is None or mask_id not in self.masks else _mask_file(mask_id)
+
     @property
     def num_bytes(self) -> int:
         """How long all pictures are together, as they are stored."""
@@ -86,45 +96,54 @@ def _below(image_id: str) -> str:
     return f"{image_id[:2]}/{image_id}"
 
 
-def mask_file(mask_id: str | None) -> str | None:
-    """Returns where a mask lies; None for no mask."""
-    return None if mask_id is None else f"masks/{_below(mask_id)}.png"
+def _mask_file(mask_id: str) -> str:
+    return f"masks/{_below(mask_id)}.png"
 
 
 def read_pictures(dataset: Dataset, *, whole: bool) -> Pictures:
     """Returns what a report needs to know of a dataset's pictures.
 
     Raises:
-      InputError: a file is missing or damaged.
+      InputError: a file is missing or damaged, or a picture or mask has an id or a suffix that is
+        none: they become names of files.
     """
     pictures = Pictures(whole=whole)
     columns = ["image_id", "image.path", "width_px", "height_px", "num_bytes", "scores"]
     names: dict[str, str] = {}
     for batch in dataset.batches("images", columns, 10_000):
         for row in batch.to_pylist():
-            key = row["image_id"]
+            key = check_picture_id(row["image_id"], dataset.folder)
             pictures.stored[key] = Stored(
-                suffix=os.path.splitext(row["image"]["path"])[1],
+                suffix=suffix_of((row["image"] or {}).get("path"), dataset.folder),
                 width_px=row["width_px"],
                 height_px=row["height_px"],
                 num_bytes=row["num_bytes"],
             )
             found = ((score["name"], score["value"]) for score in row["scores"])
             pictures.scores[key] = tuple((names.setdefault(n, n), value) for n, value in found)
+    for batch in dataset.batches("masks", ["mask_id"], 10_000):
+        found_ids = batch.column(0).to_pylist()
+        pictures.masks.update(check_picture_id(each, dataset.folder) for each in found_ids)
     return pictures
 
 
 def forecast_thumbnails(dataset: Dataset, pictures: Pictures) -> int:
     """Returns how many bytes the small pictures will take, by some from all over the dataset."""
     chosen = sorted(pictures.stored)[:: max(1, len(pictures.stored) // _TRIED)][:_TRIED]
-    wanted = set(chosen)
-    lengths = []
-    for image_id, data in _encoded(dataset, "images", "image_id", wanted):
-        small, _ = _small(image_id, data)
-        lengths.append(len(small or b""))
-        if len(lengths) == len(wanted):
-            break
+    small = (_small(image_id, data)[0] for image_id, data in _shelved(dataset, set(chosen)))
+    lengths = [len(each or b"") for each in small]
     return int(np.mean(lengths) * len(pictures.stored)) if lengths else 0
+
+
+def forecast_masks(dataset: Dataset, pictures: Pictures) -> int:
+    """Returns how many bytes the coloured masks will take, by the first ones.
+
+    Raises:
+      InputError: one of these is damaged.
+    """
+    first = itertools.islice(_encoded(dataset, "masks", "mask_id"), _TRIED)
+    lengths = [len(_coloured(dataset, mask_id, data)) for mask_id, data in first]
+    return int(np.mean(lengths) * len(pictures.masks)) if lengths else 0
 
 
 def write_pictures(dataset: Dataset, pictures: Pictures, output: str) -> None:
@@ -138,17 +157,49 @@ def write_pictures(dataset: Dataset, pictures: Pictures, output: str) -> None:
     encoded = _encoded(dataset, "images", "image_id")
     total = len(pictures.stored)
     write_encoded(ticked(encoded, total, "pictures"), pictures, output)
-    for mask_id, data in _encoded(dataset, "masks", "mask_id"):
-        try:
-            _put(storage.join(output, mask_file(mask_id) or ""), partial(coloured, data))
-        except (BadImage, TooManyPixels) as error:
-            raise InputError(f"{dataset.folder}: mask {name_of(mask_id)}: {error}") from error
+    _write_masks(dataset, None, output)
 
 
-def write_some(dataset: Dataset, wanted: set[str | None], pictures: Pictures, output: str) -> None:
-    """Writes some of a dataset's pictures by their ids; those that it lacks are left out."""
-    names = {name for name in wanted if name is not None}
-    write_encoded(_encoded(dataset, "images", "image_id", names), pictures, output)
+def _write_masks(dataset: Dataset, wanted: set[str] | None, output: str) -> None:
+    """Writes the masks of a dataset, or some of them, as coloured pictures."""
+    for mask_id, data in _encoded(dataset, "masks", "mask_id", wanted):
+        make = partial(_coloured, dataset, mask_id, data)
+        _put(storage.join(output, _mask_file(mask_id)), make)
+
+
+def _coloured(dataset: Dataset, mask_id: str, data: bytes) -> bytes:
+    """Returns a mask of a dataset as a coloured picture; see `coloured`."""
+    try:
+        return coloured(data)
+    except (BadImage, TooManyPixels) as error:
+        raise InputError(f"{dataset.folder}: mask {name_of(mask_id)}: {error}") from error
+
+
+def write_some(dataset: Dataset, panes: Iterable[Pane], pictures: Pictures, output: str) -> None:
+    """Writes the pictures and masks that some panes show; those that the dataset lacks are left.
+
+    Raises:
+      InputError: a file of the dataset is missing or damaged.
+    """
+    panes = list(panes)
+    write_encoded(_shelved(dataset, {pane.image_id for pane in panes}), pictures, output)
+    masks = {pane.mask_id for pane in panes if pane.mask_id is not None}
+    if masks:
+        _write_masks(dataset, masks, output)
+
+
+def _shelved(dataset: Dataset, wanted: set[str | None]) -> Iterator[tuple[str, bytes]]:
+    """Yields the ids and bytes of some pictures; of the others no bytes are read.
+
+    Those of one row group of a file are held at a time.
+    """
+    if not wanted - {None} or not dataset.files("images"):
+        return
+    shelf = make_shelf(dataset)
+    names = (name for name in wanted if name is not None and name in shelf.places)
+    placed = sorted(names, key=lambda name: (shelf.places[name], name))
+    for _, some in itertools.groupby(placed, key=shelf.places.__getitem__):
+        yield from sorted(shelf.read(list(some)).items())
 
 
 def write_encoded(encoded: Iterable[tuple[str, bytes]], pictures: Pictures, output: str) -> None:

@@ -28,13 +28,14 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool = False
 
 
-def take_place(output: str, note: Note, *, overwrite: bool) -> None:
+def take_place(output: str, note: Note, *, overwrite: bool, option: str = "--output") -> None:
     """Prepares a folder for a report: a new one, or one of the same report that was not finished.
 
     Args:
       output: the folder.
       note: of the report that is to be written.
       overwrite: whether a report of something else may be replaced.
+      option: which names the folder, for the message.
 
     Raises:
       InputError: the folder holds something else.
@@ -42,11 +43,11 @@ def take_place(output: str, note: Note, *, overwrite: bool) -> None:
     names = storage.list_names(output)
     there = _read(output)
     if names and there is None:
-        raise InputError(f"--output {output}: holds files that are no report; name another folder")
+        raise InputError(f"{option} {output}: holds files that are no report; name another folder")
     if there is not None and _without_end(there) != _without_end(note):
         if not overwrite:
             raise InputError(
-                f"--output {output}: holds a report of {there.dataset} that was made of something "
+                f"{option} {output}: holds a report of {there.dataset} that was made of something "
                 "else; name another folder, or add --overwrite to replace it"
             )
         delete_report(output)

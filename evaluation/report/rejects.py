@@ -4,12 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from eqforge.evaluation.report.items import Item, Pane, Why, plain
-from eqforge.evaluation.report.pictures import Pictures, Stored, write_encoded
+from eqforge.evaluation.report.pictures import Stored
 from eqforge.schemas.dataset.profile import Profile
-from eqforge.schemas.io.pictures import opened
+from eqforge.schemas.dataset.reader import Dataset
 
 Row = Mapping[str, Any]
 ORDER: Final = ("stage", "reason", "candidate_id")
+
+_FOR_A_FRAME: Final = "frame_rejected"
+"""The reason of pairs whose detail is the id of the frame for which they were refused."""
 
 
 class Kept(Protocol):
@@ -18,12 +21,51 @@ class Kept(Protocol):
     def panes(self, row: Row) -> Sequence[Pane]:
         """Returns the pictures of a reject; none where they are not kept."""
 
-    def pictures(self, rows: Iterable[Row]) -> Iterator[tuple[str, str, bytes]]:
-        """Yields the ids, suffixes and bytes of the pictures of rejects, each once."""
+    def stored(self, rows: Iterable[Row]) -> Iterator[tuple[str, Stored]]:
+        """Yields the pictures of rejects by their ids, without their bytes, each once."""
+
+    def pictures(self, rows: Iterable[Row]) -> Iterator[tuple[str, bytes]]:
+        """Yields the ids and bytes of the pictures of rejects, each once."""
 
 
-def of_reject(row: Row, profile: Profile, kept: Kept | None) -> Item:
-    """Returns a reject with the value and its limit."""
+class Whys:
+    """Says why candidates were refused; a pair refused for one of its frames, why that frame was.
+
+    Args:
+      dataset: theirs.
+      rejects: those that are to be explained.
+    """
+
+    def __init__(self, dataset: Dataset, rejects: Iterable[Row]) -> None:
+        named = {row["detail"] for row in rejects if row["reason"] == _FOR_A_FRAME}
+        found = dataset.rows("rejects") if named else ()
+        self._others = {row["candidate_id"]: row for row in found if row["candidate_id"] in named}
+
+    def words_of(self, row: Row) -> str:
+        """Returns a reject in one line."""
+        return f"{row['candidate_id']}  {self.why_of(row)}"
+
+    def why_of(self, row: Row) -> str:
+        """Returns why something was refused, with the value and its limit."""
+        cause = self.cause_of(row)
+        return f"{_why(row)}: {cause}" if cause else _why(row)
+
+    def cause_of(self, row: Row) -> str:
+        """Returns why the frame was refused for which a pair was; empty for all others."""
+        other = self._others.get(row["detail"]) if row["reason"] == _FOR_A_FRAME else None
+        return "" if other is None else _why(other)
+
+
+def _why(row: Row) -> str:
+    said = str(row["reason"])
+    if row["value"] is not None:
+        said += f"  {row['detail']} {row['value']:g}"
+        return said if row["threshold"] is None else f"{said}, the limit is {row['threshold']:g}"
+    return f"{said}  {row['detail']}" if row["detail"] else said
+
+
+def of_reject(row: Row, profile: Profile, kept: Kept | None, whys: Whys) -> Item:
+    """Returns a reject with the value and its limit; of a frame, why the frame was refused."""
     stage, reason = row["stage"], row["reason"]
     named = ("source_id", row["source_id"]), ("source_path", row["source_path"])
     why = Why(
@@ -34,33 +76,14 @@ def of_reject(row: Row, profile: Profile, kept: Kept | None) -> Item:
         value=row["value"],
         threshold=row["threshold"],
     )
+    panes = tuple(kept.panes(row)) if kept is not None else ()
+    said = plain(row["detail"]), plain(whys.cause_of(row), "why it was refused")
     return Item(
         id=row["candidate_id"],
         facts=tuple((name, str(value)) for name, value in named if value),
-        panes=tuple(kept.panes(row)) if kept is not None else (),
-        texts=() if row["value"] is not None or not row["detail"] else (plain(row["detail"]),),
+        panes=panes,
+        texts=tuple(text for text in said if text.plain) if row["value"] is None else (),
         why=why,
-        comparable=False,
+        comparable=len(panes) == 2,
         rows=(("rejects", dict(row)),),
     )
-
-
-def write_kept(kept: Kept, rows: Iterable[Row], pictures: Pictures, output: str) -> None:
-    """Writes the pictures of rejects beside those of the samples."""
-
-    def encoded() -> Iterator[tuple[str, bytes]]:
-        for image_id, suffix, data in kept.pictures(rows):
-            size = _size(data)
-            pictures.stored.setdefault(
-                image_id,
-                Stored(suffix=suffix, width_px=size[0], height_px=size[1], num_bytes=len(data)),
-            )
-            yield image_id, data
-
-    write_encoded(encoded(), pictures, output)
-
-
-def _size(data: bytes) -> tuple[int, int]:
-    """Returns the width and height of a picture that the build has stored itself, in pixels."""
-    with opened(data) as found:
-        return found.size

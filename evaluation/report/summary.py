@@ -33,7 +33,6 @@ def summary(
     manifest = profile.manifest
     return {
         "title": statements.title(profile),
-        "dataset": manifest.dataset,
         "mode": "" if manifest.dataset in BENCHMARKS else manifest.mode,
         "what": statements.description(profile),
         "built_with": f"eqforge {manifest.versions.get('eqforge', '')}".strip(),
@@ -82,7 +81,6 @@ def _stage(profile: Profile, name: str) -> dict[str, Any]:
         "name": name,
         "candidates": books.candidates,
         "kept": books.kept,
-        "rejected": books.rejected,
         "reasons": [
             {
                 "reason": reason,

@@ -1,25 +1,29 @@
 """Writes the report of a dataset."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from eqforge.evaluation.report.answers import Answers, read_answers
+import pyarrow as pa
+
+from eqforge.evaluation.report.answers import read_answers
 from eqforge.evaluation.report.charts import charts_of
 from eqforge.evaluation.report.folder import Folder
-from eqforge.evaluation.report.kinds import Kind, kind_of, read_table, rows_of, units_of
+from eqforge.evaluation.report.forecast import Listed, forecast
+from eqforge.evaluation.report.items import Item
+from eqforge.evaluation.report.kinds import Kind, Row, kind_of, read_table, rows_of, units_of
 from eqforge.evaluation.report.limits import limits_of_rejects, limits_of_settings
 from eqforge.evaluation.report.pictures import (
     Pictures,
-    forecast_thumbnails,
     read_pictures,
     sized,
+    write_encoded,
     write_pictures,
 )
 from eqforge.evaluation.report.place import Note, finish, take_place
-from eqforge.evaluation.report.rejects import ORDER, Kept, of_reject, write_kept
+from eqforge.evaluation.report.rejects import ORDER, Kept, Whys, of_reject
 from eqforge.evaluation.report.site import write_assets, write_page
 from eqforge.evaluation.report.summary import REJECTS, SAMPLES, summary
 from eqforge.evaluation.report.tables import TablePage, Written, write_table
@@ -33,8 +37,6 @@ from eqforge.schemas.versions import version
 from eqforge.schemas.visible import counted
 
 STRIP: Final = 12
-_DATA_BYTES: Final = 2.5
-"""The data of a report is about so many times as long as the Parquet files of the same rows."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,18 +98,30 @@ def write_report(
     note = _note(dataset, settings)
     kind = kind_of(dataset)
     pictures = read_pictures(dataset, whole=settings.whole_pictures)
-    take_place(settings.output, note, overwrite=settings.overwrite)
-    _tell(dataset, pictures, settings)
-    folder = Folder(settings.output)
     rejects = read_table(dataset, "rejects", *ORDER)
-    write_pictures(dataset, pictures, settings.output)
     if kept is not None:
-        write_kept(kept, rows_of(rejects), pictures, settings.output)
-    tables = {"samples": _samples(folder, dataset, profile, kind, pictures, answers)}
-    if rejects.num_rows:
-        page = TablePage(name="rejects", thing="rejects", total=rejects.num_rows)
-        items = ((of_reject(row, profile, kept), [row]) for row in rows_of(rejects))
-        tables["rejects"] = write_table(folder, page, items, pictures)
+        pictures.stored = dict(kept.stored(rows_of(rejects))) | pictures.stored
+    listed = [_samples(dataset, profile, kind), *_rejects(dataset, profile, kept, rejects)]
+    take_place(settings.output, note, overwrite=settings.overwrite)
+    _tell(dataset, pictures, listed, settings)
+    folder = Folder(settings.output)
+    write_pictures(dataset, pictures, settings.output)
+    undecodable = len(pictures.bad)
+    if kept is not None:
+        write_encoded(kept.pictures(rows_of(rejects)), pictures, settings.output)
+    laid = {"samples": answers}
+    strips = {"samples": STRIP}
+    tables = {
+        each.page.name: write_table(
+            folder,
+            each.page,
+            _ticked(each),
+            pictures,
+            laid.get(each.page.name, ()),
+            strips.get(each.page.name, 0),
+        )
+        for each in listed
+    }
     _pages(folder, dataset, profile, kind, tables, rejects)
     finish(settings.output, note)
     return Report(
@@ -115,7 +129,7 @@ def write_report(
         samples=tables["samples"].items,
         rejects=rejects.num_rows,
         pictures=len(pictures.stored),
-        undecodable=len(pictures.bad),
+        undecodable=undecodable,
     )
 
 
@@ -131,29 +145,17 @@ def _note(dataset: Dataset, settings: ReportSettings) -> Note:
     return Note(dataset=dataset.manifest.dataset, sha256=[dataset.sha256], made_of=made_of)
 
 
-def _tell(dataset: Dataset, pictures: Pictures, settings: ReportSettings) -> None:
+def _tell(
+    dataset: Dataset, pictures: Pictures, listed: Sequence[Listed], settings: ReportSettings
+) -> None:
     """Says how long the report will be before anything is written."""
-    tables = dataset.manifest.tables.items()
-    data = sum(file.num_bytes for name, files in tables for file in files if _is_data(name))
-    length = _DATA_BYTES * data + forecast_thumbnails(dataset, pictures)
-    length += pictures.num_bytes if settings.whole_pictures else 0
+    length = sized(forecast(dataset, pictures, listed))
     samples = counted(dataset.manifest.num_rows("samples"), "samples")
     said = f"{samples} and {counted(len(pictures.stored), 'pictures')}"
-    print(f"{settings.output}: {said}: about {sized(length)}", file=sys.stderr)
+    print(f"{settings.output}: {said}: about {length}", file=sys.stderr)
 
 
-def _is_data(table: str) -> bool:
-    return table not in ("images", "masks")
-
-
-def _samples(
-    folder: Folder,
-    dataset: Dataset,
-    profile: Profile,
-    kind: Kind,
-    pictures: Pictures,
-    answers: Sequence[Answers],
-) -> Written:
+def _samples(dataset: Dataset, profile: Profile, kind: Kind) -> Listed:
     keys = (*([kind.group] if kind.group else []), "sample_id")
     samples = read_table(dataset, "samples", *keys)
     known = dataset.manifest.dataset in DATASETS and bool(profile.commands)
@@ -163,11 +165,32 @@ def _samples(
         total=samples.num_rows,
         again=f"{profile.commands[-1]} --only " if known else "",
     )
-    total = None if kind.group else samples.num_rows
     make = kind.make(dataset)
-    units = ticked(units_of(samples, kind.group), total, kind.thing)
-    items = ((make(rows), rows) for rows in units)
-    return write_table(folder, page, items, pictures, answers, STRIP)
+
+    def items(table: pa.Table) -> Iterator[tuple[Item, list[Row]]]:
+        return ((make(rows), rows) for rows in units_of(table, kind.group))
+
+    return Listed(page=page, rows=samples, group=kind.group, items=items)
+
+
+def _rejects(
+    dataset: Dataset, profile: Profile, kept: Kept | None, rejects: pa.Table
+) -> Iterator[Listed]:
+    """Yields the table of rejects where there are some."""
+    if not rejects.num_rows:
+        return
+    page = TablePage(name="rejects", thing="rejects", total=rejects.num_rows)
+    whys = Whys(dataset, rows_of(rejects))
+
+    def items(table: pa.Table) -> Iterator[tuple[Item, list[Row]]]:
+        return ((of_reject(row, profile, kept, whys), [row]) for row in rows_of(table))
+
+    yield Listed(page=page, rows=rejects, group=None, items=items)
+
+
+def _ticked(listed: Listed) -> Iterable[tuple[Item, Sequence[Row]]]:
+    total = None if listed.group else listed.rows.num_rows
+    return ticked(listed.items(listed.rows), total, listed.page.thing)
 
 
 def _pages(

@@ -117,10 +117,10 @@ def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
             "items": sorted(some),
         },
     )
-    take_place(settings.output, note, overwrite=settings.overwrite)
     pictures = read_pictures(dataset, whole=True)
-    wanted = {pane.image_id for name in some for pane in items[name].panes}
-    write_some(dataset, wanted, pictures, settings.output)
+    take_place(settings.output, note, overwrite=settings.overwrite)
+    panes = (pane for name in some for pane in items[name].panes)
+    write_some(dataset, panes, pictures, settings.output)
     tasks = assign(some, settings.reviewers, settings.overlap)
     folder = Folder(settings.output)
     for reviewer, own in tasks.items():

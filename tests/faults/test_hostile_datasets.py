@@ -188,6 +188,59 @@ def test_columns_that_a_table_does_not_have_are_one_sentence(
     assert verify.main([str(dataset)]) == 1
 
 
+SHA256 = "0123456789abcdef" * 4
+PICTURE_FIELDS: dict[str, tuple[str, Any, str]] = {
+    "an id above the folder": ("image_id", "../../out", "the id ../../out of a picture is no SHA"),
+    "an id that is absolute": ("image_id", "/tmp/out", "the id /tmp/out of a picture is no SHA"),
+    "an id with a line after it": ("image_id", f"{SHA256}\n", "of a picture is no SHA"),
+    "an id in capitals": ("image_id", SHA256.upper(), "of a picture is no SHA"),
+    "a suffix of a program": ("path", f"{SHA256}.desktop", "the suffix .desktop of a picture"),
+    "a suffix that is none": ("path", SHA256, "of a picture is none of"),
+    "no path": ("path", None, "of a picture is none of"),
+    "no picture": ("image", None, "of a picture is none of"),
+}
+WRITERS: dict[str, tuple[str, ...]] = {
+    "report": ("report", "{d}", "--output", "{o}"),
+    "diff": ("diff", "{a}", "{d}", "--report", "{o}"),
+    "review": ("review", "plan", "{d}", "--protocol", "true-and-false", "--output", "{o}"),
+    "export": ("export", "{d}", "--format", "imagefolder", "--output", "{o}"),
+}
+
+
+def with_picture_field(dataset: Path, field: str, value: Any) -> None:
+    """Changes what the table of pictures says of the first one."""
+    table = pq.read_table(dataset / PICTURES)
+    rows = table.to_pylist()
+    if field == "path":
+        rows[0]["image"]["path"] = value
+    else:
+        rows[0][field] = value
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), dataset / PICTURES)
+    describe(dataset)
+
+
+@pytest.mark.parametrize("kind", PICTURE_FIELDS)
+@pytest.mark.parametrize("writer", WRITERS)
+def test_no_picture_is_written_where_its_id_or_suffix_leads(
+    good: Path, dataset: Path, capsys: pytest.CaptureFixture[str], writer: str, kind: str
+) -> None:
+    field, value, message = PICTURE_FIELDS[kind]
+    with_picture_field(dataset, field, value)
+    output = dataset.parent / "deep" / "deeper" / "o"
+    line = [word.format(a=good, d=dataset, o=output) for word in WRITERS[writer]]
+    line += ["--reviewers", "ada", "--overlap", "1"] if writer == "review" else []
+    before = sorted(dataset.parent.rglob("*"))
+
+    with pytest.raises(SystemExit) as left:
+        cli.main(line)
+
+    said = capsys.readouterr().err.splitlines()
+    assert left.value.code == 2
+    assert writer == "export" or message in said[-1]
+    after = [path for path in dataset.parent.rglob("*") if path not in before and path.is_file()]
+    assert [path for path in after if path.name != "eqforge-export.partial.json"] == []
+
+
 def test_no_row_is_read_of_a_file_whose_bytes_are_others(
     dataset: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

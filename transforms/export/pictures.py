@@ -18,12 +18,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eqforge.schemas.dataset.picture_names import check_suffix
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError, room_named
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import name_of
 from eqforge.schemas.io.parquet_layout import BadPages
-from eqforge.schemas.io.pictures import FILE_SUFFIXES
 from eqforge.schemas.io.table_file import ADVICE
 from eqforge.schemas.tables.datasets import table_type
 
@@ -184,15 +184,16 @@ class Pictures:
         return np.concatenate(keys), starts, np.concatenate(lengths), files, np.concatenate(kinds)
 
     def _kinds_of(self, paths: pa.Array) -> npt.NDArray[np.uint8]:
-        """Returns the places of pictures' suffixes in the list of suffixes."""
+        """Returns the places of pictures' suffixes in the list of suffixes.
+
+        Raises:
+          InputError: a picture has no path, or one of another suffix.
+        """
+        if paths.null_count:
+            check_suffix(None, self._dataset.folder)
         coded = pc.utf8_slice_codeunits(paths, _DIGITS).dictionary_encode()
         for suffix in coded.dictionary.to_pylist():
-            if suffix not in FILE_SUFFIXES:
-                raise InputError(
-                    f"{self._dataset.folder}: the suffix {name_of(suffix)} of a picture is none of "
-                    f"{', '.join(FILE_SUFFIXES)}; {ADVICE}"
-                )
-            if suffix not in self._suffixes:
+            if check_suffix(suffix, self._dataset.folder) not in self._suffixes:
                 self._suffixes.append(suffix)
         codes = [self._suffixes.index(suffix) for suffix in coded.dictionary.to_pylist()]
         return np.asarray(codes, np.uint8)[coded.indices.to_numpy()]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SHOWN_CHARACTERS = 100
 SHOWN_FACTS = 10
 SHOWN_RECORDS = 50
+_SHOWN = "samples"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,6 +81,8 @@ def diff_command(arguments: Arguments) -> int:
     """Prints what differs between two datasets; returns 0 if their records are equal, else 1."""
     if arguments.overwrite and arguments.report is None:
         raise InputError("--overwrite: there is no --report that could replace another")
+    if arguments.report is not None and arguments.table and _SHOWN not in arguments.table:
+        raise InputError(f"--table: --report shows samples alone; add {_SHOWN} to it")
     found = diff_datasets(
         arguments.a,
         arguments.b,
@@ -110,7 +113,7 @@ def _write_report(arguments: Arguments, output: Path) -> "Comparison":
             raise InputError(
                 f"--report: {dataset.folder} is a recipe, which has neither texts nor pictures"
             )
-    return write_comparison(a, b, str(output), overwrite=arguments.overwrite)
+    return write_comparison(a, b, str(output), only=arguments.only, overwrite=arguments.overwrite)
 
 
 def diff_datasets(

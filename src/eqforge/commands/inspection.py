@@ -137,7 +137,8 @@ def _spread_rows(dataset: "Dataset", rows: int) -> "Iterator[dict[str, Any]]":
 def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Inspection:
     """Lists or draws the rejects with a reason."""
     from eqforge.commands.contact_sheet import draw_items
-    from eqforge.commands.rejects import StoredRejects, Whys, read_rejects
+    from eqforge.commands.rejects import StoredRejects, read_rejects
+    from eqforge.evaluation.report.rejects import Whys
 
     found = read_rejects(dataset, reason)
     few = found[: arguments.rows]
@@ -159,7 +160,8 @@ def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Insp
 def _show_one(dataset: "Dataset", part: str, arguments: Arguments) -> Inspection:
     """Shows or draws the sample, or the rejects, with an id or the only one to hold a part."""
     from eqforge.commands.contact_sheet import draw_items, draw_sheet
-    from eqforge.commands.rejects import StoredRejects, Whys
+    from eqforge.commands.rejects import StoredRejects
+    from eqforge.evaluation.report.rejects import Whys
 
     name = _whole_id(dataset, part)
     samples = tuple(row for row in dataset.rows("samples") if row["sample_id"] == name)

@@ -8,7 +8,10 @@ import msgspec
 
 from eqforge.evaluation.report.differing import differing_words
 from eqforge.evaluation.report.items import Item, Pane, marked, plain
+from eqforge.evaluation.report.pictures import Stored
+from eqforge.evaluation.report.rejects import Whys
 from eqforge.schemas.dataset.manifest import WORK
+from eqforge.schemas.dataset.picture_names import check_picture_id, check_suffix
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
@@ -20,9 +23,6 @@ from eqforge.transforms.dataset.plan import read_plan
 from eqforge.transforms.video.clip_work import Extraction
 
 Row = dict[str, Any]
-
-_FOR_A_FRAME: Final = "frame_rejected"
-"""The reason of pairs whose detail is the id of the frame for which they were refused."""
 
 _LIST: Final = "; without --sheet they are listed"
 
@@ -43,42 +43,14 @@ def read_rejects(dataset: Dataset, reason: str) -> list[Row]:
     return found
 
 
-class Whys:
-    """Says why candidates were refused; a pair refused for one of its frames, why that frame was.
-
-    Args:
-      dataset: theirs.
-      rejects: those that are to be explained.
-    """
-
-    def __init__(self, dataset: Dataset, rejects: Sequence[Row]) -> None:
-        named = {row["detail"] for row in rejects if row["reason"] == _FOR_A_FRAME}
-        found = dataset.rows("rejects") if named else ()
-        self._others = {row["candidate_id"]: row for row in found if row["candidate_id"] in named}
-
-    def words_of(self, row: Row) -> str:
-        """Returns a reject in one line."""
-        return f"{row['candidate_id']}  {self.why_of(row)}"
-
-    def why_of(self, row: Row) -> str:
-        """Returns why something was refused, with the value and its limit."""
-        other = self._others.get(row["detail"]) if row["reason"] == _FOR_A_FRAME else None
-        return _why(row) if other is None else f"{_why(row)}: {_why(other)}"
-
-
-def _why(row: Row) -> str:
-    said = str(row["reason"])
-    if row["value"] is not None:
-        said += f"  {row['detail']} {row['value']:g}"
-        return said if row["threshold"] is None else f"{said}, the limit is {row['threshold']:g}"
-    return f"{said}  {row['detail']}" if row["detail"] else said
-
-
 class StoredRejects:
     """The pictures of rejects that are left in the work folder of a dataset made of videos.
 
     Args:
       dataset: the dataset, with its work folder.
+
+    Raises:
+      InputError: a picture there has an id or a suffix that is none, and might lie elsewhere.
     """
 
     def __init__(self, dataset: Dataset) -> None:
@@ -105,19 +77,36 @@ class StoredRejects:
             for side, frame in enumerate(frames)
         ]
 
-    def pictures(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, bytes]]:
-        """Yields the ids, suffixes and bytes of the pictures of rejects, each once."""
+    def stored(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Stored]]:
+        """Yields the pictures of rejects by their ids, without their bytes, each once."""
+        for frame in self._each(rows):
+            yield (
+                frame.image_id,
+                Stored(
+                    suffix=frame.suffix,
+                    width_px=frame.width_px,
+                    height_px=frame.height_px,
+                    num_bytes=frame.num_bytes,
+                ),
+            )
+
+    def pictures(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, bytes]]:
+        """Yields the ids and bytes of the pictures of rejects, each once."""
+        for frame in self._each(rows):
+            yield frame.image_id, self._media.get(frame.image_id, frame.suffix)
+
+    def read(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, bytes]:
+        """Returns the pictures of rejects by their ids."""
+        return dict(self.pictures(rows))
+
+    def _each(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[StoredFrame]:
+        """Yields the frames of rejects, each picture once."""
         done = set()
         for row in rows:
             for frame in self._stored(row):
                 if frame.image_id not in done:
                     done.add(frame.image_id)
-                    data = self._media.get(frame.image_id, frame.suffix)
-                    yield frame.image_id, frame.suffix, data
-
-    def read(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, bytes]:
-        """Returns the pictures of rejects by their ids."""
-        return {image_id: data for image_id, _, data in self.pictures(rows)}
+                    yield frame
 
     def _stored(self, row: Mapping[str, Any]) -> list[StoredFrame]:
         """Returns the frames of a reject; none unless all are stored."""
@@ -160,7 +149,10 @@ def _frame_ids(row: Mapping[str, Any], pair: PairCandidate | None) -> tuple[str,
 def _stored_frames(work: str) -> Iterator[StoredFrame]:
     for url in _files(storage.join(work, "done", "extract")):
         with contextlib.suppress(msgspec.DecodeError, FileNotFoundError):
-            yield from msgspec.json.decode(storage.read_bytes(url), type=Extraction).stored
+            for frame in msgspec.json.decode(storage.read_bytes(url), type=Extraction).stored:
+                check_picture_id(frame.image_id, work)
+                check_suffix(frame.suffix, work)
+                yield frame
 
 
 def _planned_pairs(work: str) -> Iterator[PairCandidate]:

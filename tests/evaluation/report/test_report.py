@@ -2,26 +2,33 @@
 
 import hashlib
 import io
+import json
+import math
+import re
 import shutil
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
 from eqforge.commands import report
 from eqforge.evaluation.metrics.pairs import judge_pairs
 from eqforge.evaluation.report.differing import differing_words
+from eqforge.evaluation.report.folder import Folder
 from eqforge.evaluation.report.items import marked
 from eqforge.evaluation.report.limits import limits_of_settings
 from eqforge.evaluation.report.pictures import coloured
 from eqforge.schemas.dataset.manifest import load_manifest
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.exported import pairs, picture, write_pairs
-from tests.made_datasets import score_rows, write_scores
-from tests.reports import HOSTILE, chunks, digests, facet, given, numbers, write_report
+from tests.made_datasets import describe, score_rows, write_scores
+from tests.reports import HOSTILE, chunks, digests, exact, facet, given, numbers, write_report
 
 COUNT = 230
 """More than two files of items."""
@@ -177,8 +184,8 @@ def test_scores_are_laid_over_and_right_is_what_metrics_calls_right(
     tied = dict(zip(names, judged.tied, strict=True))
     (model,) = given(written, "samples/index")["models"]
     items = [item["id"] for item in chunks(written, "samples", "items")]
-    verdicts = facet(written, "samples", model["name"])
-    margins = numbers(written, "samples", "margin", model["name"])
+    verdicts = facet(written, "samples", f"model: {model['name']}")
+    margins = numbers(written, "samples", "margin", f"model: {model['name']}")
     for name, (verdict,), margin in zip(items, verdicts, margins, strict=True):
         if name not in right:
             assert verdict == "not scored"
@@ -186,6 +193,32 @@ def test_scores_are_laid_over_and_right_is_what_metrics_calls_right(
         else:
             assert (verdict == "right") == right[name] == bool(margin > 0)
             assert verdict != "tied" or tied[name]
+
+
+def test_a_model_may_be_called_as_a_column_is(dataset: Path, tmp_path: Path) -> None:
+    names = list(rows_of(dataset))
+    for name in ("split", "scores"):
+        lines = [json.dumps({"sample_id": each, "values": [1, 0, 0, 1]}) for each in names]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    files = [str(tmp_path / f"{name}.jsonl") for name in ("split", "scores")]
+
+    written = write_report(dataset, tmp_path / "r", "--scores", *files)
+
+    index = given(written, "samples/index")
+    assert [model["name"] for model in index["models"]] == ["split", "scores"]
+    for model in index["models"]:
+        assert index["facets"][model["facet"]]["values"] == ["right"]
+    expected = [[rows_of(dataset)[name]["split"]] for name in sorted(names, key=str.encode)]
+    assert facet(written, "samples", "split") == expected
+
+
+def test_numbers_that_a_page_would_round_are_texts(tmp_path: Path) -> None:
+    told = {"a": [2**53, 2**53 + 1, -(2**63), True, 0.5, math.inf]}
+
+    Folder(str(tmp_path)).give("x", told)
+
+    exact = [2**53, "9007199254740993", "-9223372036854775808", True, 0.5, None]
+    assert given(tmp_path, "x") == {"a": exact}
 
 
 def test_scores_of_samples_that_are_not_there_are_refused(
@@ -213,17 +246,23 @@ def test_thumbnails_alone_take_less(dataset: Path, written: Path, tmp_path: Path
     )
 
 
-def test_the_length_is_told_before_and_is_about_right(
-    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    written = write_report(dataset, tmp_path / "r")
-
-    line = next(line for line in capsys.readouterr().err.splitlines() if "about" in line)
+def told_share(said: str, written: Path) -> float:
+    """How long a report was told to become, by how long it is."""
+    line = next(line for line in said.splitlines() if "about" in line)
     number, unit = line.rpartition("about ")[2].split()
     told = float(number.replace(",", "")) * {"kB": 1e3, "MB": 1e6}[unit]
-    assets = digests(written / "assets").values()
-    real = sum(map(len, digests(written).values())) - sum(map(len, assets))
-    assert 0.5 < told / real < 2
+    return told / sum(map(len, digests(written).values()))
+
+
+def test_the_length_is_told_before_also_of_rows_that_pack_well(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = [replace(each, annotation='{"a": "b"}' * 300) for each in pairs(COUNT)["test"]]
+    packed = write_pairs(tmp_path / "d", long, [picture(n) for n in range(COUNT + 1)])
+
+    for number, each in enumerate((dataset, packed)):
+        written = write_report(each, tmp_path / f"r{number}", "--thumbnails-only")
+        assert 1 / 1.5 < told_share(capsys.readouterr().err, written) < 1.5
 
 
 @pytest.mark.parametrize(
@@ -234,12 +273,13 @@ def test_the_length_is_told_before_and_is_about_right(
     ],
 )
 def test_every_kind_of_dataset_has_all_its_rows_and_rejects(
-    name: str, demo_output: Path, tmp_path: Path
+    name: str, demo_output: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dataset = demo_output / name
 
     written = write_report(dataset, tmp_path / "r")
 
+    assert 1 / 1.5 < told_share(capsys.readouterr().err, written) < 1.5
     for table in ("samples", "rejects"):
         rows = rows_of(dataset, table)
         if not rows:
@@ -250,15 +290,30 @@ def test_every_kind_of_dataset_has_all_its_rows_and_rejects(
             row for item in chunks(written, table, "rows") for kind, row in item if kind == table
         ]
         assert sorted(row[key] for row in whole) == sorted(rows)
-        assert all(row == rows[row[key]] for row in whole)
+        assert all(row == exact(rows[row[key]]) for row in whole)
         if table == "samples":
             shown = [pane for item in chunks(written, table, "items") for pane in item["panes"]]
             assert shown
             assert all((written / pane["thumb"]).is_file() for pane in shown)
             assert all((written / pane["mask"]).is_file() for pane in shown if pane["mask"])
-    counts = load_manifest(str(dataset)).stages.values()
+    stages = load_manifest(str(dataset)).stages
     page = (written / "index.html").read_text("utf-8")
-    assert all(f">{reason}</a>" in page for books in counts for reason in books.reasons)
+    assert page.index('class="numbers"') < page.index('id="stages"') < page.index('id="strip"')
+    assert all(f">{reason}</a>" in page for books in stages.values() for reason in books.reasons)
+    found = Counter(refused_for(written)) if (written / "rejects.html").exists() else {}
+    for stage, books in stages.items():
+        assert all(found[stage, reason] == n for reason, n in books.reasons.items())
+
+
+def refused_for(written: Path) -> list[tuple[str, str]]:
+    """The stage and the reason of every reject, as the links of the first page find it."""
+    both = (facet(written, "rejects", title) for title in ("stage", "reason"))
+    return [(stage, reason) for (stage,), (reason,) in zip(*both, strict=True)]
+
+
+@pytest.fixture
+def videos(demo_output: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(demo_output / "eq-video", tmp_path / "videos"))
 
 
 def test_rejects_of_videos_have_their_pictures_and_what_was_measured(
@@ -275,6 +330,56 @@ def test_rejects_of_videos_have_their_pictures_and_what_was_measured(
         row = rows_of(demo_output / "eq-video", "rejects")[item["id"]]
         assert (item["why"]["value"], item["why"]["threshold"]) == (row["value"], row["threshold"])
         assert all((written / pane["thumb"]).is_file() for pane in item["panes"])
+        assert item["comparable"]
+
+
+def test_a_pair_refused_for_a_frame_says_why_the_frame_was(videos: Path, tmp_path: Path) -> None:
+    (path,) = (videos / "data").glob("rejects-*")
+    rows = pq.read_table(path).to_pylist()
+    frame = rows[0] | {"candidate_id": "a frame", "reason": "too_dark", "detail": "luminance_mean"}
+    frame |= {"value": 3.0, "threshold": 6.0}
+    pair = rows[1] | {"candidate_id": "a pair", "reason": "frame_rejected", "detail": "a frame"}
+    pair |= {"value": None, "threshold": None}
+    schema = pq.read_schema(path)
+    found = sorted([frame, pair, *rows[2:]], key=lambda row: row["candidate_id"])
+    pq.write_table(pa.Table.from_pylist(found, schema), path)
+    describe(videos)
+
+    items = chunks(write_report(videos, tmp_path / "r"), "rejects", "items")
+
+    (told,) = [item for item in items if item["id"] == "a pair"]
+    said = {text["role"]: plain(text) for text in told["texts"]}
+    why = "too_dark  luminance_mean 3, the limit is 6"
+    assert said == {"": "a frame", "why it was refused": why}
+
+
+@pytest.mark.parametrize("change", [("a" * 64, "../../../x"), (".jpg", ".desktop")])
+def test_pictures_of_rejects_have_names_of_pictures(
+    videos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: tuple[str, str]
+) -> None:
+    for path in (videos / "_work" / "done" / "extract").rglob("*.json"):
+        text = re.sub(r'("image_id":")[0-9a-f]{64}', rf"\g<1>{'a' * 64}", path.read_text())
+        path.write_text(text.replace(*change))
+
+    with pytest.raises(SystemExit) as left:
+        report.main([str(videos), "--output", str(tmp_path / "r")])
+
+    assert left.value.code == 2
+    assert "of a picture is no" in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "r").exists()
+
+
+def test_damaged_pictures_of_rejects_cannot_be_shown(videos: Path, tmp_path: Path) -> None:
+    for path in (videos / "_work" / "media").rglob("*.jpg"):
+        path.write_bytes(b"no picture")
+
+    written = write_report(videos, tmp_path / "r")
+
+    panes = [pane for item in chunks(written, "rejects", "items") for pane in item["panes"]]
+    samples = {row["image_id"] for row in open_dataset(str(videos)).rows("images", ["image_id"])}
+    alone = [pane for pane in panes if Path(pane["file"] or "").stem not in samples]
+    assert alone
+    assert all(pane["thumb"] is None and pane["width"] for pane in alone)
 
 
 def test_marks_are_where_characters_were_changed() -> None:
@@ -291,12 +396,16 @@ def test_marks_are_where_characters_were_changed() -> None:
 
 def test_limits_are_those_of_the_settings() -> None:
     config = {"a": {"max_ssim": 0.9, "min_ssim": None, "min_changed_area": 0.1}, "min_pairs": True}
+    config |= {"b": {"max_overlap_m": 0.01, "face_threshold": 0.0, "face_opencv_threshold": 55.8}}
 
     found = limits_of_settings(config)
 
     assert found["ssim"] == [("max_ssim", 0.9)]
     assert found["changed_area_fraction"] == [("min_changed_area", 0.1)]
     assert "pairs" not in found
+    assert found["overlap_m_0"] == found["overlap_m_1"] == [("max_overlap_m", 0.01)]
+    assert found["face_dlib_hog"] == [("face_threshold", 0.0)]
+    assert found["face_opencv_haar"] == [("face_opencv_threshold", 55.8)]
 
 
 @pytest.mark.parametrize("mode", ["L", "P"])

@@ -12,16 +12,18 @@ eqforge.compare = (() => {
   let keys = {};
 
   function frame(pane) {
-    const image = picture(pane, pane.file || pane.thumb);
+    const image = picture(pane, pane.thumb && (pane.file || pane.thumb));
     const mask = pane.mask ? make("img", { class: "mask", src: pane.mask, alt: "" }) : null;
     return make("div", { class: "frame" }, image, mask, make("div", { class: "boxes" }, ...boxes(pane)));
   }
 
   function stage(item) {
-    const panes = item.panes.map((pane) => make("figure", { class: "pane" }, frame(pane),
+    const panes = item.panes.map((pane, place) => make("figure", { class: `pane ${place % 2 ? "second" : "first"}` }, frame(pane),
       make("figcaption", {}, pane.name ? make("span", { class: "role" }, pane.name) : null, ...pane.texts.map(text))));
-    const stack = item.comparable ? make("div", { class: "stack", hidden: true }) : null;
-    return make("div", { class: "stage", "data-mode": "side" }, stack, ...panes);
+    if (!item.comparable) return make("div", { class: "stage", "data-mode": "side" }, ...panes);
+    // Two by two, a place where they are laid one over the other stands before them.
+    const both = panes.flatMap((pane, place) => (place % 2 || place + 1 === panes.length ? [pane] : [make("div", { class: "stack", hidden: true }), pane]));
+    return make("div", { class: "stage", "data-mode": "side" }, ...both);
   }
 
   function tools(item) {
@@ -67,14 +69,17 @@ eqforge.compare = (() => {
     }
   }
 
-  // Lays the two pictures one over the other, or puts each back above its captions.
+  // Lays pictures one over the other, two by two, or puts each back above its captions.
   function arrange(box, over) {
-    const stack = box.querySelector(".stack");
-    if (!stack) return;
+    const stacks = Array.from(box.querySelectorAll(".stack"));
     const figures = Array.from(box.querySelectorAll(".pane"));
     const frames = Array.from(box.querySelectorAll(".frame"));
-    frames.forEach((each, place) => (over ? stack.append(each) : figures[place].prepend(each)));
-    stack.hidden = !over;
+    frames.forEach((each, place) => {
+      const stack = stacks[Math.floor(place / 2)];
+      if (over && stack) stack.append(each);
+      else figures[place].prepend(each);
+    });
+    for (const stack of stacks) stack.hidden = !over;
   }
 
   function setMode(mode) {

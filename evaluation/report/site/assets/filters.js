@@ -64,10 +64,12 @@ eqforge.filters = (() => {
     root.replaceChildren(...chips);
   }
 
+  const marginOf = (index, model) => eqforge.select.nameOf(index.numbers[model.number]);
+
   function sorts(select, index) {
     const option = (value, label) => make("option", { value }, label);
     const options = [option("", "id")];
-    for (const model of index.models) options.push(option(`${model.name}: margin`, `worst first: ${model.name}`));
+    for (const model of index.models) options.push(option(marginOf(index, model), `worst first: ${model.name}`));
     for (const each of index.numbers) {
       const title = eqforge.select.nameOf(each);
       options.push(option(title, `${title} ↑`), option(`-${title}`, `${title} ↓`));
@@ -81,8 +83,8 @@ eqforge.filters = (() => {
     if (!index.models.length) return;
     const parts = index.models.map((model) => {
       const { values, counts } = index.facets[model.facet];
-      const links = values.map((value, place) => make("a", { href: only({ [model.name]: value }), class: `verdict ${value.replace(" ", "-")}` }, `${value} ${counts[place].toLocaleString("en")}`));
-      const worst = make("a", { href: state.written({ ...empty(), sort: `${model.name}: margin` }) }, "worst first");
+      const links = values.map((value, place) => make("a", { href: only([[titleOf(index, model), value]]), class: `verdict ${value.replace(" ", "-")}` }, `${value} ${counts[place].toLocaleString("en")}`));
+      const worst = make("a", { href: state.written({ ...empty(), sort: marginOf(index, model) }) }, "worst first");
       return make("p", { class: "model" }, make("b", {}, model.name), ...links, worst);
     });
     if (index.models.length === 2) parts.push(await crossed(index));
@@ -91,8 +93,10 @@ eqforge.filters = (() => {
 
   const empty = () => ({ facets: new Map(), least: new Map(), most: new Map(), q: "", sort: "", page: 1, id: "" });
 
+  const titleOf = (index, model) => index.facets[model.facet].title;
+
   function only(values) {
-    const facets = new Map(Object.entries(values).map(([title, value]) => [title, [value]]));
+    const facets = new Map(values.map(([title, value]) => [title, [value]]));
     return state.written({ ...empty(), facets });
   }
 
@@ -104,7 +108,7 @@ eqforge.filters = (() => {
     for (let item = 0; item < index.rows; item++) counts[mine.flat[item]][theirs.flat[item]] += 1;
     const head = make("tr", {}, make("td", {}, ""), ...names[1].map((name) => make("th", { scope: "col" }, `${b.name} ${name}`)));
     const rows = names[0].map((name, i) => make("tr", {}, make("th", { scope: "row" }, `${a.name} ${name}`),
-      ...names[1].map((other, j) => make("td", { class: "number" }, make("a", { href: only({ [a.name]: name, [b.name]: other }) }, counts[i][j].toLocaleString("en"))))));
+      ...names[1].map((other, j) => make("td", { class: "number" }, make("a", { href: only([[titleOf(index, a), name], [titleOf(index, b), other]]) }, counts[i][j].toLocaleString("en"))))));
     return make("table", { class: "crossed" }, make("thead", {}, head), make("tbody", {}, ...rows));
   }
 

@@ -51,11 +51,18 @@
     single.hide();
     by("single").hidden = true;
     by("list").hidden = false;
+    // Two changes of the address may both draw the last one: whoever was on a card stays there.
+    const focused = left || focusedCard();
     by("grid").replaceChildren(...cards);
     by("grid").setAttribute("start", (page - 1) * PAGE + 1);
     drawPager(now, page);
-    if (left) focusCard(left);
+    if (focused) focusCard(focused);
     left = "";
+  }
+
+  function focusedCard() {
+    const cover = document.activeElement?.closest("#grid .cover");
+    return cover ? cover.querySelector(".id").textContent : "";
   }
 
   function focusCard(id) {
@@ -130,7 +137,10 @@
   function escape(target) {
     const now = state.read();
     if (target.matches("input, select")) target.blur();
-    else if (now.id) state.go(state.changed(now, { id: "" }));
+    else if (now.id) {
+      left = now.id; // which may be on its way still
+      state.go(state.changed(now, { id: "" }));
+    }
   }
 
   async function start() {

@@ -54,8 +54,10 @@ eqforge.select = (() => {
 
   function keepNumbers(kept, found, least, most) {
     // NaN, which stands for no number, is neither above nor below a limit.
+    // The numbers are of 32 bits, so a limit is compared as one: 0.3 is at most 0.3.
+    const [low, high] = [Math.fround(least), Math.fround(most)];
     for (let item = 0; item < kept.length; item++) {
-      if (!(found[item] >= least && found[item] <= most)) kept[item] = 0;
+      if (!(found[item] >= low && found[item] <= high)) kept[item] = 0;
     }
   }
 

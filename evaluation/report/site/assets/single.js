@@ -33,7 +33,11 @@ eqforge.single = (() => {
     return make("span", { dir: "auto" }, String(parsed));
   }
 
+  // Whole numbers that JavaScript would round are left as they stand in the text.
+  const LONG = /(?<![\w.])\d{16,}(?![\w.])/;
+
   function asJson(said) {
+    if (LONG.test(said)) return said;
     try { return JSON.parse(said); } catch { return said; }
   }
 
