@@ -1,5 +1,6 @@
 """Reviewers of known error rates: their tasks, how far they agree, and the truth that is found."""
 
+import itertools
 import json
 import random
 from collections import Counter
@@ -140,6 +141,25 @@ def test_tasks_are_dealt_evenly_and_by_hash(reviewers: int, overlap: int) -> Non
         assert all(task.number - first[task.id] > 10 for task in again)
     assert 0.4 < np.mean([task.is_turned for some in tasks.values() for task in some]) < 0.6
     assert assign(["only"], ["ada"], 1)["ada"][0].id == "only"
+
+
+def test_repeats_lie_anywhere_and_only_where_there_is_room() -> None:
+    """Of the tasks near the end as many are repeats as elsewhere; no two stand side by side."""
+    names = [f"r{n}" for n in range(40)]
+    tasks = assign(ITEMS[:500], names, len(names))
+    ends = [task.is_repeat for some in tasks.values() for task in some[-12:]]
+    late = [task.is_repeat for some in tasks.values() for task in some[250:]]
+
+    assert np.mean(ends) == pytest.approx(0.05, abs=0.03)
+    assert np.mean(late) == pytest.approx(0.05, abs=0.01)
+    for some in tasks.values():
+        assert not any(a.is_repeat and b.is_repeat for a, b in itertools.pairwise(some))
+    for items in range(1, 40):
+        own = assign(ITEMS[:items], ["ada"], 1)["ada"]
+        first = {task.id: task.number for task in own if not task.is_repeat}
+        again = [task for task in own if task.is_repeat]
+        assert len(again) == (0 if items <= 10 else round(0.05 * items))
+        assert all(task.number - first[task.id] > 10 for task in again)
 
 
 # --- from the command line
