@@ -33,7 +33,7 @@ class Plan:
     with name, question, guide, reasons and seconds."""
 
     reviewers: tuple[str, ...]
-    """Names of the reviewers."""
+    """Names of the reviewers, with commas or spaces between."""
 
     output: Path
     """Folder of the tasks; give it whole to each reviewer."""
@@ -98,7 +98,7 @@ def _plan(arguments: Plan) -> int:
     settings = ReviewSettings(
         output=str(arguments.output),
         protocol=protocol,
-        reviewers=arguments.reviewers,
+        reviewers=tuple(filter(None, ",".join(arguments.reviewers).split(","))),
         overlap=arguments.overlap,
         sample=arguments.sample,
         only=only,
