@@ -1,7 +1,7 @@
 """Reads and writes files of decisions: JSON lines, in any order, one for each sample.
 
 {"id": "eq-gebc/a/1", "decision": "drop", "reason": "captions do not fit", "who": "majority of 3"}
-{"id": "eq-gebc/a/2", "decision": "keep", "who": "majority of 3"}
+{"id": "eq-gebc/a/2", "decision": "keep", "votes": {"keep": 2, "drop": 1, "unsure": 0}}
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import shown
 from eqforge.schemas.io.typed_json import decode, read_lines
 from eqforge.schemas.records.errata import Erratum
-from eqforge.schemas.records.reviews import Decision
+from eqforge.schemas.records.reviews import Decision, Tally
 from eqforge.schemas.visible import escaped_json
 
 MAX_DROPPED: Final = 20_000
@@ -68,10 +68,29 @@ def dropped(path: str | Path | None) -> tuple[Erratum, ...]:
     )
 
 
+def disagreed(decisions: Iterable[Decision]) -> tuple[str, ...]:
+    """Returns the ids of samples on which not all voted alike, or about which people are unsure."""
+    return tuple(each.id for each in decisions if each.decision == "unsure" or each.votes.is_split)
+
+
+def with_earlier(decisions: Iterable[Decision], earlier: Iterable[Decision]) -> list[Decision]:
+    """Returns decisions of two rounds: the later one's, and of the earlier what these leave.
+
+    Where the later round is unsure, what was decided before stays.
+    """
+    found = {each.id: each for each in earlier}
+    for each in decisions:
+        if each.decision != "unsure" or each.id not in found:
+            found[each.id] = each
+    return sorted(found.values())
+
+
 def decision_lines(decisions: Iterable[Decision]) -> Iterator[str]:
     """Yields the lines of a file of decisions, sorted; fields that say nothing are left out."""
     for decision in sorted(set(decisions)):
         said = {name: value for name, value in msgspec.to_builtins(decision).items() if value}
+        if decision.votes == Tally():
+            del said["votes"]
         yield escaped_json(msgspec.json.encode(said).decode()) + "\n"
 
 

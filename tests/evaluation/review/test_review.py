@@ -3,6 +3,7 @@
 import itertools
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,7 +22,8 @@ from eqforge.evaluation.review.shown import ids_of, items_of
 from eqforge.evaluation.review.votes import Vote
 from eqforge.schemas.dataset.manifest import Manifest, read_manifest, to_json
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.sources.decisions import read_decisions
+from eqforge.schemas.records.reviews import Decision, Tally
+from eqforge.schemas.sources.decisions import disagreed, read_decisions, with_earlier
 from eqforge.schemas.tables.texts import (
     PERTURBED_TABLE,
     TRAINING_TABLE,
@@ -332,10 +334,13 @@ def test_votes_become_decisions_and_disagreement_the_next_task(
     seen = given(folder, "ada/tasks")["tasks"]
     split = {"p/07"} if any(item == "p/07" for item, _ in seen) else set()
     assert {item for item, what in decided.items() if what == "drop"} == bad
+    assert {each.id for each in read_decisions(out) if each.votes.is_split} == split
     assert {item for item, what in decided.items() if what == "unsure"} == split
     assert len(decided) == 40
     assert "Krippendorff's alpha" in said
-    assert "ada: " in said
+    told = " ".join(said.split())
+    shares = r"\d+ % as others \[\d+, \d+\], 1 of 1 repeats alike \[3, 100\]"
+    assert re.search(f"ada: .*, {shares}", told)
     with pytest.raises(SystemExit):
         review.main(["import", str(dataset), *map(str, files), "--output", str(out)])
     assert "exists; add --overwrite" in capsys.readouterr().err
@@ -344,6 +349,98 @@ def test_votes_become_decisions_and_disagreement_the_next_task(
         assert {
             item for n in ("ada", "ben", "cy") for item, _ in given(again, f"{n}/tasks")["tasks"]
         } == split
+
+
+def test_rounds_add_up_and_every_answer_is_kept(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two of three keep what one drops: all three are asked again, and decide otherwise."""
+    folder = planned(dataset, tmp_path / "plan", "--overlap", "3")
+    bad = {"ada": {"p/01", "p/02"}, "ben": {"p/01"}, "cy": {"p/01"}}
+    files = [saved(folder, name, tmp_path / f"{name}.json", some) for name, some in bad.items()]
+    first, answers = tmp_path / "first.jsonl", tmp_path / "answers.jsonl"
+    argv = ["import", str(dataset), *map(str, files), "--answers", str(answers)]
+    assert review.main([*argv, "--output", str(first)]) == 0
+
+    by_id = {each.id: each for each in read_decisions(first)}
+    assert by_id["p/01"].votes == Tally(drop=3)
+    assert (by_id["p/02"].decision, by_id["p/02"].votes) == ("keep", Tally(keep=2, drop=1))
+    told = [json.loads(line) for line in answers.read_text().splitlines()]
+    assert len(told) == sum(len(json.loads(file.read_text())["votes"]) for file in files)
+    assert told[0] == {
+        **{"item": "p/00", "reviewer": "ada", "answer": "keep", "reason": "", "note": ""},
+        **{"seconds": 0.0, "is_repeat": False},
+    }
+
+    again = planned(dataset, tmp_path / "again", "--overlap", "3", "--disagreed", str(first))
+    assert [item for item, _ in given(again, "ada/tasks")["tasks"]] == ["p/02"]
+    files = [saved(again, name, tmp_path / f"{name}.json", {"p/02"}) for name in bad]
+    second = tmp_path / "second.jsonl"
+    argv = ["import", str(dataset), *map(str, files), "--output", str(second)]
+    capsys.readouterr()
+    assert review.main([*argv, "--earlier", str(first)]) == 0
+    assert "second.jsonl: 40 decisions, 39 of them earlier" in capsys.readouterr().out
+    both = {each.id: each for each in read_decisions(second)}
+    assert both == {**by_id, "p/02": both["p/02"]}
+    assert (both["p/02"].decision, both["p/02"].votes) == ("drop", Tally(drop=3))
+
+    first.write_text('{"id": "zebra", "decision": "keep"}\n')
+    with pytest.raises(SystemExit):
+        review.main([*argv, "--earlier", str(first), "--overwrite"])
+    assert "'zebra' is no sample" in capsys.readouterr().err
+
+
+def test_what_a_later_round_is_unsure_of_stays_as_it_was() -> None:
+    earlier = [Decision(id="a", decision="drop"), Decision(id="b", decision="keep")]
+    later = [Decision(id="a", decision="unsure"), Decision(id="c", decision="unsure")]
+
+    found = {each.id: each.decision for each in with_earlier(later, earlier)}
+
+    assert found == {"a": "drop", "b": "keep", "c": "unsure"}
+    split = Decision(id="d", decision="keep", votes=Tally(keep=2, drop=1))
+    assert disagreed([*earlier, *later[1:], split]) == ("c", "d")
+
+
+@pytest.mark.parametrize("error", [0.05, 0.2])
+def test_intervals_of_each_reviewer_hold_what_the_error_rates_make_it(error: float) -> None:
+    """Two who err at rate e answer alike (1-e)^2 + e^2 of the time; so does one who is asked twice.
+
+    Of 95 % intervals about one in twenty misses.
+    """
+    expected = (1 - error) ** 2 + error**2
+    held, alike = [], []
+    for seed in range(40):
+        votes = simulated({f"{seed} {name}": error for name in ("ada", "ben", "cy")})
+        for name, some in votes.items():
+            again = list(answers(f"{name} again", error, ITEMS[:30]))
+            some += [
+                Vote(task=601 + n, id=item, answer=answer, is_repeat=True)  # type: ignore[arg-type]
+                for n, (item, answer) in enumerate(again)
+            ]
+        found = reviewers_of(votes, dict.fromkeys(votes, 630))[0]
+        held.append(found.others_interval[0] <= expected <= found.others_interval[1])
+        alike.append(found.same_interval[0] <= expected <= found.same_interval[1])
+        assert found.others is not None
+        assert found.others_interval[0] < found.others < found.others_interval[1]
+        assert found.others_interval[1] - found.others_interval[0] < 0.1
+    assert np.mean(held) > 0.85
+    assert np.mean(alike) > 0.85
+
+
+def test_the_interval_of_repeats_is_the_exact_one() -> None:
+    """Clopper and Pearson's of 8 of 10: 0.4439 to 0.9748."""
+    votes = {
+        "ada": [
+            Vote(task=n + 1, id=str(n % 10), answer="keep" if n < 18 else "drop", is_repeat=n > 9)
+            for n in range(20)
+        ]
+    }
+    (ada,) = reviewers_of(votes, {"ada": 20})
+
+    assert (ada.same, ada.repeats) == (8, 10)
+    assert ada.same_interval == pytest.approx((0.4439, 0.9748), abs=1e-4)
+    assert ada.others is None
+    assert all(np.isnan(ada.others_interval))
 
 
 @pytest.mark.parametrize(
@@ -360,6 +457,32 @@ def test_votes_become_decisions_and_disagreement_the_next_task(
             "has two votes",
         ),
         ({"votes": [{"task": 1, "id": "p/01", "answer": "maybe"}]}, "ada.json"),
+        (
+            {"votes": [{"task": -7, "id": "p/01", "answer": "keep"}]},
+            "task -7: expected a number from 1 to",
+        ),
+        (
+            {"votes": [{"task": 999, "id": "p/01", "answer": "keep"}]},
+            "task 999: expected a number from 1 to",
+        ),
+        (
+            {"votes": [{"task": 1, "id": "p/01", "answer": "keep", "is_repeat": True}]},
+            "repeats 'p/01', on which no task before votes",
+        ),
+        (
+            {
+                "votes": [
+                    {"task": n, "id": "p/01", "answer": "keep", "is_repeat": n == 1} for n in (2, 1)
+                ]
+            },
+            "task 1: repeats 'p/01', on which no task before votes",
+        ),
+        (
+            {"votes": [{"task": 1, "id": "p/01", "answer": "keep", "seconds": -1}]},
+            "seconds: expected 0 to a day",
+        ),
+        ({"tasks": -7}, "tasks: expected 1 or more"),
+        ({"plan": "another"}, "is of another plan than"),
         ({"protocol": "another"}, "votes by the protocol"),
         ({"reviewer": "ben"}, "has votes of 'ben', and so has"),
         ({"format": "something"}, "expected the format eqforge votes 1"),
@@ -484,17 +607,19 @@ def test_people_vote_with_keys_and_the_build_drops_what_they_dropped(
     download.value.save_as(votes)
     # Another round of as many tasks finds none of these votes; what was not shown gets no answer.
     second = tmp_path / "second"
-    assert review.main(["plan", str(dataset), *argv[:-1], "7", "--output", str(second)]) == 0
+    argv[3:] = ["ada,ben", "--overlap", "1", "--sample", "12"]
+    assert review.main(["plan", str(dataset), *argv, "--output", str(second)]) == 0
+    assert len(given(second, "ada/tasks")["tasks"]) == total
     waiting: list[Any] = []
     page.route("**/data/ada/items/0.js", lambda route: waiting.append(route))
     page.goto(f"file://{second}/ada.html", wait_until="domcontentloaded")
-    page.wait_for_function("document.getElementById('count').textContent.startsWith('0 of 7')")
+    page.wait_for_function("document.getElementById('count').textContent.startsWith('0 of ')")
     page.keyboard.press("k")
     assert page.get_attribute("#single", "aria-busy") == "true"
     page.wait_for_timeout(50)
     waiting[0].continue_()
     page.wait_for_selector("#single[aria-busy=false]")
-    assert (page.text_content("#count") or "").startswith("0 of 7")
+    assert (page.text_content("#count") or "").startswith(f"0 of {total}")
     context.close()
     assert wrong == []
 
