@@ -4,7 +4,7 @@
 {"id": "eq-gebc/a/2", "decision": "keep", "votes": {"keep": 2, "drop": 1, "unsure": 0}}
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +12,7 @@ import msgspec
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
-from eqforge.schemas.io.checked import shown
+from eqforge.schemas.io.checked import listed, shown
 from eqforge.schemas.io.typed_json import decode, read_lines
 from eqforge.schemas.records.errata import Erratum
 from eqforge.schemas.records.reviews import Decision, Tally
@@ -66,6 +66,18 @@ def dropped(path: str | Path | None) -> tuple[Erratum, ...]:
         )
         for each in drops
     )
+
+
+def left(path: str | Path | None) -> tuple[str, ...]:
+    """Returns the ids of samples that a file of decisions does not drop; none without a file."""
+    decisions = () if path is None else read_decisions(path)
+    return tuple(each.id for each in decisions if each.decision != "drop")
+
+
+def told_decisions(ids: Sequence[str]) -> str:
+    """Returns what is said of decisions that are on no sample, with the first few."""
+    verb = "is a decision on no sample" if len(ids) == 1 else "are decisions on no sample"
+    return f"{len(ids):,} {verb}: {listed([shown(each) for each in ids])}"
 
 
 def disagreed(decisions: Iterable[Decision]) -> tuple[str, ...]:
