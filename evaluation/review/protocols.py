@@ -41,7 +41,7 @@ class Protocol:
     of: str = ""
 
 
-_EQBEN: Final = "Wang et al. 2023, Equivariant Similarity for Vision-Language Foundation Models"
+_EQBEN: Final = "Wang et al. 2023 (EqBen)"
 
 PROTOCOLS: Final[Mapping[str, Protocol]] = {
     each.name: each
