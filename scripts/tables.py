@@ -8,6 +8,8 @@ Such a table stands between two comments; the first names it:
     <!-- made: eq-sd samples -->       the columns of a dataset's table
     <!-- made: Origin -->              the parts of a column that is a record
     <!-- made: rules of lint -->       what `eqforge lint` looks for
+    <!-- made: protocols -->           what reviewers can be asked
+    <!-- made: rules of review -->     what follows from several votes
     <!-- end -->
 """
 
@@ -19,6 +21,8 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from eqforge.evaluation.review.protocols import PROTOCOLS
+from eqforge.evaluation.review.rules import RULES
 from eqforge.generators.text.lints.findings import KINDS
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.columns import arrow_type
@@ -29,7 +33,7 @@ from eqforge.schemas.tables.meanings import meanings, summary
 ROOT = Path(__file__).parents[1]
 PAGES = (
     *("README.md", "docs/datasets/index.md", "docs/guides/importing.md"),
-    *("docs/reference/tables.md", "docs/reference/lint.md"),
+    *("docs/guides/review.md", "docs/reference/tables.md", "docs/reference/lint.md"),
 )
 WIDTH = 120
 MADE = re.compile(r"(?<=<!-- made: )(.+?)( -->\n).*?(?=<!-- end -->)", re.S)
@@ -51,11 +55,22 @@ def made(name: str) -> str:
     if name == "rules of lint":
         rules = (f"| `{rule}` | {level} | {text} |" for rule, (level, text) in KINDS.items())
         return "\n".join(("| rule | level | a finding says |\n|---|---|---|", *rules))
+    if name == "protocols":
+        return "\n".join(_protocols())
+    if name == "rules of review":
+        return "\n".join(f"* `{rule}`: {text}" for rule, text in RULES.items())
     dataset, _, table = name.partition(" ")
     if table:
         return "\n".join(_table(table_type(dataset, table)))
     found = {part.__name__: part for table in TABLE_TYPES for part in parts(table.record)}
     return "\n".join(_columns(found[name]))
+
+
+def _protocols() -> Iterator[str]:
+    yield "| protocol | of | asks | after |\n|---|---|---|---|"
+    for name, known in PROTOCOLS.items():
+        source = known.source or "eqforge's own"
+        yield f"| `{name}` | {known.of} | {known.question} | {source} |"
 
 
 def _datasets(folder: Path) -> Iterator[str]:

@@ -3,13 +3,15 @@
 import io
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from PIL import Image
 
 from eqforge.evaluation.report.items import Pane
@@ -100,8 +102,15 @@ def _mask_file(mask_id: str) -> str:
     return f"masks/{_below(mask_id)}.png"
 
 
-def read_pictures(dataset: Dataset, *, whole: bool) -> Pictures:
+def read_pictures(
+    dataset: Dataset, *, whole: bool, only: Collection[str] | None = None
+) -> Pictures:
     """Returns what a report needs to know of a dataset's pictures.
+
+    Args:
+      dataset: the dataset.
+      whole: as in Pictures.
+      only: ids of the pictures that are needed; None for all.
 
     Raises:
       InputError: a file is missing or damaged, or a picture or mask has an id or a suffix that is
@@ -110,7 +119,10 @@ def read_pictures(dataset: Dataset, *, whole: bool) -> Pictures:
     pictures = Pictures(whole=whole)
     columns = ["image_id", "image.path", "width_px", "height_px", "num_bytes", "scores"]
     names: dict[str, str] = {}
+    wanted = pa.array(sorted(only or ()), pa.string())
     for batch in dataset.batches("images", columns, 10_000):
+        if only is not None:
+            batch = batch.filter(pc.is_in(batch.column(0), value_set=wanted))
         for row in batch.to_pylist():
             key = check_picture_id(row["image_id"], dataset.folder)
             pictures.stored[key] = Stored(

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from eqforge.evaluation.review.votes import Vote
-from eqforge.evaluation.statistics.shares import NO_INTERVAL, Interval
+from eqforge.evaluation.statistics.shares import (
+    LEVEL,
+    NO_INTERVAL,
+    Interval,
+    Share,
+    exact_interval,
+)
 from eqforge.schemas.late import numpy as np
+from eqforge.schemas.records.reviews import VERDICTS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-ANSWERS: Final = ("keep", "drop", "unsure")
 RESAMPLES: Final = 1_000
-_LEVEL: Final = 0.95
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,8 +33,11 @@ class Reviewer:
       answered: how many of them they answered.
       answers: how often they gave each answer, without the repeats.
       others: share of the votes of others on the same items that were theirs; None without any.
+      others_interval: of this share at 95 %, by resampling items; NaN without any.
       repeats: how many items they answered twice.
       same: how many of these they answered alike.
+      same_interval: of the share answered alike at 95 %, exact (Clopper and Pearson); NaN where
+        nothing was repeated.
       minutes: how long they took.
     """
 
@@ -38,8 +46,10 @@ class Reviewer:
     answered: int
     answers: dict[str, int]
     others: float | None
+    others_interval: Interval
     repeats: int
     same: int
+    same_interval: Interval
     minutes: float
 
 
@@ -74,12 +84,12 @@ def first_votes(votes: Mapping[str, Sequence[Vote]]) -> dict[str, dict[str, Vote
 
 
 def counts_of(votes: Mapping[str, Mapping[str, Vote]]) -> NDArray[np.int64]:
-    """Returns how often each answer was given on each item [items, 3], in the order of ANSWERS."""
+    """Returns how often each answer was given on each item [items, 3], in the order of VERDICTS."""
     rows = [
-        [sum(vote.answer == answer for vote in own.values()) for answer in ANSWERS]
+        [sum(vote.answer == answer for vote in own.values()) for answer in VERDICTS]
         for own in votes.values()
     ]
-    return np.array(rows, dtype=np.int64).reshape(-1, len(ANSWERS))
+    return np.array(rows, dtype=np.int64).reshape(-1, len(VERDICTS))
 
 
 def agreement(votes: Mapping[str, Mapping[str, Vote]], seed: int = 0) -> Agreement:
@@ -96,12 +106,10 @@ def agreement(votes: Mapping[str, Mapping[str, Vote]], seed: int = 0) -> Agreeme
     value = alpha_of(several)
     interval = NO_INTERVAL
     if value is not None and len(several) > 1:
-        rng = np.random.default_rng(seed)
-        draws = rng.integers(0, len(several), (RESAMPLES, len(several)))
-        found = [alpha_of(several[draw]) for draw in draws]
+        found = [alpha_of(several[draw]) for draw in _resampled(len(several), seed)]
         # Where all votes of a draw are the same, nobody disagrees.
         known = [1.0 if each is None else each for each in found]
-        low, high = np.quantile(known, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+        low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         interval = (float(low), float(high))
     return Agreement(
         alpha=value,
@@ -126,31 +134,62 @@ def alpha_of(counts: NDArray[np.int64]) -> float | None:
 
 
 def reviewers_of(
-    votes: Mapping[str, Sequence[Vote]], tasks: Mapping[str, int]
+    votes: Mapping[str, Sequence[Vote]], tasks: Mapping[str, int], seed: int = 0
 ) -> tuple[Reviewer, ...]:
-    """Returns how each reviewer answered."""
+    """Returns how each reviewer answered; `seed` is that of the resampling of items."""
     first = first_votes(votes)
-    return tuple(_reviewer(name, some, tasks[name], first) for name, some in votes.items())
+    return tuple(_reviewer(name, some, tasks[name], first, seed) for name, some in votes.items())
 
 
 def _reviewer(
-    name: str, votes: Sequence[Vote], tasks: int, first: Mapping[str, Mapping[str, Vote]]
+    name: str,
+    votes: Sequence[Vote],
+    tasks: int,
+    first: Mapping[str, Mapping[str, Vote]],
+    seed: int,
 ) -> Reviewer:
     own = {vote.id: vote.answer for vote in votes if not vote.is_repeat}
     again = [vote for vote in votes if vote.is_repeat and vote.id in own]
-    others = [
-        vote.answer == own[item]
-        for item in own
-        for reviewer, vote in first[item].items()
-        if reviewer != name
-    ]
+    same = sum(vote.answer == own[vote.id] for vote in again)
+    others, interval = _with_others(own, name, first, seed)
     return Reviewer(
         name=name,
         tasks=tasks,
         answered=len(votes),
-        answers={each: sum(found == each for found in own.values()) for each in ANSWERS},
-        others=sum(others) / len(others) if others else None,
+        answers={each: sum(found == each for found in own.values()) for each in VERDICTS},
+        others=others,
+        others_interval=interval,
         repeats=len(again),
-        same=sum(vote.answer == own[vote.id] for vote in again),
+        same=same,
+        same_interval=exact_interval(same / len(again), len(again)) if again else NO_INTERVAL,
         minutes=sum(vote.seconds for vote in votes) / 60,
     )
+
+
+def _with_others(
+    own: Mapping[str, str], name: str, first: Mapping[str, Mapping[str, Vote]], seed: int
+) -> tuple[float | None, Interval]:
+    """Returns the share of others' votes that are a reviewer's own, and its interval."""
+    pairs = [
+        [vote.answer == answer for reviewer, vote in first[item].items() if reviewer != name]
+        for item, answer in own.items()
+    ]
+    counts = np.array([[sum(each), len(each)] for each in pairs if each], dtype=np.int64)
+    if not len(counts):
+        return None, NO_INTERVAL
+    alike, total = counts.sum(axis=0)
+    draws = [counts[draw].sum(axis=0) for draw in _resampled(len(counts), seed)]
+    share = Share(
+        value=float(alike / total),
+        draws=np.array([right / of for right, of in draws]),
+        clusters=float(total**2 / (counts[:, 1] ** 2).sum()),
+        samples=float(total),
+    )
+    return share.value, share.interval()
+
+
+def _resampled(items: int, seed: int) -> Iterator[NDArray[np.int64]]:
+    """Yields places in `range(items)`, as many of them each time, with some twice."""
+    rng = np.random.default_rng(seed)
+    for _ in range(RESAMPLES):
+        yield rng.integers(0, items, items)

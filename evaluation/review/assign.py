@@ -9,7 +9,7 @@ _REPEATED: Final = 0.05
 """The share of a reviewer's items that come a second time, unannounced."""
 
 _APART: Final = 10
-"""So many tasks at least lie between an item and its repeat, where there are as many."""
+"""So many other items at least lie between an item and its repeat."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,14 +62,12 @@ def assign(ids: Sequence[str], reviewers: Sequence[str], overlap: int) -> dict[s
 def _tasks(reviewer: str, items: Sequence[str]) -> list[Task]:
     """Returns a reviewer's tasks, with the hidden repeats among them."""
     order = sorted(items, key=lambda item: (rank("order", reviewer, item), item))
-    count = round(_REPEATED * len(order)) or min(1, len(order) - 1)
-    early = order[: max(1, len(order) - _APART)]
-    twice = sorted(early, key=lambda item: (rank("repeat", reviewer, item), item))[:count]
-    shown = [(item, False) for item in order]
-    for item in twice:
-        first = shown.index((item, False)) + 1 + _APART
-        place = min(len(shown), first + rank("place", reviewer, item) % (len(order) or 1))
-        shown.insert(place, (item, True))
+    shown: list[tuple[str, bool]] = []
+    repeats = _repeats(reviewer, order)
+    for place, item in enumerate(order, start=1):
+        shown.append((item, False))
+        if place in repeats:
+            shown.append((repeats[place], True))
     return [
         Task(
             number=number,
@@ -79,3 +77,23 @@ def _tasks(reviewer: str, items: Sequence[str]) -> list[Task]:
         )
         for number, (item, is_repeat) in enumerate(shown, start=1)
     ]
+
+
+def _repeats(reviewer: str, order: Sequence[str]) -> dict[int, str]:
+    """Returns what is repeated, by how many items were shown before.
+
+    Places are drawn first, uniformly from those with room before them, and then for each an item
+    that lies far enough back. Were items drawn first, the places would crowd at the end, and tell.
+    """
+    room = range(_APART + 1, len(order) + 1)
+    count = min(round(_REPEATED * len(order)), len(room))
+    found: dict[int, str] = {}
+    left: list[str] = []
+    far = 0
+    for place in sorted(sorted(room, key=lambda each: rank("place", reviewer, str(each)))[:count]):
+        left += order[far : place - _APART]
+        far = place - _APART
+        item = min(left, key=lambda name: (rank("repeat", reviewer, str(place), name), name))
+        left.remove(item)
+        found[place] = item
+    return found

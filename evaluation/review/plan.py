@@ -1,7 +1,7 @@
 """Writes the tasks of reviewers as pages, opened from disk."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,14 +9,15 @@ import msgspec
 
 from eqforge.evaluation.report.folder import Folder, for_page
 from eqforge.evaluation.report.items import Item
-from eqforge.evaluation.report.kinds import kind_of, read_table, units_of
-from eqforge.evaluation.report.pictures import Pictures, read_pictures, write_some
+from eqforge.evaluation.report.pictures import read_pictures, write_some
 from eqforge.evaluation.report.place import Note, finish, take_place
 from eqforge.evaluation.report.site import write_assets, write_page
 from eqforge.evaluation.review.assign import Task, assign, chosen
 from eqforge.evaluation.review.protocols import Protocol
+from eqforge.evaluation.review.shown import ids_of, items_of
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.versions import version
 from eqforge.schemas.visible import counted
 
@@ -24,6 +25,9 @@ CHUNK: Final = 20
 """So many items are in a file of tasks."""
 
 _REVIEWER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+_INDEX: Final = "index"
+_DEVICES: Final = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]")
+"""Names that no file has on Windows, whatever its suffix."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,6 +83,8 @@ def check_settings(settings: ReviewSettings) -> None:
                 f"--reviewers {name}: expected letters without accents, digits, - and _, at most "
                 "40: it becomes the name of a page"
             )
+        if name.lower() == _INDEX or _DEVICES.fullmatch(name.lower()):
+            raise InputError(f"--reviewers {name}: no page of a reviewer can have this name")
     twice = [name for name in names if sum(name.lower() == each.lower() for each in names) > 1]
     if twice:
         raise InputError(f"--reviewers: {twice[0]} is named twice")
@@ -100,12 +106,8 @@ def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
         the folder holds something else.
     """
     check_settings(settings)
-    items = dict(_items(dataset))
-    if not items:
-        raise InputError(f"{dataset.folder}: has no samples to review")
-    if lost := [name for name in settings.only if name not in items]:
-        raise InputError(f"{dataset.folder}: has no sample {lost[0]!r} to review")
-    some = chosen(settings.only or list(items), settings.sample)
+    some = _chosen(dataset, settings)
+    items = items_of(dataset, some)
     note = Note(
         dataset=dataset.manifest.dataset,
         sha256=[dataset.sha256],
@@ -117,14 +119,25 @@ def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
             "items": sorted(some),
         },
     )
-    pictures = read_pictures(dataset, whole=True)
+    panes = [pane for item in items.values() for pane in item.panes]
+    wanted = {pane.image_id for pane in panes if pane.image_id is not None}
+    pictures = read_pictures(dataset, whole=True, only=wanted)
     take_place(settings.output, note, overwrite=settings.overwrite)
-    panes = (pane for name in some for pane in items[name].panes)
     write_some(dataset, panes, pictures, settings.output)
     tasks = assign(some, settings.reviewers, settings.overlap)
     folder = Folder(settings.output)
+    about = {
+        "dataset": dataset.manifest.dataset,
+        "sha256": dataset.sha256,
+        "protocol": settings.protocol.name,
+        "plan": plan_digest(dataset.sha256, settings.protocol, tasks),
+        "reasons": settings.protocol.reasons,
+        "seconds": settings.protocol.seconds,
+        "chunk": CHUNK,
+    }
     for reviewer, own in tasks.items():
-        _write_tasks(folder, dataset, settings.protocol, reviewer, own, items, pictures)
+        shown = [for_page(_blind(items[task.id], task), pictures) for task in own]
+        _write_tasks(folder, {**about, "reviewer": reviewer}, own, shown)
     minutes = {name: len(own) * settings.protocol.seconds / 60 for name, own in tasks.items()}
     _pages(folder, dataset, settings.protocol, tasks, minutes)
     finish(settings.output, note)
@@ -136,39 +149,38 @@ def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
     )
 
 
-def _items(dataset: Dataset) -> Iterator[tuple[str, Item]]:
-    """Yields each sample by itself, by its id: what is decided on is a sample."""
-    samples = read_table(dataset, "samples", "sample_id")
-    if not samples.num_rows:
-        return
-    make = kind_of(dataset).make(dataset)
-    for (row,) in units_of(samples, None):
-        yield row["sample_id"], make([row])
+def plan_digest(sha256: str, protocol: Protocol, tasks: Mapping[str, Sequence[Task]]) -> str:
+    """Returns what tells a plan from every other: a digest of all that reviewers are shown.
+
+    Args:
+      sha256: of the dataset's manifest.
+      protocol: what they are asked.
+      tasks: of each reviewer.
+    """
+    dealt = {name: [msgspec.to_builtins(task) for task in own] for name, own in tasks.items()}
+    said = [sha256, msgspec.to_builtins(protocol), dealt]
+    return sha256_hex(msgspec.json.encode(said, order="sorted"))
+
+
+def _chosen(dataset: Dataset, settings: ReviewSettings) -> list[str]:
+    """Returns the ids of what is reviewed."""
+    ids = ids_of(dataset)
+    if not ids:
+        raise InputError(f"{dataset.folder}: has no samples to review")
+    there = set(ids)
+    if lost := [name for name in settings.only if name not in there]:
+        raise InputError(f"{dataset.folder}: has no sample {lost[0]!r} to review")
+    return chosen(settings.only or ids, settings.sample)
 
 
 def _write_tasks(
-    folder: Folder,
-    dataset: Dataset,
-    protocol: Protocol,
-    reviewer: str,
-    tasks: Sequence[Task],
-    items: dict[str, Item],
-    pictures: Pictures,
+    folder: Folder, about: dict[str, Any], tasks: Sequence[Task], shown: Sequence[dict[str, Any]]
 ) -> None:
-    shown = [for_page(_blind(items[task.id], task), pictures) for task in tasks]
+    reviewer = about["reviewer"]
     for start in range(0, len(shown), CHUNK):
         folder.give(f"{reviewer}/items/{start // CHUNK}", shown[start : start + CHUNK])
-    about = {
-        "dataset": dataset.manifest.dataset,
-        "sha256": dataset.sha256,
-        "protocol": protocol.name,
-        "reasons": protocol.reasons,
-        "seconds": protocol.seconds,
-        "reviewer": reviewer,
-        "chunk": CHUNK,
-        "tasks": [[task.id, task.is_repeat] for task in tasks],
-    }
-    folder.give(f"{reviewer}/tasks", about)
+    own = [[task.id, task.is_repeat] for task in tasks]
+    folder.give(f"{reviewer}/tasks", {**about, "tasks": own})
 
 
 def _blind(item: Item, task: Task) -> Item:

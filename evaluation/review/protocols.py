@@ -28,6 +28,8 @@ class Protocol:
       guide: what they should know before they begin.
       reasons: why an item may be dropped; one key each, 1 to 9.
       seconds: about how long an item takes, for the estimate.
+      source: where it is from, a citation; empty for one's own.
+      of: what it is made for, in a few words; empty for one's own.
     """
 
     name: str
@@ -35,7 +37,11 @@ class Protocol:
     guide: str = ""
     reasons: tuple[str, ...] = ()
     seconds: float = 10.0
+    source: str = ""
+    of: str = ""
 
+
+_EQBEN: Final = "Wang et al. 2023 (EqBen)"
 
 PROTOCOLS: Final[Mapping[str, Protocol]] = {
     each.name: each
@@ -51,6 +57,8 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
                 "the change cannot be seen",
                 "more than one thing changes",
             ),
+            source=f"{_EQBEN}, section 4: ten graduate students screened Eq-GEBC",
+            of="pairs",
         ),
         Protocol(
             name="eq-sd-filter",
@@ -62,6 +70,8 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
                 "more than one thing changes",
                 "a picture is broken",
             ),
+            source=f"{_EQBEN}, section 4: people filtered Eq-SD",
+            of="pairs",
         ),
         Protocol(
             name="true-and-false",
@@ -74,6 +84,7 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
                 "a text is no English sentence",
                 "it cannot be told from the picture",
             ),
+            of="hard positives, foils, rewordings, any captions",
         ),
     )
 }
@@ -88,6 +99,7 @@ class _Form(msgspec.Struct, forbid_unknown_fields=True):
     guide: str = ""
     reasons: list[str] = []
     seconds: float = 10.0
+    source: str = ""
 
 
 def protocol_of(name: str) -> Protocol:
@@ -125,4 +137,5 @@ def _read(path: Path) -> Protocol:
         guide=form.guide,
         reasons=tuple(form.reasons),
         seconds=form.seconds,
+        source=form.source,
     )

@@ -6,13 +6,13 @@ from typing import Final, Literal
 
 from eqforge.evaluation.review.agreement import Reviewer
 from eqforge.evaluation.review.votes import Vote
-from eqforge.schemas.records.reviews import Decision, Verdict
+from eqforge.schemas.records.reviews import Decision, Tally, Verdict
 
 Rule = Literal["majority", "unanimous", "weighted"]
 RULES: Final[dict[Rule, str]] = {
-    "majority": "what more votes say: keep or drop; as many of each, or none, are unsure",
+    "majority": "what more votes say, keep or drop; as many of each, or none, are unsure",
     "unanimous": "what all votes say; anything else is unsure",
-    "weighted": "as majority, each vote by how often its reviewer answered repeats alike",
+    "weighted": "as majority, each vote by how often its reviewer answered the repeats alike",
 }
 """Each rule in words."""
 
@@ -47,7 +47,8 @@ def _decision(
     named = sorted((-count, reason) for reason, count in reasons.items() if reason)
     reason = named[0][1] if verdict == "drop" and named else ""
     who = f"{rule} of {len(votes)}"
-    return Decision(id=item, decision=verdict, reason=reason, who=who)
+    answers = Counter[str](vote.answer for vote in votes.values())
+    return Decision(id=item, decision=verdict, reason=reason, who=who, votes=Tally(**answers))
 
 
 def _verdict(votes: Mapping[str, Vote], rule: Rule, weights: Mapping[str, float]) -> Verdict:

@@ -1,6 +1,6 @@
 """The files in which reviewers save their votes, and whether these can be taken."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,10 +11,15 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import shown
 from eqforge.schemas.io.typed_json import decode
 from eqforge.schemas.records.reviews import Verdict
+from eqforge.schemas.visible import escaped_json
 
 FORMAT: Final = "eqforge votes"
 VERSION: Final = 1
 _MOST_BYTES: Final = 64 << 20
+_MOST_SECONDS: Final = 86_400
+
+ANSWER: Final = ("item", "reviewer", "answer", "reason", "note", "seconds", "is_repeat")
+"""The fields of an answer in a file of all answers."""
 
 
 class Vote(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +50,7 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
       dataset, sha256: the dataset, and its manifest's digest.
       protocol: what was asked.
+      plan: digest of all tasks of all reviewers, as `plan_digest` of `plan.py` makes it.
       reviewer: who answered.
       tasks: how many there were.
       votes: the answers.
@@ -55,6 +61,7 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
     dataset: str
     sha256: str
     protocol: str
+    plan: str
     reviewer: str
     tasks: int
     votes: list[Vote]
@@ -85,34 +92,31 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str, ids: Collection
       ids: of its samples, and of what they have in common.
 
     Raises:
-      InputError: a file is malformed, of another dataset or version of it, of another protocol
-        than the others, or votes twice or on what the dataset does not have.
+      InputError: a file is malformed, of another dataset or version of it, of another plan than
+        the others, votes twice, on what the dataset does not have, or on what no task was.
     """
     files = [(path, _read(path)) for path in paths]
     if not files:
         raise InputError("name the files of votes after the dataset")
-    protocol = files[0][1].protocol
+    first_path, first = files[0]
     found: dict[str, list[Vote]] = {}
     tasks: dict[str, int] = {}
     seen: dict[str, Path] = {}
     for path, file in files:
         _check_of(path, file, dataset, sha256)
-        if file.protocol != protocol:
-            raise InputError(
-                f"{path}: votes by the protocol {shown(file.protocol)}; those of {files[0][0]} are "
-                f"by {shown(protocol)}"
-            )
+        _check_plan(path, file, first_path, first)
         if file.reviewer in seen:
             raise InputError(
                 f"{path}: has votes of {shown(file.reviewer)}, and so has {seen[file.reviewer]}"
             )
         seen[file.reviewer] = path
-        _check_votes(path, file.votes, ids)
-        found[file.reviewer] = sorted(file.votes, key=lambda vote: vote.task)
+        own = sorted(file.votes, key=lambda vote: vote.task)
+        _check_votes(path, own, file.tasks, ids)
+        found[file.reviewer] = own
         tasks[file.reviewer] = file.tasks
     named = sorted(found)
     return Votes(
-        protocol=protocol,
+        protocol=first.protocol,
         by_reviewer={name: found[name] for name in named},
         tasks={name: tasks[name] for name in named},
     )
@@ -127,6 +131,8 @@ def _read(path: Path) -> VoteFile:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     if (file.format, file.format_version) != (FORMAT, VERSION):
         raise InputError(f"{path}: expected the format {FORMAT} {VERSION}")
+    if file.tasks < 1:
+        raise InputError(f"{path}: tasks: expected 1 or more, found {file.tasks:,}")
     if not file.reviewer.strip():
         raise InputError(f"{path}: reviewer: expected a name, found none")
     return file
@@ -140,11 +146,27 @@ def _check_of(path: Path, file: VoteFile, dataset: str, sha256: str) -> None:
         )
 
 
-def _check_votes(path: Path, votes: Iterable[Vote], ids: Collection[str]) -> None:
+def _check_plan(path: Path, file: VoteFile, first_path: Path, first: VoteFile) -> None:
+    if file.protocol != first.protocol:
+        raise InputError(
+            f"{path}: votes by the protocol {shown(file.protocol)}; those of {first_path} are "
+            f"by {shown(first.protocol)}"
+        )
+    if file.plan != first.plan:
+        raise InputError(
+            f"{path}: is of another plan than {first_path}; take the votes of one plan at a time, "
+            "and name what was decided by the other as --earlier"
+        )
+
+
+def _check_votes(path: Path, votes: Iterable[Vote], tasks: int, ids: Collection[str]) -> None:
+    """Checks votes in the order of their tasks."""
     seen: dict[tuple[str, bool], int] = {}
     numbers: set[int] = set()
     for vote in votes:
         where = f"{path}: task {vote.task}"
+        if not 1 <= vote.task <= tasks:
+            raise InputError(f"{where}: expected a number from 1 to {tasks:,}, the number of tasks")
         if vote.id not in ids:
             raise InputError(f"{where}: {shown(vote.id)} is no sample of the dataset")
         key = vote.id, vote.is_repeat
@@ -152,5 +174,18 @@ def _check_votes(path: Path, votes: Iterable[Vote], ids: Collection[str]) -> Non
             raise InputError(f"{where}: {shown(vote.id)} was voted on in task {seen[key]} already")
         if vote.task in numbers:
             raise InputError(f"{where}: has two votes")
+        if vote.is_repeat and (vote.id, False) not in seen:
+            raise InputError(f"{where}: repeats {shown(vote.id)}, on which no task before votes")
+        if not 0 <= vote.seconds < _MOST_SECONDS:
+            raise InputError(f"{where}: seconds: expected 0 to a day, found {vote.seconds:g}")
         seen[key] = vote.task
         numbers.add(vote.task)
+
+
+def answer_lines(votes: Votes) -> Iterator[str]:
+    """Yields every answer as a line of JSON, by item, then reviewer, the first answer first."""
+    own = ((vote, name) for name, some in votes.by_reviewer.items() for vote in some)
+    for vote, name in sorted(own, key=lambda each: (each[0].id, each[1], each[0].is_repeat)):
+        known = {"item": vote.id, "reviewer": name, **msgspec.to_builtins(vote)}
+        said = msgspec.json.encode({field: known[field] for field in ANSWER})
+        yield escaped_json(said.decode()) + "\n"

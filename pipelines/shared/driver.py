@@ -32,6 +32,7 @@ from eqforge.schemas.io import storage
 from eqforge.schemas.io.input_copies import fetch_inputs
 from eqforge.schemas.io.source_file import one_content
 from eqforge.schemas.records.books import Stage
+from eqforge.schemas.sources.decisions import left
 from eqforge.schemas.visible import counted, in_lines
 from eqforge.transforms.dataset.census import note_census, take_census
 from eqforge.transforms.dataset.errata import stages_for
@@ -217,6 +218,7 @@ def _dataset_target(
         max_error_rate=config.run.max_error_rate,
         replaces=replaces,
         commands=tuple(commands_of(header)),
+        left=left(config.run.decisions),
     )
 
 

@@ -1,9 +1,24 @@
 """What people decided on samples that they looked at."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal, get_args
 
 Verdict = Literal["keep", "drop", "unsure"]
+VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, order=True)
+class Tally:
+    """How many people gave each answer on a sample; all 0 where nobody says."""
+
+    keep: int = 0
+    drop: int = 0
+    unsure: int = 0
+
+    @property
+    def is_split(self) -> bool:
+        """Whether not all answered alike."""
+        return sum(count > 0 for count in (self.keep, self.drop, self.unsure)) > 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)
@@ -15,9 +30,11 @@ class Decision:
       decision: `drop` makes it a reject; `keep` and `unsure` leave it.
       reason: why it is dropped; empty where nobody says.
       who: who decided, and by which rule, such as `majority of 3`.
+      votes: how many voted how.
     """
 
     id: str
     decision: Verdict
     reason: str = ""
     who: str = ""
+    votes: Tally = Tally()

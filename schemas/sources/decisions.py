@@ -1,10 +1,10 @@
 """Reads and writes files of decisions: JSON lines, in any order, one for each sample.
 
 {"id": "eq-gebc/a/1", "decision": "drop", "reason": "captions do not fit", "who": "majority of 3"}
-{"id": "eq-gebc/a/2", "decision": "keep", "who": "majority of 3"}
+{"id": "eq-gebc/a/2", "decision": "keep", "votes": {"keep": 2, "drop": 1, "unsure": 0}}
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,10 +12,10 @@ import msgspec
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
-from eqforge.schemas.io.checked import shown
+from eqforge.schemas.io.checked import listed, shown
 from eqforge.schemas.io.typed_json import decode, read_lines
 from eqforge.schemas.records.errata import Erratum
-from eqforge.schemas.records.reviews import Decision
+from eqforge.schemas.records.reviews import Decision, Tally
 from eqforge.schemas.visible import escaped_json
 
 MAX_DROPPED: Final = 20_000
@@ -68,10 +68,41 @@ def dropped(path: str | Path | None) -> tuple[Erratum, ...]:
     )
 
 
+def left(path: str | Path | None) -> tuple[str, ...]:
+    """Returns the ids of samples that a file of decisions does not drop; none without a file."""
+    decisions = () if path is None else read_decisions(path)
+    return tuple(each.id for each in decisions if each.decision != "drop")
+
+
+def told_decisions(ids: Sequence[str]) -> str:
+    """Returns what is said of decisions that are on no sample, with the first few."""
+    verb = "is a decision on no sample" if len(ids) == 1 else "are decisions on no sample"
+    return f"{len(ids):,} {verb}: {listed([shown(each) for each in ids])}"
+
+
+def disagreed(decisions: Iterable[Decision]) -> tuple[str, ...]:
+    """Returns the ids of samples on which not all voted alike, or about which people are unsure."""
+    return tuple(each.id for each in decisions if each.decision == "unsure" or each.votes.is_split)
+
+
+def with_earlier(decisions: Iterable[Decision], earlier: Iterable[Decision]) -> list[Decision]:
+    """Returns decisions of two rounds: the later one's, and of the earlier what these leave.
+
+    Where the later round is unsure, what was decided before stays.
+    """
+    found = {each.id: each for each in earlier}
+    for each in decisions:
+        if each.decision != "unsure" or each.id not in found:
+            found[each.id] = each
+    return sorted(found.values())
+
+
 def decision_lines(decisions: Iterable[Decision]) -> Iterator[str]:
     """Yields the lines of a file of decisions, sorted; fields that say nothing are left out."""
     for decision in sorted(set(decisions)):
         said = {name: value for name, value in msgspec.to_builtins(decision).items() if value}
+        if decision.votes == Tally():
+            del said["votes"]
         yield escaped_json(msgspec.json.encode(said).decode()) + "\n"
 
 

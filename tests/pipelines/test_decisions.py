@@ -87,13 +87,29 @@ def test_what_is_no_decision_is_refused_before_any_work(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("decision", ["drop", "keep", "unsure"])
 def test_decisions_on_samples_that_are_not_there_end_the_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    decision: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = write(tmp_path / "d.jsonl", {"zebra": "drop", "cow": "keep"})
+    path = write(tmp_path / "d.jsonl", {"zebra": decision})
 
     assert perturbed(tmp_path, "--decisions", path).name == "status 1"
-    assert "--decisions: 1 is an erratum of no sample: 'zebra'" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "--decisions: 1 is a decision on no sample: 'zebra'" in said
+    assert "erratum" not in said
+    assert not (tmp_path / "out" / "dataset.json").exists()
+
+
+def test_a_part_of_a_dataset_is_built_with_the_decisions_on_the_whole(
+    whole: Path, tmp_path: Path
+) -> None:
+    samples = [row["sample_id"] for row in rows(whole, "samples")]
+    decisions = dict(zip(samples, ["keep", "drop"] * len(samples), strict=False))
+    path = write(tmp_path / "d.jsonl", decisions)
+
+    part = perturbed(tmp_path, "--decisions", path, "--limit", 1, output="part")
+
+    assert 0 < len(rows(part, "samples")) < len(samples)
 
 
 def test_a_file_of_errata_cannot_speak_for_people(

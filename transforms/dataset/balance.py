@@ -30,7 +30,7 @@ def balanced_manifest(
     reasons = _count_tags(shards, "rejects")
     stages = close_books([stage.name for stage in target.stages], entered, reasons)
     manifest = _with_tables(target, shards, stages, _count_tags(shards, "findings"))
-    manifest = with_known_errata(manifest, target.place)
+    manifest = with_known_errata(manifest, target.place, target.left)
     _check_books(manifest, set(reasons) | set(entered), target)
     return manifest
 

@@ -1,6 +1,6 @@
 """Applies errata to the samples of a dataset, and to what refers to them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +13,7 @@ from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.errata import Erratum
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.spans import spans_of
-from eqforge.schemas.sources.decisions import dropped
+from eqforge.schemas.sources.decisions import dropped, told_decisions
 from eqforge.schemas.sources.errata import check_columns, read_errata, told, unknown
 from eqforge.schemas.tables.combined import CombinedPair
 from eqforge.schemas.tables.datasets import dataset_type, table_type
@@ -261,47 +261,59 @@ def errata_of(
     return (*errata, *reviewed)
 
 
-def with_known_errata(manifest: Manifest, folder: str) -> Manifest:
-    """Checks that every erratum is of a sample, and returns the manifest.
+def with_known_errata(manifest: Manifest, folder: str, left: Collection[str] = ()) -> Manifest:
+    """Checks that every erratum and every decision is of a sample, and returns the manifest.
 
     A dataset that is a part of the whole is told in its warnings how many are of other samples.
 
     Args:
       manifest: of a dataset whose tables are written.
       folder: where they are.
+      left: ids of the samples that people decided on and did not drop.
 
     Raises:
-      BuildError: an erratum of a whole dataset is of no sample; the message names it.
+      BuildError: an erratum or a decision of a whole dataset is of no sample; the message names it.
     """
     from eqforge.schemas.dataset.reader import Dataset
 
-    if not manifest.errata:
+    if not manifest.errata and not left:
         return manifest
     dataset = Dataset(folder=folder, manifest=manifest)
-    wanted = {erratum.id for erratum in manifest.errata}
+    wanted = {erratum.id for erratum in manifest.errata} | set(left)
     there = {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])}
     rejects = dataset.rows("rejects", ["candidate_id", "stage"])
     stages = {REVIEW_STAGE.name, ERRATA_STAGE.name}
     gone = {row["candidate_id"] for row in rejects if row["stage"] in stages}
-    ids = unknown(manifest.errata, wanted & (there | gone))
+    known = wanted & (there | gone)
+    ids = unknown(manifest.errata, known)
+    if not _is_part(manifest.config):
+        _check_known(manifest.errata, left, known)
     if not ids:
         return manifest
-    if not _is_part(manifest.config):
-        raise BuildError(
-            f"{_option(manifest.errata, ids[0])}: {told(ids)}; the plan does not have it, or "
-            "another stage refuses it: the rejects say why; take it out of the file, and add "
-            "--overwrite. Ids are those of samples, as eqforge lint shows them of a dataset, and "
-            "not of a file"
-        )
-    known = [erratum for erratum in manifest.errata if erratum.id not in set(ids)]
+    errata = [erratum for erratum in manifest.errata if erratum.id not in set(ids)]
     warning = f"{len(ids):,} samples of the errata are not in this part of the dataset"
-    return replace(manifest, errata=known, warnings=[*manifest.warnings, warning])
+    return replace(manifest, errata=errata, warnings=[*manifest.warnings, warning])
 
 
-def _option(errata: Iterable[Erratum], name: str) -> str:
-    """Returns the option whose file names a sample."""
-    reviewed = any(each.id == name and each.stage == REVIEW_STAGE.name for each in errata)
-    return "--decisions" if reviewed else "--errata"
+def _check_known(errata: Sequence[Erratum], left: Collection[str], known: set[str]) -> None:
+    """Checks that errata, and what people decided, are of samples.
+
+    Raises:
+      BuildError: one is not.
+    """
+    reviewed = {each.id for each in errata if each.stage == REVIEW_STAGE.name} | set(left)
+    others = [each for each in errata if each.stage != REVIEW_STAGE.name]
+    if ids := unknown(others, known):
+        said = f"--errata: {told(ids)}"
+    elif ids := sorted(reviewed - known):
+        said = f"--decisions: {told_decisions(ids)}"
+    else:
+        return
+    raise BuildError(
+        f"{said}; the plan does not have it, or another stage refuses it: the rejects say why; "
+        "take it out of the file, and add --overwrite. Ids are those of samples, as eqforge lint "
+        "shows them of a dataset, and not of a file"
+    )
 
 
 def _is_part(config: Mapping[str, Any]) -> bool:

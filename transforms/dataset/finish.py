@@ -51,6 +51,7 @@ class DatasetTarget:
       max_error_rate: the share of a stage's candidates in [0, 1] that may fail with an exception.
       replaces: whether a finished dataset is there, to be kept until this one is complete.
       commands: the command lines that make the dataset again; empty if they are not known.
+      left: ids of the samples that people decided on and did not drop.
     """
 
     output: str
@@ -60,6 +61,7 @@ class DatasetTarget:
     max_error_rate: float
     replaces: bool = False
     commands: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:

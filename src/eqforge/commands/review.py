@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import tyro
 
-from eqforge.evaluation.review.rules import Rule
+from eqforge.evaluation.review.protocols import PROTOCOLS
+from eqforge.evaluation.review.rules import RULES, Rule
 from eqforge.schemas.console import DocumentOptions, give
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.shell import shell
@@ -15,6 +16,15 @@ from eqforge.schemas.visible import counted, in_lines, visible
 
 if TYPE_CHECKING:
     from eqforge.evaluation.review.outcome import ReviewOutcome
+    from eqforge.evaluation.statistics.shares import Interval
+
+_PROTOCOL: Final = (
+    f"What is asked: {', '.join(PROTOCOLS)}, or a TOML file of your own with name, question, "
+    "guide, reasons, seconds and source."
+)
+_RULE: Final = "What follows from several votes.\n\n" + "\n\n".join(
+    f"{name}: {text}" for name, text in RULES.items()
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,12 +38,10 @@ class Plan:
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""
 
-    protocol: str
-    """What is asked: eq-gebc-screening, eq-sd-filter, true-and-false, or a TOML file of your own
-    with name, question, guide, reasons and seconds."""
+    protocol: Annotated[str, tyro.conf.arg(help=_PROTOCOL)]
 
     reviewers: tuple[str, ...]
-    """Names of the reviewers."""
+    """Names of the reviewers, with commas or spaces between."""
 
     output: Path
     """Folder of the tasks; give it whole to each reviewer."""
@@ -45,7 +53,8 @@ class Plan:
     """Review so many samples, those with the least hashes; all without it."""
 
     disagreed: Path | None = None
-    """A file of decisions: review again what is unsure in it, and nothing else."""
+    """A file of decisions: review again what not all voted alike on, or are unsure about, and
+    nothing else."""
 
     overwrite: bool = False
     """Replace the tasks of another review in the folder."""
@@ -67,12 +76,18 @@ class Import:
     output: Path
     """File of decisions to write, JSON lines."""
 
-    rule: Rule = "majority"
-    """What follows from several votes: majority (as many keep as drop: unsure), unanimous (anything
-    else: unsure), or weighted: each vote by how often its reviewer answered the repeats alike."""
+    rule: Annotated[Rule, tyro.conf.arg(help=_RULE)] = "majority"
+
+    earlier: Path | None = None
+    """File of decisions of an earlier round: what it decides stays unless these votes decide
+    otherwise."""
+
+    answers: Path | None = None
+    """File to write every answer to, JSON lines: item, reviewer, answer, reason, note, seconds and
+    is_repeat."""
 
     overwrite: bool = False
-    """Replace an existing file of decisions."""
+    """Replace existing files of decisions and answers."""
 
 
 def review_command(arguments: Plan | Import) -> int:
@@ -86,19 +101,20 @@ def _plan(arguments: Plan) -> int:
     from eqforge.evaluation.review.plan import ReviewSettings, write_plan
     from eqforge.evaluation.review.protocols import protocol_of
     from eqforge.schemas.dataset.reader import open_dataset
-    from eqforge.schemas.sources.decisions import read_decisions
+    from eqforge.schemas.sources.decisions import disagreed, read_decisions
 
     protocol = protocol_of(arguments.protocol)
     only: tuple[str, ...] = ()
     if arguments.disagreed is not None:
-        decided = read_decisions(arguments.disagreed)
-        only = tuple(each.id for each in decided if each.decision == "unsure")
+        only = disagreed(read_decisions(arguments.disagreed))
         if not only:
-            raise InputError(f"--disagreed {arguments.disagreed}: nothing in it is unsure")
+            raise InputError(
+                f"--disagreed {arguments.disagreed}: nothing in it is unsure, and all voted alike"
+            )
     settings = ReviewSettings(
         output=str(arguments.output),
         protocol=protocol,
-        reviewers=arguments.reviewers,
+        reviewers=tuple(filter(None, ",".join(arguments.reviewers).split(","))),
         overlap=arguments.overlap,
         sample=arguments.sample,
         only=only,
@@ -116,24 +132,35 @@ def _plan(arguments: Plan) -> int:
 
 def _import(arguments: Import) -> int:
     from eqforge.evaluation.review.outcome import take_votes
+    from eqforge.evaluation.review.votes import answer_lines
     from eqforge.schemas.dataset.reader import open_dataset
+    from eqforge.schemas.io import storage
     from eqforge.schemas.sources.decisions import write_decisions
 
-    if arguments.output.exists() and not arguments.overwrite:
-        raise InputError(f"--output {arguments.output}: exists; add --overwrite to replace it")
-    found, decisions = take_votes(open_dataset(arguments.dataset), arguments.votes, arguments.rule)
-    write_decisions(str(arguments.output), decisions)
-    print(in_lines(outcome_lines(found)))
-    print(visible(f"{arguments.output}: {counted(len(decisions), 'decisions')}"))
-    give(found)
+    for option, path in (("output", arguments.output), ("answers", arguments.answers)):
+        if path is not None and path.exists() and not arguments.overwrite:
+            raise InputError(f"--{option} {path}: exists; add --overwrite to replace it")
+    dataset = open_dataset(arguments.dataset)
+    taken = take_votes(dataset, arguments.votes, arguments.rule, arguments.earlier)
+    write_decisions(str(arguments.output), taken.decisions)
+    if arguments.answers is not None:
+        storage.write_bytes(str(arguments.answers), "".join(answer_lines(taken.votes)).encode())
+    print(in_lines(outcome_lines(taken.outcome)))
+    earlier = f", {taken.outcome.earlier:,} of them earlier" if arguments.earlier else ""
+    print(visible(f"{arguments.output}: {counted(len(taken.decisions), 'decisions')}{earlier}"))
+    give(taken.outcome)
     return 0
 
 
 def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
     """Yields what is told of votes, a few lines."""
     for each in found.reviewers:
-        others = "" if each.others is None else f", {100 * each.others:.0f} % as others"
-        repeats = f", {each.same} of {each.repeats} repeats alike" if each.repeats else ""
+        others = repeats = ""
+        if each.others is not None:
+            others = f", {100 * each.others:.0f} % as others {_percent(each.others_interval)}"
+        if each.repeats:
+            alike = f"{each.same:,} of {each.repeats:,} repeats alike"
+            repeats = f", {alike} {_percent(each.same_interval)}"
         answers = ", ".join(f"{name} {count:,}" for name, count in each.answers.items())
         answered = f"{each.answered:,} of {each.tasks:,} answered"
         yield f"{each.name}: {answered}: {answers}{others}{repeats}"
@@ -148,6 +175,10 @@ def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
         )
     decided = ", ".join(f"{name} {count:,}" for name, count in found.decisions.items())
     yield f"by {found.rule}: {decided}"
+
+
+def _percent(interval: "Interval") -> str:
+    return f"[{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"
 
 
 main = shell("eqforge review", Plan | Import, review_command, console=DocumentOptions)

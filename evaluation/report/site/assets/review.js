@@ -9,12 +9,14 @@
   const by = (id) => document.getElementById(id);
   let about = null;
   let number = 0;
+  let ready = false; // whether the task stands before the reviewer; nothing else can be answered
   let since = 0;
   let turn = 0;
 
   async function show(task) {
     const mine = ++turn;
     number = task;
+    wait(true);
     tell();
     reasons(false);
     by("note").value = "";
@@ -25,7 +27,19 @@
     const item = items[(task - 1) % about.chunk];
     by("single").replaceChildren(...compare.view(by("single"), item, KEYS), ...item.texts.map(text));
     compare.apply();
+    await Promise.all(Array.from(by("single").querySelectorAll("img"), (image) => image.decode().catch(() => {})));
+    if (mine !== turn) return;
     since = performance.now();
+    wait(false);
+  }
+
+  function wait(waiting) {
+    ready = !waiting;
+    by("single").setAttribute("aria-busy", String(waiting));
+  }
+
+  function trouble(error) {
+    by("count").textContent = `${error.message}: was the whole folder copied?`;
   }
 
   function tell() {
@@ -41,6 +55,7 @@
 
   function end() {
     compare.stop();
+    by("single").setAttribute("aria-busy", "false");
     by("vote").hidden = true;
     by("single").replaceChildren(eqforge.item.make("p", { class: "done" }, "That was all. Save your votes as a file and send it to whoever asked you."));
     by("save").focus();
@@ -52,7 +67,7 @@
   }
 
   function answer(said) {
-    if (!number) return;
+    if (!ready) return;
     if (said === "drop" && about.reasons.length && by("reasons").hidden) {
       reasons(true);
       return;
@@ -61,17 +76,17 @@
   }
 
   function vote(said, reason) {
-    if (!number) return;
+    if (!ready) return;
     const seconds = Math.min(LONGEST_S, Math.round((performance.now() - since) / 100) / 10);
     votes.set(number, said, reason, by("note").value.trim(), seconds);
-    show(votes.next());
+    show(votes.next()).catch(trouble);
   }
 
   function undo() {
     const last = votes.last();
     if (!last) return;
     const before = votes.remove(last);
-    show(last).then(() => { by("note").value = before.note; });
+    show(last).then(() => { if (number === last) by("note").value = before.note; }).catch(trouble);
   }
 
   function key(event) {
@@ -79,6 +94,10 @@
     if (event.target === by("note")) {
       if (event.key === "Enter" || event.key === "Escape") by("note").blur();
       if (event.key === "Enter") event.preventDefault();
+      return;
+    }
+    if (event.repeat) { // a key that is held is one answer
+      if (event.target.matches("button")) event.preventDefault();
       return;
     }
     const open = !by("reasons").hidden;
@@ -100,7 +119,7 @@
       votes.open(about);
       await show(votes.next());
     } catch (error) {
-      by("count").textContent = `${error.message}: was the whole folder copied?`;
+      trouble(error);
     }
   }
 

@@ -8,7 +8,7 @@ eqforge.votes = (() => {
 
   function open(tasks) {
     about = tasks;
-    key = `eqforge-votes:${tasks.sha256}:${tasks.protocol}:${tasks.reviewer}:${tasks.tasks.length}`;
+    key = `eqforge-votes:${tasks.plan}:${tasks.reviewer}`;
     try {
       votes = new Map(JSON.parse(localStorage.getItem(key) || "[]"));
     } catch {
@@ -51,7 +51,7 @@ eqforge.votes = (() => {
   function file() {
     return {
       format: "eqforge votes", format_version: 1, dataset: about.dataset, sha256: about.sha256,
-      protocol: about.protocol, reviewer: about.reviewer, tasks: about.tasks.length,
+      protocol: about.protocol, plan: about.plan, reviewer: about.reviewer, tasks: about.tasks.length,
       votes: [...votes.values()].sort((a, b) => a.task - b.task),
     };
   }
