@@ -69,7 +69,8 @@ def made(name: str) -> str:
 def _protocols() -> Iterator[str]:
     yield "| protocol | of | asks | after |\n|---|---|---|---|"
     for name, known in PROTOCOLS.items():
-        yield f"| `{name}` | {known.of} | {known.question} | {known.source or "eqforge's own"} |"
+        source = known.source or "eqforge's own"
+        yield f"| `{name}` | {known.of} | {known.question} | {source} |"
 
 
 def _datasets(folder: Path) -> Iterator[str]:
