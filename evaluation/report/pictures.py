@@ -121,10 +121,12 @@ def read_pictures(
     names: dict[str, str] = {}
     wanted = pa.array(sorted(only or ()), pa.string())
     for batch in dataset.batches("images", columns, 10_000):
+        for image_id in batch.column(0).to_pylist():
+            check_picture_id(image_id, dataset.folder)
         if only is not None:
             batch = batch.filter(pc.is_in(batch.column(0), value_set=wanted))
         for row in batch.to_pylist():
-            key = check_picture_id(row["image_id"], dataset.folder)
+            key = row["image_id"]
             pictures.stored[key] = Stored(
                 suffix=suffix_of((row["image"] or {}).get("path"), dataset.folder),
                 width_px=row["width_px"],
