@@ -141,6 +141,14 @@ def test_the_real_checklist_gives_the_four_published_files(
         for name, data in found.items()
     } == published
 
+    errata = tmp_path / "errata.jsonl"  # as the guide to errata has them
+    named = ["--errata", str(errata), "--errata-kinds", "duplicate", "negative_equals_positive"]
+    assert main(["lint", str(dataset), *named]) == 1
+    dropped = [json.loads(line) for line in errata.read_text().splitlines()]
+    reasons = Counter(each["reason"].partition(":")[0] for each in dropped)
+    assert reasons == {"duplicate": 1_589, "negative_equals_positive": 15}
+    assert len({each["id"] for each in dropped}) == 27_443 - 25_839
+
     again = tmp_path / "again"
     command = ["import", "replace-swap", str(tmp_path / "files"), "--output", str(again)]
     assert main([*command, "--workers", "2"]) == 0
