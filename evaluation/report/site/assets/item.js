@@ -33,7 +33,7 @@ eqforge.item = (() => {
 
   function boxes(pane) {
     return pane.boxes.map((box) => {
-      const drawn = make("span", { class: `box tone${box.tone % 3}` }, make("span", {}, box.label));
+      const drawn = make("span", { class: `box tone${box.tone % 3} ${box.y < 0.1 ? "high" : ""}` }, make("span", {}, box.label));
       const share = (value) => `${100 * value}%`;
       Object.assign(drawn.style, {
         left: share(box.x), top: share(box.y), width: share(box.width), height: share(box.height),
