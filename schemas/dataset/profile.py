@@ -3,16 +3,22 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeGuard
+from typing import Any, Final, TypeGuard
 
-import msgspec
 import pyarrow as pa
 
 from eqforge.schemas.dataset.about import NOTHING_SAID, About
 from eqforge.schemas.dataset.manifest import Manifest, PartManifest
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.row_licences import (
+    ANNOTATION,
+    annotated,
+    of_picture,
+    of_record,
+    origins,
+)
 from eqforge.schemas.records.books import Stage
-from eqforge.schemas.tables.combined import COMBINED, PAIRS_NAME
+from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.datasets import TYPES, dataset_type
 
 UNSTATED: Final = ""
@@ -21,21 +27,7 @@ UNSTATED: Final = ""
 _ROWS: Final = 50_000
 _LICENCE: Final = "licence"
 _SOURCES: Final = ("source_path", "source_id")
-_OF_PAIRS: Final = ("dataset", "annotation", "image_0", "image_1")
 _SECOND: Final = {"image_0": ("image_1",)}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Origin:
-    licence: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Origins:
-    """What the annotation of a combined pair says of where its images are from."""
-
-    origin_0: _Origin | None = None
-    origin_1: _Origin | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -161,8 +153,13 @@ def _is_stated(licence: str | None) -> TypeGuard[str]:
 
 
 def _facts(sources: Mapping[str, str | None]) -> Facts:
-    """Returns what is known of sources, by the licence that each states; None without a column."""
-    licences = Counter(licence for licence in sources.values() if licence is not None)
+    """Returns what is known of sources, by the licence that each states.
+
+    None stands for sources that had nowhere to state one: they are counted where others state some.
+    """
+    unknown = UNSTATED if any(sources.values()) else None
+    said = (unknown if licence is None else licence for licence in sources.values())
+    licences = Counter(licence for licence in said if licence is not None)
     return Facts(licences=dict(sorted(licences.items())), sources=len(sources))
 
 
@@ -179,36 +176,63 @@ def count_splits(dataset: Dataset, table: str) -> dict[str, int]:
 
 def _sources(dataset: Dataset) -> Iterator[tuple[str, str, str | None]]:
     """Yields dataset and source of the samples with the licence, with few duplicates."""
-    if dataset.manifest.dataset == PAIRS_NAME:
-        yield from _sources_of_pairs(dataset)
-        return
     schema = dataset.schema("samples")
-    owner = [name for name in ("dataset",) if name in schema.names]
     places = _places(schema, dataset_type(dataset.manifest.dataset).image)
+    if not places:
+        return
+    others = [name for name in ("dataset", ANNOTATION) if name in schema.names]
     columns = dict.fromkeys(name.partition(".")[0] for place in places for name in place)
-    for batch in dataset.batches("samples", [*columns, *owner], _ROWS) if columns else ():
+    for batch in dataset.batches("samples", [*columns, *others], _ROWS):
         flat = pa.Table.from_batches([batch]).flatten()
-        for place in places:
-            names = [*place, *owner]
-            grouped = flat.select(names).group_by(names, use_threads=False)
+        said = _annotated(flat)
+        for number, place in enumerate(places):
+            names = [*place, *(name for name in others if name != ANNOTATION)]
+            own = [_said(each, number, place, len(places)) for each in said]
+            told = flat.select(names).append_column(ANNOTATION, pa.array(own, pa.string()))
+            grouped = told.group_by(told.column_names, use_threads=False)
             for row in grouped.aggregate([]).to_pylist():
-                licence = (row[place[1]] or UNSTATED) if len(place) > 1 else None
                 if row[place[0]] is not None:
-                    yield row.get("dataset", ""), row[place[0]], licence
+                    yield row.get("dataset", ""), row[place[0]], _licence_of(row, place)
 
 
-def _sources_of_pairs(dataset: Dataset) -> Iterator[tuple[str, str, str | None]]:
-    """Yields the sources of combined pairs, whose licences stand in `annotation`."""
-    for batch in dataset.batches("samples", [*_OF_PAIRS], _ROWS):
-        columns = (batch.column(name).to_pylist() for name in _OF_PAIRS)
-        for name, annotation, *images in zip(*columns, strict=True):
-            try:
-                origins = msgspec.json.decode(annotation, type=_Origins)
-            except (msgspec.DecodeError, RecursionError):
-                origins = _Origins()
-            for source, origin in zip(images, (origins.origin_0, origins.origin_1), strict=True):
-                if source is not None:
-                    yield name, source, (origin.licence or UNSTATED) if origin else None
+def _annotated(rows: pa.Table) -> list[dict[str, Any]]:
+    """Returns the annotation of each row, where it may say something of licences."""
+    if ANNOTATION not in rows.column_names:
+        return [{}] * rows.num_rows
+    texts = rows.column(ANNOTATION).to_pylist()
+    return [annotated(text) if "licen" in (text or "") else {} for text in texts]
+
+
+def _said(said: Mapping[str, Any], number: int, place: Sequence[str], count: int) -> str | None:
+    """Returns the licence that an annotation has for one of a row's sources; None if it has none.
+
+    Args:
+      said: the annotation.
+      number: which of the row's sources it is.
+      place: the columns of the source; where one states its licence, that is its lineage.
+      count: how many sources a row has.
+    """
+    own, lineage = of_record(said), origins(said) if len(place) == 1 else []
+    if not own and not lineage:
+        return None
+    licences = of_picture(own, lineage, number, count)
+    return UNSTATED if None in licences else _together(licences)
+
+
+def _licence_of(row: Mapping[str, str | None], place: Sequence[str]) -> str | None:
+    """Returns the licence of a source, by its column and by what the annotation says."""
+    said = row[ANNOTATION]
+    if len(place) == 1:
+        return said
+    own = row[place[1]]
+    if said == UNSTATED or (not own and "." in place[1]):
+        return UNSTATED
+    return _together((own, said))
+
+
+def _together(licences: Iterable[str | None]) -> str:
+    """Returns licences that all hold, as one text."""
+    return ", ".join(sorted({each for each in licences if each}))
 
 
 def _places(schema: pa.Schema, image: str) -> list[tuple[str, ...]]:

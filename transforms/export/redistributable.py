@@ -12,13 +12,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from eqforge.schemas.dataset.licences import is_redistributable, spdx
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.row_licences import (
+    ANNOTATION,
+    FIELDS,
+    ORIGINS,
+    annotated,
+    of_picture,
+    of_record,
+    origins,
+    stated,
+)
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import clipped
 from eqforge.schemas.io.table_file import TableFile
@@ -29,9 +38,7 @@ from eqforge.transforms.export.names import picture_references
 NOT_STATED: Final = "not stated"
 OTHERS: Final = "others"
 _MOST_LICENCES: Final = 100
-_ORIGINS: Final = ("origin_0", "origin_1")
-_FIELDS: Final = ("licence", "license")
-_ANNOTATION, _DATASET = "annotation", "dataset"
+_DATASET: Final = "dataset"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,46 +142,30 @@ class _Columns:
 
 def _columns(dataset: Dataset, table: str) -> _Columns:
     names = dataset.columns(table)
-    others = [name for name in (*_FIELDS, _ANNOTATION, _DATASET) if name in names]
+    others = [name for name in (*FIELDS, ANNOTATION, _DATASET) if name in names]
     pictures = picture_references(dataset, table)
-    origins = [name for name in _ORIGINS if name in names]
+    lineage = [name for name in ORIGINS if name in names]
     return _Columns(
-        origins=origins,
+        origins=lineage,
         pictures=pictures,
-        others=others or ([] if pictures or origins else names[:1]),
+        others=others or ([] if pictures or lineage else names[:1]),
     )
 
 
 def _refused(row: dict[str, Any], columns: _Columns, dataset: str) -> str:
     """Returns the licences of a row that do not allow to pass it on; empty where all do."""
-    said = _annotation(row.get(_ANNOTATION))
+    said = annotated(row.get(ANNOTATION))
     known = BENCHMARKS.get(row.get(_DATASET, dataset) or dataset)
-    own = [*_stated(row), *_stated(said)]
+    own = [*stated(row), *of_record(said)]
     pictures = [row[name] for name in columns.pictures if row[name] is not None]
-    origins = [row[name] for name in columns.origins] or [
-        said[name] for name in _ORIGINS if isinstance(said.get(name), dict)
-    ]
-    if origins and len(origins) >= len(pictures):
-        licences = [each for origin in origins for each in _stated(origin) or [None]] + own
-    else:
-        text = own or [known.licence if known else None]
-        licences = [*(own or [None]), *text] if pictures else text
+    lineage = [row[name] for name in columns.origins] or origins(said)
+    count = len(pictures)
+    licences: list[str | None] = []
+    for number in range(max(count, len(lineage))):
+        licences += of_picture(own, lineage, number, count)
+    if not lineage or len(lineage) < count:
+        licences += own or [known.licence if known else None]
     return ", ".join(sorted({_name(each) for each in licences if not _is_allowed(each)}))
-
-
-def _annotation(text: Any) -> dict[str, Any]:
-    """Returns the other fields of a record; none where they are no JSON object."""
-    try:
-        found = msgspec.json.decode(text or "{}")
-    except (msgspec.DecodeError, RecursionError, TypeError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _stated(values: dict[str, Any]) -> list[str | None]:
-    """Returns every licence that is stated; None for one that is no text."""
-    found = filter(None, (values.get(name) for name in _FIELDS))
-    return [each if isinstance(each, str) else None for each in found]
 
 
 _is_allowed = functools.lru_cache(maxsize=10_000)(is_redistributable)

@@ -187,3 +187,25 @@ def test_the_pictures_are_no_table_to_export(
         said = refused(capsys, there, form, tmp_path / "out", "--table", "images", *more)
         assert "--table images: holds the pictures themselves" in said
     assert not (tmp_path / "out").exists()
+
+
+def test_the_card_counts_the_licences_that_the_export_goes_by(tmp_path: Path) -> None:
+    free = {"licence": "CC-BY-4.0"}
+    there = stating(tmp_path, {"origin_0": free, "origin_1": {"licence": "CC0-1.0"}})
+    card = (there / "README.md").read_text()
+    assert "| CC-BY-4.0 | 1 |\n| CC0-1.0 | 1 |" in card
+
+    (tmp_path / "b").mkdir()
+    other = stating(tmp_path / "b", {"id": "b", "license": "CC-BY-4.0"})
+    assert "| CC-BY-4.0 | 2 |" in (other / "README.md").read_text()
+    said = json.loads((other / "croissant.json").read_text())
+    assert "CC-BY-4.0: 2 sources" in said["rai:dataCollectionRawData"]
+
+    both = tmp_path / "both"
+    assert main(["combine", str(there), str(other), "--output", str(both)]) == 0
+    assert "| own-pairs | CC-BY-4.0 | 2 |" in (both / "README.md").read_text()
+
+
+def test_where_no_row_states_a_licence_none_is_counted(tmp_path: Path) -> None:
+    there = stating(tmp_path, {"note": "licence unknown"})
+    assert "licence that the sources state" not in (there / "README.md").read_text()
