@@ -2,13 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from eqforge.schemas.dataset import card_tables, statements
 from eqforge.schemas.dataset.hugging_face import WHOLE, Configuration, configurations
 from eqforge.schemas.dataset.manifest import InputFile, Manifest
 from eqforge.schemas.dataset.profile import Facts, Profile
+from eqforge.schemas.records.errata import Erratum
 from eqforge.schemas.tables.datasets import dataset_type
 from eqforge.schemas.visible import code_span, in_markdown, quoted, visible
 
@@ -53,6 +54,7 @@ def dataset_card(profile: Profile) -> str:
         card_tables.columns(manifest),
         _splits(profile),
         _books(profile),
+        _decisions(profile),
         _errata(profile),
         _inputs(profile),
         _list("Uses", (*statements.uses(profile), *filter(None, (profile.about.social_impact,)))),
@@ -157,13 +159,24 @@ def _books(profile: Profile) -> str:
     return "\n".join(lines)
 
 
+def _decisions(profile: Profile) -> str:
+    """Returns what people who reviewed the dataset decided."""
+    found = [each for each in statements.errata(profile) if each.stage != "errata"]
+    told = "Samples that people dropped are rows of `rejects`, of the stage `review`; "
+    return _told_errata("Decisions of people", "decided by", found, told) if found else ""
+
+
 def _errata(profile: Profile) -> str:
     """Returns what was found wrong with single samples: how often, and which were not dropped."""
-    errata = statements.errata(profile)
-    if not errata:
-        return ""
+    found = [each for each in statements.errata(profile) if each.stage == "errata"]
+    told = "Samples that were dropped are rows of `rejects`, of the stage `errata`; "
+    return _told_errata("Errata", "found by", found, told) if found else ""
+
+
+def _told_errata(heading: str, by: str, errata: Sequence[Erratum], told: str) -> str:
+    """Returns a section of errata or decisions: counts, and those that dropped nothing."""
     counts = Counter((each.action, each.reason, each.who) for each in errata)
-    lines = ["## Errata", "", "| action | reason | found by | samples |", "|---|---|---|---|"]
+    lines = [f"## {heading}", "", f"| action | reason | {by} | samples |", "|---|---|---|---|"]
     lines += (
         f"| {action} | {in_markdown(reason)} | {in_markdown(who)} | {count} |"
         for (action, reason, who), count in sorted(counts.items())
@@ -177,10 +190,7 @@ def _errata(profile: Profile) -> str:
         f"{in_markdown(each.reason)} | {each.when} |"
         for each in left
     )
-    lines += ["", "Samples that were dropped are rows of `rejects`, of the stage `errata`, "]
-    lines[-1] += "or `review` where people decided; "
-    lines[-1] += "`dataset.json` lists all errata."
-    return "\n".join(lines)
+    return "\n".join([*lines, "", f"{told}`dataset.json` lists all, under `errata`."])
 
 
 def _inputs(profile: Profile) -> str:

@@ -22,6 +22,8 @@ _FACES = {
     "both": "dlib's and OpenCV's detectors together",
 }
 _PARTS = ("only", "limit", "sample")
+_REVIEW = "review"
+"""The stage of what people decided; see transforms/dataset/errata.py."""
 
 
 def title(profile: Profile) -> str:
@@ -129,16 +131,32 @@ def errata(profile: Profile) -> list[Erratum]:
 
 def annotation(profile: Profile) -> str:
     """Returns who looked at the rows."""
-    return profile.about.annotation or " ".join(of_parts(profile, _annotation))
+    if profile.about.annotation:
+        return profile.about.annotation
+    said = [*_reviewed(profile)] if profile.parts() else []
+    return " ".join((*of_parts(profile, _annotation), *said))
 
 
 def _annotation(profile: Profile) -> Iterator[str]:
-    if is_made(profile):
+    is_reviewed = _REVIEW in profile.manifest.stages
+    if not is_made(profile):
+        yield "eqforge does not know who made or looked at the rows: it took them over."
+    elif is_reviewed:
+        yield "Rules and filters made and chose the rows, and people decided on some of them."
+    else:
         yield (
             "No person looked at the rows for eqforge: rules and filters alone made and chose them."
         )
-    else:
-        yield "eqforge does not know who made or looked at the rows: it took them over."
+    yield from _reviewed(profile)
+
+
+def _reviewed(profile: Profile) -> Iterator[str]:
+    """Yields what people decided; nothing where nobody is known to have dropped a row."""
+    if (books := profile.manifest.stages.get(_REVIEW)) is not None:
+        yield (
+            f"People who looked at rows dropped {books.rejected:,} of {books.candidates:,} "
+            f"(stage {_REVIEW}); how many of the others they saw is not known."
+        )
 
 
 def personal_information(profile: Profile) -> Iterator[str]:

@@ -57,6 +57,14 @@ def test_what_people_drop_is_a_reject_with_the_reason_human(whole: Path, tmp_pat
     assert main(["verify", str(out)]) in (0, 3)
     card = (out / "README.md").read_text()
     assert "| drop | ugly | majority of 3 | 3 |" in card
+    assert card.index("## Decisions of people") < card.index("| drop | ugly")
+    assert card.index("| drop | ugly") < card.index("## Errata")
+    said = f"People who looked at rows dropped {len(gone)} of {len(samples)} (stage review)"
+    assert said in card
+    assert "No person looked" not in card
+    croissant = json.loads((out / "croissant.json").read_text())
+    assert said in croissant["rai:dataAnnotationProtocol"][0]
+    assert any(said in each for each in croissant["rai:dataLimitations"])
     assert "--decisions path/to/d.jsonl" in card
     inputs = json.loads((out / "dataset.json").read_text())["inputs"]
     assert [file["name"] for file in inputs] == ["captions.jsonl", "errata.jsonl", "d.jsonl"]
