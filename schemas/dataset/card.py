@@ -52,7 +52,7 @@ def dataset_card(profile: Profile) -> str:
         card_tables.sizes(manifest),
         _meaning(manifest),
         card_tables.columns(manifest),
-        _splits(profile),
+        splits_section(profile),
         _books(profile),
         _decisions(profile),
         _errata(profile),
@@ -80,14 +80,13 @@ def _header(profile: Profile, configured: Iterable[Configuration]) -> str:
     from huggingface_hub import DatasetCardData
     from huggingface_hub.utils import yaml_dump
 
-    about, samples = profile.about, profile.manifest.num_rows("samples")
-    size = next((size for digits, size in _SIZES if len(str(samples)) <= digits), "n>1M")
+    about = profile.about
     data = DatasetCardData(
         pretty_name=statements.title(profile),
         license=_licence_id(profile),
         license_link=about.licence_url or None,
         language=list(statements.languages(profile)) or None,
-        size_categories=size,
+        size_categories=size_category(profile.manifest.num_rows("samples")),
         annotations_creators=_annotators(profile),
         tags=[*statements.tags(profile), "croissant"],
         configs=[_configuration(one, number == 0) for number, one in enumerate(configured)] or None,
@@ -97,6 +96,11 @@ def _header(profile: Profile, configured: Iterable[Configuration]) -> str:
         # Writes out what is hidden.
         text = yaml_dump(data, sort_keys=False, line_break="\n", allow_unicode=False)
     return f"---\n{text}---"
+
+
+def size_category(rows: int) -> str:
+    """Returns how the hub calls datasets of so many rows."""
+    return next((size for digits, size in _SIZES if len(str(rows)) <= digits), "n>1M")
 
 
 def _annotators(profile: Profile) -> list[str] | None:
@@ -134,7 +138,8 @@ def _meaning(manifest: Manifest) -> str:
     return " ".join([kind.card, *notes])
 
 
-def _splits(profile: Profile) -> str:
+def splits_section(profile: Profile) -> str:
+    """Returns how many rows each split has; empty where rows name none."""
     rows = [
         f"| {in_markdown(table)} | {in_markdown(split)} | {count:,} |"
         for table, counts in profile.facts.splits.items()
@@ -257,7 +262,7 @@ def _licence(profile: Profile) -> str:
         whose = f" of {in_markdown(name)}" if profile.facts.parts else ""
         said = f"The source states the licence of the texts{whose}: {in_markdown(licence)}."
         lines += [said, ""]
-    lines += _licences_by_part(profile.facts) if profile.facts.parts else _licences(profile.facts)
+    lines += licence_table(profile.facts)
     lines += [
         "The pictures and captions keep the licences of their sources. Check them before you pass "
         "the files on."
@@ -265,8 +270,10 @@ def _licence(profile: Profile) -> str:
     return "\n".join(lines)
 
 
-def _licences(facts: Facts) -> list[str]:
+def licence_table(facts: Facts) -> list[str]:
     """Returns the table of the licences that the sources state; nothing where none could."""
+    if facts.parts:
+        return _licences_by_part(facts)
     lines = ["| licence that the sources state | sources |", "|---|---|"]
     lines += (
         f"| {in_markdown(name) or 'none'} | {count} |" for name, count in facts.licences.items()

@@ -57,6 +57,7 @@ class Profile:
       stages: the stages of its books, with the meaning of each reason, as far as they are known.
       commands: the lines that make it again, without folders of a machine; none if not known.
       about: what its author says.
+      pictures: how many its rows show, where the table `images` has others, too.
     """
 
     manifest: Manifest
@@ -64,6 +65,7 @@ class Profile:
     stages: Sequence[Stage] = ()
     commands: Sequence[str] = ()
     about: About = NOTHING_SAID
+    pictures: int | None = None
 
     def meaning(self, stage: str, reason: str) -> str:
         """Returns the sentence that explains a reason; empty if there is none."""

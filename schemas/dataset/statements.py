@@ -5,6 +5,7 @@ such as whether people were asked, is not guessed: the sentence says that it is 
 dataset that was combined, what is known of its parts is said.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,8 @@ _FACES = {
     "either": "dlib's or OpenCV's detector",
     "both": "dlib's and OpenCV's detectors together",
 }
+_AMOUNT = re.compile(r"(\bby eqforge\b.* )It has \d[^.\n]*\.$", re.MULTILINE)
+"""How much there is, behind what made it: see made_by and amount."""
 _PARTS = ("only", "limit", "sample")
 _REVIEW = "review"
 """The stage of what people decided; see transforms/dataset/errata.py."""
@@ -50,12 +53,20 @@ def made_by(profile: Profile) -> str:
 
 def amount(profile: Profile) -> str:
     """Returns how much it holds."""
-    manifest = profile.manifest
+    manifest, shown = profile.manifest, profile.pictures
+    first = ("samples",) if "samples" in manifest.tables or not manifest.tables else ()
     others = [name for name in manifest.tables if name not in ("samples", "rejects")]
-    rows = [counted(manifest.num_rows(name), name) for name in ("samples", *others)]
+    counts = {name: manifest.num_rows(name) for name in (*first, *others)}
+    counts |= {"images": shown} if "images" in counts and shown is not None else {}
+    rows = [counted(count, name) for name, count in counts.items()]
     if profile.facts.sources:
         rows.append(f"from {counted(profile.facts.sources, 'sources')}")
     return f"It has {', '.join(rows)}."
+
+
+def with_amount(text: str, profile: Profile) -> tuple[str, int]:
+    """Returns a text of a card or description with another amount, and whether it had one."""
+    return _AMOUNT.subn(lambda found: f"{found[1]}{amount(profile)}", text, count=1)
 
 
 def is_made(profile: Profile) -> bool:

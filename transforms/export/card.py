@@ -1,7 +1,7 @@
 """The cards of exports: what a person reads, and where Hugging Face finds the splits.
 
-An export has the card of its dataset, with its own files, sizes and way of loading in it. Where
-there is none, or rows were left out of which it tells, a short one takes its place.
+An export has the card of its dataset, with its own files, sizes and way of loading in it, and what
+differs where rows were left out. Where there is none, a short one takes its place.
 """
 
 import re
@@ -16,6 +16,7 @@ from eqforge.schemas.io import storage
 from eqforge.schemas.tables.columns import IMAGE
 from eqforge.schemas.visible import code_span, in_markdown, quoted
 from eqforge.transforms.export.names import renamed
+from eqforge.transforms.export.part import card_of_part, left_out
 from eqforge.transforms.export.target import Export
 
 CARD: Final = "README.md"
@@ -87,8 +88,9 @@ def write_card(export: Export, configured: Configured, schema: pa.Schema | None 
 
 def _card(export: Export, configured: Configured, schema: pa.Schema | None) -> str:
     """Returns the dataset's own card, with these files and how to load them."""
-    # The dataset's own card tells of rows that may have been left out.
-    own = "" if export.settings.redistributable else _own(export.dataset)
+    own = _own(export.dataset)
+    if own and export.settings.redistributable:
+        own = card_of_part(export, own)
     front, body = _FENCE.split((own or _short(export)).removeprefix("---\n"), maxsplit=1)
     files = header(configured, schema).removeprefix("---\n").removesuffix("---")
     body = _SIZES.sub(lambda _: _sizes(export, configured), body, count=1)
@@ -121,7 +123,7 @@ def _short(export: Export) -> str:
         f"Splits: {'; '.join(called)}.",
         "The pictures and captions keep the licences of their sources. Check them before you pass "
         "the files on.",
-        *_licences(export),
+        *([in_markdown(left_out(export))] if export.settings.redistributable else []),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -170,14 +172,3 @@ def _notes(export: Export, configured: Configured) -> Iterator[str]:
         yield f"Tables without rows are left out: {', '.join(empty)}."
     if full := [code_span(name) for name in left if manifest.num_rows(name)]:
         yield f"So are {', '.join(full)}, which the dataset has, too."
-
-
-def _licences(export: Export) -> list[str]:
-    """Returns what a card says of the rows that were left out for their licences."""
-    if not export.settings.redistributable:
-        return []
-    said = "; ".join(f"{in_markdown(name)}: {n:,}" for name, n in export.left_out.items())
-    return [
-        "Only rows are here whose sources state licences that allow to pass them on. Left out, by "
-        f"licence: {said or 'none'}."
-    ]

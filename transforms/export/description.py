@@ -17,11 +17,12 @@ from eqforge.schemas.dataset.croissant import (
 )
 from eqforge.schemas.dataset.croissant_records import record_set
 from eqforge.schemas.dataset.manifest import MAX_BYTES
-from eqforge.schemas.dataset.profile import Facts, Profile, read_facts
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.statements import with_amount
 from eqforge.schemas.io import storage
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.transforms.export.names import picture_columns, renamed
+from eqforge.transforms.export.part import left_out, profile_of_part, step
 from eqforge.transforms.export.target import Export
 
 _OF_ALL_ROWS: Final = ("description", "rai:dataCollectionRawData")
@@ -59,13 +60,10 @@ def _said(export: Export) -> dict[str, Any]:
     """Returns what is said of the whole."""
     own = _own(export.dataset)
     is_part = export.settings.redistributable
-    said = (
-        dict(own)
-        if own and not is_part
-        else _of_rows(export.dataset)
-        | {name: value for name, value in own.items() if name not in _OF_ALL_ROWS}
-    )
-    for name, more in ((_STEPS, _changes(export)), (_LIMITS, _left_out(export))):
+    said = dict(own) if own and not is_part else _of_part(export, own)
+    steps = [*([step(export)] if is_part else []), *_changes(export)]
+    limits = [left_out(export)] if is_part else []
+    for name, more in ((_STEPS, steps), (_LIMITS, limits)):
         if more:
             before = said.get(name, [])
             said[name] = [*(before if isinstance(before, list) else [before]), *more]
@@ -81,10 +79,12 @@ def _own(dataset: Dataset) -> dict[str, Any]:
         return {}
 
 
-def _of_rows(dataset: Dataset) -> dict[str, Any]:
-    has_samples = "samples" in dataset.manifest.tables
-    facts = read_facts(dataset) if has_samples else Facts()
-    return said_of(Profile(manifest=dataset.manifest, facts=facts))
+def _of_part(export: Export, own: dict[str, Any]) -> dict[str, Any]:
+    """Returns what is said of the rows that are here, and of the whole by its own description."""
+    profile = profile_of_part(export)
+    kept = {name: value for name, value in own.items() if name not in _OF_ALL_ROWS}
+    words, has_amount = with_amount(str(own.get("description", "")), profile)
+    return said_of(profile) | kept | ({"description": words} if has_amount else {})
 
 
 def _changes(export: Export) -> Sequence[str]:
@@ -93,14 +93,3 @@ def _changes(export: Export) -> Sequence[str]:
     scaled = [f"Pictures whose longer side has more than {side} pixels were scaled down to that."]
     encoded = [f"Pictures in another format were encoded as {form.upper()}."]
     return [*(scaled if side else []), *(encoded if form != "keep" else [])]
-
-
-def _left_out(export: Export) -> Sequence[str]:
-    """Returns that rows were left out for their licences."""
-    if not export.settings.redistributable:
-        return []
-    said = "; ".join(f"{name}: {rows:,}" for name, rows in export.left_out.items())
-    return [
-        "Only rows are here whose sources state licences that allow to pass them on. Left out, by "
-        f"licence: {said or 'none'}."
-    ]

@@ -1,7 +1,7 @@
 """The pictures of an export: as they are stored, or scaled and encoded anew."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -89,6 +89,18 @@ class Encoder:
         """Returns the format of a picture whose file has a suffix."""
         chosen = self._settings.image_format
         return _FORMATS.get(suffix, "png") if chosen == "keep" else chosen
+
+    def count(self, columns: Iterable[pa.Array]) -> int:
+        """Returns how many distinct pictures ids name, beside null.
+
+        Raises:
+          InputError: a picture is missing.
+        """
+        shown = np.zeros(len(self._pictures), bool)
+        for ids in columns:
+            places = self._pictures.places(ids)
+            shown[places[places >= 0]] = True
+        return int(shown.sum())
 
     def sizes(self, ids: pa.ChunkedArray) -> np.ndarray:
         """Returns the lengths of pictures as they are stored, in bytes, int64 [n]; 0 for null."""

@@ -70,6 +70,10 @@ class Pictures:
         for descriptor in self._opened.values():
             os.close(descriptor)
 
+    def __len__(self) -> int:
+        """Returns how many pictures there are."""
+        return len(self._keys)
+
     def places(self, ids: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
         """Returns where pictures stand in the index, int64 [n]; -1 for an id that is null.
 

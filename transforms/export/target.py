@@ -195,6 +195,13 @@ class Export:
         """The suffixes that the files of pictures may have."""
         return self._encoder.suffixes if self.pictures else ()
 
+    def count_pictures(self) -> int:
+        """Returns how many distinct pictures the rows show."""
+        if not self.pictures:
+            return 0
+        batches = self.dataset.batches(self.settings.table, [*self.pictures], 50_000)
+        return self._encoder.count(column for batch in batches for column in batch.columns)
+
     def parts(self, split: Split) -> Iterator[Part]:
         """Yields the parts of a split, each of at most `rows_per_file` rows, to be used in turn."""
         ahead = _Ahead(merged(self.dataset, self.settings.table, self.keys, split))

@@ -209,3 +209,31 @@ def test_the_card_counts_the_licences_that_the_export_goes_by(tmp_path: Path) ->
 def test_where_no_row_states_a_licence_none_is_counted(tmp_path: Path) -> None:
     there = stating(tmp_path, {"note": "licence unknown"})
     assert "licence that the sources state" not in (there / "README.md").read_text()
+
+
+@pytest.mark.parametrize("form", ["pairs", "hf", "imagefolder", "webdataset"])
+def test_the_author_s_words_stay_and_what_is_here_is_counted(form: str, tmp_path: Path) -> None:
+    free: dict[str, object] = {"license": "CC-BY-4.0"}
+    there = stating(tmp_path, free, {}, free)
+    words = 'title = "Cups"\nlicence = "MIT"\nlanguages = ["ja"]\ndescription = "Cups of tea."\n'
+    words += 'citation = "@misc{cups}"\n[[authors]]\nname = "Ada"\n'
+    (tmp_path / "about.toml").write_text(words)
+    assert main(["card", str(there), "--about", str(tmp_path / "about.toml")]) == 0
+
+    output = run(there, form, tmp_path / "out", "--redistributable")
+
+    card = (output / "README.md").read_text()
+    for said in ("\n# Cups\n", "\nlicense: mit\n", "@misc{cups}", "- Ada", "Cups of tea.",
+                 "| `caption_0` |", "under MIT", "It has 2 samples, 2 images, from 2 sources.",
+                 "not stated: 1", "size_categories: n<1K"):  # fmt: skip
+        assert said in card, said
+    assert card.count("Only rows are here") == 1
+    assert "3 samples" not in card
+    assert "ja" in card.split("---\n")[1]
+    assert card.index("configs:") < card.index("\n---\n", 4)
+    if form in ("pairs", "hf"):
+        croissant = json.loads((output / "croissant.json").read_text())
+        assert croissant["description"].startswith("Cups of tea. ")
+        assert croissant["description"].endswith("It has 2 samples, 2 images, from 2 sources.")
+        steps = croissant["rai:dataPreprocessingProtocol"]
+        assert steps[-1].startswith("Export: 2 of 3 rows of samples were kept")
