@@ -32,6 +32,10 @@ IMAGES: Final = "images"
 SERVER_SEED: Final = 1234
 """Of the order in which EqBen's server takes scores; see `eqforge metrics --order`."""
 
+_NEEDS_PNG: Final = (
+    "Winoground's own loader opens images/NAME.png alone, which --image-format png writes"
+)
+
 MOST_KINDS: Final = 200
 """Each kind has a file of its own, and all may be open at once."""
 
@@ -97,15 +101,21 @@ def _fits(name: str, picture: Picture) -> bool:
 
 def _winoground(export: Export, pictures: _Pictures) -> None:
     """Writes `examples.jsonl`; images are named without their suffix where that is `.png`."""
+    others: set[str] = set()
     with export.file("examples.jsonl") as stream:
         for number, record in enumerate(_records(export)):
             names = {
                 f"image_{n}": pictures.put(record, f"image_{n}", f"ex_{number}_img_{n}")
                 for n in (0, 1)
             }
+            shown = {name for column, name in names.items() if record.pictures.get(column)}
+            others |= {name for name in shown if not name.endswith(".png")}
             bare = {n: name.removesuffix(".png") for n, name in names.items() if "." in name}
             names |= {n: name for n, name in bare.items() if "." not in name}
             _line(stream, winoground.write(record.row | names, _own_id(export, record, number)))
+    if others:
+        said = counted(len(others), "pictures")
+        print(f"examples.jsonl: {said} named with a suffix; {_NEEDS_PNG}", file=sys.stderr)
 
 
 def _eqben(export: Export, pictures: _Pictures) -> None:

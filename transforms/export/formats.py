@@ -108,7 +108,8 @@ _ALL: Final = (
     Format(
         name="winoground",
         module="benchmark",
-        summary="examples.jsonl of pairs, and their pictures below images/.",
+        summary="examples.jsonl of pairs, and their pictures below images/; --image-format png "
+        "makes all of them .png, which Winoground's own loader opens.",
         columns=_PAIRS,
     ),
     Format(

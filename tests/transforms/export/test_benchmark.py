@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from eqforge.cli import main
 from eqforge.evaluation.tables.vectors import unshuffle
@@ -269,3 +270,30 @@ def test_more_kinds_than_files_can_be_open_are_refused(
         run("export", dataset, "--format", form, "--output", tmp_path / "out")
     assert "its rows are of 201 kinds, 200 at the most" in capsys.readouterr().err
     assert not list((tmp_path / "out").rglob("[!e]*.json"))
+
+
+def test_pictures_that_winoground_s_loader_does_not_open_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    Image.new("RGB", (24, 16), "red").save(tmp_path / "0.jpg", exif=turned)
+    (tmp_path / "1.png").write_bytes(picture(1))
+    pair = {"image_0": "0.jpg", "image_1": "1.png", "caption_0": "猫", "caption_1": "犬"}
+    (tmp_path / "pairs.jsonl").write_text(json.dumps(pair))
+    run("import", "own-pairs", tmp_path / "pairs.jsonl", "--images", tmp_path, "--output",
+        tmp_path / "in")  # fmt: skip
+
+    exported(tmp_path / "in", "winoground", tmp_path / "kept")
+    said = capsys.readouterr().err
+    assert "examples.jsonl: 1 picture named with a suffix; Winoground's own loader" in said
+
+    run("export", tmp_path / "in", "--format", "winoground", "--image-format", "png", "--output",
+        tmp_path / "png")  # fmt: skip
+    assert "own loader" not in capsys.readouterr().err
+    line = json.loads((tmp_path / "png" / "examples.jsonl").read_text())
+    sizes = []
+    for n in (0, 1):
+        with Image.open(tmp_path / "png" / "images" / f"{line[f'image_{n}']}.png") as image:
+            sizes.append(image.size)
+    assert sizes == [(16, 24), (24, 16)]  # the first stands upright
