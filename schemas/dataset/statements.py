@@ -22,7 +22,7 @@ _FACES = {
     "either": "dlib's or OpenCV's detector",
     "both": "dlib's and OpenCV's detectors together",
 }
-_AMOUNT = re.compile(r"(\bby eqforge\b.* )It has \d[^.\n]*\.$", re.MULTILINE)
+_AMOUNT = re.compile(r"(\bby eqforge\b.{0,200} )It has \d[^.\n]{0,2000}\.$", re.MULTILINE)
 """How much there is, behind what made it: see made_by and amount."""
 _PARTS = ("only", "limit", "sample")
 _REVIEW = "review"
