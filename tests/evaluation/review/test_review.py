@@ -598,6 +598,22 @@ def test_people_vote_with_keys_and_the_build_drops_what_they_dropped(
     page.keyboard.press("n")
     page.keyboard.type("kd")  # a note, and no votes
     page.keyboard.press("Enter")
+    page.keyboard.press("z")
+    count(1)
+    page.reload()  # the note is of the third task, and waits for its answer
+    count(1)
+    assert page.input_value("#note") == ""
+    page.keyboard.press("d")
+    page.keyboard.press("2")
+    count(2)
+    assert page.input_value("#note") == "kd"
+    page.keyboard.press("k")
+    count(3)
+    page.keyboard.press("z")
+    count(2)
+    page.reload()  # so does the note of an answer that was undone
+    count(2)
+    assert page.input_value("#note") == "kd"
     for number in range(3, total + 1):
         page.keyboard.press("k")
         count(number)
