@@ -101,6 +101,8 @@ def check_settings(settings: ReviewSettings) -> None:
 def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
     """Writes the tasks of all reviewers; the same options give the same tasks.
 
+    Who has none gets no page.
+
     Raises:
       InputError: the dataset has no samples, or none of those asked for; a setting is wrong, or
         the folder holds something else.
@@ -135,7 +137,7 @@ def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
         "seconds": settings.protocol.seconds,
         "chunk": CHUNK,
     }
-    for reviewer, own in tasks.items():
+    for reviewer, own in _busy(tasks).items():
         shown = [for_page(_blind(items[task.id], task), pictures) for task in own]
         _write_tasks(folder, {**about, "reviewer": reviewer}, own, shown)
     minutes = {name: len(own) * settings.protocol.seconds / 60 for name, own in tasks.items()}
@@ -173,6 +175,11 @@ def _chosen(dataset: Dataset, settings: ReviewSettings) -> list[str]:
     return chosen(settings.only or ids, settings.sample)
 
 
+def _busy(tasks: Mapping[str, Sequence[Task]]) -> dict[str, Sequence[Task]]:
+    """Returns the tasks of those who have any."""
+    return {name: own for name, own in tasks.items() if own}
+
+
 def _write_tasks(
     folder: Folder, about: dict[str, Any], tasks: Sequence[Task], shown: Sequence[dict[str, Any]]
 ) -> None:
@@ -208,13 +215,13 @@ def _pages(
     reviewers = [
         {
             "name": name,
-            "page": f"{name}.html",
-            "tasks": counted(len(own), "tasks"),
-            "minutes": f"about {max(1, round(minutes[name])):,} min",
+            "page": f"{name}.html" if own else "",
+            "tasks": counted(len(own), "tasks") if own else "no tasks",
+            "minutes": f"about {max(1, round(minutes[name])):,} min" if own else "",
         }
         for name, own in tasks.items()
     ]
     write_assets(folder)
     write_page(folder, "reviewers.html", "index.html", here="", reviewers=reviewers, **shared)
-    for name in tasks:
+    for name in _busy(tasks):
         write_page(folder, "review.html", f"{name}.html", here="", reviewer=name, **shared)

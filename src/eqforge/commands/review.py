@@ -123,6 +123,8 @@ def _plan(arguments: Plan) -> int:
     written = write_plan(open_dataset(arguments.dataset), settings)
     lines = [
         f"  {name}: {counted(tasks, 'tasks')}, about {max(1, round(written.minutes[name])):,} min"
+        if tasks
+        else f"  {name}: no tasks"
         for name, tasks in written.tasks.items()
     ]
     print(in_lines([f"{written.page}: {counted(written.items, 'items')} to review", *lines]))

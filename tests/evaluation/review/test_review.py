@@ -227,6 +227,23 @@ def test_the_pages_of_reviewers_are_blind_and_the_same_again(dataset: Path, tmp_
     assert not list(folder.glob("data/*/rows"))
 
 
+def test_who_has_no_tasks_gets_no_page(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = planned(dataset, tmp_path / "r", "--overlap", "1", "--sample", "2")
+
+    said = capsys.readouterr().out
+    idle = re.findall(r"(\w+): no tasks", said)
+    assert len(idle) == 1
+    assert said.count(": 1 task, about 1 min") == 2
+    pages = {"index", "ada", "ben", "cy"} - {*idle}
+    assert {path.stem for path in folder.glob("*.html")} == pages
+    assert not list(folder.glob(f"data/{idle[0]}"))
+    index = (folder / "index.html").read_text()
+    assert {name for name in ("ada", "ben", "cy") if f'"{name}.html"' in index} == pages - {"index"}
+    assert "<td>no tasks</td><td></td>" in index
+
+
 def test_every_plan_is_known_by_its_digest(dataset: Path, tmp_path: Path) -> None:
     """Votes are kept in the browser by it, so that no round finds those of another."""
     options: list[list[str]] = [[], ["--sample", "9"], ["--overlap", "1"], ["--sample", "8"]]
