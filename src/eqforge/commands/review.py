@@ -22,6 +22,7 @@ _PROTOCOL: Final = (
     f"What is asked: {', '.join(PROTOCOLS)}, or a TOML file of your own with name, question, "
     "guide, reasons, seconds and source."
 )
+_USUAL_OVERLAP: Final = 2
 _RULE: Final = "What follows from several votes.\n\n" + "\n\n".join(
     f"{name}: {text}" for name, text in RULES.items()
 )
@@ -46,8 +47,9 @@ class Plan:
     output: Path
     """Folder of the tasks; give it whole to each reviewer."""
 
-    overlap: int = 2
-    """How many reviewers see each item."""
+    overlap: int | None = None
+    """How many reviewers see each item; without it two, or one where one is named, and with
+    --disagreed all who are named."""
 
     sample: int | None = None
     """Review so many samples, those with the least hashes; all without it."""
@@ -111,11 +113,12 @@ def _plan(arguments: Plan) -> int:
             raise InputError(
                 f"--disagreed {arguments.disagreed}: nothing in it is unsure, and all voted alike"
             )
+    reviewers = tuple(filter(None, ",".join(arguments.reviewers).split(",")))
     settings = ReviewSettings(
         output=str(arguments.output),
         protocol=protocol,
-        reviewers=tuple(filter(None, ",".join(arguments.reviewers).split(","))),
-        overlap=arguments.overlap,
+        reviewers=reviewers,
+        overlap=_overlap(arguments, len(reviewers)),
         sample=arguments.sample,
         only=only,
         overwrite=arguments.overwrite,
@@ -130,6 +133,16 @@ def _plan(arguments: Plan) -> int:
     print(in_lines([f"{written.page}: {counted(written.items, 'items')} to review", *lines]))
     give(written)
     return 0
+
+
+def _overlap(arguments: Plan, reviewers: int) -> int:
+    """Returns how many of some reviewers see each item.
+
+    Decisions do not say who voted: what was disagreed on goes to all, so that nobody is left out.
+    """
+    if arguments.overlap is not None:
+        return arguments.overlap
+    return reviewers if arguments.disagreed is not None else min(_USUAL_OVERLAP, reviewers)
 
 
 def _import(arguments: Import) -> int:

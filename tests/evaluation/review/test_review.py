@@ -244,6 +244,22 @@ def test_who_has_no_tasks_gets_no_page(
     assert "<td>no tasks</td><td></td>" in index
 
 
+def test_a_second_round_goes_to_all_who_are_named(dataset: Path, tmp_path: Path) -> None:
+    """Decisions do not say who voted, so that whoever is asked anew could get nothing."""
+    decisions = tmp_path / "decisions.jsonl"
+    decisions.write_text('{"id": "p/07", "decision": "unsure"}\n')
+    options = ["--disagreed", str(decisions)]
+
+    folder = planned(dataset, tmp_path / "all", *options)
+    one = planned(dataset, tmp_path / "one", *options, "--overlap", "1")
+    alone = planned(dataset, tmp_path / "alone", "--sample", "3", reviewers="cy")
+
+    for name in ("ada", "ben", "cy"):
+        assert given(folder, f"{name}/tasks")["tasks"] == [["p/07", False]]
+    assert len(list(one.glob("data/*/tasks.js"))) == 1
+    assert len(given(alone, "cy/tasks")["tasks"]) == 3
+
+
 def test_every_plan_is_known_by_its_digest(dataset: Path, tmp_path: Path) -> None:
     """Votes are kept in the browser by it, so that no round finds those of another."""
     options: list[list[str]] = [[], ["--sample", "9"], ["--overlap", "1"], ["--sample", "8"]]
@@ -537,7 +553,7 @@ def test_votes_that_cannot_be_taken_are_refused(
         (["--reviewers", "ben,Index"], "no page of a reviewer can have this name"),
         (["--reviewers", "ben", "nul"], "no page of a reviewer can have this name"),
         (["--reviewers", ","], "name at least one"),
-        (["--reviewers", "ada"], "--overlap 2: expected 1 to 1"),
+        (["--reviewers", "ada", "--overlap", "2"], "--overlap 2: expected 1 to 1"),
         (["--reviewers", "ada", "ben", "--sample", "0"], "--sample 0"),
     ],
 )
