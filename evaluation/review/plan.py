@@ -13,6 +13,7 @@ from eqforge.evaluation.report.pictures import read_pictures, write_some
 from eqforge.evaluation.report.place import Note, finish, take_place
 from eqforge.evaluation.report.site import write_assets, write_page
 from eqforge.evaluation.review.assign import Task, assign, chosen
+from eqforge.evaluation.review.fitting import check_fits
 from eqforge.evaluation.review.protocols import Protocol
 from eqforge.evaluation.review.shown import ids_of, items_of
 from eqforge.schemas.dataset.reader import Dataset
@@ -104,8 +105,8 @@ def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
     Who has none gets no page.
 
     Raises:
-      InputError: the dataset has no samples, or none of those asked for; a setting is wrong, or
-        the folder holds something else.
+      InputError: the dataset has no samples, or none of those asked for; a setting is wrong,
+        the protocol asks about what the samples are not, or the folder holds something else.
     """
     check_settings(settings)
     some = _chosen(dataset, settings)
@@ -124,6 +125,7 @@ def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
     panes = [pane for item in items.values() for pane in item.panes]
     wanted = {pane.image_id for pane in panes if pane.image_id is not None}
     pictures = read_pictures(dataset, whole=True, only=wanted)
+    check_fits(settings.protocol, items.values(), pictures.stored, dataset)
     take_place(settings.output, note, overwrite=settings.overwrite)
     write_some(dataset, panes, pictures, settings.output)
     tasks = assign(some, settings.reviewers, settings.overlap)

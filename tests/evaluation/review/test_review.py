@@ -1,5 +1,6 @@
 """Reviewers of known error rates: their tasks, how far they agree, and the truth that is found."""
 
+import hashlib
 import itertools
 import json
 import random
@@ -17,11 +18,14 @@ from eqforge.commands import review
 from eqforge.evaluation.report import of_rows
 from eqforge.evaluation.review.agreement import agreement, alpha_of, first_votes, reviewers_of
 from eqforge.evaluation.review.assign import assign
+from eqforge.evaluation.review.fitting import check_fits
+from eqforge.evaluation.review.protocols import PROTOCOLS
 from eqforge.evaluation.review.rules import decide
 from eqforge.evaluation.review.shown import ids_of, items_of
 from eqforge.evaluation.review.votes import Vote
 from eqforge.schemas.dataset.manifest import Manifest, read_manifest, to_json
 from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.reviews import Decision, Tally
 from eqforge.schemas.sources.decisions import disagreed, read_decisions, with_earlier
 from eqforge.schemas.tables.texts import (
@@ -279,6 +283,42 @@ def written(folder: Path, name: str, kind: Any, records: list[Any]) -> Path:
     manifest = Manifest(dataset=name, mode="corrected", tables={"samples": [file]}, **about)
     (folder / "dataset.json").write_bytes(to_json(manifest))
     return folder
+
+
+def refused(dataset: Path, protocol: str, output: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """Returns why a protocol is not taken for a dataset."""
+    with pytest.raises(SystemExit):
+        planned(dataset, output, "--protocol", protocol)
+    assert not output.exists()
+    return " ".join(capsys.readouterr().err.split())
+
+
+def test_protocols_are_refused_where_nobody_could_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without pictures no protocol of eqforge's fits; one of a user's own is never refused."""
+    name = hashlib.sha256(picture(0)).hexdigest()
+    caption = TrainingCaption(
+        sample_id="a", caption_id="a", image="i.jpg", image_id=name, split="train",
+        role="original", text="a cat", kind=None, generator=None,
+    )  # fmt: skip
+    texts = written(tmp_path / "texts", "training-captions", TRAINING_TABLE, [caption])
+    pair = sample("p", 0, (picture(0), picture(1)), "test")
+    unseen = write_pairs(tmp_path / "unseen", [pair], [])
+    own = tmp_path / "own.toml"
+    own.write_text('name = "own"\nquestion = "Is it English?"\n')
+
+    for dataset, protocol in itertools.product((texts, unseen), PROTOCOLS):
+        said = refused(dataset, protocol, tmp_path / "r", capsys)
+        assert f"--protocol {protocol}: nothing to review in" in said
+        assert "build it with --images FOLDER" in said
+    planned(texts, tmp_path / "own", "--protocol", str(own))
+
+    (item,) = items_of(open_dataset(str(texts)), ["a"]).values()
+    check_fits(PROTOCOLS["true-and-false"], [item], {name}, open_dataset(str(texts)))
+    for protocol in ("eq-gebc-screening", "eq-sd-filter"):
+        with pytest.raises(InputError, match="what fits is --protocol true-and-false, or one of"):
+            check_fits(PROTOCOLS[protocol], [item], {name}, open_dataset(str(texts)))
 
 
 def test_perturbations_are_shown_one_by_one_and_only_where_there_is_one(tmp_path: Path) -> None:
