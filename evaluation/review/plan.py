@@ -1,5 +1,6 @@
 """Writes the tasks of reviewers as pages, opened from disk."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -177,6 +178,11 @@ def _chosen(dataset: Dataset, settings: ReviewSettings) -> list[str]:
     return chosen(settings.only or ids, settings.sample)
 
 
+def told_minutes(minutes: float) -> str:
+    """Returns how long tasks take, in whole minutes rounded up, as `review.js` tells it too."""
+    return f"about {math.ceil(minutes):,} min"
+
+
 def _busy(tasks: Mapping[str, Sequence[Task]]) -> dict[str, Sequence[Task]]:
     """Returns the tasks of those who have any."""
     return {name: own for name, own in tasks.items() if own}
@@ -219,7 +225,7 @@ def _pages(
             "name": name,
             "page": f"{name}.html" if own else "",
             "tasks": counted(len(own), "tasks") if own else "no tasks",
-            "minutes": f"about {max(1, round(minutes[name])):,} min" if own else "",
+            "minutes": told_minutes(minutes[name]) if own else "",
         }
         for name, own in tasks.items()
     ]

@@ -100,7 +100,7 @@ def review_command(arguments: Plan | Import) -> int:
 
 
 def _plan(arguments: Plan) -> int:
-    from eqforge.evaluation.review.plan import ReviewSettings, write_plan
+    from eqforge.evaluation.review.plan import ReviewSettings, told_minutes, write_plan
     from eqforge.evaluation.review.protocols import protocol_of
     from eqforge.schemas.dataset.reader import open_dataset
     from eqforge.schemas.sources.decisions import disagreed, read_decisions
@@ -125,7 +125,7 @@ def _plan(arguments: Plan) -> int:
     )
     written = write_plan(open_dataset(arguments.dataset), settings)
     lines = [
-        f"  {name}: {counted(tasks, 'tasks')}, about {max(1, round(written.minutes[name])):,} min"
+        f"  {name}: {counted(tasks, 'tasks')}, {told_minutes(written.minutes[name])}"
         if tasks
         else f"  {name}: no tasks"
         for name, tasks in written.tasks.items()

@@ -264,6 +264,19 @@ def test_a_second_round_goes_to_all_who_are_named(dataset: Path, tmp_path: Path)
     assert len(given(alone, "cy/tasks")["tasks"]) == 3
 
 
+def test_the_time_is_told_alike_everywhere(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Fifteen tasks of ten seconds are 2.5 minutes, which all round up, as the page of tasks does.
+
+    The browser's side of it is in test_people_vote_with_keys_and_the_build_drops_what_they_dropped.
+    """
+    folder = planned(dataset, tmp_path / "r", "--sample", "14", reviewers="ada")
+
+    assert "ada: 15 tasks, about 3 min" in capsys.readouterr().out
+    assert "<td>15 tasks</td><td>about 3 min</td>" in (folder / "index.html").read_text()
+
+
 def test_every_plan_is_known_by_its_digest(dataset: Path, tmp_path: Path) -> None:
     """Votes are kept in the browser by it, so that no round finds those of another."""
     options: list[list[str]] = [[], ["--sample", "9"], ["--overlap", "1"], ["--sample", "8"]]
@@ -634,7 +647,7 @@ def test_people_vote_with_keys_and_the_build_drops_what_they_dropped(
 ) -> None:
     """From the plan to the rejects: vote, reload, undo, save, import, build again."""
     dataset = demo_output / "hard-positives"
-    argv = ["--protocol", "true-and-false", "--reviewers", "ada", "--overlap", "1", "--sample", "6"]
+    argv = ["--protocol", "true-and-false", "--reviewers", "ada", "--overlap", "1", "--sample", "8"]
     folder = tmp_path / "plan"
     assert review.main(["plan", str(dataset), *argv, "--output", str(folder)]) == 0
     context = browser.new_context(accept_downloads=True)
@@ -642,6 +655,7 @@ def test_people_vote_with_keys_and_the_build_drops_what_they_dropped(
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("console", lambda message: wrong.append(message.text))
     page.goto(f"file://{folder}/index.html")
+    minutes = page.text_content("tbody td:last-child")
     page.get_by_role("link", name="ada").click()
     total = len(given(folder, "ada/tasks")["tasks"])
 
@@ -653,6 +667,8 @@ def test_people_vote_with_keys_and_the_build_drops_what_they_dropped(
         page.wait_for_selector("#single[aria-busy=false]")
 
     count(0)
+    shows = page.text_content("#count") or ""
+    assert shows == f"0 of {total} answered, {minutes} left" == "0 of 8 answered, about 2 min left"
     page.keyboard.down("k")
     for _ in range(3):  # a key that is held
         page.wait_for_selector("#single[aria-busy=false]")
@@ -696,7 +712,7 @@ def test_people_vote_with_keys_and_the_build_drops_what_they_dropped(
     download.value.save_as(votes)
     # Another round of as many tasks finds none of these votes; what was not shown gets no answer.
     second = tmp_path / "second"
-    argv[3:] = ["ada,ben", "--overlap", "1", "--sample", "12"]
+    argv[3:] = ["ada,ben", "--overlap", "1", "--sample", "16"]
     assert review.main(["plan", str(dataset), *argv, "--output", str(second)]) == 0
     assert len(given(second, "ada/tasks")["tasks"]) == total
     waiting: list[Any] = []
