@@ -138,6 +138,7 @@ def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
         "plan": plan_digest(dataset.sha256, settings.protocol, tasks),
         "reasons": settings.protocol.reasons,
         "seconds": settings.protocol.seconds,
+        "overlap": settings.overlap,
         "chunk": CHUNK,
     }
     for reviewer, own in _busy(tasks).items():

@@ -55,8 +55,8 @@ class Plan:
     """Review so many samples, those with the least hashes; all without it."""
 
     disagreed: Path | None = None
-    """A file of decisions: review again what not all voted alike on, or are unsure about, and
-    nothing else."""
+    """A file of decisions: review again what not all voted alike on, are unsure about, or were
+    asked about and left without a vote, and nothing else."""
 
     overwrite: bool = False
     """Replace the tasks of another review in the folder."""
@@ -111,7 +111,8 @@ def _plan(arguments: Plan) -> int:
         only = disagreed(read_decisions(arguments.disagreed))
         if not only:
             raise InputError(
-                f"--disagreed {arguments.disagreed}: nothing in it is unsure, and all voted alike"
+                f"--disagreed {arguments.disagreed}: nothing in it is unsure, all who were "
+                "asked have voted, and alike"
             )
     reviewers = tuple(filter(None, ",".join(arguments.reviewers).split(",")))
     settings = ReviewSettings(

@@ -207,7 +207,8 @@ def saved(
         {"task": n, "id": item, "answer": "drop" if item in bad else "keep", "is_repeat": again}
         for n, (item, again) in enumerate(tasks["tasks"], start=1)
     ]
-    known = {name: tasks[name] for name in ("dataset", "sha256", "protocol", "plan", "reviewer")}
+    named = ("dataset", "sha256", "protocol", "plan", "reviewer", "overlap")
+    known = {name: tasks[name] for name in named}
     form = {"format": "eqforge votes", "format_version": 1, "tasks": len(votes)}
     path.write_text(json.dumps({**form, **known, "votes": votes, **(changes or {})}))
     return path
@@ -476,6 +477,29 @@ def test_rounds_add_up_and_every_answer_is_kept(
     assert "'zebra' is no sample" in capsys.readouterr().err
 
 
+def test_what_somebody_left_open_is_asked_again(dataset: Path, tmp_path: Path) -> None:
+    """One vote of two decides, and says so; the next round has it, and closes it."""
+    folder = planned(dataset, tmp_path / "plan", reviewers="ada ben")
+    files = [saved(folder, name, tmp_path / f"{name}.json", set()) for name in ("ada", "ben")]
+    left = json.loads(files[1].read_text())
+    open_id = next(vote["id"] for vote in left["votes"] if not vote["is_repeat"])
+    left["votes"] = [vote for vote in left["votes"] if vote["id"] != open_id]
+    files[1].write_text(json.dumps(left))
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    argv = ["import", str(dataset), *map(str, files)]
+
+    assert review.main([*argv, "--output", str(first)]) == 0
+
+    decided = {each.id: each for each in read_decisions(first)}
+    assert (decided[open_id].who, decided[open_id].asked) == ("majority of 1", 2)
+    again = planned(dataset, tmp_path / "again", "--disagreed", str(first), reviewers="ada ben")
+    assert given(again, "ben/tasks")["tasks"] == [[open_id, False]]
+    for name in ("ada", "ben"):
+        saved(again, name, tmp_path / f"{name}.json", set())
+    assert review.main([*argv, "--earlier", str(first), "--output", str(second)]) == 0
+    assert disagreed(read_decisions(second)) == ()
+
+
 def test_what_a_later_round_is_unsure_of_stays_as_it_was() -> None:
     earlier = [Decision(id="a", decision="drop"), Decision(id="b", decision="keep")]
     later = [Decision(id="a", decision="unsure"), Decision(id="c", decision="unsure")]
@@ -569,6 +593,8 @@ def test_the_interval_of_repeats_is_the_exact_one() -> None:
         ),
         ({"tasks": -7}, "tasks: expected 1 or more"),
         ({"plan": "another"}, "is of another plan than"),
+        ({"overlap": 3}, "is of another plan than"),
+        ({"overlap": -1}, "overlap: expected 0 or more"),
         ({"protocol": "another"}, "votes by the protocol"),
         ({"reviewer": "ben"}, "has votes of 'ben', and so has"),
         ({"format": "something"}, "expected the format eqforge votes 1"),
@@ -729,6 +755,7 @@ def test_people_vote_with_keys_and_the_build_drops_what_they_dropped(
     assert wrong == []
 
     told = json.loads(votes.read_text())
+    assert told["overlap"] == 1
     assert [vote["answer"] for vote in told["votes"]] == ["keep", "drop", *["keep"] * (total - 2)]
     assert told["votes"][1]["reason"] == "a false text is true"
     assert told["votes"][2]["note"] == "kd"

@@ -64,7 +64,7 @@ eqforge.votes = (() => {
   function file() {
     return {
       format: "eqforge votes", format_version: 1, dataset: about.dataset, sha256: about.sha256,
-      protocol: about.protocol, plan: about.plan, reviewer: about.reviewer, tasks: about.tasks.length,
+      protocol: about.protocol, plan: about.plan, reviewer: about.reviewer, tasks: about.tasks.length, overlap: about.overlap,
       votes: [...votes.values()].sort((a, b) => a.task - b.task),
     };
   }
