@@ -121,6 +121,22 @@ def test_who_answers_repeats_at_random_weighs_less() -> None:
     assert majority["a"] == "unsure"
 
 
+@pytest.mark.parametrize(
+    ("reasons", "kept"),
+    [(("b", "a"), "a"), (("b", "a", "b"), "b"), (("", "", "c"), "c"), (("", ""), "")],
+)
+def test_of_several_reasons_the_most_frequent_is_kept(reasons: tuple[str, ...], kept: str) -> None:
+    """Of as many the first in the alphabet; who gave none has no say in it."""
+    votes = {
+        f"r{n}": [Vote(task=1, id="a", answer="drop", reason=reason)]
+        for n, reason in enumerate(reasons)
+    }
+
+    (found,) = decide(first_votes(votes), "majority", reviewers_of(votes, dict.fromkeys(votes, 1)))
+
+    assert (found.decision, found.reason) == ("drop", kept)
+
+
 def test_alpha_is_that_of_the_published_example() -> None:
     """Krippendorff (2011), page 4: nominal data, any number of observers, missing data: 0.743."""
     data = [
