@@ -78,7 +78,7 @@ def take_votes(
     votes = read_votes(paths, dataset.folder, dataset.sha256, ids)
     first = first_votes(votes.by_reviewer)
     reviewers = reviewers_of(votes.by_reviewer, votes.tasks)
-    decisions = decide(first, rule, reviewers)
+    decisions = decide(first, rule, reviewers, votes.overlap)
     counts = Counter(each.decision for each in decisions)
     together = with_earlier(decisions, before)
     outcome = ReviewOutcome(

@@ -1,5 +1,6 @@
 """Writes the tasks of reviewers as pages, opened from disk."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from eqforge.evaluation.report.pictures import read_pictures, write_some
 from eqforge.evaluation.report.place import Note, finish, take_place
 from eqforge.evaluation.report.site import write_assets, write_page
 from eqforge.evaluation.review.assign import Task, assign, chosen
+from eqforge.evaluation.review.fitting import check_fits
 from eqforge.evaluation.review.protocols import Protocol
 from eqforge.evaluation.review.shown import ids_of, items_of
 from eqforge.schemas.dataset.reader import Dataset
@@ -101,9 +103,11 @@ def check_settings(settings: ReviewSettings) -> None:
 def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
     """Writes the tasks of all reviewers; the same options give the same tasks.
 
+    Who has none gets no page.
+
     Raises:
-      InputError: the dataset has no samples, or none of those asked for; a setting is wrong, or
-        the folder holds something else.
+      InputError: the dataset has no samples, or none of those asked for; a setting is wrong,
+        the protocol asks about what the samples are not, or the folder holds something else.
     """
     check_settings(settings)
     some = _chosen(dataset, settings)
@@ -122,6 +126,7 @@ def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
     panes = [pane for item in items.values() for pane in item.panes]
     wanted = {pane.image_id for pane in panes if pane.image_id is not None}
     pictures = read_pictures(dataset, whole=True, only=wanted)
+    check_fits(settings.protocol, items.values(), pictures.stored, dataset)
     take_place(settings.output, note, overwrite=settings.overwrite)
     write_some(dataset, panes, pictures, settings.output)
     tasks = assign(some, settings.reviewers, settings.overlap)
@@ -133,9 +138,10 @@ def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
         "plan": plan_digest(dataset.sha256, settings.protocol, tasks),
         "reasons": settings.protocol.reasons,
         "seconds": settings.protocol.seconds,
+        "overlap": settings.overlap,
         "chunk": CHUNK,
     }
-    for reviewer, own in tasks.items():
+    for reviewer, own in _busy(tasks).items():
         shown = [for_page(_blind(items[task.id], task), pictures) for task in own]
         _write_tasks(folder, {**about, "reviewer": reviewer}, own, shown)
     minutes = {name: len(own) * settings.protocol.seconds / 60 for name, own in tasks.items()}
@@ -173,6 +179,16 @@ def _chosen(dataset: Dataset, settings: ReviewSettings) -> list[str]:
     return chosen(settings.only or ids, settings.sample)
 
 
+def told_minutes(minutes: float) -> str:
+    """Returns how long tasks take, in whole minutes rounded up, as `review.js` tells it too."""
+    return f"about {math.ceil(minutes):,} min"
+
+
+def _busy(tasks: Mapping[str, Sequence[Task]]) -> dict[str, Sequence[Task]]:
+    """Returns the tasks of those who have any."""
+    return {name: own for name, own in tasks.items() if own}
+
+
 def _write_tasks(
     folder: Folder, about: dict[str, Any], tasks: Sequence[Task], shown: Sequence[dict[str, Any]]
 ) -> None:
@@ -208,13 +224,13 @@ def _pages(
     reviewers = [
         {
             "name": name,
-            "page": f"{name}.html",
-            "tasks": counted(len(own), "tasks"),
-            "minutes": f"about {max(1, round(minutes[name])):,} min",
+            "page": f"{name}.html" if own else "",
+            "tasks": counted(len(own), "tasks") if own else "no tasks",
+            "minutes": told_minutes(minutes[name]) if own else "",
         }
         for name, own in tasks.items()
     ]
     write_assets(folder)
     write_page(folder, "reviewers.html", "index.html", here="", reviewers=reviewers, **shared)
-    for name in tasks:
+    for name in _busy(tasks):
         write_page(folder, "review.html", f"{name}.html", here="", reviewer=name, **shared)

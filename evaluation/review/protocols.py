@@ -9,13 +9,16 @@ paper prints its form.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.typed_json import decode
 from eqforge.schemas.visible import nearest
+
+Need = Literal["", "pictures", "pairs"]
+"""What an item has to show: anything, a picture, or two with a caption each."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,6 +33,7 @@ class Protocol:
       seconds: about how long an item takes, for the estimate.
       source: where it is from, a citation; empty for one's own.
       of: what it is made for, in a few words; empty for one's own.
+      needs: what an item has to show; empty for one's own.
     """
 
     name: str
@@ -39,6 +43,7 @@ class Protocol:
     seconds: float = 10.0
     source: str = ""
     of: str = ""
+    needs: Need = ""
 
 
 _EQBEN: Final = "Wang et al. 2023 (EqBen)"
@@ -59,6 +64,7 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
             ),
             source=f"{_EQBEN}, section 4: ten graduate students screened Eq-GEBC",
             of="pairs",
+            needs="pairs",
         ),
         Protocol(
             name="eq-sd-filter",
@@ -72,6 +78,7 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
             ),
             source=f"{_EQBEN}, section 4: people filtered Eq-SD",
             of="pairs",
+            needs="pairs",
         ),
         Protocol(
             name="true-and-false",
@@ -85,6 +92,7 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
                 "it cannot be told from the picture",
             ),
             of="hard positives, foils, rewordings, any captions",
+            needs="pictures",
         ),
     )
 }

@@ -18,7 +18,10 @@ RULES: Final[dict[Rule, str]] = {
 
 
 def decide(
-    votes: Mapping[str, Mapping[str, Vote]], rule: Rule, reviewers: Sequence[Reviewer]
+    votes: Mapping[str, Mapping[str, Vote]],
+    rule: Rule,
+    reviewers: Sequence[Reviewer],
+    asked: int = 0,
 ) -> list[Decision]:
     """Returns a decision on each item.
 
@@ -26,9 +29,10 @@ def decide(
       votes: first votes by item and reviewer.
       rule: see RULES.
       reviewers: who voted; their repeats are the weights.
+      asked: how many were asked about each item; 0 where nobody says.
     """
     weights = {each.name: weight_of(each) for each in reviewers}
-    return [_decision(item, own, rule, weights) for item, own in votes.items()]
+    return [_decision(item, own, rule, weights, asked) for item, own in votes.items()]
 
 
 def weight_of(reviewer: Reviewer) -> float:
@@ -40,7 +44,7 @@ def weight_of(reviewer: Reviewer) -> float:
 
 
 def _decision(
-    item: str, votes: Mapping[str, Vote], rule: Rule, weights: Mapping[str, float]
+    item: str, votes: Mapping[str, Vote], rule: Rule, weights: Mapping[str, float], asked: int
 ) -> Decision:
     verdict = _verdict(votes, rule, weights)
     reasons = Counter(vote.reason for vote in votes.values() if vote.answer == "drop")
@@ -48,7 +52,8 @@ def _decision(
     reason = named[0][1] if verdict == "drop" and named else ""
     who = f"{rule} of {len(votes)}"
     answers = Counter[str](vote.answer for vote in votes.values())
-    return Decision(id=item, decision=verdict, reason=reason, who=who, votes=Tally(**answers))
+    tally = Tally(**answers)
+    return Decision(id=item, decision=verdict, reason=reason, who=who, votes=tally, asked=asked)
 
 
 def _verdict(votes: Mapping[str, Vote], rule: Rule, weights: Mapping[str, float]) -> Verdict:

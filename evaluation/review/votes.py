@@ -54,6 +54,7 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
       reviewer: who answered.
       tasks: how many there were.
       votes: the answers.
+      overlap: how many reviewers were asked about each item; 0 where the file does not say.
     """
 
     format: str
@@ -65,6 +66,7 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
     reviewer: str
     tasks: int
     votes: list[Vote]
+    overlap: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,11 +77,13 @@ class Votes:
       protocol: what they were asked.
       by_reviewer: the votes by reviewer, in the order of their tasks.
       tasks: how many tasks each had.
+      overlap: how many were asked about each item; 0 where the files do not say.
     """
 
     protocol: str
     by_reviewer: dict[str, list[Vote]]
     tasks: dict[str, int]
+    overlap: int = 0
 
 
 def read_votes(paths: Sequence[Path], dataset: str, sha256: str, ids: Collection[str]) -> Votes:
@@ -119,6 +123,7 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str, ids: Collection
         protocol=first.protocol,
         by_reviewer={name: found[name] for name in named},
         tasks={name: tasks[name] for name in named},
+        overlap=first.overlap,
     )
 
 
@@ -133,6 +138,8 @@ def _read(path: Path) -> VoteFile:
         raise InputError(f"{path}: expected the format {FORMAT} {VERSION}")
     if file.tasks < 1:
         raise InputError(f"{path}: tasks: expected 1 or more, found {file.tasks:,}")
+    if file.overlap < 0:
+        raise InputError(f"{path}: overlap: expected 0 or more, found {file.overlap:,}")
     if not file.reviewer.strip():
         raise InputError(f"{path}: reviewer: expected a name, found none")
     return file
@@ -152,7 +159,7 @@ def _check_plan(path: Path, file: VoteFile, first_path: Path, first: VoteFile) -
             f"{path}: votes by the protocol {shown(file.protocol)}; those of {first_path} are "
             f"by {shown(first.protocol)}"
         )
-    if file.plan != first.plan:
+    if (file.plan, file.overlap) != (first.plan, first.overlap):
         raise InputError(
             f"{path}: is of another plan than {first_path}; take the votes of one plan at a time, "
             "and name what was decided by the other as --earlier"

@@ -16,6 +16,11 @@ class Tally:
     unsure: int = 0
 
     @property
+    def total(self) -> int:
+        """How many people answered."""
+        return self.keep + self.drop + self.unsure
+
+    @property
     def is_split(self) -> bool:
         """Whether not all answered alike."""
         return sum(count > 0 for count in (self.keep, self.drop, self.unsure)) > 1
@@ -31,6 +36,7 @@ class Decision:
       reason: why it is dropped; empty where nobody says.
       who: who decided, and by which rule, such as `majority of 3`.
       votes: how many voted how.
+      asked: how many were asked; 0 where nobody says.
     """
 
     id: str
@@ -38,3 +44,9 @@ class Decision:
     reason: str = ""
     who: str = ""
     votes: Tally = Tally()
+    asked: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it needs another look: people are unsure, do not agree, or did not all vote."""
+        return self.decision == "unsure" or self.votes.is_split or self.votes.total < self.asked

@@ -81,8 +81,8 @@ def told_decisions(ids: Sequence[str]) -> str:
 
 
 def disagreed(decisions: Iterable[Decision]) -> tuple[str, ...]:
-    """Returns the ids of samples on which not all voted alike, or about which people are unsure."""
-    return tuple(each.id for each in decisions if each.decision == "unsure" or each.votes.is_split)
+    """Returns the ids of samples that need another look, as `Decision.is_open` says."""
+    return tuple(each.id for each in decisions if each.is_open)
 
 
 def with_earlier(decisions: Iterable[Decision], earlier: Iterable[Decision]) -> list[Decision]:

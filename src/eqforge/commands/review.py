@@ -22,6 +22,7 @@ _PROTOCOL: Final = (
     f"What is asked: {', '.join(PROTOCOLS)}, or a TOML file of your own with name, question, "
     "guide, reasons, seconds and source."
 )
+_USUAL_OVERLAP: Final = 2
 _RULE: Final = "What follows from several votes.\n\n" + "\n\n".join(
     f"{name}: {text}" for name, text in RULES.items()
 )
@@ -46,15 +47,16 @@ class Plan:
     output: Path
     """Folder of the tasks; give it whole to each reviewer."""
 
-    overlap: int = 2
-    """How many reviewers see each item."""
+    overlap: int | None = None
+    """How many reviewers see each item; without it two, or one where one is named, and with
+    --disagreed all who are named."""
 
     sample: int | None = None
     """Review so many samples, those with the least hashes; all without it."""
 
     disagreed: Path | None = None
-    """A file of decisions: review again what not all voted alike on, or are unsure about, and
-    nothing else."""
+    """A file of decisions: review again what not all voted alike on, are unsure about, or were
+    asked about and left without a vote, and nothing else."""
 
     overwrite: bool = False
     """Replace the tasks of another review in the folder."""
@@ -98,7 +100,7 @@ def review_command(arguments: Plan | Import) -> int:
 
 
 def _plan(arguments: Plan) -> int:
-    from eqforge.evaluation.review.plan import ReviewSettings, write_plan
+    from eqforge.evaluation.review.plan import ReviewSettings, told_minutes, write_plan
     from eqforge.evaluation.review.protocols import protocol_of
     from eqforge.schemas.dataset.reader import open_dataset
     from eqforge.schemas.sources.decisions import disagreed, read_decisions
@@ -109,25 +111,39 @@ def _plan(arguments: Plan) -> int:
         only = disagreed(read_decisions(arguments.disagreed))
         if not only:
             raise InputError(
-                f"--disagreed {arguments.disagreed}: nothing in it is unsure, and all voted alike"
+                f"--disagreed {arguments.disagreed}: nothing in it is unsure, all who were "
+                "asked have voted, and alike"
             )
+    reviewers = tuple(filter(None, ",".join(arguments.reviewers).split(",")))
     settings = ReviewSettings(
         output=str(arguments.output),
         protocol=protocol,
-        reviewers=tuple(filter(None, ",".join(arguments.reviewers).split(","))),
-        overlap=arguments.overlap,
+        reviewers=reviewers,
+        overlap=_overlap(arguments, len(reviewers)),
         sample=arguments.sample,
         only=only,
         overwrite=arguments.overwrite,
     )
     written = write_plan(open_dataset(arguments.dataset), settings)
     lines = [
-        f"  {name}: {counted(tasks, 'tasks')}, about {max(1, round(written.minutes[name])):,} min"
+        f"  {name}: {counted(tasks, 'tasks')}, {told_minutes(written.minutes[name])}"
+        if tasks
+        else f"  {name}: no tasks"
         for name, tasks in written.tasks.items()
     ]
     print(in_lines([f"{written.page}: {counted(written.items, 'items')} to review", *lines]))
     give(written)
     return 0
+
+
+def _overlap(arguments: Plan, reviewers: int) -> int:
+    """Returns how many of some reviewers see each item.
+
+    Decisions do not say who voted: what was disagreed on goes to all, so that nobody is left out.
+    """
+    if arguments.overlap is not None:
+        return arguments.overlap
+    return reviewers if arguments.disagreed is not None else min(_USUAL_OVERLAP, reviewers)
 
 
 def _import(arguments: Import) -> int:

@@ -1,5 +1,6 @@
 """Reviewers of known error rates: their tasks, how far they agree, and the truth that is found."""
 
+import hashlib
 import itertools
 import json
 import random
@@ -17,11 +18,14 @@ from eqforge.commands import review
 from eqforge.evaluation.report import of_rows
 from eqforge.evaluation.review.agreement import agreement, alpha_of, first_votes, reviewers_of
 from eqforge.evaluation.review.assign import assign
+from eqforge.evaluation.review.fitting import check_fits
+from eqforge.evaluation.review.protocols import PROTOCOLS
 from eqforge.evaluation.review.rules import decide
 from eqforge.evaluation.review.shown import ids_of, items_of
 from eqforge.evaluation.review.votes import Vote
 from eqforge.schemas.dataset.manifest import Manifest, read_manifest, to_json
 from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.reviews import Decision, Tally
 from eqforge.schemas.sources.decisions import disagreed, read_decisions, with_earlier
 from eqforge.schemas.tables.texts import (
@@ -117,6 +121,22 @@ def test_who_answers_repeats_at_random_weighs_less() -> None:
     assert majority["a"] == "unsure"
 
 
+@pytest.mark.parametrize(
+    ("reasons", "kept"),
+    [(("b", "a"), "a"), (("b", "a", "b"), "b"), (("", "", "c"), "c"), (("", ""), "")],
+)
+def test_of_several_reasons_the_most_frequent_is_kept(reasons: tuple[str, ...], kept: str) -> None:
+    """Of as many the first in the alphabet; who gave none has no say in it."""
+    votes = {
+        f"r{n}": [Vote(task=1, id="a", answer="drop", reason=reason)]
+        for n, reason in enumerate(reasons)
+    }
+
+    (found,) = decide(first_votes(votes), "majority", reviewers_of(votes, dict.fromkeys(votes, 1)))
+
+    assert (found.decision, found.reason) == ("drop", kept)
+
+
 def test_alpha_is_that_of_the_published_example() -> None:
     """Krippendorff (2011), page 4: nominal data, any number of observers, missing data: 0.743."""
     data = [
@@ -203,7 +223,8 @@ def saved(
         {"task": n, "id": item, "answer": "drop" if item in bad else "keep", "is_repeat": again}
         for n, (item, again) in enumerate(tasks["tasks"], start=1)
     ]
-    known = {name: tasks[name] for name in ("dataset", "sha256", "protocol", "plan", "reviewer")}
+    named = ("dataset", "sha256", "protocol", "plan", "reviewer", "overlap")
+    known = {name: tasks[name] for name in named}
     form = {"format": "eqforge votes", "format_version": 1, "tasks": len(votes)}
     path.write_text(json.dumps({**form, **known, "votes": votes, **(changes or {})}))
     return path
@@ -227,6 +248,52 @@ def test_the_pages_of_reviewers_are_blind_and_the_same_again(dataset: Path, tmp_
     assert not list(folder.glob("data/*/rows"))
 
 
+def test_who_has_no_tasks_gets_no_page(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = planned(dataset, tmp_path / "r", "--overlap", "1", "--sample", "2")
+
+    said = capsys.readouterr().out
+    idle = re.findall(r"(\w+): no tasks", said)
+    assert len(idle) == 1
+    assert said.count(": 1 task, about 1 min") == 2
+    pages = {"index", "ada", "ben", "cy"} - {*idle}
+    assert {path.stem for path in folder.glob("*.html")} == pages
+    assert not list(folder.glob(f"data/{idle[0]}"))
+    index = (folder / "index.html").read_text()
+    assert {name for name in ("ada", "ben", "cy") if f'"{name}.html"' in index} == pages - {"index"}
+    assert "<td>no tasks</td><td></td>" in index
+
+
+def test_a_second_round_goes_to_all_who_are_named(dataset: Path, tmp_path: Path) -> None:
+    """Decisions do not say who voted, so that whoever is asked anew could get nothing."""
+    decisions = tmp_path / "decisions.jsonl"
+    decisions.write_text('{"id": "p/07", "decision": "unsure"}\n')
+    options = ["--disagreed", str(decisions)]
+
+    folder = planned(dataset, tmp_path / "all", *options)
+    one = planned(dataset, tmp_path / "one", *options, "--overlap", "1")
+    alone = planned(dataset, tmp_path / "alone", "--sample", "3", reviewers="cy")
+
+    for name in ("ada", "ben", "cy"):
+        assert given(folder, f"{name}/tasks")["tasks"] == [["p/07", False]]
+    assert len(list(one.glob("data/*/tasks.js"))) == 1
+    assert len(given(alone, "cy/tasks")["tasks"]) == 3
+
+
+def test_the_time_is_told_alike_everywhere(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Fifteen tasks of ten seconds are 2.5 minutes, which all round up, as the page of tasks does.
+
+    The browser's side of it is in test_people_vote_with_keys_and_the_build_drops_what_they_dropped.
+    """
+    folder = planned(dataset, tmp_path / "r", "--sample", "14", reviewers="ada")
+
+    assert "ada: 15 tasks, about 3 min" in capsys.readouterr().out
+    assert "<td>15 tasks</td><td>about 3 min</td>" in (folder / "index.html").read_text()
+
+
 def test_every_plan_is_known_by_its_digest(dataset: Path, tmp_path: Path) -> None:
     """Votes are kept in the browser by it, so that no round finds those of another."""
     options: list[list[str]] = [[], ["--sample", "9"], ["--overlap", "1"], ["--sample", "8"]]
@@ -246,6 +313,42 @@ def written(folder: Path, name: str, kind: Any, records: list[Any]) -> Path:
     manifest = Manifest(dataset=name, mode="corrected", tables={"samples": [file]}, **about)
     (folder / "dataset.json").write_bytes(to_json(manifest))
     return folder
+
+
+def refused(dataset: Path, protocol: str, output: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """Returns why a protocol is not taken for a dataset."""
+    with pytest.raises(SystemExit):
+        planned(dataset, output, "--protocol", protocol)
+    assert not output.exists()
+    return " ".join(capsys.readouterr().err.split())
+
+
+def test_protocols_are_refused_where_nobody_could_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without pictures no protocol of eqforge's fits; one of a user's own is never refused."""
+    name = hashlib.sha256(picture(0)).hexdigest()
+    caption = TrainingCaption(
+        sample_id="a", caption_id="a", image="i.jpg", image_id=name, split="train",
+        role="original", text="a cat", kind=None, generator=None,
+    )  # fmt: skip
+    texts = written(tmp_path / "texts", "training-captions", TRAINING_TABLE, [caption])
+    pair = sample("p", 0, (picture(0), picture(1)), "test")
+    unseen = write_pairs(tmp_path / "unseen", [pair], [])
+    own = tmp_path / "own.toml"
+    own.write_text('name = "own"\nquestion = "Is it English?"\n')
+
+    for dataset, protocol in itertools.product((texts, unseen), PROTOCOLS):
+        said = refused(dataset, protocol, tmp_path / "r", capsys)
+        assert f"--protocol {protocol}: nothing to review in" in said
+        assert "build it with --images FOLDER" in said
+    planned(texts, tmp_path / "own", "--protocol", str(own))
+
+    (item,) = items_of(open_dataset(str(texts)), ["a"]).values()
+    check_fits(PROTOCOLS["true-and-false"], [item], {name}, open_dataset(str(texts)))
+    for protocol in ("eq-gebc-screening", "eq-sd-filter"):
+        with pytest.raises(InputError, match="what fits is --protocol true-and-false, or one of"):
+            check_fits(PROTOCOLS[protocol], [item], {name}, open_dataset(str(texts)))
 
 
 def test_perturbations_are_shown_one_by_one_and_only_where_there_is_one(tmp_path: Path) -> None:
@@ -390,6 +493,29 @@ def test_rounds_add_up_and_every_answer_is_kept(
     assert "'zebra' is no sample" in capsys.readouterr().err
 
 
+def test_what_somebody_left_open_is_asked_again(dataset: Path, tmp_path: Path) -> None:
+    """One vote of two decides, and says so; the next round has it, and closes it."""
+    folder = planned(dataset, tmp_path / "plan", reviewers="ada ben")
+    files = [saved(folder, name, tmp_path / f"{name}.json", set()) for name in ("ada", "ben")]
+    left = json.loads(files[1].read_text())
+    open_id = next(vote["id"] for vote in left["votes"] if not vote["is_repeat"])
+    left["votes"] = [vote for vote in left["votes"] if vote["id"] != open_id]
+    files[1].write_text(json.dumps(left))
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    argv = ["import", str(dataset), *map(str, files)]
+
+    assert review.main([*argv, "--output", str(first)]) == 0
+
+    decided = {each.id: each for each in read_decisions(first)}
+    assert (decided[open_id].who, decided[open_id].asked) == ("majority of 1", 2)
+    again = planned(dataset, tmp_path / "again", "--disagreed", str(first), reviewers="ada ben")
+    assert given(again, "ben/tasks")["tasks"] == [[open_id, False]]
+    for name in ("ada", "ben"):
+        saved(again, name, tmp_path / f"{name}.json", set())
+    assert review.main([*argv, "--earlier", str(first), "--output", str(second)]) == 0
+    assert disagreed(read_decisions(second)) == ()
+
+
 def test_what_a_later_round_is_unsure_of_stays_as_it_was() -> None:
     earlier = [Decision(id="a", decision="drop"), Decision(id="b", decision="keep")]
     later = [Decision(id="a", decision="unsure"), Decision(id="c", decision="unsure")]
@@ -483,6 +609,8 @@ def test_the_interval_of_repeats_is_the_exact_one() -> None:
         ),
         ({"tasks": -7}, "tasks: expected 1 or more"),
         ({"plan": "another"}, "is of another plan than"),
+        ({"overlap": 3}, "is of another plan than"),
+        ({"overlap": -1}, "overlap: expected 0 or more"),
         ({"protocol": "another"}, "votes by the protocol"),
         ({"reviewer": "ben"}, "has votes of 'ben', and so has"),
         ({"format": "something"}, "expected the format eqforge votes 1"),
@@ -520,7 +648,7 @@ def test_votes_that_cannot_be_taken_are_refused(
         (["--reviewers", "ben,Index"], "no page of a reviewer can have this name"),
         (["--reviewers", "ben", "nul"], "no page of a reviewer can have this name"),
         (["--reviewers", ","], "name at least one"),
-        (["--reviewers", "ada"], "--overlap 2: expected 1 to 1"),
+        (["--reviewers", "ada", "--overlap", "2"], "--overlap 2: expected 1 to 1"),
         (["--reviewers", "ada", "ben", "--sample", "0"], "--sample 0"),
     ],
 )
@@ -561,7 +689,7 @@ def test_people_vote_with_keys_and_the_build_drops_what_they_dropped(
 ) -> None:
     """From the plan to the rejects: vote, reload, undo, save, import, build again."""
     dataset = demo_output / "hard-positives"
-    argv = ["--protocol", "true-and-false", "--reviewers", "ada", "--overlap", "1", "--sample", "6"]
+    argv = ["--protocol", "true-and-false", "--reviewers", "ada", "--overlap", "1", "--sample", "8"]
     folder = tmp_path / "plan"
     assert review.main(["plan", str(dataset), *argv, "--output", str(folder)]) == 0
     context = browser.new_context(accept_downloads=True)
@@ -569,6 +697,7 @@ def test_people_vote_with_keys_and_the_build_drops_what_they_dropped(
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("console", lambda message: wrong.append(message.text))
     page.goto(f"file://{folder}/index.html")
+    minutes = page.text_content("tbody td:last-child")
     page.get_by_role("link", name="ada").click()
     total = len(given(folder, "ada/tasks")["tasks"])
 
@@ -580,6 +709,8 @@ def test_people_vote_with_keys_and_the_build_drops_what_they_dropped(
         page.wait_for_selector("#single[aria-busy=false]")
 
     count(0)
+    shows = page.text_content("#count") or ""
+    assert shows == f"0 of {total} answered, {minutes} left" == "0 of 8 answered, about 2 min left"
     page.keyboard.down("k")
     for _ in range(3):  # a key that is held
         page.wait_for_selector("#single[aria-busy=false]")
@@ -598,6 +729,22 @@ def test_people_vote_with_keys_and_the_build_drops_what_they_dropped(
     page.keyboard.press("n")
     page.keyboard.type("kd")  # a note, and no votes
     page.keyboard.press("Enter")
+    page.keyboard.press("z")
+    count(1)
+    page.reload()  # the note is of the third task, and waits for its answer
+    count(1)
+    assert page.input_value("#note") == ""
+    page.keyboard.press("d")
+    page.keyboard.press("2")
+    count(2)
+    assert page.input_value("#note") == "kd"
+    page.keyboard.press("k")
+    count(3)
+    page.keyboard.press("z")
+    count(2)
+    page.reload()  # so does the note of an answer that was undone
+    count(2)
+    assert page.input_value("#note") == "kd"
     for number in range(3, total + 1):
         page.keyboard.press("k")
         count(number)
@@ -607,7 +754,7 @@ def test_people_vote_with_keys_and_the_build_drops_what_they_dropped(
     download.value.save_as(votes)
     # Another round of as many tasks finds none of these votes; what was not shown gets no answer.
     second = tmp_path / "second"
-    argv[3:] = ["ada,ben", "--overlap", "1", "--sample", "12"]
+    argv[3:] = ["ada,ben", "--overlap", "1", "--sample", "16"]
     assert review.main(["plan", str(dataset), *argv, "--output", str(second)]) == 0
     assert len(given(second, "ada/tasks")["tasks"]) == total
     waiting: list[Any] = []
@@ -624,6 +771,7 @@ def test_people_vote_with_keys_and_the_build_drops_what_they_dropped(
     assert wrong == []
 
     told = json.loads(votes.read_text())
+    assert told["overlap"] == 1
     assert [vote["answer"] for vote in told["votes"]] == ["keep", "drop", *["keep"] * (total - 2)]
     assert told["votes"][1]["reason"] == "a false text is true"
     assert told["votes"][2]["note"] == "kd"

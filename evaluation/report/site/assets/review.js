@@ -19,7 +19,7 @@
     wait(true);
     tell();
     reasons(false);
-    by("note").value = "";
+    by("note").value = votes.noteOf(task);
     if (!task) return end();
     by("vote").hidden = false;
     const items = await eqforge.load(`${reviewer}/items/${Math.floor((task - 1) / about.chunk)}`);
@@ -49,6 +49,10 @@
     by("progress").value = votes.size;
     by("count").textContent = votes.size === total ? `all ${total} answered` : `${votes.size} of ${total} answered, about ${minutes} min left`;
     by("undo").disabled = !votes.size;
+    warn();
+  }
+
+  function warn() {
     by("trouble").hidden = votes.isKept;
     by("trouble").textContent = votes.isKept ? "" : "Your browser does not keep the votes: save them as a file before you close the page.";
   }
@@ -85,8 +89,13 @@
   function undo() {
     const last = votes.last();
     if (!last) return;
-    const before = votes.remove(last);
-    show(last).then(() => { if (number === last) by("note").value = before.note; }).catch(trouble);
+    votes.remove(last);
+    show(last).catch(trouble);
+  }
+
+  function note() {
+    votes.write(number, by("note").value);
+    warn();
   }
 
   function key(event) {
@@ -126,6 +135,7 @@
   for (const button of document.querySelectorAll("[data-answer]")) button.addEventListener("click", () => answer(button.dataset.answer));
   for (const button of document.querySelectorAll("[data-reason]")) button.addEventListener("click", () => vote("drop", button.dataset.reason));
   by("undo").addEventListener("click", undo);
+  by("note").addEventListener("input", note);
   by("save").addEventListener("click", votes.save);
   by("vote").addEventListener("submit", (event) => event.preventDefault());
   addEventListener("keydown", key);

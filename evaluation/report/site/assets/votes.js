@@ -1,9 +1,10 @@
-// The votes of a reviewer: kept in the browser after each answer, and saved as a file.
+// The votes of a reviewer, and notes on what has no answer yet: kept in the browser as they come; votes are saved as a file.
 eqforge.votes = (() => {
   "use strict";
   let about = null;
   let key = "";
   let votes = new Map(); // by the number of the task
+  let notes = new Map(); // of tasks without an answer, by their numbers
   let isKept = true;
 
   function open(tasks) {
@@ -11,6 +12,7 @@ eqforge.votes = (() => {
     key = `eqforge-votes:${tasks.plan}:${tasks.reviewer}`;
     try {
       votes = new Map(JSON.parse(localStorage.getItem(key) || "[]"));
+      notes = new Map(JSON.parse(localStorage.getItem(`${key}:notes`) || "[]"));
     } catch {
       isKept = false;
     }
@@ -19,6 +21,7 @@ eqforge.votes = (() => {
   function keep() {
     try {
       localStorage.setItem(key, JSON.stringify([...votes]));
+      localStorage.setItem(`${key}:notes`, JSON.stringify([...notes]));
       isKept = true;
     } catch {
       isKept = false;
@@ -28,14 +31,24 @@ eqforge.votes = (() => {
   function set(number, answer, reason, note, seconds) {
     const [id, isRepeat] = about.tasks[number - 1];
     votes.set(number, { task: number, id, answer, reason, note, is_repeat: isRepeat, seconds });
+    notes.delete(number);
     keep();
   }
 
+  // Takes an answer back; its note stays.
   function remove(number) {
-    const found = votes.get(number);
+    notes.set(number, votes.get(number).note);
     votes.delete(number);
     keep();
-    return found;
+  }
+
+  function write(number, note) {
+    notes.set(number, note);
+    keep();
+  }
+
+  function noteOf(number) {
+    return notes.get(number) || "";
   }
 
   // Returns the first task without an answer; 0 where all have one.
@@ -51,7 +64,7 @@ eqforge.votes = (() => {
   function file() {
     return {
       format: "eqforge votes", format_version: 1, dataset: about.dataset, sha256: about.sha256,
-      protocol: about.protocol, plan: about.plan, reviewer: about.reviewer, tasks: about.tasks.length,
+      protocol: about.protocol, plan: about.plan, reviewer: about.reviewer, tasks: about.tasks.length, overlap: about.overlap,
       votes: [...votes.values()].sort((a, b) => a.task - b.task),
     };
   }
@@ -65,5 +78,5 @@ eqforge.votes = (() => {
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   }
 
-  return { open, set, remove, next, last, save, file, get size() { return votes.size; }, get isKept() { return isKept; } };
+  return { open, set, remove, write, noteOf, next, last, save, file, get size() { return votes.size; }, get isKept() { return isKept; } };
 })();
