@@ -704,7 +704,7 @@ def test_people_vote_with_keys_and_the_build_drops_what_they_dropped(
     def count(number: int) -> None:
         start = f"{number} of {total} answered" if number < total else f"all {total} answered"
         page.wait_for_function(
-            "text => document.getElementById('count').textContent.startsWith(text)", arg=start
+            "text => document.getElementById('count')?.textContent.startsWith(text)", arg=start
         )
         page.wait_for_selector("#single[aria-busy=false]")
 
