@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
-from eqforge.evaluation.review.votes import Vote
+from eqforge.evaluation.review.protocols import Form
+from eqforge.evaluation.review.votes import Vote, answers_of
 from eqforge.evaluation.statistics.shares import (
     LEVEL,
     NO_INTERVAL,
@@ -20,7 +21,13 @@ from eqforge.schemas.records.reviews import VERDICTS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Counts = NDArray[np.int64]
+
+Level = Literal["nominal", "ordinal"]
 RESAMPLES: Final = 1_000
+
+_COMPARED: Final[tuple[Form, ...]] = ("decide", "rank")
+"""Forms whose answers are alike or not; two orders of 25 pictures hardly ever are."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,8 +65,8 @@ class Agreement:
     """How far reviewers agree.
 
     Attributes:
-      alpha: Krippendorff's alpha for nominal answers; None where no item has two votes, or all
-        votes are the same.
+      alpha: Krippendorff's alpha, of decisions for nominal and of ranks for ordinal answers; None
+        where no item has two votes, all votes are the same, or texts or boxes are asked for.
       interval: of alpha at 95 %, by resampling items; NaN where there is no alpha.
       items: how many items have votes.
       several: how many have two or more.
@@ -83,62 +90,99 @@ def first_votes(votes: Mapping[str, Sequence[Vote]]) -> dict[str, dict[str, Vote
     return {name: found[name] for name in sorted(found)}
 
 
-def counts_of(votes: Mapping[str, Mapping[str, Vote]]) -> NDArray[np.int64]:
-    """Returns how often each answer was given on each item [items, 3], in the order of VERDICTS."""
-    rows = [
-        [sum(vote.answer == answer for vote in own.values()) for answer in VERDICTS]
+def counts_of(votes: Mapping[str, Mapping[str, Vote]], form: Form = "decide") -> Counts:
+    """Returns how often each value was given on each part of each item [items, parts, values].
+
+    The one part of an item to decide on has the values of VERDICTS; those of an item with ranks are
+    its captions, or its pictures, and their values the ranks from 1. Skipped ones have none.
+    """
+    parts = [
+        [dict(_parts(vote, form)) for vote in own.values() if vote.answer != "skipped"]
         for own in votes.values()
     ]
-    return np.array(rows, dtype=np.int64).reshape(-1, len(VERDICTS))
+    names = sorted({name for own in parts for vote in own for name in vote})
+    places = {name: place for place, name in enumerate(names)}
+    most = max((value for own in parts for vote in own for value in vote.values()), default=0)
+    values = len(VERDICTS) if form == "decide" else most
+    counts = np.zeros((len(parts), max(1, len(places)), values), dtype=np.int64)
+    for item, own in enumerate(parts):
+        for vote in own:
+            for name, value in vote.items():
+                counts[item, places[name], value - 1] += 1
+    return counts
 
 
-def agreement(votes: Mapping[str, Mapping[str, Vote]], seed: int = 0) -> Agreement:
+def _parts(vote: Vote, form: Form) -> Iterator[tuple[str, int]]:
+    """Yields the parts of what was asked with the value that a vote gives each, from 1."""
+    if form == "decide":
+        yield "", 1 + VERDICTS.index(vote.verdict)
+    for picture, ranks in enumerate(vote.ranks):
+        yield from ((f"{picture} {place}", rank) for place, rank in enumerate(ranks))
+    yield from ((name, place) for place, name in enumerate(vote.order, start=1))
+
+
+def agreement(
+    votes: Mapping[str, Mapping[str, Vote]], form: Form = "decide", seed: int = 0
+) -> Agreement:
     """Returns how far reviewers agree on items.
 
     Args:
       votes: first votes by item and reviewer.
+      form: how they answered.
       seed: of the resampling of items.
 
     Source: Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability".
     """
-    counts = counts_of(votes)
-    several = counts[counts.sum(axis=1) > 1]
-    value = alpha_of(several)
+    counts = counts_of(votes, form)
+    several = counts[(counts.sum(axis=2) > 1).any(axis=1)]
+    level: Level = "nominal" if form == "decide" else "ordinal"
+    value = alpha_of(several, level)
     interval = NO_INTERVAL
     if value is not None and len(several) > 1:
-        found = [alpha_of(several[draw]) for draw in _resampled(len(several), seed)]
+        found = [alpha_of(several[draw], level) for draw in _resampled(len(several), seed)]
         # Where all votes of a draw are the same, nobody disagrees.
         known = [1.0 if each is None else each for each in found]
         low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         interval = (float(low), float(high))
+    alike = [len({vote.said for vote in own.values()}) == 1 for own in votes.values()]
+    shared = [len(own) > 1 for own in votes.values()]
     return Agreement(
         alpha=value,
         interval=interval,
-        items=len(counts),
-        several=len(several),
-        unanimous=int(((several > 0).sum(axis=1) == 1).sum()),
+        items=len(votes),
+        several=sum(shared),
+        unanimous=sum(same and more for same, more in zip(alike, shared, strict=True)),
     )
 
 
-def alpha_of(counts: NDArray[np.int64]) -> float | None:
-    """Returns Krippendorff's alpha of nominal answers; None where it is not defined.
+def alpha_of(counts: NDArray[np.int64], level: Level = "nominal") -> float | None:
+    """Returns Krippendorff's alpha; None where it is not defined.
 
     Args:
-      counts: how often each answer was given on each item [items, answers], two votes or more each.
+      counts: how often each value was given on each part [..., values].
+      level: whether values are names or ranks.
     """
     import krippendorff
 
+    counts = counts.reshape(-1, counts.shape[-1])
+    counts = counts[counts.sum(axis=1) > 1]
     if not len(counts) or (counts.sum(axis=0) > 0).sum() < 2:
         return None
-    return float(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal"))
+    return float(krippendorff.alpha(value_counts=counts, level_of_measurement=level))
 
 
 def reviewers_of(
-    votes: Mapping[str, Sequence[Vote]], tasks: Mapping[str, int], seed: int = 0
+    votes: Mapping[str, Sequence[Vote]],
+    tasks: Mapping[str, int],
+    form: Form = "decide",
+    seed: int = 0,
 ) -> tuple[Reviewer, ...]:
     """Returns how each reviewer answered; `seed` is that of the resampling of items."""
-    first = first_votes(votes)
-    return tuple(_reviewer(name, some, tasks[name], first, seed) for name, some in votes.items())
+    first = first_votes(votes) if form in _COMPARED else {}
+    return tuple(
+        _reviewer(name, some, tasks[name], first, answers_of(form), seed)
+        for name, some in votes.items()
+    )
 
 
 def _reviewer(
@@ -146,17 +190,18 @@ def _reviewer(
     votes: Sequence[Vote],
     tasks: int,
     first: Mapping[str, Mapping[str, Vote]],
+    expected: Sequence[str],
     seed: int,
 ) -> Reviewer:
-    own = {vote.id: vote.answer for vote in votes if not vote.is_repeat}
+    own = {vote.id: vote for vote in votes if not vote.is_repeat}
     again = [vote for vote in votes if vote.is_repeat and vote.id in own]
-    same = sum(vote.answer == own[vote.id] for vote in again)
+    same = sum(vote.said == own[vote.id].said for vote in again)
     others, interval = _with_others(own, name, first, seed)
     return Reviewer(
         name=name,
         tasks=tasks,
         answered=len(votes),
-        answers={each: sum(found == each for found in own.values()) for each in VERDICTS},
+        answers={each: sum(found.answer == each for found in own.values()) for each in expected},
         others=others,
         others_interval=interval,
         repeats=len(again),
@@ -167,12 +212,13 @@ def _reviewer(
 
 
 def _with_others(
-    own: Mapping[str, str], name: str, first: Mapping[str, Mapping[str, Vote]], seed: int
+    own: Mapping[str, Vote], name: str, first: Mapping[str, Mapping[str, Vote]], seed: int
 ) -> tuple[float | None, Interval]:
     """Returns the share of others' votes that are a reviewer's own, and its interval."""
     pairs = [
-        [vote.answer == answer for reviewer, vote in first[item].items() if reviewer != name]
-        for item, answer in own.items()
+        [vote.said == mine.said for reviewer, vote in first[item].items() if reviewer != name]
+        for item, mine in own.items()
+        if item in first
     ]
     counts = np.array([[sum(each), len(each)] for each in pairs if each], dtype=np.int64)
     if not len(counts):

@@ -40,7 +40,9 @@ def chosen(ids: Sequence[str], most: int | None) -> list[str]:
     return sorted(ids, key=lambda name: (rank("sample", name), name))[:most]
 
 
-def assign(ids: Sequence[str], reviewers: Sequence[str], overlap: int) -> dict[str, list[Task]]:
+def assign(
+    ids: Sequence[str], reviewers: Sequence[str], overlap: int, *, repeats: bool = True
+) -> dict[str, list[Task]]:
     """Returns the tasks of each reviewer.
 
     Each item goes to `overlap` reviewers: those with the fewest so far, and among equals those of
@@ -50,24 +52,25 @@ def assign(ids: Sequence[str], reviewers: Sequence[str], overlap: int) -> dict[s
       ids: of the items.
       reviewers: their names.
       overlap: how many see each item.
+      repeats: whether some come twice.
     """
     own: dict[str, list[str]] = {name: [] for name in sorted(reviewers)}
     for item in sorted(ids, key=lambda name: (rank("deal", name), name)):
         by_load = sorted(own, key=lambda name: (len(own[name]), rank("who", name, item), name))
         for name in by_load[:overlap]:
             own[name].append(item)
-    return {name: _tasks(name, items) for name, items in own.items()}
+    return {name: _tasks(name, items, repeats=repeats) for name, items in own.items()}
 
 
-def _tasks(reviewer: str, items: Sequence[str]) -> list[Task]:
+def _tasks(reviewer: str, items: Sequence[str], *, repeats: bool) -> list[Task]:
     """Returns a reviewer's tasks, with the hidden repeats among them."""
     order = sorted(items, key=lambda item: (rank("order", reviewer, item), item))
     shown: list[tuple[str, bool]] = []
-    repeats = _repeats(reviewer, order)
+    again = _repeats(reviewer, order) if repeats else {}
     for place, item in enumerate(order, start=1):
         shown.append((item, False))
-        if place in repeats:
-            shown.append((repeats[place], True))
+        if place in again:
+            shown.append((again[place], True))
     return [
         Task(
             number=number,

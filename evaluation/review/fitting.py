@@ -7,6 +7,7 @@ from eqforge.evaluation.report.items import Item, Pane
 from eqforge.evaluation.review.protocols import PROTOCOLS, Need, Protocol
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.checked import shown
 
 
 def check_fits(
@@ -23,9 +24,13 @@ def check_fits(
     Raises:
       InputError: no item is; the message says what would fit.
     """
+    if protocol.unit != "samples":
+        _check_pictures(items, pictures, dataset)
+        return
     if _fits(protocol, items, pictures):
         return
-    fitting = [name for name, each in PROTOCOLS.items() if _fits(each, items, pictures)]
+    decided = [(name, each) for name, each in PROTOCOLS.items() if each.unit == "samples"]
+    fitting = [name for name, each in decided if _fits(each, items, pictures)]
     if not fitting:
         raise InputError(
             f"--protocol {protocol.name}: nothing to review in {dataset.folder} has a picture; "
@@ -36,6 +41,15 @@ def check_fits(
         f"--protocol {protocol.name}: asks about pairs of pictures with a caption each, and "
         f"nothing to review in {dataset.folder} is one; what fits is {others}, or one of your own"
     )
+
+
+def _check_pictures(items: Collection[Item], pictures: Collection[str], dataset: Dataset) -> None:
+    """Checks that nothing is asked about a picture that is not there."""
+    for item in items:
+        if any(pane.image_id not in pictures for pane in item.panes):
+            raise InputError(
+                f"{dataset.folder}: {shown(item.id)} has no picture to look at; {dataset.remedy}"
+            )
 
 
 def _fits(protocol: Protocol, items: Collection[Item], pictures: Collection[str]) -> bool:

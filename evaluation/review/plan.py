@@ -2,21 +2,23 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from eqforge.evaluation.report.folder import Folder, for_page
-from eqforge.evaluation.report.items import Item
+from eqforge.evaluation.report.folder import Folder
 from eqforge.evaluation.report.pictures import read_pictures, write_some
 from eqforge.evaluation.report.place import Note, finish, take_place
 from eqforge.evaluation.report.site import write_assets, write_page
 from eqforge.evaluation.review.assign import Task, assign, chosen
+from eqforge.evaluation.review.blind import blinded
 from eqforge.evaluation.review.fitting import check_fits
-from eqforge.evaluation.review.protocols import Protocol
-from eqforge.evaluation.review.shown import ids_of, items_of
+from eqforge.evaluation.review.protocols import Form, Protocol
+from eqforge.evaluation.review.units import Units, units_of
+from eqforge.evaluation.tables.samples import check_label_column
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
@@ -28,6 +30,8 @@ CHUNK: Final = 20
 
 _REVIEWER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _INDEX: Final = "index"
+_DECIDED: Final = (("keep", "Keep", "k"), ("drop", "Drop", "d"), ("unsure", "Unsure", "u"))
+_GIVEN: Final = (("given", "Done", "Enter"), ("skipped", "Skip", "k"))
 _DEVICES: Final = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]")
 """Names that no file has on Windows, whatever its suffix."""
 
@@ -42,7 +46,10 @@ class ReviewSettings:
       reviewers: their names.
       overlap: how many of them see each item.
       sample: how many items are reviewed at most; None for all.
+      each: column of the samples; `sample` is then how many of each of its values.
       only: ids of the items that are reviewed; empty for all.
+      of: file of the queries or boxes that the tasks are about; None for none.
+      answers: the answers that may be given, where the protocol has them listed; empty for any.
       overwrite: whether tasks of something else in the folder are replaced.
     """
 
@@ -51,7 +58,10 @@ class ReviewSettings:
     reviewers: tuple[str, ...]
     overlap: int = 2
     sample: int | None = None
+    each: str | None = None
     only: tuple[str, ...] = ()
+    of: Path | None = None
+    answers: tuple[str, ...] = ()
     overwrite: bool = False
 
 
@@ -96,6 +106,10 @@ def check_settings(settings: ReviewSettings) -> None:
         raise InputError(
             f"--overlap {settings.overlap}: expected 1 to {len(names)}, the number of reviewers"
         )
+    if settings.each is not None and settings.protocol.unit not in ("samples", "captions"):
+        raise InputError(f"--each {settings.each}: this protocol is not about samples")
+    if settings.each is not None and (settings.sample is None or settings.only):
+        raise InputError("--each: add --sample, which says how many of each, without --disagreed")
     if settings.sample is not None and settings.sample < 1:
         raise InputError(f"--sample {settings.sample}: expected 1 or more")
 
@@ -110,14 +124,18 @@ def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
         the protocol asks about what the samples are not, or the folder holds something else.
     """
     check_settings(settings)
-    some = _chosen(dataset, settings)
-    items = items_of(dataset, some)
+    protocol = settings.protocol
+    units = units_of(dataset, protocol.unit, settings.of)
+    some = _chosen(dataset, units, settings)
+    items = units.make(some)
     note = Note(
         dataset=dataset.manifest.dataset,
         sha256=[dataset.sha256],
         made_of={
             "eqforge": version("eqforge"),
-            "protocol": msgspec.to_builtins(settings.protocol),
+            "protocol": msgspec.to_builtins(protocol),
+            "of": units.digest,
+            "answers": sorted(settings.answers),
             "reviewers": sorted(settings.reviewers),
             "overlap": settings.overlap,
             "items": sorted(some),
@@ -126,26 +144,29 @@ def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
     panes = [pane for item in items.values() for pane in item.panes]
     wanted = {pane.image_id for pane in panes if pane.image_id is not None}
     pictures = read_pictures(dataset, whole=True, only=wanted)
-    check_fits(settings.protocol, items.values(), pictures.stored, dataset)
+    check_fits(protocol, items.values(), pictures.stored, dataset)
     take_place(settings.output, note, overwrite=settings.overwrite)
     write_some(dataset, panes, pictures, settings.output)
-    tasks = assign(some, settings.reviewers, settings.overlap)
+    tasks = assign(some, settings.reviewers, settings.overlap, repeats=protocol.repeats)
     folder = Folder(settings.output)
     about = {
         "dataset": dataset.manifest.dataset,
         "sha256": dataset.sha256,
-        "protocol": settings.protocol.name,
-        "plan": plan_digest(dataset.sha256, settings.protocol, tasks),
-        "reasons": settings.protocol.reasons,
-        "seconds": settings.protocol.seconds,
+        "protocol": protocol.name,
+        "form": protocol.form,
+        "plan": plan_digest(dataset.sha256, protocol, tasks, units.digest),
+        "reasons": protocol.reasons,
+        "fields": msgspec.to_builtins(protocol.fields),
+        "answers": sorted(settings.answers),
+        "seconds": protocol.seconds,
         "overlap": settings.overlap,
         "chunk": CHUNK,
     }
     for reviewer, own in _busy(tasks).items():
-        shown = [for_page(_blind(items[task.id], task), pictures) for task in own]
+        shown = [blinded(items[task.id], task, protocol, reviewer, pictures) for task in own]
         _write_tasks(folder, {**about, "reviewer": reviewer}, own, shown)
-    minutes = {name: len(own) * settings.protocol.seconds / 60 for name, own in tasks.items()}
-    _pages(folder, dataset, settings.protocol, tasks, minutes)
+    minutes = {name: len(own) * protocol.seconds / 60 for name, own in tasks.items()}
+    _pages(folder, dataset, protocol, tasks, minutes)
     finish(settings.output, note)
     return ReviewPlan(
         page=f"{settings.output.rstrip('/')}/index.html",
@@ -155,28 +176,41 @@ def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
     )
 
 
-def plan_digest(sha256: str, protocol: Protocol, tasks: Mapping[str, Sequence[Task]]) -> str:
+def plan_digest(
+    sha256: str, protocol: Protocol, tasks: Mapping[str, Sequence[Task]], of: str = ""
+) -> str:
     """Returns what tells a plan from every other: a digest of all that reviewers are shown.
 
     Args:
       sha256: of the dataset's manifest.
       protocol: what they are asked.
       tasks: of each reviewer.
+      of: digest of the file that the tasks are about; empty for none.
     """
     dealt = {name: [msgspec.to_builtins(task) for task in own] for name, own in tasks.items()}
-    said = [sha256, msgspec.to_builtins(protocol), dealt]
+    said = [sha256, msgspec.to_builtins(protocol), dealt, of]
     return sha256_hex(msgspec.json.encode(said, order="sorted"))
 
 
-def _chosen(dataset: Dataset, settings: ReviewSettings) -> list[str]:
+def _chosen(dataset: Dataset, units: Units, settings: ReviewSettings) -> list[str]:
     """Returns the ids of what is reviewed."""
-    ids = ids_of(dataset)
-    if not ids:
-        raise InputError(f"{dataset.folder}: has no samples to review")
-    there = set(ids)
+    there = set(units.ids)
     if lost := [name for name in settings.only if name not in there]:
         raise InputError(f"{dataset.folder}: has no sample {lost[0]!r} to review")
-    return chosen(settings.only or ids, settings.sample)
+    if settings.each is None:
+        return chosen(settings.only or units.ids, settings.sample)
+    of_each: dict[str, list[str]] = {}
+    for name, value in _values(dataset, settings.each):
+        if name in there:
+            of_each.setdefault(value, []).append(name)
+    return [name for _, some in sorted(of_each.items()) for name in chosen(some, settings.sample)]
+
+
+def _values(dataset: Dataset, column: str) -> Iterator[tuple[str, str]]:
+    """Yields what samples have in a column, by their ids."""
+    check_label_column(dataset.schema("samples"), column, dataset.folder)
+    for row in dataset.rows("samples", ["sample_id", column]):
+        yield row["sample_id"], str(row[column])
 
 
 def told_minutes(minutes: float) -> str:
@@ -199,19 +233,6 @@ def _write_tasks(
     folder.give(f"{reviewer}/tasks", {**about, "tasks": own})
 
 
-def _blind(item: Item, task: Task) -> Item:
-    """Returns an item without its id, facts and lineage; two pictures may change places."""
-    panes = item.panes[::-1] if task.is_turned and item.comparable else item.panes
-    if len(panes) > 1 and item.comparable:
-        panes = tuple(
-            msgspec.structs.replace(pane, name=f"picture {number}")
-            for number, pane in enumerate(panes, start=1)
-        )
-    elif len(panes) == 1:
-        panes = (msgspec.structs.replace(panes[0], name="picture"),)
-    return msgspec.structs.replace(item, id="", facts=(), rows=(), panes=tuple(panes))
-
-
 def _pages(
     folder: Folder,
     dataset: Dataset,
@@ -232,5 +253,13 @@ def _pages(
     ]
     write_assets(folder)
     write_page(folder, "reviewers.html", "index.html", here="", reviewers=reviewers, **shared)
+    shared |= _buttons(protocol.form)
     for name in _busy(tasks):
         write_page(folder, "review.html", f"{name}.html", here="", reviewer=name, **shared)
+
+
+def _buttons(form: Form) -> dict[str, Any]:
+    """Returns the answers that a page offers, and which of them needs a reason."""
+    named = _DECIDED if form == "decide" else _GIVEN
+    answers = [{"answer": name, "label": label, "key": key} for name, label, key in named]
+    return {"answers": answers, "refusal": "drop" if form == "decide" else "skipped"}

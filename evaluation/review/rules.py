@@ -57,12 +57,12 @@ def _decision(
 
 
 def _verdict(votes: Mapping[str, Vote], rule: Rule, weights: Mapping[str, float]) -> Verdict:
+    answers = {name: vote.verdict for name, vote in sorted(votes.items())}
     if rule == "unanimous":
-        answers = {vote.answer for vote in votes.values()}
-        return answers.pop() if len(answers) == 1 else "unsure"
+        found = set(answers.values())
+        return found.pop() if len(found) == 1 else "unsure"
     weighed = {"keep": 0.0, "drop": 0.0}
-    for reviewer in sorted(votes):
-        answer = votes[reviewer].answer
+    for reviewer, answer in answers.items():
         if answer in weighed:
             weighed[answer] += weights[reviewer] if rule == "weighted" else 1.0
     if weighed["keep"] == weighed["drop"]:

@@ -1,16 +1,17 @@
 """The files in which reviewers save their votes, and whether these can be taken."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, get_args
 
 import msgspec
 
+from eqforge.evaluation.review.protocols import Form, Unit, unit_of
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import shown
 from eqforge.schemas.io.typed_json import decode
-from eqforge.schemas.records.reviews import Verdict
+from eqforge.schemas.records.reviews import VERDICTS, Verdict
 from eqforge.schemas.visible import escaped_json
 
 FORMAT: Final = "eqforge votes"
@@ -21,6 +22,20 @@ _MOST_SECONDS: Final = 86_400
 ANSWER: Final = ("item", "reviewer", "answer", "reason", "note", "seconds", "is_repeat")
 """The fields of an answer in a file of all answers."""
 
+GIVES: Final[Mapping[Form, tuple[str, ...]]] = {
+    "decide": (),
+    "rank": ("ranks",),
+    "order": ("order",),
+    "write": ("texts",),
+    "box": ("box", "texts"),
+}
+"""The fields beside these, by the form."""
+
+Given = Literal["given", "skipped"]
+Answer = Verdict | Given
+GIVEN: Final[tuple[Given, ...]] = get_args(Given)
+_SLACK: Final = 1e-6
+
 
 class Vote(msgspec.Struct, frozen=True, kw_only=True):
     """What a reviewer answered.
@@ -28,20 +43,43 @@ class Vote(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
       task: number of the task.
       id: of the item.
-      answer: keep, drop or unsure.
-      reason: why it is dropped; empty where nothing was chosen.
+      answer: keep, drop or unsure; where something else is asked for, given or skipped.
+      reason: why it is dropped or skipped; empty where nothing was chosen.
       note: what the reviewer wrote beside it.
       is_repeat: whether they had seen the item before.
       seconds: how long the item was before them.
+      ranks: of each caption for each picture, 1 for the best, in the order of the sample's columns.
+      order: ids of the pictures, the best first.
+      texts: what was written, by the names of the fields.
+      box: x, y, width and height, as shares of the picture's width and height.
     """
 
     task: int
     id: str
-    answer: Verdict
+    answer: Answer
     reason: str = ""
     note: str = ""
     is_repeat: bool = False
     seconds: float = 0.0
+    ranks: tuple[tuple[int, ...], ...] = ()
+    order: tuple[str, ...] = ()
+    texts: dict[str, str] = {}
+    box: tuple[float, float, float, float] | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is decided; unsure where something else is asked for."""
+        return "unsure" if self.answer == "given" or self.answer == "skipped" else self.answer
+
+    @property
+    def is_given(self) -> bool:
+        """Whether there is an answer, where something else than a decision is asked for."""
+        return self.answer == "given"
+
+    @property
+    def said(self) -> tuple[object, ...]:
+        """What two answers that are alike have in common."""
+        return self.answer, self.ranks, self.order, tuple(sorted(self.texts.items())), self.box
 
 
 class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +92,7 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
       reviewer: who answered.
       tasks: how many there were.
       votes: the answers.
+      form: how they answered.
       overlap: how many reviewers were asked about each item; 0 where the file does not say.
     """
 
@@ -66,6 +105,7 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
     reviewer: str
     tasks: int
     votes: list[Vote]
+    form: Form = "decide"
     overlap: int = 0
 
 
@@ -75,29 +115,37 @@ class Votes:
 
     Attributes:
       protocol: what they were asked.
+      form: how they answered.
       by_reviewer: the votes by reviewer, in the order of their tasks.
       tasks: how many tasks each had.
+      paths: each one's file.
       overlap: how many were asked about each item; 0 where the files do not say.
     """
 
     protocol: str
     by_reviewer: dict[str, list[Vote]]
     tasks: dict[str, int]
+    paths: dict[str, Path]
+    form: Form = "decide"
     overlap: int = 0
 
+    @property
+    def unit(self) -> Unit:
+        """What the items are."""
+        return unit_of(self.protocol, self.form)
 
-def read_votes(paths: Sequence[Path], dataset: str, sha256: str, ids: Collection[str]) -> Votes:
-    """Reads the votes of some reviewers.
+
+def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
+    """Reads the votes of some reviewers; `check_ids` checks what they are on.
 
     Args:
       paths: their files.
       dataset: name of the dataset.
       sha256: of its manifest.
-      ids: of its samples, and of what they have in common.
 
     Raises:
       InputError: a file is malformed, of another dataset or version of it, of another plan than
-        the others, votes twice, on what the dataset does not have, or on what no task was.
+        the others, votes twice, or on what no task was.
     """
     files = [(path, _read(path)) for path in paths]
     if not files:
@@ -115,7 +163,7 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str, ids: Collection
             )
         seen[file.reviewer] = path
         own = sorted(file.votes, key=lambda vote: vote.task)
-        _check_votes(path, own, file.tasks, ids)
+        _check_votes(path, own, file)
         found[file.reviewer] = own
         tasks[file.reviewer] = file.tasks
     named = sorted(found)
@@ -123,8 +171,24 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str, ids: Collection
         protocol=first.protocol,
         by_reviewer={name: found[name] for name in named},
         tasks={name: tasks[name] for name in named},
+        paths={name: seen[name] for name in named},
+        form=first.form,
         overlap=first.overlap,
     )
+
+
+def check_ids(votes: Votes, ids: Collection[str]) -> None:
+    """Checks that all votes are on what there is.
+
+    Raises:
+      InputError: one is not.
+    """
+    for name, some in votes.by_reviewer.items():
+        for vote in some:
+            if vote.id not in ids:
+                where = f"{votes.paths[name]}: task {vote.task}"
+                what = "sample" if votes.unit == "samples" else f"one of the {votes.unit}"
+                raise InputError(f"{where}: {shown(vote.id)} is no {what} of the dataset")
 
 
 def _read(path: Path) -> VoteFile:
@@ -154,7 +218,7 @@ def _check_of(path: Path, file: VoteFile, dataset: str, sha256: str) -> None:
 
 
 def _check_plan(path: Path, file: VoteFile, first_path: Path, first: VoteFile) -> None:
-    if file.protocol != first.protocol:
+    if (file.protocol, file.form) != (first.protocol, first.form):
         raise InputError(
             f"{path}: votes by the protocol {shown(file.protocol)}; those of {first_path} are "
             f"by {shown(first.protocol)}"
@@ -166,16 +230,16 @@ def _check_plan(path: Path, file: VoteFile, first_path: Path, first: VoteFile) -
         )
 
 
-def _check_votes(path: Path, votes: Iterable[Vote], tasks: int, ids: Collection[str]) -> None:
+def _check_votes(path: Path, votes: Iterable[Vote], file: VoteFile) -> None:
     """Checks votes in the order of their tasks."""
     seen: dict[tuple[str, bool], int] = {}
     numbers: set[int] = set()
     for vote in votes:
         where = f"{path}: task {vote.task}"
-        if not 1 <= vote.task <= tasks:
-            raise InputError(f"{where}: expected a number from 1 to {tasks:,}, the number of tasks")
-        if vote.id not in ids:
-            raise InputError(f"{where}: {shown(vote.id)} is no sample of the dataset")
+        if not 1 <= vote.task <= file.tasks:
+            raise InputError(
+                f"{where}: expected a number from 1 to {file.tasks:,}, the number of tasks"
+            )
         key = vote.id, vote.is_repeat
         if key in seen:
             raise InputError(f"{where}: {shown(vote.id)} was voted on in task {seen[key]} already")
@@ -185,8 +249,64 @@ def _check_votes(path: Path, votes: Iterable[Vote], tasks: int, ids: Collection[
             raise InputError(f"{where}: repeats {shown(vote.id)}, on which no task before votes")
         if not 0 <= vote.seconds < _MOST_SECONDS:
             raise InputError(f"{where}: seconds: expected 0 to a day, found {vote.seconds:g}")
+        if wrong := _wrong(vote, file.form):
+            raise InputError(f"{where}: {wrong}")
         seen[key] = vote.task
         numbers.add(vote.task)
+
+
+def answers_of(form: Form) -> tuple[Answer, ...]:
+    """Returns the answers that there are, by the form."""
+    return VERDICTS if form == "decide" else GIVEN
+
+
+def _wrong(vote: Vote, form: Form) -> str:
+    """Returns what is wrong with an answer; empty for nothing."""
+    expected = answers_of(form)
+    if vote.answer not in expected:
+        return f"answer: expected {', '.join(expected)} where the form is {form}"
+    return _CHECKS[form](vote) if vote.is_given else ""
+
+
+def _wrong_ranks(vote: Vote) -> str:
+    """Ranks are 1, and of k captions k at most."""
+    right = vote.ranks and all(
+        own and all(1 <= each <= len(own) for each in own) for own in vote.ranks
+    )
+    return "" if right else "ranks: expected one of each caption, from 1 to how many there are"
+
+
+def _wrong_order(vote: Vote) -> str:
+    right = len(vote.order) > 1 and len(set(vote.order)) == len(vote.order)
+    return "" if right else "order: expected the ids of two pictures or more, each once"
+
+
+def _wrong_texts(vote: Vote) -> str:
+    return "" if vote.texts else "texts: expected what was written"
+
+
+def _wrong_box(vote: Vote) -> str:
+    if vote.box is None:
+        return "box: expected x, y, width and height"
+    x, y, width, height = vote.box
+    inside = min(x, y) >= 0 and x + width <= 1 + _SLACK and y + height <= 1 + _SLACK
+    right = inside and width > 0 and height > 0
+    return "" if right else "box: expected shares of the picture, with an area, inside it"
+
+
+_CHECKS: Final[Mapping[Form, Callable[[Vote], str]]] = {
+    "rank": _wrong_ranks,
+    "order": _wrong_order,
+    "write": _wrong_texts,
+    "box": _wrong_box,
+}
+"""What has to stand in an answer that is given, by its form."""
+
+
+def row_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
+    """Yields rows as lines of JSON."""
+    for row in rows:
+        yield escaped_json(msgspec.json.encode(row).decode()) + "\n"
 
 
 def answer_lines(votes: Votes) -> Iterator[str]:
@@ -194,5 +314,5 @@ def answer_lines(votes: Votes) -> Iterator[str]:
     own = ((vote, name) for name, some in votes.by_reviewer.items() for vote in some)
     for vote, name in sorted(own, key=lambda each: (each[0].id, each[1], each[0].is_repeat)):
         known = {"item": vote.id, "reviewer": name, **msgspec.to_builtins(vote)}
-        said = msgspec.json.encode({field: known[field] for field in ANSWER})
-        yield escaped_json(said.decode()) + "\n"
+        fields = (*ANSWER, *(GIVES[votes.form] if vote.is_given else ()))
+        yield from row_lines([{field: known[field] for field in fields}])

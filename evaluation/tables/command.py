@@ -93,6 +93,7 @@ def _measured(settings: MetricsSettings) -> Report:
         quantity=settings.quantity,
         allow_missing=settings.allow_missing,
         errata=settings.errata,
+        human=settings.human,
     )
     if settings.format in TASKS:
         return files_report(TASKS[settings.format], settings.paths, of_samples)
@@ -115,7 +116,7 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRule
     from eqforge.schemas.dataset.reader import open_dataset
 
     dataset, scores = open_dataset(str(settings.paths[0])), settings.paths[1:]
-    if not scores:
+    if not scores and not settings.human:
         raise InputError(f"name scores of {settings.paths[0]} after it; eqforge score makes them")
     if is_answered(dataset) and all(path.suffix == ".jsonl" for path in scores):
         settings.check_read("answers")
@@ -156,7 +157,8 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRule
     # Folders of eqforge score name their quantity themselves.
     asked = task is not TASKS["pairs"] and not all(path.is_dir() for path in scores)
     settings.check_read("files of hard positives" if asked else "samples")
-    if task is TASKS["pairs"] and settings.by is None and is_eqben(dataset):
+    plain = settings.by is None and not settings.human
+    if task is TASKS["pairs"] and plain and is_eqben(dataset):
         return eqben_samples_report(dataset, scores, of_samples)
     return samples_report(dataset, task, scores, of_samples)
 

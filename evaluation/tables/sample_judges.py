@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from eqforge.evaluation.metrics.foils import CHANCE as FOIL_CHANCE
@@ -38,6 +38,11 @@ class Verdict:
     tied: Flags
     chance: Mapping[str, float]
     units: Mapping[str, Unit]
+
+    def at(self, places: NDArray[np.int64]) -> Verdict:
+        """Returns what is judged of the samples at some places [m]."""
+        credits = {name: found[places] for name, found in self.credits.items()}
+        return replace(self, credits=credits, tied=self.tied[places])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.evaluation.metrics.ties import Credits, Flags
+from eqforge.evaluation.review.agreement import first_votes
+from eqforge.evaluation.review.votes import Votes
 from eqforge.evaluation.statistics.bootstrap import Resampled
 from eqforge.evaluation.statistics.shares import NO_INTERVAL
 from eqforge.evaluation.tables.errata import without_errata
+from eqforge.evaluation.tables.human import judge_people, read_ranks
 from eqforge.evaluation.tables.own_scores import read_file, read_labels
 from eqforge.evaluation.tables.report import (
     Judged,
@@ -23,13 +26,19 @@ from eqforge.evaluation.tables.report import (
     measure,
 )
 from eqforge.evaluation.tables.sample_judges import TASKS, SampleTask, Verdict
-from eqforge.evaluation.tables.sample_scores import SampleScores, places_of, read_folder
+from eqforge.evaluation.tables.sample_scores import (
+    SampleScores,
+    places_in,
+    places_of,
+    read_folder,
+)
 from eqforge.evaluation.tables.samples import (
     EVERYTHING,
     Samples,
     column_names,
     make_samples,
     read_samples,
+    text_array,
 )
 from eqforge.evaluation.tables.several import compare_judged
 from eqforge.schemas.dataset.reader import Dataset
@@ -37,6 +46,7 @@ from eqforge.schemas.errors import InputError
 
 MACRO = "macro average"
 QUANTILES = (0.5, 0.9)
+_HUMAN = "human"
 _DIGEST = re.compile(r"([0-9a-f]{12})[0-9a-f]{28,}$")
 
 
@@ -64,6 +74,7 @@ class SampleRules:
       quantity: what a score in a file is; None if unknown.
       allow_missing: whether samples may have no scores.
       errata: file of what is wrong with samples; None for none.
+      human: votes of people who ranked captions; empty for none.
     """
 
     rules: Rules
@@ -72,6 +83,7 @@ class SampleRules:
     quantity: str | None = None
     allow_missing: bool = False
     errata: Path | None = None
+    human: tuple[Path, ...] = ()
 
 
 def samples_report(
@@ -92,8 +104,9 @@ def samples_report(
     by = settings.by or next((name for name in task.by if name in names), None)
     samples = read_samples(dataset, settings.cluster or task.cluster, by)
     scores = [read_scores(path, dataset, task, settings) for path in paths]
+    people = read_ranks(settings.human, dataset, task) if settings.human else None
     title = f"{dataset.manifest.dataset}: {task.title}, in per cent"
-    return _report(title, task, paths, samples, scores, settings)
+    return _report(title, task, paths, samples, scores, settings, people)
 
 
 def files_report(task: SampleTask, paths: Sequence[Path], settings: SampleRules) -> Report:
@@ -147,6 +160,7 @@ def _report(
     samples: Samples,
     scores: Sequence[SampleScores],
     settings: SampleRules,
+    people: Votes | None = None,
 ) -> Report:
     names = model_names([found.model for found in scores], paths)
     left_out: tuple[str, ...] = ()
@@ -157,14 +171,22 @@ def _report(
         for name, found, path in zip(names, scores, paths, strict=True)
     }
     rules = settings.rules
+    if people is not None:
+        judged[_HUMAN] = dict(_people(samples, people, task, rules))
     tables = (_table(model, subsets, rules) for model, subsets in judged.items())
     return Report(
         title=title,
         rules=rules,
         measures=tuple(found for table in tables for found in table),
         comparisons=_comparable(compare_judged(judged, rules), scores),
-        notes=(*score_notes(names, scores), *left_out),
+        notes=(*score_notes(names, scores), *left_out, *_told_people(people)),
     )
+
+
+def _told_people(people: Votes | None) -> Iterator[str]:
+    if people is not None:
+        names = ", ".join(people.by_reviewer)
+        yield f"{_HUMAN}: a sample counts where all who were asked, of {names}, have it right"
 
 
 def _comparable(
@@ -220,13 +242,30 @@ def _judge(
     allowed = settings.allow_missing
     places = places_of(samples.keys, scores, str(path), allow_missing=allowed)
     verdict = task.judge(scores.values[np.maximum(places, 0)], scores.quantity, settings.rules)
-    scored = places >= 0
+    return _by_subset(samples, verdict, places >= 0)
+
+
+def _by_subset(samples: Samples, verdict: Verdict, scored: Flags) -> Iterator[tuple[str, Judged]]:
     for subset, members in samples.subsets.items():
         yield subset, part_of(samples, verdict, members, scored)
     if len(samples.subsets) > 1 and all((m & scored).any() for m in samples.subsets.values()):
         everything = samples.subsets[EVERYTHING]
         whole = part_of(samples, verdict, everything, scored)
         yield MACRO, replace(whole, groups=_groups(samples)[scored])
+
+
+def _people(
+    samples: Samples, votes: Votes, task: SampleTask, rules: Rules
+) -> Iterator[tuple[str, Judged]]:
+    """Yields what people have right of each subset that they were asked about."""
+    keys, verdict = judge_people(votes, task, rules)
+    places = places_in(samples.keys, text_array(keys))
+    asked = text_array(sorted(first_votes(votes.by_reviewer)))
+    aligned = verdict.at(np.maximum(places, 0))
+    for subset, judged in _by_subset(samples, aligned, places >= 0):
+        of_them = np.isin(samples.keys, asked) & samples.subsets.get(subset, True)
+        if judged.scored:
+            yield subset, replace(judged, expected=int(of_them.sum()))
 
 
 def part_of(samples: Samples, verdict: Verdict, members: Flags, scored: Flags) -> Judged:

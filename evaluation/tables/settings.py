@@ -25,8 +25,8 @@ READ: dict[str, tuple[str, ...]] = {
     "foils": (*_SCORED, "quantity", "errata"),
     "boundaries": _SCORED,
     "gap": (),
-    "samples": (*_SCORED, "by", "cluster", "errata"),
-    "files of hard positives": (*_SCORED, "by", "cluster", "quantity", "errata"),
+    "samples": (*_SCORED, "by", "cluster", "errata", "human"),
+    "files of hard positives": (*_SCORED, "by", "cluster", "quantity", "errata", "human"),
     "retrieval": (*_SCORED, "mode", "relevance"),
     "paper's retrieval": (*_DRAWN, "allow_missing", "mode", "relevance"),
     "VLUE's retrieval": (*_DRAWN, "allow_missing", "mode"),
@@ -105,6 +105,10 @@ class MetricsSettings:
     """For pairs, hard positives and their files, questions, and harnesses: JSON lines of what is
     wrong with samples, by id. What they drop is left out, and what they correct too, as it was
     scored before."""
+
+    human: tuple[Path, ...] = ()
+    """For pairs, hard positives and foils of a dataset: what reviewers saved who ranked captions by
+    eqforge review, a row of people beside the models."""
 
     seed: int = 0
     """Seed of the bootstrap."""

@@ -1,5 +1,6 @@
 """`eqforge review`: tasks for people who look at a dataset, and what follows from their votes."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +17,24 @@ from eqforge.schemas.visible import counted, in_lines, visible
 
 if TYPE_CHECKING:
     from eqforge.evaluation.review.outcome import ReviewOutcome
+    from eqforge.evaluation.review.protocols import Protocol
+    from eqforge.evaluation.review.ranking import Correlation
     from eqforge.evaluation.statistics.shares import Interval
 
 _PROTOCOL: Final = (
     f"What is asked: {', '.join(PROTOCOLS)}, or a TOML file of your own with name, question, "
-    "guide, reasons, seconds and source."
+    "guide, reasons, seconds, source, form and fields."
 )
 _USUAL_OVERLAP: Final = 2
+_WRITTEN: Final = {
+    "decide": "decisions",
+    "rank": "samples",
+    "order": "queries",
+    "write": "rows",
+    "box": "boxes",
+}
+"""What an import writes, by the form of the answers."""
+
 _RULE: Final = "What follows from several votes.\n\n" + "\n\n".join(
     f"{name}: {text}" for name, text in RULES.items()
 )
@@ -48,11 +60,23 @@ class Plan:
     """Folder of the tasks; give it whole to each reviewer."""
 
     overlap: int | None = None
-    """How many reviewers see each item; without it two, or one where one is named, and with
-    --disagreed all who are named."""
+    """How many reviewers see each item; without it two, or one where one is named or texts or boxes
+    are asked for, and all who are named with --disagreed or where pictures are put in order."""
 
     sample: int | None = None
-    """Review so many samples, those with the least hashes; all without it."""
+    """Review so many items, those with the least hashes; all without it."""
+
+    each: str | None = None
+    """A column of the samples, such as group or kind: --sample is how many of each of its
+    values."""
+
+    of: Path | None = None
+    """JSON lines that the tasks are about, where the dataset does not have it: of picture-ranking
+    the queries, with id, text and images, names or ids; of vlue-expressions the boxes that review
+    import made of vlue-boxes."""
+
+    answer_list: Path | None = None
+    """For vlue-questions: the answers that there may be: JSON, or a line each."""
 
     disagreed: Path | None = None
     """A file of decisions: review again what not all voted alike on, are unsure about, or were
@@ -64,9 +88,10 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Import:
-    """Take the votes of reviewers: check them, tell how far they agree, and write decisions.
+    """Take the votes of reviewers: check them, tell how far they agree, and write what follows.
 
-    The file of decisions is for --decisions of a build.
+    Decisions are for --decisions of a build, rows of VLUE's protocols for build vlue; ranks of
+    captions are measured by metrics --human.
     """
 
     dataset: Annotated[str, tyro.conf.Positional]
@@ -76,7 +101,7 @@ class Import:
     """The files that reviewers saved, one each."""
 
     output: Path
-    """File of decisions to write, JSON lines."""
+    """File to write, JSON lines: decisions, or rows, ranks or pictures in their order."""
 
     rule: Annotated[Rule, tyro.conf.arg(help=_RULE)] = "majority"
 
@@ -84,9 +109,19 @@ class Import:
     """File of decisions of an earlier round: what it decides stays unless these votes decide
     otherwise."""
 
+    of: Path | None = None
+    """The file that was given to review plan as --of."""
+
+    scores: tuple[Path, ...] = ()
+    """For picture-ranking: what models say, to be held against people: folders of eqforge score of
+    all images with all captions, or CSV files with query, image_id and score."""
+
+    answer_list: Path | None = None
+    """For vlue-questions: as for review plan."""
+
     answers: Path | None = None
-    """File to write every answer to, JSON lines: item, reviewer, answer, reason, note, seconds and
-    is_repeat."""
+    """File to write every answer to, JSON lines: item, reviewer, answer, reason, note, seconds,
+    is_repeat, and what was given."""
 
     overwrite: bool = False
     """Replace existing files of decisions and answers."""
@@ -104,6 +139,7 @@ def _plan(arguments: Plan) -> int:
     from eqforge.evaluation.review.protocols import protocol_of
     from eqforge.schemas.dataset.reader import open_dataset
     from eqforge.schemas.sources.decisions import disagreed, read_decisions
+    from eqforge.schemas.sources.vlue import read_answer_list
 
     protocol = protocol_of(arguments.protocol)
     only: tuple[str, ...] = ()
@@ -115,13 +151,19 @@ def _plan(arguments: Plan) -> int:
                 "asked have voted, and alike"
             )
     reviewers = tuple(filter(None, ",".join(arguments.reviewers).split(",")))
+    listed = arguments.answer_list
+    if listed is not None and not any(field.listed for field in protocol.fields):
+        raise InputError(f"--answer-list {listed}: has no effect on {protocol.name}")
     settings = ReviewSettings(
         output=str(arguments.output),
         protocol=protocol,
         reviewers=reviewers,
-        overlap=_overlap(arguments, len(reviewers)),
+        overlap=_overlap(arguments, protocol, len(reviewers)),
         sample=arguments.sample,
+        each=arguments.each,
         only=only,
+        of=arguments.of,
+        answers=() if listed is None else tuple(sorted(read_answer_list(listed))),
         overwrite=arguments.overwrite,
     )
     written = write_plan(open_dataset(arguments.dataset), settings)
@@ -136,34 +178,49 @@ def _plan(arguments: Plan) -> int:
     return 0
 
 
-def _overlap(arguments: Plan, reviewers: int) -> int:
+def _overlap(arguments: Plan, protocol: "Protocol", reviewers: int) -> int:
     """Returns how many of some reviewers see each item.
 
     Decisions do not say who voted: what was disagreed on goes to all, so that nobody is left out.
     """
     if arguments.overlap is not None:
         return arguments.overlap
-    return reviewers if arguments.disagreed is not None else min(_USUAL_OVERLAP, reviewers)
+    if arguments.disagreed is not None or protocol.form == "order":
+        return reviewers
+    return min(_USUAL_OVERLAP if protocol.repeats else 1, reviewers)
 
 
 def _import(arguments: Import) -> int:
-    from eqforge.evaluation.review.outcome import take_votes
-    from eqforge.evaluation.review.votes import answer_lines
+    from eqforge.evaluation.review.outcome import TakeSettings, take_votes
+    from eqforge.evaluation.review.votes import answer_lines, row_lines
     from eqforge.schemas.dataset.reader import open_dataset
     from eqforge.schemas.io import storage
     from eqforge.schemas.sources.decisions import write_decisions
+    from eqforge.schemas.sources.vlue import read_answer_list
 
     for option, path in (("output", arguments.output), ("answers", arguments.answers)):
         if path is not None and path.exists() and not arguments.overwrite:
             raise InputError(f"--{option} {path}: exists; add --overwrite to replace it")
     dataset = open_dataset(arguments.dataset)
-    taken = take_votes(dataset, arguments.votes, arguments.rule, arguments.earlier)
-    write_decisions(str(arguments.output), taken.decisions)
+    listed = arguments.answer_list
+    settings = TakeSettings(
+        rule=arguments.rule,
+        earlier=arguments.earlier,
+        of=arguments.of,
+        scores=arguments.scores,
+        answers=None if listed is None else read_answer_list(listed),
+    )
+    taken = take_votes(dataset, arguments.votes, settings)
+    if taken.outcome.form == "decide":
+        write_decisions(str(arguments.output), taken.decisions)
+    else:
+        storage.write_bytes(str(arguments.output), "".join(row_lines(taken.rows)).encode())
     if arguments.answers is not None:
         storage.write_bytes(str(arguments.answers), "".join(answer_lines(taken.votes)).encode())
     print(in_lines(outcome_lines(taken.outcome)))
     earlier = f", {taken.outcome.earlier:,} of them earlier" if arguments.earlier else ""
-    print(visible(f"{arguments.output}: {counted(len(taken.decisions), 'decisions')}{earlier}"))
+    what = counted(taken.outcome.written, _WRITTEN[taken.outcome.form])
+    print(visible(f"{arguments.output}: {what}{earlier}"))
     give(taken.outcome)
     return 0
 
@@ -181,7 +238,9 @@ def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
         answered = f"{each.answered:,} of {each.tasks:,} answered"
         yield f"{each.name}: {answered}: {answers}{others}{repeats}"
     agreed = found.agreement
-    if agreed.alpha is None:
+    if found.form in ("write", "box"):
+        pass  # texts and boxes of several people are all taken
+    elif agreed.alpha is None:
         yield "Krippendorff's alpha is not defined: no item has two votes, or all are the same"
     else:
         low, high = agreed.interval
@@ -189,8 +248,27 @@ def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
             f"Krippendorff's alpha {agreed.alpha:.3f} [{low:.3f}, {high:.3f}] over "
             f"{agreed.several:,} items with two votes or more; {agreed.unanimous:,} unanimous"
         )
-    decided = ", ".join(f"{name} {count:,}" for name, count in found.decisions.items())
-    yield f"by {found.rule}: {decided}"
+    if found.decisions:
+        decided = ", ".join(f"{name} {count:,}" for name, count in found.decisions.items())
+        yield f"by {found.rule}: {decided}"
+    for somebody in found.people:
+        yield f"{somebody.name} against the others: {_correlated(somebody)}"
+    for model in found.models:
+        yield f"{model.name} against people: {_correlated(model)}"
+    for rule, count in found.broken.items():
+        yield f"{counted(count, 'texts')} left out: {rule}"
+
+
+def _correlated(found: "Correlation") -> str:
+    named = (
+        ("Spearman's rho", found.spearman, found.spearman_interval),
+        ("Kendall's tau", found.kendall, found.kendall_interval),
+    )
+    return ", ".join(f"{name} {value:.3f} {_range(ends)}" for name, value, ends in named)
+
+
+def _range(ends: "Interval") -> str:
+    return "[no interval]" if math.isnan(ends[0]) else f"[{ends[0]:.3f}, {ends[1]:.3f}]"
 
 
 def _percent(interval: "Interval") -> str:

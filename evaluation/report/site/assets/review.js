@@ -1,36 +1,43 @@
-// One task after the other: look, answer with one key, go on.
+// One task after the other: look, answer, go on. How an item is answered is in a script of `forms`.
 (() => {
   "use strict";
-  const KEYS = { side: "a", blink: "b", swipe: "s", diff: "c", boxes: "x", masks: "m" };
   const LONGEST_S = 300; // whoever takes longer has left the room
-  const reviewer = document.currentScript.dataset.reviewer;
-  const { votes, compare } = eqforge;
-  const { text } = eqforge.item;
+  const { reviewer, refusal } = document.currentScript.dataset;
+  const { votes, compare, form } = eqforge;
   const by = (id) => document.getElementById(id);
+  const longest = () => Math.max(LONGEST_S, 3 * about.seconds);
   let about = null;
   let number = 0;
   let ready = false; // whether the task stands before the reviewer; nothing else can be answered
   let since = 0;
   let turn = 0;
 
-  async function show(task) {
+  async function show(task, before = null) {
     const mine = ++turn;
     number = task;
     wait(true);
     tell();
     reasons(false);
+    missing("");
     by("note").value = votes.noteOf(task);
     if (!task) return end();
     by("vote").hidden = false;
     const items = await eqforge.load(`${reviewer}/items/${Math.floor((task - 1) / about.chunk)}`);
     if (mine !== turn) return;
-    const item = items[(task - 1) % about.chunk];
-    by("single").replaceChildren(...compare.view(by("single"), item, KEYS), ...item.texts.map(text));
-    compare.apply();
+    draw(items[(task - 1) % about.chunk], before);
     await Promise.all(Array.from(by("single").querySelectorAll("img"), (image) => image.decode().catch(() => {})));
     if (mine !== turn) return;
     since = performance.now();
     wait(false);
+    form.focus?.();
+  }
+
+  function draw(item, before) {
+    const view = form.isWhole ? [] : compare.view(by("single"), item, form.keys);
+    by("single").replaceChildren(...view, ...form.show(item, before));
+    by("given").replaceChildren(...form.controls(item, before, about));
+    form.place?.(by("single"));
+    if (!form.isWhole) compare.apply();
   }
 
   function wait(waiting) {
@@ -40,6 +47,10 @@
 
   function trouble(error) {
     by("count").textContent = `${error.message}: was the whole folder copied?`;
+  }
+
+  function missing(said) {
+    by("missing").textContent = said;
   }
 
   function tell() {
@@ -67,30 +78,32 @@
 
   function reasons(open) {
     by("reasons").hidden = !open;
-    document.querySelector("[data-answer=drop]").setAttribute("aria-expanded", String(open));
+    document.querySelector(`[data-answer=${refusal}]`).setAttribute("aria-expanded", String(open));
   }
 
   function answer(said) {
     if (!ready) return;
-    if (said === "drop" && about.reasons.length && by("reasons").hidden) {
+    if (said === refusal && about.reasons.length && by("reasons").hidden) {
       reasons(true);
       return;
     }
-    vote(said, "");
+    if (said === "given") {
+      const more = form.given(missing);
+      if (more) vote(said, "", more);
+    } else vote(said, "");
   }
 
-  function vote(said, reason) {
+  function vote(said, reason, more = {}) {
     if (!ready) return;
-    const seconds = Math.min(LONGEST_S, Math.round((performance.now() - since) / 100) / 10);
-    votes.set(number, said, reason, by("note").value.trim(), seconds);
+    const seconds = Math.min(longest(), Math.round((performance.now() - since) / 100) / 10);
+    votes.set(number, { answer: said, reason, note: by("note").value.trim(), seconds, ...more });
     show(votes.next()).catch(trouble);
   }
 
   function undo() {
     const last = votes.last();
     if (!last) return;
-    votes.remove(last);
-    show(last).catch(trouble);
+    show(last, votes.remove(last)).catch(trouble);
   }
 
   function note() {
@@ -98,28 +111,40 @@
     warn();
   }
 
+  // In a text all keys are letters, but for Enter, which ends a note or gives the answer, and Escape.
+  function typed(event) {
+    if (event.key === "Enter" || event.key === "Escape") event.target.blur();
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    if (event.target !== by("note") && !event.isComposing) answer("given");
+  }
+
+  const acts = Object.fromEntries(Array.from(document.querySelectorAll("[data-answer]"), (button) => [button.getAttribute("aria-keyshortcuts"), () => answer(button.dataset.answer)]));
+
   function key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target === by("note")) {
-      if (event.key === "Enter" || event.key === "Escape") by("note").blur();
-      if (event.key === "Enter") event.preventDefault();
-      return;
-    }
+    if (event.target.matches("textarea, [type=text], [type=number]")) return typed(event);
     if (event.repeat) { // a key that is held is one answer
       if (event.target.matches("button")) event.preventDefault();
       return;
     }
+    if (event.target.matches("button") && (event.key === "Enter" || event.key === " ")) return;
+    if (pressed(event)) event.preventDefault();
+  }
+
+  function pressed(event) {
     const open = !by("reasons").hidden;
     const place = Number(event.key);
-    const acts = {
-      k: () => answer("keep"), d: () => answer("drop"), u: () => answer("unsure"), z: undo, n: () => by("note").focus(),
-      ...(open && !event.target.matches("button") ? { Enter: () => vote("drop", "") } : {}),
-      ...(open ? { Escape: () => reasons(false) } : {}),
+    const own = {
+      z: undo, n: () => by("note").focus(),
+      ...(open ? { Enter: () => vote(refusal, ""), Escape: () => reasons(false) } : {}),
     };
-    if (open && place >= 1 && place <= about.reasons.length) vote("drop", about.reasons[place - 1]);
-    else if (acts[event.key]) acts[event.key]();
-    else if (!compare.key(event.key)) return;
-    event.preventDefault();
+    const act = own[event.key] || acts[event.key];
+    if (open && place >= 1 && place <= about.reasons.length) vote(refusal, about.reasons[place - 1]);
+    else if (!open && number && form.key(event)) return true;
+    else if (act) act();
+    else return compare.key(event.key);
+    return true;
   }
 
   async function start() {
@@ -133,7 +158,7 @@
   }
 
   for (const button of document.querySelectorAll("[data-answer]")) button.addEventListener("click", () => answer(button.dataset.answer));
-  for (const button of document.querySelectorAll("[data-reason]")) button.addEventListener("click", () => vote("drop", button.dataset.reason));
+  for (const button of document.querySelectorAll("[data-reason]")) button.addEventListener("click", () => vote(refusal, button.dataset.reason));
   by("undo").addEventListener("click", undo);
   by("note").addEventListener("input", note);
   by("save").addEventListener("click", votes.save);

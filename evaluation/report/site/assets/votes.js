@@ -28,18 +28,21 @@ eqforge.votes = (() => {
     }
   }
 
-  function set(number, answer, reason, note, seconds) {
+  // `said` has the answer, the reason, the note and the seconds, and what was given.
+  function set(number, said) {
     const [id, isRepeat] = about.tasks[number - 1];
-    votes.set(number, { task: number, id, answer, reason, note, is_repeat: isRepeat, seconds });
+    votes.set(number, { task: number, id, is_repeat: isRepeat, ...said });
     notes.delete(number);
     keep();
   }
 
-  // Takes an answer back; its note stays.
+  // Takes an answer back and returns it; its note stays.
   function remove(number) {
-    notes.set(number, votes.get(number).note);
+    const taken = votes.get(number);
+    notes.set(number, taken.note);
     votes.delete(number);
     keep();
+    return taken;
   }
 
   function write(number, note) {
@@ -64,7 +67,7 @@ eqforge.votes = (() => {
   function file() {
     return {
       format: "eqforge votes", format_version: 1, dataset: about.dataset, sha256: about.sha256,
-      protocol: about.protocol, plan: about.plan, reviewer: about.reviewer, tasks: about.tasks.length, overlap: about.overlap,
+      protocol: about.protocol, form: about.form, plan: about.plan, reviewer: about.reviewer, tasks: about.tasks.length, overlap: about.overlap,
       votes: [...votes.values()].sort((a, b) => a.task - b.task),
     };
   }

@@ -1,0 +1,75 @@
+// A box is drawn with the pointer, or written as four numbers, and named.
+eqforge.form = (() => {
+  "use strict";
+  const { make } = eqforge.item;
+  const NAMES = ["left", "top", "width", "height"];
+  let about = null;
+  let box = null; // shares of the picture: x, y, width, height
+  let drawn = null;
+  let numbers = [];
+
+  function controls(item, before, all) {
+    about = all;
+    box = before?.box || null;
+    numbers = NAMES.map((name, place) => make("input", { type: "number", min: 0, max: 100, step: 0.1, "aria-label": `${name} in per cent`, onchange: () => written(place) }));
+    const shares = make("fieldset", { class: "shares" }, make("legend", {}, "The box in per cent of the picture; draw it, or write it"),
+      ...NAMES.map((name, place) => make("label", {}, name, " ", numbers[place])));
+    return [...eqforge.fields.make(item, about.fields, before), shares];
+  }
+
+  // Called when the picture stands in the page.
+  function place(section) {
+    const frame = section.querySelector(".frame");
+    frame.classList.add("to-draw");
+    frame.querySelector("img").draggable = false;
+    drawn = make("span", { class: "box tone0", hidden: true });
+    frame.append(drawn);
+    frame.addEventListener("pointerdown", (event) => start(event, frame));
+    draw();
+  }
+
+  function start(event, frame) {
+    event.preventDefault();
+    frame.setPointerCapture(event.pointerId);
+    const from = at(event, frame);
+    const move = (moved) => { box = between(from, at(moved, frame)); draw(); };
+    const end = () => {
+      frame.removeEventListener("pointermove", move);
+      if (box && !(box[2] > 0 && box[3] > 0)) { box = null; draw(); }
+    };
+    frame.addEventListener("pointermove", move);
+    for (const name of ["pointerup", "pointercancel"]) frame.addEventListener(name, end, { once: true });
+  }
+
+  function at(event, frame) {
+    const area = frame.querySelector("img").getBoundingClientRect();
+    const share = (value, start, size) => Math.max(0, Math.min(1, (value - start) / size));
+    return [share(event.clientX, area.left, area.width), share(event.clientY, area.top, area.height)];
+  }
+
+  const between = ([a, b], [c, d]) => [Math.min(a, c), Math.min(b, d), Math.abs(a - c), Math.abs(b - d)];
+
+  function written(place) {
+    box = box || [0, 0, 0, 0];
+    box[place] = Math.max(0, Math.min(100, Number(numbers[place].value) || 0)) / 100;
+    box = [box[0], box[1], Math.min(box[2], 1 - box[0]), Math.min(box[3], 1 - box[1])];
+    draw();
+  }
+
+  function draw() {
+    drawn.hidden = !box;
+    numbers.forEach((each, place) => { each.value = box ? (100 * box[place]).toFixed(1) : ""; });
+    if (box) NAMES.forEach((name, place) => { drawn.style[name] = `${100 * box[place]}%`; });
+  }
+
+  function given(missing) {
+    if (!box || !(box[2] > 0 && box[3] > 0)) {
+      missing("Draw a box.");
+      return null;
+    }
+    const texts = eqforge.fields.given([], missing);
+    return texts && { box, texts };
+  }
+
+  return { keys: {}, show: () => [], controls, place, given, key: () => false };
+})();

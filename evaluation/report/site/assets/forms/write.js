@@ -1,0 +1,17 @@
+// Texts are written about what is shown.
+eqforge.form = (() => {
+  "use strict";
+  const { text } = eqforge.item;
+  let about = null;
+  return {
+    keys: { boxes: "x" },
+    show: (item) => item.texts.map(text),
+    controls: (item, before, all) => { about = all; return eqforge.fields.make(item, about.fields, before); },
+    given: (missing) => {
+      const texts = eqforge.fields.given(about.answers, missing);
+      return texts && { texts };
+    },
+    focus: () => eqforge.fields.focus(),
+    key: () => false,
+  };
+})();

@@ -1,0 +1,261 @@
+"""How pictures are ranked for a text: by people, by each of them, and by models.
+
+Source: Wang et al. 2023 (EqBen), figure 1(a) and appendix A.1: five people rank 25 pictures for a
+  text, and models are held against them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from eqforge.evaluation.review.votes import Vote
+from eqforge.evaluation.statistics.shares import LEVEL, NO_INTERVAL, Interval
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.foreign_tables import csv_rows
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from eqforge.evaluation.report.items import Item
+    from eqforge.schemas.dataset.reader import Dataset
+
+_RESAMPLES: Final = 1_000
+_COLUMNS: Final = ("query", "image_id", "score")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Ranked:
+    """The pictures of a query with the ranks that people gave them.
+
+    Attributes:
+      id: of the query.
+      text: what the pictures should show.
+      images: their ids [n], sorted.
+      reviewers: who ranked them [r].
+      ranks: their ranks [r, n], 1 for the best.
+    """
+
+    id: str
+    text: str
+    images: tuple[str, ...]
+    reviewers: tuple[str, ...]
+    ranks: NDArray[np.float64]
+
+    @property
+    def mean_ranks(self) -> NDArray[np.float64]:
+        """The mean rank of each picture [n]."""
+        return np.asarray(self.ranks.mean(axis=0))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Correlation:
+    """How far somebody ranks pictures as people do, the mean over queries.
+
+    Attributes:
+      name: of the model, or of the reviewer, who is held against the others.
+      queries: how many.
+      spearman: rank correlation with the mean ranks of people, in [-1, 1].
+      spearman_interval: at 95 %, by resampling people and queries; NaN where there is one of each.
+      kendall: Kendall's tau-b with them, in [-1, 1].
+      kendall_interval: likewise.
+    """
+
+    name: str
+    queries: int
+    spearman: float
+    spearman_interval: Interval
+    kendall: float
+    kendall_interval: Interval
+
+
+def ranked_by(votes: Mapping[str, Mapping[str, Vote]], items: Mapping[str, Item]) -> list[Ranked]:
+    """Returns the queries that somebody ranked.
+
+    Args:
+      votes: first votes by item and reviewer.
+      items: what was shown, by id.
+
+    Raises:
+      InputError: a vote has other pictures than were shown.
+    """
+    found = []
+    for name, own in votes.items():
+        item = items[name]
+        images = sorted(pane.image_id for pane in item.panes if pane.image_id is not None)
+        given = {reviewer: vote.order for reviewer, vote in own.items() if vote.is_given}
+        for reviewer, order in given.items():
+            if sorted(order) != images:
+                raise InputError(f"votes of {reviewer}: {name}: has other pictures than were shown")
+        if given:
+            ranks = [[1 + order.index(image) for image in images] for order in given.values()]
+            found.append(
+                Ranked(
+                    id=name,
+                    text=item.texts[0].plain,
+                    images=tuple(images),
+                    reviewers=tuple(given),
+                    ranks=np.array(ranks, dtype=np.float64),
+                )
+            )
+    return found
+
+
+def among_people(queries: Sequence[Ranked], seed: int = 0) -> list[Correlation]:
+    """Returns how far each reviewer ranks as the others do, by name; none where one is alone."""
+    found = []
+    for name in sorted({name for query in queries for name in query.reviewers}):
+        own, others = [], []
+        for query in queries:
+            if name in query.reviewers and len(query.reviewers) > 1:
+                place = query.reviewers.index(name)
+                own.append(-query.ranks[place])
+                others.append(np.delete(query.ranks, place, axis=0))
+        if own:
+            found.append(_correlation(name, own, others, seed))
+    return found
+
+
+def with_model(queries: Sequence[Ranked], name: str, scores: Scores, seed: int = 0) -> Correlation:
+    """Returns how far a model ranks as people do.
+
+    Raises:
+      InputError: it has no score of a picture.
+    """
+    own = [scores.of(query) for query in queries]
+    return _correlation(name, own, [query.ranks for query in queries], seed)
+
+
+def _correlation(
+    name: str,
+    own: Sequence[NDArray[np.float64]],
+    ranks: Sequence[NDArray[np.float64]],
+    seed: int,
+) -> Correlation:
+    """Correlates scores, higher is better, with mean ranks, lower is better."""
+    rng = np.random.default_rng(seed)
+    value = _mean(own, ranks)
+    drawn = np.array(
+        [_mean(*_resampled(own, ranks, rng)) for _ in range(_RESAMPLES)]
+        if len(own) > 1 or len(ranks[0]) > 1
+        else np.empty((0, 2))
+    )
+    low_high = [_interval(drawn[:, column]) for column in (0, 1)]
+    return Correlation(
+        name=name,
+        queries=len(own),
+        spearman=value[0],
+        spearman_interval=low_high[0],
+        kendall=value[1],
+        kendall_interval=low_high[1],
+    )
+
+
+def _resampled(own: Sequence[Any], ranks: Sequence[Any], rng: Any) -> tuple[list[Any], list[Any]]:
+    """Draws queries, and people of each."""
+    chosen = rng.integers(0, len(own), len(own))
+    people = [
+        ranks[place][rng.integers(0, len(ranks[place]), len(ranks[place]))] for place in chosen
+    ]
+    return [own[place] for place in chosen], people
+
+
+def _interval(drawn: NDArray[np.float64]) -> Interval:
+    known = drawn[~np.isnan(drawn)]
+    if not len(known):
+        return NO_INTERVAL
+    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def _mean(
+    own: Sequence[NDArray[np.float64]], ranks: Sequence[NDArray[np.float64]]
+) -> tuple[float, float]:
+    """Returns the mean of Spearman's rho and of Kendall's tau-b over queries."""
+    from scipy.stats import kendalltau, spearmanr  # type: ignore[import-untyped]
+
+    pairs = [
+        (spearmanr(a, -b.mean(axis=0)).statistic, kendalltau(a, -b.mean(axis=0)).statistic)
+        for a, b in zip(own, ranks, strict=True)
+    ]
+    spearman, kendall = np.mean(pairs, axis=0)
+    return float(spearman), float(kendall)
+
+
+class Scores:
+    """What a model says of pictures for texts.
+
+    Args:
+      path: a folder of `eqforge score` of all images with all captions, or a CSV file with the
+        columns query, image_id and score.
+      dataset: what was scored.
+
+    Raises:
+      InputError: it is neither, or of another dataset.
+    """
+
+    def __init__(self, path: Path, dataset: Dataset) -> None:
+        from eqforge.evaluation.tables.crossed_scores import read_crossed
+
+        self._path = path
+        self._crossed = read_crossed(str(path), dataset) if path.is_dir() else None
+        self._own = {} if path.is_dir() else dict(_of_file(path))
+        self.name = path.stem if self._crossed is None else self._crossed.model
+
+    def of(self, query: Ranked) -> NDArray[np.float64]:
+        """Returns the scores of a query's pictures [n], in the order of `query.images`.
+
+        Raises:
+          InputError: there is none of a picture.
+        """
+        found = self._looked_up(query)
+        if lost := [i for i, value in zip(query.images, found, strict=True) if np.isnan(value)]:
+            raise InputError(f"{self._path}: has no score of {lost[0]} for the query {query.id!r}")
+        return found
+
+    def _looked_up(self, query: Ranked) -> NDArray[np.float64]:
+        if self._crossed is None:
+            found = [self._own.get((query.id, image), np.nan) for image in query.images]
+            return np.array(found, dtype=np.float64)
+        images = np.array(query.images, dtype=object)
+        text = np.array([query.text], dtype=object)
+        if (grid := self._crossed.grid) is not None:
+            rows, column = grid.rows(images), grid.columns(text)[0]
+            found = grid.scores[rows, column].astype(np.float64)
+            return np.where((rows < 0) | (column < 0) | np.isinf(found), np.nan, found)
+        pictures, captions = self._crossed.images, self._crossed.captions
+        assert pictures is not None
+        assert captions is not None
+        rows, place = pictures.places(images), captions.places(text)[0]
+        cosines = pictures.vectors[rows].astype(np.float64) @ captions.vectors[place]
+        return np.where((rows < 0) | (place < 0), np.nan, cosines)
+
+
+def _of_file(path: Path) -> Iterator[tuple[tuple[str, str], float]]:
+    if path.suffix != ".csv":
+        raise InputError(
+            f"{path}: expected a folder of eqforge score, or a .csv with {', '.join(_COLUMNS)}"
+        )
+    for line, row in enumerate(csv_rows(path), start=2):
+        if lost := [name for name in _COLUMNS if row.get(name) is None]:
+            raise InputError(f"{path}: line {line}: has no {lost[0]}")
+        try:
+            yield (row["query"], row["image_id"]), float(row["score"])
+        except ValueError as error:
+            raise InputError(f"{path}: line {line}: score: {error}") from error
+
+
+def ranking_lines(queries: Sequence[Ranked]) -> Iterator[dict[str, Any]]:
+    """Yields each query with its pictures in the order of people, with their mean ranks."""
+    for query in queries:
+        means = query.mean_ranks.tolist()
+        order = sorted(zip(means, query.images, strict=True))
+        yield {
+            "id": query.id,
+            "text": query.text,
+            "people": len(query.reviewers),
+            "images": [{"image_id": image, "mean_rank": mean} for mean, image in order],
+        }
