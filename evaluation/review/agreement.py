@@ -164,9 +164,9 @@ def alpha_of(counts: NDArray[np.int64], level: Level = "nominal") -> float | Non
     """
     import krippendorff
 
-    counts = counts.reshape(-1, counts.shape[-1])
+    counts = counts.reshape(-1, max(1, counts.shape[-1]))
     counts = counts[counts.sum(axis=1) > 1]
-    if not len(counts) or (counts.sum(axis=0) > 0).sum() < 2:
+    if not counts.size or (counts.sum(axis=0) > 0).sum() < 2:
         return None
     return float(krippendorff.alpha(value_counts=counts, level_of_measurement=level))
 

@@ -213,14 +213,15 @@ def boxes_of(file: Path) -> dict[str, DrawnBox]:
 
 def _queries(dataset: Dataset, file: Path | None) -> Units:
     """Returns texts, each with the pictures that are put in order for it."""
-    queries = _drawn(dataset) if file is None else _given(dataset, file)
+    if file is None:
+        return _gallery(dataset)
+    queries = _given(dataset, file)
+    return _all(lambda: map(_asked, queries), file)
 
-    def items() -> Iterator[Item]:
-        for query in queries:
-            panes = tuple(Pane(image_id=each) for each in query.images)
-            yield Item(id=query.id, panes=panes, texts=(plain(query.text),))
 
-    return _all(items, file)
+def _asked(query: Query) -> Item:
+    panes = tuple(Pane(image_id=each) for each in query.images)
+    return Item(id=query.id, panes=panes, texts=(plain(query.text),))
 
 
 def _given(dataset: Dataset, file: Path) -> list[Query]:
@@ -240,8 +241,8 @@ def _given(dataset: Dataset, file: Path) -> list[Query]:
     return list(found.values())
 
 
-def _drawn(dataset: Dataset) -> Iterator[Query]:
-    """Yields the captions of a gallery, each with its own picture and others, drawn by hash."""
+def _gallery(dataset: Dataset) -> Units:
+    """Returns the captions of a gallery, each with its own picture and others, drawn by hash."""
     table, key = ("retrieval", "sample_id")
     if table not in dataset.manifest.tables:
         table, key = "captions", "caption_id"
@@ -250,14 +251,22 @@ def _drawn(dataset: Dataset) -> Iterator[Query]:
             f"{dataset.folder}: has no captions to retrieve pictures for; name a file of queries "
             'as --of, JSON lines such as {"id": "1", "text": "...", "images": ["a.jpg", "b.jpg"]}'
         )
-    rows = list(dataset.rows(table, [key, "caption", "image_id"]))
-    pictures = sorted({row["image_id"] for row in rows if row["image_id"]})
-    for row in rows:
-        if row["image_id"] is None:
-            continue
-        by_rank = sorted(pictures, key=lambda each: (rank("picture", row[key], each), each))
-        others = [each for each in by_rank if each != row["image_id"]][: PICTURES_A_QUERY - 1]
-        yield Query(id=row[key], text=row["caption"], images=sorted([row["image_id"], *others]))
+    rows = {row[key]: row for row in dataset.rows(table, [key, "caption", "image_id"])}
+    rows = {name: row for name, row in rows.items() if row["image_id"] is not None}
+    pictures = sorted({row["image_id"] for row in rows.values()})
+
+    def make(ids: Sequence[str]) -> dict[str, Item]:
+        return {name: _asked(_drawn(name, rows[name], pictures)) for name in ids}
+
+    return Units(ids=list(rows), make=make)
+
+
+def _drawn(name: str, row: dict[str, Any], pictures: Sequence[str]) -> Query:
+    """Returns a caption with its own picture and others of the gallery."""
+    own = row["image_id"]
+    by_rank = sorted(pictures, key=lambda each: (rank("picture", name, each), each))
+    others = [each for each in by_rank if each != own][: PICTURES_A_QUERY - 1]
+    return Query(id=name, text=row["caption"], images=sorted([own, *others]))
 
 
 def _rows(dataset: Dataset, table: str, what: str) -> Iterator[dict[str, Any]]:

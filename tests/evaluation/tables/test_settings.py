@@ -30,6 +30,7 @@ CHANGED: dict[str, Any] = {
     "resamples": 9,
     "labels": ("ours",),
     "errata": Path("errata.jsonl"),
+    "human": (Path("votes.json"),),
 }
 
 

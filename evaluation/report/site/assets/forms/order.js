@@ -17,8 +17,10 @@ eqforge.form = (() => {
 
   function choose(place) {
     if (order.includes(place)) order = order.filter((each) => each !== place);
-    else order.push(place);
-    if (order.length === item.panes.length - 1) order.push(item.panes.findIndex((_, each) => !order.includes(each)));
+    else {
+      order.push(place);
+      if (order.length === item.panes.length - 1) order.push(item.panes.findIndex((_, each) => !order.includes(each)));
+    }
     draw();
   }
 
@@ -33,7 +35,8 @@ eqforge.form = (() => {
 
   function given(missing) {
     if (order.length < item.panes.length) {
-      missing(`${item.panes.length - order.length} pictures are left.`);
+      const left = item.panes.length - order.length;
+      missing(left > 1 ? `${left} pictures are left.` : "One picture is left.");
       return null;
     }
     return { order: order.map((place) => item.images[place]) };

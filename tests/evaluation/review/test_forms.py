@@ -1,0 +1,700 @@
+"""Ranks, orders, texts and boxes that people give, and what follows from them."""
+
+import csv
+import json
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau, spearmanr  # type: ignore[import-untyped]
+
+from eqforge.cli import main as eqforge
+from eqforge.commands import review
+from eqforge.evaluation.review.fields import Field, broken
+from eqforge.evaluation.review.protocols import PROTOCOLS
+from eqforge.evaluation.review.units import PICTURES_A_QUERY, units_of
+from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.schemas.identity import sha256_hex
+from tests.builds import books
+from tests.builds import rows as rows_in
+from tests.evaluation.report.pages import Page
+from tests.made_datasets import (
+    built,
+    image_rows,
+    picture,
+    vectors,
+    write_dataset,
+    write_scores,
+    write_squares,
+)
+from tests.reports import digests, given
+
+Answer = Callable[[str, dict[str, Any]], Mapping[str, Any] | None]
+METRICS = ("original", "augmented", "brittleness")
+CAPTIONS = ("caption", "hard_positive", "hard_negative")
+
+
+def planned(dataset: Path, output: Path, protocol: str, reviewers: str, *more: object) -> Path:
+    argv = ["plan", str(dataset), "--protocol", protocol, "--reviewers", *reviewers.split()]
+    assert review.main([*argv, "--output", str(output), *map(str, more)]) == 0
+    return output
+
+
+def saved(folder: Path, reviewer: str, answer: Answer, **changes: Any) -> Path:
+    """What the page of a reviewer saves, who gives each item an answer, or skips it."""
+    tasks = given(folder, f"{reviewer}/tasks")
+    votes = []
+    for n, (item, again) in enumerate(tasks["tasks"], start=1):
+        shown = given(folder, f"{reviewer}/items/{(n - 1) // tasks['chunk']}")
+        found = answer(item, shown[(n - 1) % tasks["chunk"]])
+        said = {"answer": "skipped"} if found is None else {"answer": "given", **found}
+        votes.append({"task": n, "id": item, "is_repeat": again, **said})
+    named = ("dataset", "sha256", "protocol", "plan", "reviewer", "overlap", "form")
+    known = {name: tasks[name] for name in named}
+    about = {"format": "eqforge votes", "format_version": 1, "tasks": len(votes)}
+    path = folder.parent / f"{folder.name}-{reviewer}.json"
+    path.write_text(json.dumps({**about, **known, "votes": votes, **changes}))
+    return path
+
+
+def taken(dataset: Path, files: list[Path], output: Path, *more: object) -> list[dict[str, Any]]:
+    argv = ["import", str(dataset), *map(str, files), "--output", str(output), *map(str, more)]
+    assert review.main(argv) == 0
+    return [json.loads(line) for line in output.read_text("utf-8").splitlines()]
+
+
+def refused(argv: list[object], capsys: pytest.CaptureFixture[str], command: Any = None) -> str:
+    with pytest.raises(SystemExit) as ended:
+        raise SystemExit((command or review.main)(list(map(str, argv))))
+    assert ended.value.code == 2
+    return " ".join(capsys.readouterr().err.split())
+
+
+# --- captions that are ranked: the row of people beside the models
+
+
+@pytest.fixture(scope="module")
+def hard_positives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """130 samples each of SWAP and REPLACE."""
+    pictures = {sha256_hex(data): data for data in map(picture, range(4))}
+    names = sorted(pictures)
+    rows = [
+        {
+            "sample_id": f"{kind}/{n:03d}",
+            "image": f"{n % 4}.jpg",
+            "image_id": names[n % 4],
+            "hard_negative_kind": kind,
+            **{name: f"{name} {n}" for name in CAPTIONS},
+        }
+        for kind in ("replace", "swap")
+        for n in range(130)
+    ]
+    folder = tmp_path_factory.mktemp("hp") / "d"
+    return write_dataset(
+        folder, "hard-positives", {"samples": rows, "images": image_rows(pictures)}
+    )
+
+
+def table(dataset: Path, output: Path, *more: object) -> dict[tuple[str, str, str], dict[str, str]]:
+    argv = ["metrics", dataset, *more, "--output", output]
+    assert eqforge(list(map(str, argv))) == 0
+    with (output / "metrics.csv").open() as file:
+        return {(r["model"], r["subset"], r["metric"]): r for r in csv.DictReader(file)}
+
+
+def test_people_have_the_row_of_the_paper(hard_positives: Path, tmp_path: Path) -> None:
+    """97 of 100 of SWAP, 100 of 100 of REPLACE, and nobody is brittle."""
+    more = ("--sample", 100, "--each", "hard_negative_kind")
+    plan = planned(hard_positives, tmp_path / "plan", "caption-ranking", "ada ben", *more)
+    tasks = given(plan, "ada/tasks")["tasks"]
+    items = sorted({item for item, _ in tasks})
+    assert [sum(item.startswith(kind) for item in items) for kind in ("swap", "replace")] == [
+        100
+    ] * 2
+    wrong = {item for item in items if item.startswith("swap")} & set(items[-3:])
+
+    def ada(item: str, shown: dict[str, Any]) -> Mapping[str, Any]:
+        return {"ranks": [[2, 2, 1] if item in wrong else [1, 1, 2]]}
+
+    def ben(item: str, shown: dict[str, Any]) -> Mapping[str, Any]:
+        return {"ranks": [[1, 2, 3]]}
+
+    files = [saved(plan, "ada", ada), saved(plan, "ben", ben)]
+    found = table(hard_positives, tmp_path / "m", "--human", *files)
+
+    shares = {
+        subset: [float(found["human", subset, metric]["value"]) for metric in METRICS]
+        for subset in ("swap", "replace", "all", "macro average")
+    }
+    assert shares == {
+        "swap": pytest.approx([0.97, 0.97, 0]),
+        "replace": pytest.approx([1, 1, 0]),
+        "all": pytest.approx([0.985, 0.985, 0]),
+        "macro average": pytest.approx([0.985, 0.985, 0]),
+    }
+    row = found["human", "all", "augmented"]
+    assert (row["expected"], row["scored"], row["missing"]) == ("200", "200", "0")
+    ranks = taken(hard_positives, files, tmp_path / "ranks.jsonl")
+    assert {each["sample_id"] for each in ranks} == set(items)
+    by_id = {each["sample_id"]: each["ranks"] for each in ranks}
+    assert by_id[min(wrong)] == {"ada": [[2, 2, 1]], "ben": [[1, 2, 3]]}
+
+
+def test_people_stand_beside_models_on_the_samples_that_both_have(
+    hard_positives: Path, tmp_path: Path
+) -> None:
+    keys = [row["sample_id"] for row in rows_in(hard_positives, "samples")]
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(len(keys), 3)).astype(np.float32)
+    tables = {
+        "scores": [
+            {"sample_id": k, "values": v} for k, v in zip(keys, values.tolist(), strict=True)
+        ]
+    }
+    scores = write_scores(tmp_path / "s", hard_positives, "hard-positives", tables)
+    plan = planned(hard_positives, tmp_path / "p", "caption-ranking", "ada ben", "--sample", 40)
+    skipped = given(plan, "ada/tasks")["tasks"][0][0]
+
+    def ranks(item: str, shown: dict[str, Any]) -> Mapping[str, Any] | None:
+        return None if item == skipped else {"ranks": [[1, 1, 3]]}
+
+    files = [saved(plan, name, ranks) for name in ("ada", "ben")]
+    found = table(hard_positives, tmp_path / "m", scores, "--human", *files)
+
+    row = found["human", "all", "augmented"]
+    assert (row["value"], row["expected"], row["missing"]) == ("1.0", "40", "1")
+    model = next(name for name, _, _ in found if name != "human")
+    assert found[model, "all", "augmented"]["expected"] == "260"
+    with (tmp_path / "m" / "comparisons.csv").open() as file:
+        compared = [r for r in csv.DictReader(file) if r["metric"] == "augmented"]
+    (one,) = [r for r in compared if r["subset"] == "all"]
+    seen = [
+        n
+        for n, key in enumerate(keys)
+        if key in {i for i, _ in given(plan, "ada/tasks")["tasks"]} - {skipped}
+    ]
+    theirs = (values[seen, 2] < values[seen, :2].min(axis=1)).mean()
+    assert float(one["difference"]) == pytest.approx(1 - theirs)
+
+
+def test_ranks_of_pairs_have_text_image_and_group_scores(tmp_path: Path) -> None:
+    dataset = write_squares(tmp_path / "d")
+    total = len(rows_in(dataset, "samples"))
+    plan = planned(dataset, tmp_path / "p", "caption-ranking", "ada", "--overlap", 1)
+    wrong = {given(plan, "ada/tasks")["tasks"][0][0]}
+
+    def ranks(item: str, shown: dict[str, Any]) -> Mapping[str, Any]:
+        """Of the first picture the captions tie: no score counts."""
+        return {"ranks": [[1, 1], [2, 1]] if item in wrong else [[1, 2], [2, 1]]}
+
+    found = table(dataset, tmp_path / "m", "--human", saved(plan, "ada", ranks))
+
+    shares = [float(found["human", "all", name]["value"]) for name in ("text", "image", "group")]
+    assert shares == pytest.approx([1 - 1 / total] * 3)
+
+
+def test_votes_that_are_no_ranks_are_one_clear_error(
+    hard_positives: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = planned(hard_positives, tmp_path / "p", "caption-ranking", "ada", "--sample", 3)
+    for ranks, said in (
+        ([[1, 2]], "task 1: ranks: expected 3 of each of 1 pictures"),
+        ([[1, 2, 4]], "task 1: ranks: expected one of each caption, from 1 to how many there are"),
+        ([], "task 1: ranks: expected one of each caption"),
+    ):
+        file = saved(plan, "ada", lambda item, shown, ranks=ranks: {"ranks": ranks})
+        argv = ["metrics", hard_positives, "--human", file]
+        assert said in refused(argv, capsys, eqforge)
+    votes = json.loads(file.read_text())
+    votes["votes"][0] |= {"answer": "keep"}
+    file.write_text(json.dumps(votes))
+    said = refused(["import", hard_positives, file, "--output", tmp_path / "o"], capsys)
+    assert "answer: expected given, skipped where the form is rank" in said
+    for option, value in (("--rule", "weighted"), ("--scores", "s.csv"), ("--earlier", file)):
+        fine = saved(plan, "ada", lambda item, shown: {"ranks": [[1, 1, 2]]})
+        argv = ["import", hard_positives, fine, "--output", tmp_path / "o", option, value]
+        assert f"{option}: has no effect on votes by the protocol" in refused(argv, capsys)
+    assert not (tmp_path / "o").exists()
+
+
+# --- pictures that are put in order
+
+
+def noisy(true: list[str], spread: float, seed: str) -> list[str]:
+    """The true order, seen with noise."""
+    rng = random.Random(seed)
+    return sorted(true, key=lambda each: true.index(each) + rng.gauss(0, spread))
+
+
+def test_models_are_held_against_the_order_of_people(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Five people of known noise find the true order; the interval of a model has its truth."""
+    dataset = built("retrieval-perturbations")
+    names = [row["image_id"] for row in rows_in(dataset, "images")]
+    queries = [
+        {
+            "id": f"q{n}",
+            "text": f"text {n}",
+            "images": sorted(names, key=lambda e: (hash((e, n)), e)),
+        }
+        for n in range(6)
+    ]
+    file = tmp_path / "queries.jsonl"
+    file.write_text("".join(json.dumps(each) + "\n" for each in queries))
+    people = "ada ben cy dan eve"
+    plan = planned(dataset, tmp_path / "p", "picture-ranking", people, "--of", file)
+    true = {each["id"]: each["images"] for each in queries}
+
+    def order(name: str) -> Answer:
+        return lambda item, shown: {"order": noisy(true[item], 1.0, f"{name} {item}")}
+
+    files = [saved(plan, name, order(name)) for name in people.split()]
+    model = {item: noisy(images, 2.0, f"model {item}") for item, images in true.items()}
+    lines = [
+        f"{item},{image},{-place}"
+        for item, some in model.items()
+        for place, image in enumerate(some)
+    ]
+    scores = tmp_path / "model.csv"
+    scores.write_text("\n".join(["query,image_id,score", *lines]))
+
+    more = ("--of", file, "--scores", scores)
+    capsys.readouterr()
+    ranked = taken(dataset, files, tmp_path / "order.jsonl", *more, "--json")
+
+    outcome = json.loads(capsys.readouterr().out)
+    assert {each["people"] for each in ranked} == {5}
+    means = {one["id"]: {e["image_id"]: e["mean_rank"] for e in one["images"]} for one in ranked}
+    close = [rho(list(own), true[query]) for query, own in means.items()]
+    assert np.mean(close) > 0.9
+    (theirs,) = outcome["models"]
+    low, high = theirs["spearman_interval"]
+    assert low < np.mean([rho(model[query], true[query]) for query in true]) < high
+    exact = [
+        kendalltau(range(len(names)), [means[query][image] for image in model[query]]).statistic
+        for query in true
+    ]
+    assert theirs["kendall"] == pytest.approx(np.mean(exact))
+    assert [each["name"] for each in outcome["people"]] == people.split()
+    assert min(each["spearman"] for each in outcome["people"]) > theirs["spearman"] > 0
+
+
+def rho(found: list[str], true: list[str]) -> float:
+    value: float = spearmanr(range(len(found)), [true.index(each) for each in found]).statistic
+    return value
+
+
+def test_captions_of_a_gallery_are_queries_and_vectors_are_scores(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = built("retrieval-perturbations")
+    captions = {row["caption_id"]: row for row in rows_in(dataset, "captions")}
+    pictures = sorted({row["image_id"] for row in captions.values()})
+    plan = planned(dataset, tmp_path / "p", "picture-ranking", "ada ben", "--sample", 2)
+    assert digests(plan) == digests(
+        planned(dataset, tmp_path / "again", "picture-ranking", "ben,ada", "--sample", 2)
+    )
+    shown = given(plan, "ada/items/0")
+    for (item, _), one in zip(given(plan, "ada/tasks")["tasks"], shown, strict=True):
+        assert len(one["images"]) == min(PICTURES_A_QUERY, len(pictures))
+        assert captions[item]["image_id"] in one["images"]
+        assert one["texts"][0]["parts"] == [captions[item]["caption"]]
+    assert shown[0]["images"] != sorted(shown[0]["images"])
+
+    files = [
+        saved(plan, n, lambda item, one: {"order": sorted(one["images"])}) for n in ("ada", "ben")
+    ]
+    texts = sorted({row["caption"] for row in captions.values()})
+    line = np.stack(
+        [np.cos(np.linspace(0, 1, len(pictures))), np.sin(np.linspace(0, 1, len(pictures)))], 1
+    )
+    tables = {
+        "image_vectors": vectors("image_id", pictures, line),
+        "caption_vectors": vectors("caption", texts, np.tile([1.0, 0.0], (len(texts), 1))),
+    }
+    scores = write_scores(tmp_path / "s", dataset, "retrieval", tables)
+    taken(dataset, files, tmp_path / "o.jsonl", "--scores", scores)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Krippendorff's alpha 1.000" in said
+    assert "against people: Spearman's rho 1.000" in said
+
+    other = [saved(plan, "ada", lambda item, one: {"order": sorted(one["images"])[1:]})]
+    argv = ["import", dataset, *other, "--output", tmp_path / "x.jsonl"]
+    assert "has other pictures than were shown" in refused(argv, capsys)
+
+
+def test_queries_that_do_not_fit_are_one_clear_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = built("retrieval-perturbations")
+    name = rows_in(dataset, "images")[0]["image_id"]
+    file = tmp_path / "q.jsonl"
+    for lines, said in (
+        ([{"id": "a", "text": "t", "images": [name, "zebra.jpg"]}], "'zebra.jpg' is no picture of"),
+        ([{"id": "a", "text": "t", "images": [name]}], "images: expected two or more, each once"),
+        ([{"id": "a", "text": "t", "images": [name, name]}], "images: expected two or more"),
+        ([{"id": "a", "images": [name]}], "the field 'text' is missing"),
+    ):
+        file.write_text("".join(json.dumps(each) + "\n" for each in lines))
+        argv = ["plan", dataset, "--protocol", "picture-ranking", "--reviewers", "ada"]
+        assert said in refused([*argv, "--of", file, "--output", tmp_path / "p"], capsys)
+    pairs = write_squares(tmp_path / "pairs")
+    argv = ["plan", pairs, "--protocol", "picture-ranking", "--reviewers", "ada"]
+    assert "name a file of queries as --of" in refused([*argv, "--output", tmp_path / "p"], capsys)
+    argv[3] = "eq-sd-filter"
+    said = refused([*argv, "--of", file, "--output", tmp_path / "p"], capsys)
+    assert "--of" in said
+    assert not (tmp_path / "p").exists()
+
+
+# --- VLUE: what is written and drawn becomes rows that its build reads
+
+
+@pytest.fixture(scope="module")
+def vlue() -> Path:
+    return built("vlue")
+
+
+SENTENCE = "A red dog stands on a green table beside {}."
+
+
+def rebuilt(dataset: Path, output: Path, *files: object) -> Path:
+    argv = ["build", "vlue", "--images", dataset.parent / "images", *files, "--output", output]
+    assert eqforge(list(map(str, argv))) == 0
+    return output
+
+
+def test_what_people_write_for_vlue_builds_vlue_again(vlue: Path, tmp_path: Path) -> None:
+    answers: dict[str, Answer] = {
+        "vlue-captions": lambda item, shown: {"texts": {"caption": SENTENCE.format(item[:4])}},
+        "vlue-translation": lambda item, shown: {"texts": {"sentence": " Both of  them are red. "}},
+        "vlue-questions": lambda item, shown: {
+            "texts": {"question": "What is shown?", "answer_0": "a dog", "answer_1": "a cat"}
+        },
+        "vlue-boxes": lambda item, shown: {
+            "texts": {"object": "dog"},
+            "box": [0.25, 0.5, 0.5, 0.25],
+        },
+    }
+    for protocol, answer in answers.items():
+        plan = planned(vlue, tmp_path / protocol, protocol, "ada ben")
+        busy = [name for name in ("ada", "ben") if (plan / f"{name}.html").exists()]
+        files = [saved(plan, name, answer) for name in busy]
+        taken(vlue, files, tmp_path / f"{protocol}.jsonl")
+    boxes = tmp_path / "vlue-boxes.jsonl"
+    plan = planned(vlue, tmp_path / "vlue-expressions", "vlue-expressions", "cy", "--of", boxes)
+    assert given(plan, "cy/items/0")[0]["panes"][0]["boxes"][0]["x"] == pytest.approx(
+        0.25, abs=0.01
+    )
+    file = saved(plan, "cy", lambda item, shown: {"texts": {"text": "red dog"}})
+    taken(vlue, [file], tmp_path / "vlue-expressions.jsonl", "--of", boxes)
+
+    options = {
+        "--retrieval": "vlue-captions",
+        "--captioning": "vlue-captions",
+        "--nlvr2": "vlue-translation",
+        "--vqa": "vlue-questions",
+        "--grounding": "vlue-expressions",
+    }
+    named = [part for o, p in options.items() for part in (o, tmp_path / f"{p}.jsonl")]
+    again = rebuilt(vlue, tmp_path / "again", *named)
+
+    assert all(candidates == kept for candidates, kept, _ in books(again).values())
+    assert rows_in(again, "findings") == []
+    pictures = {row["image_id"]: row for row in rows_in(vlue, "images")}
+    retrieved = {row["image_id"]: row["caption"] for row in rows_in(again, "retrieval")}
+    assert retrieved == {image: SENTENCE.format(image[:4]) for image in pictures}
+    (first,) = rows_in(vlue, "nlvr2")
+    (second,) = rows_in(again, "nlvr2")
+    assert second["statement"] == "Both of them are red."
+    names = ("image_0_id", "image_1_id", "label")
+    assert [second[name] for name in names] == [first[name] for name in names]
+    asked = rows_in(again, "vqa")
+    assert {(row["image_id"], row["answers"][0]) for row in asked} == {
+        (first["image_0_id"], "a dog"),
+        (first["image_1_id"], "a cat"),
+    }
+    for row in rows_in(again, "grounding"):
+        box, size = row["box"], pictures[row["image_id"]]
+        assert box["x"] == pytest.approx(0.25 * size["width_px"], abs=0.01)
+        assert box["height"] == pytest.approx(0.25 * size["height_px"], abs=0.01)
+
+
+def test_texts_that_break_a_rule_make_no_rows_and_are_kept_among_the_answers(
+    vlue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = planned(vlue, tmp_path / "p", "vlue-captions", "ada")
+    said = iter(["too short", "There is a dog that stands on a green table.", ""])
+
+    def answer(item: str, shown: dict[str, Any]) -> Mapping[str, Any]:
+        return {"texts": {"caption": next(said, SENTENCE.format("it"))}}
+
+    file = saved(plan, "ada", answer)
+    total = len(given(plan, "ada/tasks")["tasks"])
+    answers = tmp_path / "answers.jsonl"
+    rows = taken(vlue, [file], tmp_path / "rows.jsonl", "--answers", answers)
+
+    told = capsys.readouterr().out
+    assert len(rows) == total - 3
+    for rule in ("few_words", "not_first", "empty"):
+        assert f"1 text left out: {rule}" in told
+    kept = [json.loads(line) for line in answers.read_text().splitlines()]
+    assert len(kept) == total
+    assert "too short" in {each["texts"]["caption"] for each in kept}
+
+
+def test_answers_of_two_pictures_differ_and_may_have_to_be_listed(
+    vlue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fields = PROTOCOLS["vlue-questions"].fields
+    texts = {"question": "What is it?", "answer_0": "Dog", "answer_1": " dog "}
+    assert list(broken(texts, fields, 2)) == [("answer_1", "same_answer")]
+    assert list(broken(texts | {"answer_1": "cat"}, fields, 2)) == []
+    listed = {"Dog", "bird"}
+    assert list(broken(texts | {"answer_1": "cat"}, fields, 2, listed)) == [
+        ("answer_1", "not_listed")
+    ]
+    answers = tmp_path / "list.txt"
+    answers.write_text("a dog\nbird\n")
+    plan = planned(vlue, tmp_path / "p", "vlue-questions", "ada", "--answer-list", answers)
+    assert given(plan, "ada/tasks")["answers"] == ["a dog", "bird"]
+    write = {"question": "What is it?", "answer_0": "a dog", "answer_1": "a cat"}
+    file = saved(plan, "ada", lambda item, shown: {"texts": write})
+    capsys.readouterr()
+    assert taken(vlue, [file], tmp_path / "r.jsonl", "--answer-list", answers) == []
+    assert "1 text left out: not_listed" in capsys.readouterr().out
+
+
+def test_a_protocol_of_ones_own_may_ask_for_texts(
+    vlue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(
+        'name = "mood"\nquestion = "Which mood is it?"\nform = "write"\n'
+        'fields = [{name = "mood", label = "Mood", never = ["nice"]}]\n'
+    )
+    dataset = write_squares(tmp_path / "d")
+    plan = planned(dataset, tmp_path / "p", str(own), "ada")
+    file = saved(plan, "ada", lambda item, shown: {"texts": {"mood": f"calm {item}"}})
+    rows = taken(dataset, [file], tmp_path / "rows.jsonl")
+    assert {row["item"] for row in rows} == {r["sample_id"] for r in rows_in(dataset, "samples")}
+    assert all(row["mood"] == f"calm {row['item']}" and len(row["images"]) == 2 for row in rows)
+    for change, said in (
+        ('form = "write"', "fields: expected at least one field where the form is write"),
+        ('fields = [{name = "a", label = "A"}]', "fields: expected no fields"),
+        ('form = "sing"', "form"),
+    ):
+        own.write_text(f'name = "mood"\nquestion = "?"\n{change}\n')
+        argv = ["plan", dataset, "--protocol", own, "--reviewers", "a", "--output", tmp_path / "q"]
+        assert said in refused(argv, capsys)
+
+
+def test_nobody_writes_the_same_twice(vlue: Path) -> None:
+    assert {name for name, each in PROTOCOLS.items() if not each.repeats} == {
+        name for name, each in PROTOCOLS.items() if each.form in ("write", "box")
+    }
+    ids = units_of(open_dataset(str(vlue)), "pictures").ids
+    assert len(ids) == len(set(ids)) == len(rows_in(vlue, "images"))
+
+
+# --- in a browser
+
+
+def voted(page: Page, folder: Path) -> dict[str, Any]:
+    with page.page.expect_download() as download:
+        page.page.click("#save")
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def wait(page: Page) -> None:
+    page.page.wait_for_selector("#single[aria-busy=false]")
+
+
+def test_captions_are_ranked_by_keys_whatever_their_order(
+    opened: Callable[..., Page], hard_positives: Path, tmp_path: Path
+) -> None:
+    plan = planned(hard_positives, tmp_path / "p", "caption-ranking", "ada", "--sample", 4)
+    page = opened(plan).open("ada.html")
+    orders = set()
+    for _ in range(4):
+        wait(page)
+        shown = page.page.locator(".rank > span:first-child").all_inner_texts()
+        orders.add(tuple(text.rsplit(" ", 1)[0] for text in shown))
+        page.press("Enter")
+        assert page.page.inner_text("#missing") == "Give each caption a rank."
+        page.press(*[str(1 + CAPTIONS.index(text.rsplit(" ", 1)[0])) for text in shown])
+        page.press("z" if page.page.locator("#undo").is_enabled() and len(orders) > 99 else "Enter")
+    page.count("all 4 answered")
+    found = voted(page, tmp_path)
+    assert found["form"] == "rank"
+    assert [vote["ranks"] for vote in found["votes"]] == [[[1, 2, 3]]] * 4
+    assert len(orders) > 1
+    page.press("z")
+    wait(page)
+    assert page.page.locator(".rank input:checked").count() == 3
+
+
+def test_both_pictures_of_a_pair_are_ranked_whichever_stands_first(
+    opened: Callable[..., Page], tmp_path: Path
+) -> None:
+    dataset = write_squares(tmp_path / "d")
+    plan = planned(dataset, tmp_path / "p", "caption-ranking", "ada", "--overlap", 1)
+    chunk = given(plan, "ada/items/0")
+    assert {tuple(one["places"]) for one in chunk} == {(0, 1), (1, 0)}
+    page = opened(plan).open("ada.html")
+    for one in chunk:
+        wait(page)
+        shown = page.page.locator(".rank > span:first-child").all_inner_texts()
+        right = [
+            "1" if text.endswith("left") == (one["places"][row] == 0) else "2"
+            for row, text in zip((0, 0, 1, 1), shown, strict=True)
+        ]
+        page.press(*right, "Enter")
+    page.count(f"all {len(chunk)} answered")
+    assert all(vote["ranks"] == [[1, 2], [2, 1]] for vote in voted(page, tmp_path)["votes"])
+
+
+def test_pictures_are_put_in_order_and_the_order_is_taken_back(
+    opened: Callable[..., Page], tmp_path: Path
+) -> None:
+    dataset = built("retrieval-perturbations")
+    plan = planned(dataset, tmp_path / "p", "picture-ranking", "ada", "--sample", 1)
+    (shown,) = given(plan, "ada/items/0")
+    page = opened(plan).open("ada.html")
+    wait(page)
+    choices = page.page.locator(".choice")
+    count = choices.count()
+    for place in range(count - 2, -1, -1):
+        choices.nth(place).click()
+    choices.nth(count - 1).click()
+    assert choices.nth(count - 1).get_attribute("aria-pressed") == "false"
+    page.page.click("[data-answer=given]")
+    assert page.page.inner_text("#missing") == "One picture is left."
+    choices.nth(count - 1).click()
+    page.page.click("[data-answer=given]")
+    page.count("all 1 answered")
+    (vote,) = voted(page, tmp_path)["votes"]
+    assert vote["order"] == [*shown["images"][count - 2 :: -1], shown["images"][count - 1]]
+    page.open("ada.html")
+    page.count("all 1 answered")
+
+
+def test_texts_keep_the_same_rules_on_the_page_as_in_the_import(
+    opened: Callable[..., Page], vlue: Path, tmp_path: Path
+) -> None:
+    plan = planned(vlue, tmp_path / "p", "vlue-captions", "ada")
+    page = opened(plan).open("ada.html")
+    (field,) = PROTOCOLS["vlue-captions"].fields
+    long = "a dog that stands on a green table"
+    for text, told in (
+        ("", "Caption is empty."),
+        ("   ", "Caption is empty."),
+        ("one two three four five six seven", "Caption has to have 8 words or more."),
+        (f"there IS {long}", 'Caption must not start with "there is".'),
+        (f"There  is {long}", 'Caption must not start with "there is".'),
+        ("одна собака стоит", "Caption has to have 8 words or more."),
+    ):
+        wait(page)
+        page.page.fill("textarea", text)
+        page.press("Enter")
+        assert page.page.inner_text("#missing") == told
+        assert list(broken({"caption": text}, (field,), 1))
+    page.page.fill("textarea", f"Therein {long}")
+    assert not list(broken({"caption": f"Therein {long}"}, (field,), 1))
+    page.press("Enter")
+    page.page.wait_for_function("!document.querySelector('textarea').value")
+    page.page.click("[data-answer=skipped]")
+    page.page.click("[data-reason='it is too hard']")
+    wait(page)
+    page.page.click("#undo")
+    page.page.click("#undo")
+    page.page.wait_for_function("document.querySelector('textarea').value.startsWith('Therein')")
+    page.press("Enter")
+    wait(page)
+    assert voted(page, tmp_path)["votes"][0]["texts"] == {"caption": f"Therein {long}"}
+
+
+def test_words_of_place_are_told_apart_from_words_that_have_them(
+    opened: Callable[..., Page], vlue: Path, tmp_path: Path
+) -> None:
+    boxes = tmp_path / "boxes.jsonl"
+    plan = planned(vlue, tmp_path / "b", "vlue-boxes", "ada", "--sample", 1)
+    box = {"texts": {"object": "dog"}, "box": [0, 0, 0.5, 0.5]}
+    taken(vlue, [saved(plan, "ada", lambda item, shown: box)], boxes)
+    plan = planned(vlue, tmp_path / "p", "vlue-expressions", "ada", "--of", boxes)
+    page = opened(plan).open("ada.html")
+    fields = PROTOCOLS["vlue-expressions"].fields
+    for text, is_fine in (
+        ("the Left dog", False), ("dog next to it", False), ("first-aid box", False),
+        ("LAST", False), ("собака left", False), ("frontier leftovers", True),
+    ):  # fmt: skip
+        wait(page)
+        assert (not list(broken({"text": text}, fields, 1))) is is_fine
+        page.page.fill("textarea", text)
+        page.press("Enter")
+        assert (page.page.inner_text("#missing") == "") is is_fine
+    page.count("all 1 answered")
+
+
+def test_a_box_is_drawn_with_the_pointer_or_written(
+    opened: Callable[..., Page], vlue: Path, tmp_path: Path
+) -> None:
+    plan = planned(vlue, tmp_path / "p", "vlue-boxes", "ada", "--sample", 2)
+    page = opened(plan).open("ada.html")
+    wait(page)
+    page.press("Enter")
+    assert page.page.inner_text("#missing") == "Draw a box."
+    area = page.page.locator(".frame img").first.bounding_box()
+    mouse = page.page.mouse
+    mouse.move(area["x"] + 0.75 * area["width"], area["y"] + 0.5 * area["height"])
+    mouse.down()
+    mouse.move(area["x"] + 0.25 * area["width"], area["y"] + 0.1 * area["height"])
+    mouse.up()
+    page.page.fill("textarea", "dog")
+    page.press("Enter")
+    page.page.wait_for_function("!document.querySelector('textarea').value")
+    wait(page)
+    for name, value in (("left", "10"), ("top", "20"), ("width", "95"), ("height", "30")):
+        page.page.fill(f"[aria-label='{name} in per cent']", value)
+        page.press("Tab")
+    page.page.fill("textarea", "cat")
+    page.press("Enter")
+    page.count("all 2 answered")
+    file = voted(page, tmp_path)
+    drawn, written = (vote["box"] for vote in file["votes"])
+    assert drawn == pytest.approx([0.25, 0.1, 0.5, 0.4], abs=0.01)
+    assert written == pytest.approx([0.1, 0.2, 0.9, 0.3])
+    rows = taken(vlue, [tmp_path / "votes-ada.json"], tmp_path / "boxes.jsonl")
+    assert sorted(row["object"] for row in rows) == ["cat", "dog"]
+
+
+def test_a_field_is_written_for_each_picture(opened: Callable[..., Page], tmp_path: Path) -> None:
+    dataset = write_squares(tmp_path / "d")
+    plan = planned(dataset, tmp_path / "p", "vlue-questions", "ada")
+    chunk = given(plan, "ada/items/0")
+    assert {tuple(one["places"]) for one in chunk} == {(0, 1), (1, 0)}
+    page = opened(plan).open("ada.html")
+    for one in chunk:
+        wait(page)
+        page.page.fill("[name=question]", "What is it, then?")
+        for number, place in enumerate(one["places"], start=1):
+            page.page.get_by_label(f"Answer for picture {number}").fill(f"of {place}")
+        page.press("Enter")
+    page.count(f"all {len(chunk)} answered")
+    for vote in voted(page, tmp_path)["votes"]:
+        assert vote["texts"] == {
+            "question": "What is it, then?",
+            "answer_0": "of 0",
+            "answer_1": "of 1",
+        }
+
+
+def test_names_of_fields_per_picture() -> None:
+    assert Field(name="a", label="A", per_picture=True).names(2) == ["a_0", "a_1"]
