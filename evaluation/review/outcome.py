@@ -15,6 +15,7 @@ from eqforge.evaluation.review.agreement import (
     reviewers_of,
 )
 from eqforge.evaluation.review.fields import RULES as TEXT_RULES
+from eqforge.evaluation.review.found_boxes import as_decisions
 from eqforge.evaluation.review.protocols import PROTOCOLS, Form
 from eqforge.evaluation.review.ranking import (
     Correlation,
@@ -121,6 +122,8 @@ def take_votes(dataset: Dataset, paths: Sequence[Path], settings: TakeSettings) 
     _check_settings(votes, settings)
     units = units_of(dataset, votes.unit, settings.of)
     check_ids(votes, set(units.ids))
+    if votes.unit == "phrases":
+        votes = as_decisions(votes, dataset)
     first = first_votes(votes.by_reviewer)
     if votes.form == "decide":
         return _decided(dataset, votes, first, settings)
@@ -134,9 +137,10 @@ def take_votes(dataset: Dataset, paths: Sequence[Path], settings: TakeSettings) 
 
 def _check_settings(votes: Votes, settings: TakeSettings) -> None:
     """Checks that no setting is given that has no effect."""
+    decides = votes.form == "decide" or votes.unit == "phrases"
     given = {
-        "--earlier": settings.earlier is not None and votes.form != "decide",
-        "--rule": settings.rule != "majority" and votes.form != "decide",
+        "--earlier": settings.earlier is not None and not decides,
+        "--rule": settings.rule != "majority" and not decides,
         "--scores": bool(settings.scores) and votes.form != "order",
         "--answer-list": settings.answers is not None and votes.form != "write",
     }

@@ -20,8 +20,17 @@ Form = Literal["decide", "rank", "order", "write", "box"]
 """How an item is answered: keep or drop it, give each caption a rank, put pictures in order, write
 texts, or draw a box."""
 
-Unit = Literal["samples", "captions", "queries", "pictures", "picture pairs", "statements", "boxes"]
-"""What an item is; see `UNITS` of `units.py`."""
+Unit = Literal[
+    "samples",
+    "captions",
+    "queries",
+    "pictures",
+    "picture pairs",
+    "statements",
+    "boxes",
+    "phrases",
+]
+"""What an item is; `units.py` has each."""
 
 Need = Literal["", "pictures", "pairs"]
 """What a sample has to show: anything, a picture, or two with a caption each."""
@@ -219,6 +228,18 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
             form="write",
             unit="boxes",
             fields=(Field(name="text", label="Phrase", never=_PLACES),),
+        ),
+        Protocol(
+            name="vlue-boxes-check",
+            question="Where is what the phrase names? Draw a box around it.",
+            guide="Draw the box as tight as you can. Skip a phrase that fits nothing in the "
+            "picture, or more than one thing.",
+            reasons=("the phrase fits nothing", "the phrase fits several things", *_SKIPPED),
+            seconds=15,
+            source="eqforge's own, with the threshold of VLUE's accuracy of grounding, IoU 0.5",
+            of="phrases with boxes; decides which of them stay",
+            form="box",
+            unit="phrases",
         ),
     )
 }

@@ -156,6 +156,17 @@ def _statements(dataset: Dataset) -> Units:
     return _all(items)
 
 
+def _phrases(dataset: Dataset) -> Units:
+    """Returns phrases, without the boxes that they are of."""
+
+    def items() -> Iterator[Item]:
+        for row in _rows(dataset, "grounding", "phrases with boxes, such as those of vlue"):
+            panes = (Pane(image_id=row["image_id"]),)
+            yield Item(id=row["sample_id"], panes=panes, texts=(plain(row["phrase"]),))
+
+    return _all(items)
+
+
 def _pictures(dataset: Dataset) -> Units:
     def items() -> Iterator[Item]:
         for row in dataset.rows("images", ["image_id"]):
@@ -302,6 +313,7 @@ _MAKERS: Final[Mapping[Unit, Callable[[Dataset], Units]]] = {
     "samples": _samples,
     "captions": _captions,
     "statements": _statements,
+    "phrases": _phrases,
     "pictures": _pictures,
     "picture pairs": _picture_pairs,
 }

@@ -3,7 +3,7 @@
 import csv
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,10 @@ def saved(folder: Path, reviewer: str, answer: Answer, **changes: Any) -> Path:
     path = folder.parent / f"{folder.name}-{reviewer}.json"
     path.write_text(json.dumps({**about, **known, "votes": votes, **changes}))
     return path
+
+
+def always(said: Mapping[str, Any] | None) -> Answer:
+    return lambda item, shown: said
 
 
 def taken(dataset: Path, files: list[Path], output: Path, *more: object) -> list[dict[str, Any]]:
@@ -205,7 +209,7 @@ def test_votes_that_are_no_ranks_are_one_clear_error(
         ([[1, 2, 4]], "task 1: ranks: expected one of each caption, from 1 to how many there are"),
         ([], "task 1: ranks: expected one of each caption"),
     ):
-        file = saved(plan, "ada", lambda item, shown, ranks=ranks: {"ranks": ranks})
+        file = saved(plan, "ada", always({"ranks": ranks}))
         argv = ["metrics", hard_positives, "--human", file]
         assert said in refused(argv, capsys, eqforge)
     votes = json.loads(file.read_text())
@@ -223,7 +227,7 @@ def test_votes_that_are_no_ranks_are_one_clear_error(
 # --- pictures that are put in order
 
 
-def noisy(true: list[str], spread: float, seed: str) -> list[str]:
+def noisy(true: Sequence[str], spread: float, seed: str) -> list[str]:
     """The true order, seen with noise."""
     rng = random.Random(seed)
     return sorted(true, key=lambda each: true.index(each) + rng.gauss(0, spread))
@@ -283,7 +287,7 @@ def test_models_are_held_against_the_order_of_people(
     assert min(each["spearman"] for each in outcome["people"]) > theirs["spearman"] > 0
 
 
-def rho(found: list[str], true: list[str]) -> float:
+def rho(found: Sequence[str], true: Sequence[str]) -> float:
     value: float = spearmanr(range(len(found)), [true.index(each) for each in found]).statistic
     return value
 
@@ -422,6 +426,32 @@ def test_what_people_write_for_vlue_builds_vlue_again(vlue: Path, tmp_path: Path
         box, size = row["box"], pictures[row["image_id"]]
         assert box["x"] == pytest.approx(0.25 * size["width_px"], abs=0.01)
         assert box["height"] == pytest.approx(0.25 * size["height_px"], abs=0.01)
+
+
+def test_boxes_that_others_do_not_find_are_dropped(
+    vlue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = planned(vlue, tmp_path / "p", "vlue-boxes-check", "ada")
+    sizes = {row["image_id"]: row for row in rows_in(vlue, "images")}
+    rows = {row["sample_id"]: row for row in rows_in(vlue, "grounding")}
+    (shown,) = given(plan, "ada/items/0")
+    assert shown["panes"][0]["boxes"] == []
+    assert shown["texts"][0]["parts"] == [next(iter(rows.values()))["phrase"]]
+
+    def found(item: str, shown: dict[str, Any], across: float = 1.0) -> Mapping[str, Any]:
+        box, size = rows[item]["box"], sizes[rows[item]["image_id"]]
+        width, height = size["width_px"], size["height_px"]
+        own = [box["x"] / width, box["y"] / height, box["width"] / width, box["height"] / height]
+        return {"box": [*own[:2], across * own[2], own[3]]}
+
+    for name, answer, decision, reason in (
+        ("found", found, "keep", ""),
+        ("half", lambda item, shown: found(item, shown, 0.49), "drop", "another box was drawn"),
+        ("more", lambda item, shown: found(item, shown, 0.51), "keep", ""),
+        ("skipped", lambda item, shown: None, "drop", ""),
+    ):
+        (decided,) = taken(vlue, [saved(plan, "ada", answer)], tmp_path / f"{name}.jsonl")
+        assert (decided["decision"], decided.get("reason", "")) == (decision, reason)
 
 
 def test_texts_that_break_a_rule_make_no_rows_and_are_kept_among_the_answers(

@@ -101,6 +101,11 @@ eqforge.compare = (() => {
     return [tools(item), ...(item.comparable ? [swipe()] : []), box];
   }
 
+  // Boxes or masks are shown, or not, until somebody says otherwise.
+  function start(what, isShown) {
+    shown[what] = isShown;
+  }
+
   function stop() {
     clearInterval(timer);
   }
@@ -113,5 +118,5 @@ eqforge.compare = (() => {
     return true;
   }
 
-  return { view, apply, stop, key };
+  return { view, apply, start, stop, key };
 })();

@@ -151,6 +151,7 @@
     try {
       about = await eqforge.load(`${reviewer}/tasks`);
       votes.open(about);
+      compare.start("boxes", form.hasBoxes === true); // their labels would tell what is to be seen
       await show(votes.next());
     } catch (error) {
       trouble(error);

@@ -71,5 +71,5 @@ eqforge.form = (() => {
     return texts && { box, texts };
   }
 
-  return { keys: {}, show: () => [], controls, place, given, key: () => false };
+  return { keys: {}, show: (item) => item.texts.map(eqforge.item.text), controls, place, given, key: () => false };
 })();

@@ -5,6 +5,7 @@ eqforge.form = (() => {
   let about = null;
   return {
     keys: { boxes: "x" },
+    hasBoxes: true, // the text is about what they are around
     show: (item) => item.texts.map(text),
     controls: (item, before, all) => { about = all; return eqforge.fields.make(item, about.fields, before); },
     given: (missing) => {
