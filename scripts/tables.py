@@ -10,6 +10,7 @@ Such a table stands between two comments; the first names it:
     <!-- made: rules of lint -->       what `eqforge lint` looks for
     <!-- made: protocols -->           what reviewers can be asked
     <!-- made: rules of review -->     what follows from several votes
+    <!-- made: rules of texts -->      what is asked of texts that reviewers write
     <!-- end -->
 """
 
@@ -21,6 +22,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from eqforge.evaluation.review.fields import RULES as TEXT_RULES
 from eqforge.evaluation.review.protocols import PROTOCOLS
 from eqforge.evaluation.review.rules import RULES
 from eqforge.generators.text.lints.findings import KINDS
@@ -33,7 +35,8 @@ from eqforge.schemas.tables.meanings import meanings, summary
 ROOT = Path(__file__).parents[1]
 PAGES = (
     *("README.md", "docs/datasets/index.md", "docs/guides/importing.md"),
-    *("docs/guides/review.md", "docs/reference/tables.md", "docs/reference/lint.md"),
+    *("docs/guides/annotating.md", "docs/guides/review.md"),
+    *("docs/reference/tables.md", "docs/reference/lint.md"),
 )
 WIDTH = 120
 MADE = re.compile(r"(?<=<!-- made: )(.+?)( -->\n).*?(?=<!-- end -->)", re.S)
@@ -57,6 +60,8 @@ def made(name: str) -> str:
         return "\n".join(("| rule | level | a finding says |\n|---|---|---|", *rules))
     if name == "protocols":
         return "\n".join(_protocols())
+    if name == "rules of texts":
+        return "\n".join(f"* `{rule}`: {text}" for rule, text in TEXT_RULES.items())
     if name == "rules of review":
         return "\n".join(f"* `{rule}`: {text}" for rule, text in RULES.items())
     dataset, _, table = name.partition(" ")

@@ -113,10 +113,11 @@
 
   // In a text all keys are letters, but for Enter, which ends a note or gives the answer, and Escape.
   function typed(event) {
+    if (event.isComposing) return; // Enter chooses among the letters of a script
     if (event.key === "Enter" || event.key === "Escape") event.target.blur();
     if (event.key !== "Enter") return;
     event.preventDefault();
-    if (event.target !== by("note") && !event.isComposing) answer("given");
+    if (event.target !== by("note")) answer("given");
   }
 
   const acts = Object.fromEntries(Array.from(document.querySelectorAll("[data-answer]"), (button) => [button.getAttribute("aria-keyshortcuts"), () => answer(button.dataset.answer)]));
