@@ -29,6 +29,7 @@ from eqforge.evaluation.review.rows import given_of, rows_of, source_of
 from eqforge.evaluation.review.rules import Rule, decide
 from eqforge.evaluation.review.units import units_of
 from eqforge.evaluation.review.votes import Vote, Votes, check_ids, read_votes
+from eqforge.evaluation.tables.sample_tasks import model_names
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import shown
@@ -196,12 +197,15 @@ def _ordered(
     if scores and not queries:
         raise InputError("--scores: nobody has ranked a picture")
     models = [Scores(path, dataset) for path in scores]
+    names = model_names([model.name for model in models], scores)
     return _taken(
         votes,
         first,
         rows=list(ranking_lines(queries)),
         people=tuple(among_people(queries)),
-        models=tuple(with_model(queries, model.name, model) for model in models),
+        models=tuple(
+            with_model(queries, name, model) for name, model in zip(names, models, strict=True)
+        ),
     )
 
 
