@@ -20,7 +20,7 @@ from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.identity import sha256_hex
 from tests.builds import books
 from tests.builds import rows as rows_in
-from tests.evaluation.report.pages import Page
+from tests.evaluation.report.pages import Page, violations
 from tests.made_datasets import (
     built,
     image_rows,
@@ -728,3 +728,32 @@ def test_a_field_is_written_for_each_picture(opened: Callable[..., Page], tmp_pa
 
 def test_names_of_fields_per_picture() -> None:
     assert Field(name="a", label="A", per_picture=True).names(2) == ["a_0", "a_1"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "protocol"),
+    [
+        ("hard-positives", "caption-ranking"),
+        ("retrieval-perturbations", "picture-ranking"),
+        ("vlue", "vlue-questions"),
+        ("vlue", "vlue-boxes"),
+    ],
+)
+def test_everybody_can_answer_in_every_form(
+    kind: str, protocol: str, tmp_path: Path, opened: Callable[..., Page]
+) -> None:
+    """Nothing that axe finds, in either theme, with what is missing told; fit for a phone."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    plan = planned(built(kind), tmp_path / "p", protocol, "ada", "--sample", 2)
+    for theme in ("light", "dark"):
+        page = opened(plan, color_scheme=theme, bypass_csp=True).open("ada.html")
+        wait(page)
+        page.page.click("[data-answer=given]")
+        assert page.page.inner_text("#missing")
+        assert violations(Axe(), page) == []
+        page.page.click("[data-answer=skipped]")
+        assert violations(Axe(), page) == []
+    phone = opened(plan, viewport={"width": 360, "height": 700}).open("ada.html")
+    wait(phone)
+    assert phone.page.evaluate("document.documentElement.scrollWidth") <= 360

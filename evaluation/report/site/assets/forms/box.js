@@ -1,12 +1,16 @@
 // A box is drawn with the pointer, or written as four numbers, and named.
 eqforge.form = (() => {
   "use strict";
-  const { make } = eqforge.item;
+  const { make, text } = eqforge.item;
   const NAMES = ["left", "top", "width", "height"];
   let about = null;
   let box = null; // shares of the picture: x, y, width, height
   let drawn = null;
   let numbers = [];
+
+  function show(item) {
+    return [make("div", { class: "asked" }, ...item.texts.map(text))];
+  }
 
   function controls(item, before, all) {
     about = all;
@@ -71,5 +75,5 @@ eqforge.form = (() => {
     return texts && { box, texts };
   }
 
-  return { keys: {}, show: (item) => item.texts.map(eqforge.item.text), controls, place, given, key: () => false };
+  return { keys: {}, show, controls, place, given, key: () => false };
 })();

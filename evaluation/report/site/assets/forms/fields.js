@@ -61,7 +61,7 @@ eqforge.fields = (() => {
   }
 
   function focus() {
-    inputs[0]?.input.focus();
+    inputs[0]?.input.focus({ preventScroll: true }); // the pictures stay in sight
   }
 
   return { make: make_all, given, focus };

@@ -12,7 +12,7 @@ eqforge.form = (() => {
     buttons = item.panes.map((pane, place) => make("button", { type: "button", class: "choice", "aria-label": pane.name, onclick: () => choose(place) },
       picture(pane, pane.thumb), make("b", { class: "place" })));
     draw();
-    return [make("div", { class: "query" }, ...item.texts.map(text)), make("div", { class: "choices-of-pictures", role: "group", "aria-label": "Pictures" }, ...buttons)];
+    return [make("div", { class: "asked query" }, ...item.texts.map(text)), make("div", { class: "choices-of-pictures", role: "group", "aria-label": "Pictures" }, ...buttons)];
   }
 
   function choose(place) {

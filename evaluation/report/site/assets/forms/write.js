@@ -1,12 +1,12 @@
 // Texts are written about what is shown.
 eqforge.form = (() => {
   "use strict";
-  const { text } = eqforge.item;
+  const { make, text } = eqforge.item;
   let about = null;
   return {
     keys: { boxes: "x" },
     hasBoxes: true, // the text is about what they are around
-    show: (item) => item.texts.map(text),
+    show: (item) => [make("div", { class: "asked" }, ...item.texts.map(text))],
     controls: (item, before, all) => { about = all; return eqforge.fields.make(item, about.fields, before); },
     given: (missing) => {
       const texts = eqforge.fields.given(about.answers, missing);
