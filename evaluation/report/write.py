@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -14,7 +14,11 @@ from eqforge.evaluation.report.folder import Folder
 from eqforge.evaluation.report.forecast import Listed, forecast
 from eqforge.evaluation.report.items import Item
 from eqforge.evaluation.report.kinds import Kind, Row, kind_of, read_table, rows_of, units_of
-from eqforge.evaluation.report.limits import limits_of_rejects, limits_of_settings
+from eqforge.evaluation.report.limits import (
+    limits_of_rejects,
+    limits_of_settings,
+    refused_values,
+)
 from eqforge.evaluation.report.pictures import (
     Pictures,
     read_pictures,
@@ -37,6 +41,8 @@ from eqforge.schemas.versions import version
 from eqforge.schemas.visible import counted
 
 STRIP: Final = 12
+_MEASURED: Final = ["reason", "detail", "value", "threshold"]
+"""The columns of rejects that say what was compared with a limit."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -199,16 +205,15 @@ def _pages(
     profile: Profile,
     kind: Kind,
     tables: dict[str, Written],
-    rejects: Any,
+    rejects: pa.Table,
 ) -> None:
-    limits = (
-        limits_of_settings(dataset.manifest.config),
-        limits_of_rejects(rows_of(rejects) if rejects.num_rows else ()),
-    )
-    charts = charts_of("samples", tables["samples"], limits)
+    measured = rejects.select(_MEASURED) if rejects.num_rows else rejects
+    limits = limits_of_settings(dataset.manifest.config), limits_of_rejects(rows_of(measured))
+    charts = charts_of("samples", tables["samples"], limits, refused_values(rows_of(measured)))
     folder.give("charts", charts)
     report = summary(dataset, profile, tables, kind.thing)
-    report["charts"] = [{"title": each["title"], "table": each["table"]} for each in charts]
+    shown = ("title", "table", "refused")
+    report["charts"] = [{name: each[name] for name in shown} for each in charts]
     nav = [("Overview", "index.html"), (kind.thing.capitalize(), SAMPLES)]
     nav += [("Rejects", REJECTS)] if "rejects" in tables else []
     shared = {"name": report["title"], "report": report, "nav": nav}

@@ -19,11 +19,14 @@ from PIL import Image
 
 from eqforge.commands import report
 from eqforge.evaluation.metrics.pairs import judge_pairs
+from eqforge.evaluation.report.charts import charts_of
+from eqforge.evaluation.report.columns import Numbers
 from eqforge.evaluation.report.differing import differing_words
 from eqforge.evaluation.report.folder import Folder
 from eqforge.evaluation.report.items import marked
 from eqforge.evaluation.report.limits import limits_of_settings
 from eqforge.evaluation.report.pictures import coloured
+from eqforge.evaluation.report.tables import Written
 from eqforge.schemas.dataset.manifest import load_manifest
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.exported import pairs, picture, write_pairs
@@ -331,6 +334,45 @@ def test_rejects_of_videos_have_their_pictures_and_what_was_measured(
         assert (item["why"]["value"], item["why"]["threshold"]) == (row["value"], row["threshold"])
         assert all((written / pane["thumb"]).is_file() for pane in item["panes"])
         assert item["comparable"]
+
+
+def test_refused_values_are_counted_beside_the_kept_ones(videos: Path, tmp_path: Path) -> None:
+    """In the same bins, whatever the order of the rejects."""
+    (path,) = (videos / "data").glob("rejects-*")
+    table = pq.read_table(path)
+    first = write_report(videos, tmp_path / "r")
+    pq.write_table(table.take(list(range(table.num_rows))[::-1]), path)
+    describe(videos)
+
+    again = given(write_report(videos, tmp_path / "again"), "charts")
+
+    charts = {chart["title"]: chart for chart in given(first, "charts")}
+    assert again == list(charts.values())
+    chart = charts["changed_area_fraction"]
+    refused = [row["value"] for row in table.to_pylist() if row["detail"] == chart["title"]]
+    kept = [float(np.float32(row[chart["title"]])) for row in rows_of(videos).values()]
+    found = (chart["counts"], chart["refused"]["counts"])
+    for values, counts in zip((kept, refused), found, strict=True):
+        assert values
+        assert np.histogram(values, chart["edges"])[0].tolist() == counts
+    assert (chart["refused"]["least"], chart["refused"]["most"]) == (min(refused), max(refused))
+    (limit,) = [each["value"] for each in chart["limits"] if each["label"] == "max_changed_area"]
+    assert max(kept) < limit < min(refused)
+    assert charts["ssim"]["refused"] is None
+    page = (first / "index.html").read_text("utf-8")
+    assert page.count('class="legend"') == sum(chart["refused"] is not None for chart in again)
+
+
+def test_bins_of_whole_numbers_do_not_hide_limits_between_them() -> None:
+    number = Numbers(title="overlap_m_0", group="scores")
+    for item in range(3):
+        number.add(item, 0)
+    limits = {number.title: [("max_overlap_m", 0.01)]}
+
+    (chart,) = charts_of("samples", Written(numbers=[number]), [limits], {number.title: [0.02]})
+
+    assert (chart["edges"][0], chart["edges"][-1]) == (0, 0.02)
+    assert (chart["counts"][0], chart["refused"]["counts"][-1]) == (3, 1)
 
 
 def test_a_pair_refused_for_a_frame_says_why_the_frame_was(videos: Path, tmp_path: Path) -> None:
