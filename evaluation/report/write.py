@@ -26,7 +26,7 @@ from eqforge.evaluation.report.pictures import (
     write_encoded,
     write_pictures,
 )
-from eqforge.evaluation.report.place import Note, finish, take_place
+from eqforge.evaluation.report.place import Note, check_place, finish, take_place
 from eqforge.evaluation.report.rejects import ORDER, Kept, Whys, of_reject
 from eqforge.evaluation.report.site import write_assets, write_page
 from eqforge.evaluation.report.summary import REJECTS, SAMPLES, summary
@@ -102,14 +102,15 @@ def write_report(
         raise InputError(f"{dataset.folder}: has neither samples nor rejects to show")
     answers = read_answers(dataset, settings.scores, settings.quantity)
     note = _note(dataset, settings)
+    check_place(settings.output, note, overwrite=settings.overwrite)
     kind = kind_of(dataset)
     pictures = read_pictures(dataset, whole=settings.whole_pictures)
     rejects = read_table(dataset, "rejects", *ORDER)
     if kept is not None:
         pictures.stored = dict(kept.stored(rows_of(rejects))) | pictures.stored
     listed = [_samples(dataset, profile, kind), *_rejects(dataset, profile, kept, rejects)]
-    take_place(settings.output, note, overwrite=settings.overwrite)
     _tell(dataset, pictures, listed, settings)
+    take_place(settings.output, note, overwrite=settings.overwrite)
     folder = Folder(settings.output)
     write_pictures(dataset, pictures, settings.output)
     undecodable = len(pictures.bad)

@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from eqforge.commands import report
+from eqforge import cli
+from eqforge.commands import card, diff, report
 from eqforge.evaluation.metrics.pairs import judge_pairs
 from eqforge.evaluation.report.charts import charts_of
 from eqforge.evaluation.report.columns import Numbers
@@ -31,7 +32,17 @@ from eqforge.schemas.dataset.manifest import load_manifest
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.exported import pairs, picture, write_pairs
 from tests.made_datasets import describe, score_rows, write_scores
-from tests.reports import HOSTILE, chunks, digests, exact, facet, given, numbers, write_report
+from tests.reports import (
+    HOSTILE,
+    chunks,
+    digests,
+    exact,
+    facet,
+    given,
+    numbers,
+    told_share,
+    write_report,
+)
 
 COUNT = 230
 """More than two files of items."""
@@ -249,14 +260,6 @@ def test_thumbnails_alone_take_less(dataset: Path, written: Path, tmp_path: Path
     )
 
 
-def told_share(said: str, written: Path) -> float:
-    """How long a report was told to become, by how long it is."""
-    line = next(line for line in said.splitlines() if "about" in line)
-    number, unit = line.rpartition("about ")[2].split()
-    told = float(number.replace(",", "")) * {"kB": 1e3, "MB": 1e6}[unit]
-    return told / sum(map(len, digests(written).values()))
-
-
 def test_the_length_is_told_before_also_of_rows_that_pack_well(
     dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -266,6 +269,117 @@ def test_the_length_is_told_before_also_of_rows_that_pack_well(
     for number, each in enumerate((dataset, packed)):
         written = write_report(each, tmp_path / f"r{number}", "--thumbnails-only")
         assert 1 / 1.5 < told_share(capsys.readouterr().err, written) < 1.5
+
+
+def test_the_length_is_told_before_anything_is_written(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from eqforge.evaluation.report import differences, write
+
+    other = write_pairs(tmp_path / "other", [*pairs(1)["test"]], [picture(0), picture(1)])
+    output = write_report(other, tmp_path / "r")
+    before = digests(output)
+    told: list[tuple[bool, bool]] = []
+
+    def watch(module: Any, name: str) -> None:
+        real = getattr(module, name)
+
+        def watched(*given: Any) -> int:
+            told.append((digests(output) == before, not (tmp_path / "d").exists()))
+            return int(real(*given))
+
+        monkeypatch.setattr(module, name, watched)
+
+    watch(write, "forecast")
+    watch(differences, "forecast_lists")
+    write_report(dataset, output, "--overwrite")
+    assert diff.main([str(dataset), str(other), "--report", str(tmp_path / "d")]) == 1
+
+    assert (tmp_path / "d" / "index.html").is_file()
+    assert told == [(True, True), (False, True)]
+
+
+def test_without_a_folder_a_report_lies_beside_its_dataset(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(shutil.copytree(dataset, tmp_path / "mine"))
+    monkeypatch.chdir(tmp_path)
+
+    assert report.main(["mine/", "--thumbnails-only"]) == 0
+
+    assert (tmp_path / "mine-report" / "index.html").is_file()
+    written = digests(tmp_path / "mine-report")
+    monkeypatch.chdir(folder)
+    assert report.main([".", "--thumbnails-only"]) == 0
+    assert digests(tmp_path / "mine-report") == written
+
+
+def test_of_a_url_the_folder_has_to_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        report.main(["memory://bucket/pairs"])
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--output: name a folder for the report; memory://bucket/pairs is no folder" in line
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        ("Cups: of 'tea' & \"milk\"", "Cups: of &#39;tea&#39; &amp; &#34;milk&#34;"),
+        (HOSTILE.replace("\u2028", ""), "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;"),
+    ],
+)
+def test_the_title_is_that_of_the_card(
+    dataset: Path, tmp_path: Path, title: str, shown: str
+) -> None:
+    folder = Path(shutil.copytree(dataset, tmp_path / "d"))
+    (tmp_path / "about.toml").write_text(f"title = {json.dumps(title)}", "utf-8")
+    assert card.main([str(folder), "--about", str(tmp_path / "about.toml")]) == 0
+
+    page = (write_report(folder, tmp_path / "r") / "index.html").read_text("utf-8")
+
+    assert page.index("<title>") < page.index(shown) < page.index("</title>")
+    assert f"<h1>{shown}" in page
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "# A card without a head\npretty_name: no\n", "---\nlicense: mit\n---\n"),
+        *(
+            "---\npretty_name: [1]\n---\n",
+            '---\npretty_name: "\n---\n',
+            "---\n---\npretty_name: no\n",
+        ),
+        "---\npretty_name: !!python/object:os.system x\n---\n",
+    ],
+)
+def test_without_a_title_a_report_has_the_datasets_name(
+    dataset: Path, tmp_path: Path, text: str
+) -> None:
+    folder = Path(shutil.copytree(dataset, tmp_path / "d"))
+    (folder / "README.md").write_text(text)
+
+    page = (write_report(folder, tmp_path / "r") / "index.html").read_text("utf-8")
+
+    assert "<h1>eq-video</h1>" in page
+
+
+def test_own_pairs_have_no_mode_and_name_pictures(tmp_path: Path) -> None:
+    rows = [
+        {"caption_0": f"a {n}", "caption_1": f"b {n}", "image_0": "0.png", "image_1": "1.png"}
+        for n in range(3)
+    ]
+    (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    for number in range(2):
+        (tmp_path / f"{number}.png").write_bytes(picture(number))
+    source = ["own-pairs", str(tmp_path / "own.jsonl"), "--images", str(tmp_path)]
+    assert cli.main(["import", *source, "--output", str(tmp_path / "d")]) == 0
+
+    page = (write_report(tmp_path / "d", tmp_path / "r") / "index.html").read_text("utf-8")
+
+    assert "It has 3 samples, 2 images, from 2 named pictures." in page
+    assert not re.search(r"\bmode\b", page)
 
 
 @pytest.mark.parametrize(
