@@ -14,7 +14,8 @@ from eqforge.schemas.io.checked import shown
 from eqforge.schemas.io.foreign_tables import csv_rows
 from eqforge.schemas.io.typed_json import decode, read_bytes
 
-SCORES: Final = ("text", "image", "group")
+BOTH: Final = ("text", "image")
+SCORES: Final = (*BOTH, "group")
 _PARTS: Final = {
     "text": ("text_score_i0", "text_score_i1"),
     "image": ("image_score_c0", "image_score_c1"),

@@ -18,10 +18,10 @@ from eqforge.evaluation.harnesses.joins import (
     judged_by,
 )
 from eqforge.evaluation.harnesses.logs import Answers, read_lmms_eval, read_vlmevalkit
-from eqforge.evaluation.harnesses.published import credits_of, read_bivlc, read_clip_benchmark
-from eqforge.evaluation.metrics.choices import judge_choices
+from eqforge.evaluation.harnesses.published import BOTH, credits_of, read_bivlc, read_clip_benchmark
+from eqforge.evaluation.metrics.choices import ACCURACY, judge_choices
 from eqforge.evaluation.metrics.ties import Credits
-from eqforge.evaluation.tables.report import Judged, Measure, Report, measure
+from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, measure
 from eqforge.evaluation.tables.sample_tasks import model_names
 from eqforge.evaluation.tables.samples import EVERYTHING
 from eqforge.evaluation.tables.several import compare_judged
@@ -74,6 +74,26 @@ def harness_report(dataset: Dataset, paths: Sequence[Path], settings: HarnessRul
             ),
         ),
     )
+
+
+def shares_right(dataset: Dataset, path: Path) -> dict[str, float]:
+    """Returns the share of the questions about each sample that a model answered right, by its id.
+
+    Samples whose questions have not all an answer are left out. Where results have no
+    questions, the shares are those of the scores of text and image.
+
+    Raises:
+      InputError: results are of other samples, or of no sample by itself.
+    """
+    settings = HarnessRules(rules=Rules(), allow_missing=True)
+    part = _part(Joined.of(dataset, settings), path, settings)
+    if part.sums:
+        raise InputError(f"{path}: {_SUMS_ALONE}")
+    judged = part.judged[EVERYTHING]
+    assert judged.keys is not None
+    scores = (judged.credits[name] for name in BOTH)
+    shares = judged.credits[ACCURACY] if ACCURACY in judged.credits else np.mean([*scores], axis=0)
+    return dict(zip(judged.keys.tolist(), shares.tolist(), strict=True))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -140,7 +160,7 @@ def _of_captions(found: Joined, path: Path, settings: HarnessRules) -> _Part:
 
 def _of_own_task(found: Joined, answers: Answers, path: Path, settings: HarnessRules) -> _Part:
     """Judges a task of the user's own by its scores: how many are right, and whether all are."""
-    check_known(path, answers.scores, found.known, "lines are of samples")
+    check_known(path, answers.scores, found.known, "samples are ones")
     counts = {len(scores) for scores in answers.scores.values()}
     if len(counts) > 1:
         raise InputError(

@@ -13,17 +13,21 @@ _BINS: Final = 40
 _MOST_CHARTS: Final = 60
 
 Limits = Mapping[str, list[tuple[str, float]]]
+Refused = Mapping[str, Sequence[float]]
 
 
-def charts_of(table: str, written: Written, limits: Sequence[Limits]) -> list[dict[str, Any]]:
+def charts_of(
+    table: str, written: Written, limits: Sequence[Limits], refused: Refused
+) -> list[dict[str, Any]]:
     """Returns the distributions of a table's numbers, as the page draws them.
 
     Args:
       table: its name.
       written: its columns.
       limits: those of each score by its name, the settings' first.
+      refused: the values by which candidates were refused, by the name of the score.
     """
-    return [_chart(table, each, limits) for each in _grouped(written)][:_MOST_CHARTS]
+    return [_chart(table, each, limits, refused) for each in _grouped(written)][:_MOST_CHARTS]
 
 
 def _grouped(written: Written) -> list[tuple[str, list[Numbers]]]:
@@ -38,31 +42,42 @@ def _grouped(written: Written) -> list[tuple[str, list[Numbers]]]:
 
 
 def _chart(
-    table: str, named: tuple[str, list[Numbers]], limits: Sequence[Limits]
+    table: str, named: tuple[str, list[Numbers]], limits: Sequence[Limits], refused: Refused
 ) -> dict[str, Any]:
     title, numbers = named
     values = np.concatenate([number.values() for number in numbers]).astype(np.float64)
     finite = values[np.isfinite(values)]
+    out = np.array(refused.get(title, ()), dtype=np.float64)
+    out = out[np.isfinite(out)]
     drawn = joined(title, *limits)
-    edges = _edges(finite, [float(limit["value"]) for limit in drawn])
-    counts, edges = np.histogram(finite, bins=edges)
+    both = np.concatenate([finite, out])
+    edges = _edges(both, [float(limit["value"]) for limit in drawn])
     return {
         "title": title,
         "table": table,
         "edges": [float(edge) for edge in edges],
-        "counts": [int(count) for count in counts],
-        "least": float(finite.min()),
-        "most": float(finite.max()),
+        **_counted(finite, edges),
         "missing": int(len(values) - len(finite)),
+        "refused": _counted(out, edges) if len(out) else None,
         "limits": drawn,
         "note": _note(numbers),
+    }
+
+
+def _counted(values: Any, edges: Any) -> dict[str, Any]:
+    """Returns how many values lie in each bin, the least of them and the greatest."""
+    counts, _ = np.histogram(values, bins=edges)
+    return {
+        "counts": [int(count) for count in counts],
+        "least": float(values.min()),
+        "most": float(values.max()),
     }
 
 
 def _edges(finite: Any, limits: list[float]) -> Any:
     """Returns the edges of the bins: whole numbers get bins of their own, limits are inside."""
     least, most = min([*limits, finite.min()]), max([*limits, finite.max()])
-    whole = bool((finite == np.round(finite)).all())
+    whole = all((some == np.round(some)).all() for some in (finite, np.array(limits)))
     if whole and most - least < _BINS:
         return np.arange(np.floor(least), np.ceil(most) + 2) - 0.5
     if least == most:

@@ -1,5 +1,6 @@
 """Writes the report of a comparison: what was added, removed and changed, with the pictures."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,11 +11,12 @@ import pyarrow.compute as pc
 
 from eqforge.evaluation.report.differing import differing_words
 from eqforge.evaluation.report.folder import Folder
+from eqforge.evaluation.report.forecast import forecast_lists
 from eqforge.evaluation.report.items import Item, Pane, Text, marked, plain
 from eqforge.evaluation.report.kinds import Row, kind_of, rows_of
 from eqforge.evaluation.report.links import link
-from eqforge.evaluation.report.pictures import Pictures, read_pictures, write_some
-from eqforge.evaluation.report.place import Note, finish, take_place
+from eqforge.evaluation.report.pictures import Pictures, read_pictures, sized, write_some
+from eqforge.evaluation.report.place import Note, check_place, finish, take_place
 from eqforge.evaluation.report.site import write_assets, write_page
 from eqforge.evaluation.report.tables import TablePage, Written, write_table
 from eqforge.schemas.dataset.compare import compare_tables
@@ -22,11 +24,16 @@ from eqforge.schemas.dataset.differences import TableDifference, compare_manifes
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.versions import version
-from eqforge.schemas.visible import json_text, shortened
+from eqforge.schemas.visible import counted, json_text, shortened
 
 COLUMNS: Final = "changed columns"
 _TABLE: Final = "samples"
 _STRIP: Final = 8
+_THINGS: Final = {
+    "added": "samples that B adds",
+    "removed": "samples of A alone",
+    "changed": "changed samples",
+}
 _SHOWN: Final = 300
 """So many characters of a value that is no text are shown; the whole rows are one click away."""
 
@@ -74,15 +81,20 @@ def write_comparison(
         sha256=[a.sha256, b.sha256],
         made_of={"eqforge": version("eqforge"), "only": sorted(only)},
     )
+    check_place(output, note, overwrite=overwrite, option="--report")
     pictures = _pictures(a, b)
+    items = {
+        "added": list(_alone(b, found.added_examples)),
+        "removed": list(_alone(a, found.removed_examples)),
+        "changed": list(_changed(a, b, found, only)),
+    }
+    length = sized(forecast_lists((a, b), pictures, items))
+    said = counted(sum(map(len, items.values())), "samples")
+    print(f"{output}: {said} that differ: about {length}", file=sys.stderr)
     take_place(output, note, overwrite=overwrite, option="--report")
     folder = Folder(output)
     write = _Writer(folder, pictures, (a, b), output)
-    lists = {
-        "added": write.table("added", "samples that B adds", _alone(b, found.added_examples)),
-        "removed": write.table("removed", "samples of A alone", _alone(a, found.removed_examples)),
-        "changed": write.table("changed", "changed samples", _changed(a, b, found, only)),
-    }
+    lists = {name: write.table(name, some) for name, some in items.items()}
     _pages(folder, (a, b), found, lists)
     finish(output, note)
     return Comparison(
@@ -112,13 +124,12 @@ class _Writer:
         self._folder, self._pictures, self._both = folder, pictures, both
         self._output = output
 
-    def table(self, name: str, thing: str, found: Iterator[tuple[Item, list[Row]]]) -> Written:
-        """Writes a list; its items are held, for their pictures are written first."""
-        items = list(found)
+    def table(self, name: str, items: Sequence[tuple[Item, list[Row]]]) -> Written:
+        """Writes a list, the pictures of its items first."""
         for dataset in self._both:
             panes = (pane for item, _ in items for pane in item.panes)
             write_some(dataset, panes, self._pictures, self._output)
-        page = TablePage(name=name, thing=thing, total=len(items))
+        page = TablePage(name=name, thing=_THINGS[name], total=len(items))
         return write_table(self._folder, page, items, self._pictures, (), _STRIP)
 
 

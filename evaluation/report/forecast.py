@@ -1,7 +1,7 @@
 """How many bytes a report will take, told before it is written by some items from all over."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -22,6 +22,9 @@ from eqforge.schemas.dataset.reader import Dataset
 _TRIED: Final = 100
 """So many items of a table are made to tell how long all will be."""
 
+Shown = tuple[Item, Sequence[dict[str, Any]]]
+"""An item, with the rows that it was made of."""
+
 _CHART_BYTES: Final = 1_500
 """About so long is a distribution of 40 bins."""
 
@@ -40,7 +43,7 @@ class Listed:
     page: TablePage
     rows: pa.Table
     group: str | None
-    items: Callable[[pa.Table], Iterable[tuple[Item, Sequence[dict[str, Any]]]]]
+    items: Callable[[pa.Table], Iterable[Shown]]
 
 
 def forecast(dataset: Dataset, pictures: Pictures, tables: Iterable[Listed]) -> int:
@@ -60,10 +63,43 @@ def forecast(dataset: Dataset, pictures: Pictures, tables: Iterable[Listed]) -> 
     return round(data + whole + small + forecast_masks(dataset, pictures) + site_bytes())
 
 
+def forecast_lists(
+    datasets: Iterable[Dataset], pictures: Pictures, lists: Mapping[str, Sequence[Shown]]
+) -> int:
+    """Returns about how many bytes the files of some lists of items will have.
+
+    Args:
+      datasets: whose samples these are.
+      pictures: of the datasets; those that no item shows do not count.
+      lists: the items of each, with their rows.
+
+    Raises:
+      InputError: a file of a dataset is missing or damaged.
+    """
+    panes = [pane for items in lists.values() for item, _ in items for pane in item.panes]
+    named, masked = ({getattr(pane, key) for pane in panes} for key in ("image_id", "mask_id"))
+    stored = {name: each for name, each in pictures.stored.items() if name in named}
+    seen = replace(pictures, stored=stored, masks=pictures.masks & masked)
+    data = sum(_list_bytes(name, items, seen) for name, items in lists.items())
+    drawn = max(forecast_thumbnails(each, seen) + forecast_masks(each, seen) for each in datasets)
+    return round(data + seen.num_bytes + drawn + site_bytes())
+
+
+def _list_bytes(name: str, items: Sequence[Shown], pictures: Pictures) -> float:
+    page = TablePage(name=name, thing=name, total=len(items))
+    some = [items[place] for place in sorted(spread_places(len(items), _TRIED))] if items else []
+    return _measured(page, some, len(items), pictures)
+
+
 def _table_bytes(listed: Listed, pictures: Pictures) -> float:
     some, total = _some(listed)
+    return _measured(listed.page, listed.items(some), total, pictures)
+
+
+def _measured(page: TablePage, some: Iterable[Shown], total: int, pictures: Pictures) -> float:
+    """Returns about how long the files of a table are, by some of its items."""
     measured = _Measured("")
-    written = write_table(measured, listed.page, listed.items(some), pictures)
+    written = write_table(measured, page, some, pictures)
     share = total / written.items if written.items else 0.0
     return share * measured.growing + measured.fixed + _CHART_BYTES * len(written.numbers)
 

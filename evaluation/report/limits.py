@@ -53,6 +53,15 @@ def limits_of_rejects(rejects: Iterable[Mapping[str, Any]]) -> dict[str, list[tu
     return {name: sorted(limits) for name, limits in found.items()}
 
 
+def refused_values(rejects: Iterable[Mapping[str, Any]]) -> dict[str, list[float]]:
+    """Returns the values that were beyond a limit, by the name of the score."""
+    found: dict[str, list[float]] = {}
+    for row in rejects:
+        if row["value"] is not None and row["threshold"] is not None:
+            found.setdefault(row["detail"], []).append(row["value"])
+    return found
+
+
 def joined(
     title: str, *known: Mapping[str, list[tuple[str, float]]]
 ) -> list[dict[str, str | float]]:

@@ -151,19 +151,27 @@ def of_training(rows: Sequence[Row]) -> Item:
 
 
 def of_questions(rows: Sequence[Row]) -> Item:
-    """Returns the questions of a group: each picture once, with its questions and answers."""
-    panes: dict[tuple[str, str | None], list[Text]] = {}
+    """Returns the questions of a group, each once, with its answer to each picture."""
+    pictures = list(dict.fromkeys((row["image"], row["image_id"]) for row in rows))
+    asked: dict[tuple[str, tuple[str, ...]], list[tuple[int, str]]] = {}
     for row in rows:
-        texts = panes.setdefault((row["image"], row["image_id"]), [])
-        texts.append(plain(row["question"], "question"))
-        texts += (plain(option, _letter(place)) for place, option in enumerate(row["options"]))
-        texts.append(plain(row["answer"], "answer", "true"))
-    drawn = tuple(
-        Pane(name=name, image_id=image_id, texts=tuple(texts))
-        for (name, image_id), texts in panes.items()
+        number = pictures.index((row["image"], row["image_id"])) + 1
+        question = row["question"], tuple(row["options"])
+        asked.setdefault(question, []).append((number, row["answer"]))
+    texts: list[Text] = []
+    for number, ((question, options), answers) in enumerate(asked.items(), start=1):
+        texts.append(plain(question, f"question {number}" if len(asked) > 1 else "question"))
+        texts += (plain(option, _letter(place)) for place, option in enumerate(options))
+        for place, answer in answers:
+            role = f"answer to picture {place}" if len(pictures) > 1 else "answer"
+            texts.append(plain(answer, role, "true"))
+    panes = tuple(
+        Pane(name=f"picture {place}: {name}", image_id=image_id)
+        for place, (name, image_id) in enumerate(pictures, start=1)
     )
-    comparable = len(drawn) == 2 and all(pane.image_id is not None for pane in drawn)
-    return _group(rows[0]["group_id"], rows, panes=drawn, comparable=comparable)
+    comparable = len(panes) == 2 and all(pane.image_id is not None for pane in panes)
+    name = rows[0]["group_id"]
+    return _group(name, rows, panes=panes, texts=tuple(texts), comparable=comparable)
 
 
 def _letter(place: int) -> str:

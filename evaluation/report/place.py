@@ -28,8 +28,8 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool = False
 
 
-def take_place(output: str, note: Note, *, overwrite: bool, option: str = "--output") -> None:
-    """Prepares a folder for a report: a new one, or one of the same report that was not finished.
+def check_place(output: str, note: Note, *, overwrite: bool, option: str = "--output") -> None:
+    """Checks that a report may be written into a folder.
 
     Args:
       output: the folder.
@@ -40,16 +40,31 @@ def take_place(output: str, note: Note, *, overwrite: bool, option: str = "--out
     Raises:
       InputError: the folder holds something else.
     """
-    names = storage.list_names(output)
     there = _read(output)
-    if names and there is None:
+    if there is None and storage.list_names(output):
         raise InputError(f"{option} {output}: holds files that are no report; name another folder")
+    if not overwrite and there is not None and _without_end(there) != _without_end(note):
+        raise InputError(
+            f"{option} {output}: holds a report of {there.dataset} that was made of something "
+            "else; name another folder, or add --overwrite to replace it"
+        )
+
+
+def take_place(output: str, note: Note, *, overwrite: bool, option: str = "--output") -> None:
+    """Prepares a folder for a report: a new one, or one of the same report that was not finished.
+
+    Args:
+      output: the folder.
+      note: of the report that is to be written.
+      overwrite: whether a report of something else is replaced.
+      option: which names the folder, for the message.
+
+    Raises:
+      InputError: the folder holds something else.
+    """
+    check_place(output, note, overwrite=overwrite, option=option)
+    there = _read(output)
     if there is not None and _without_end(there) != _without_end(note):
-        if not overwrite:
-            raise InputError(
-                f"{option} {output}: holds a report of {there.dataset} that was made of something "
-                "else; name another folder, or add --overwrite to replace it"
-            )
         delete_report(output)
     storage.write_bytes(storage.join(output, NOTE), _encoded(note))
 

@@ -11,8 +11,13 @@ from eqforge.schemas.dataset.reader import Dataset
 Row = Mapping[str, Any]
 ORDER: Final = ("stage", "reason", "candidate_id")
 
-_FOR_A_FRAME: Final = "frame_rejected"
-"""The reason of pairs whose detail is the id of the frame for which they were refused."""
+
+def _frames_of(row: Row) -> tuple[str, ...]:
+    """Returns the ids of the frames or images of which one may be why a pair was refused."""
+    if row["reason"] == "frame_rejected":
+        return (row["detail"],)
+    name = row["candidate_id"]
+    return (f"{name}/0", f"{name}/1") if row["reason"] == "image_rejected" else ()
 
 
 class Kept(Protocol):
@@ -29,7 +34,7 @@ class Kept(Protocol):
 
 
 class Whys:
-    """Says why candidates were refused; a pair refused for one of its frames, why that frame was.
+    """Says why candidates were refused; a pair refused for a frame or image, why that one was.
 
     Args:
       dataset: theirs.
@@ -37,7 +42,7 @@ class Whys:
     """
 
     def __init__(self, dataset: Dataset, rejects: Iterable[Row]) -> None:
-        named = {row["detail"] for row in rejects if row["reason"] == _FOR_A_FRAME}
+        named = {name for row in rejects for name in _frames_of(row)}
         found = dataset.rows("rejects") if named else ()
         self._others = {row["candidate_id"]: row for row in found if row["candidate_id"] in named}
 
@@ -52,8 +57,8 @@ class Whys:
 
     def cause_of(self, row: Row) -> str:
         """Returns why the frame was refused for which a pair was; empty for all others."""
-        other = self._others.get(row["detail"]) if row["reason"] == _FOR_A_FRAME else None
-        return "" if other is None else _why(other)
+        others = (self._others.get(name) for name in _frames_of(row))
+        return "; ".join(_why(other) for other in others if other is not None)
 
 
 def _why(row: Row) -> str:

@@ -7,9 +7,8 @@ from eqforge.evaluation.report.links import link
 from eqforge.evaluation.report.tables import Written
 from eqforge.schemas.dataset import statements
 from eqforge.schemas.dataset.manifest import Manifest, run_of
-from eqforge.schemas.dataset.profile import UNSTATED, Profile
+from eqforge.schemas.dataset.profile import UNSTATED, Profile, unit_of_sources
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.versions import version
 from eqforge.schemas.visible import counted
 
@@ -33,7 +32,7 @@ def summary(
     manifest = profile.manifest
     return {
         "title": statements.title(profile),
-        "mode": "" if manifest.dataset in BENCHMARKS else manifest.mode,
+        "mode": manifest.mode if statements.has_mode(profile) else "",
         "what": statements.description(profile),
         "built_with": f"eqforge {manifest.versions.get('eqforge', '')}".strip(),
         "reported_with": f"eqforge {version('eqforge')}",
@@ -45,7 +44,7 @@ def summary(
         "licences": [
             {
                 "name": "not stated" if name == UNSTATED else name,
-                "sources": counted(count, "sources"),
+                "sources": counted(count, unit_of_sources(profile)),
             }
             for name, count in profile.facts.licences.items()
         ],

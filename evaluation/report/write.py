@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -14,7 +14,11 @@ from eqforge.evaluation.report.folder import Folder
 from eqforge.evaluation.report.forecast import Listed, forecast
 from eqforge.evaluation.report.items import Item
 from eqforge.evaluation.report.kinds import Kind, Row, kind_of, read_table, rows_of, units_of
-from eqforge.evaluation.report.limits import limits_of_rejects, limits_of_settings
+from eqforge.evaluation.report.limits import (
+    limits_of_rejects,
+    limits_of_settings,
+    refused_values,
+)
 from eqforge.evaluation.report.pictures import (
     Pictures,
     read_pictures,
@@ -22,7 +26,7 @@ from eqforge.evaluation.report.pictures import (
     write_encoded,
     write_pictures,
 )
-from eqforge.evaluation.report.place import Note, finish, take_place
+from eqforge.evaluation.report.place import Note, check_place, finish, take_place
 from eqforge.evaluation.report.rejects import ORDER, Kept, Whys, of_reject
 from eqforge.evaluation.report.site import write_assets, write_page
 from eqforge.evaluation.report.summary import REJECTS, SAMPLES, summary
@@ -37,6 +41,8 @@ from eqforge.schemas.versions import version
 from eqforge.schemas.visible import counted
 
 STRIP: Final = 12
+_MEASURED: Final = ["reason", "detail", "value", "threshold"]
+"""The columns of rejects that say what was compared with a limit."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,14 +102,15 @@ def write_report(
         raise InputError(f"{dataset.folder}: has neither samples nor rejects to show")
     answers = read_answers(dataset, settings.scores, settings.quantity)
     note = _note(dataset, settings)
+    check_place(settings.output, note, overwrite=settings.overwrite)
     kind = kind_of(dataset)
     pictures = read_pictures(dataset, whole=settings.whole_pictures)
     rejects = read_table(dataset, "rejects", *ORDER)
     if kept is not None:
         pictures.stored = dict(kept.stored(rows_of(rejects))) | pictures.stored
     listed = [_samples(dataset, profile, kind), *_rejects(dataset, profile, kept, rejects)]
-    take_place(settings.output, note, overwrite=settings.overwrite)
     _tell(dataset, pictures, listed, settings)
+    take_place(settings.output, note, overwrite=settings.overwrite)
     folder = Folder(settings.output)
     write_pictures(dataset, pictures, settings.output)
     undecodable = len(pictures.bad)
@@ -199,16 +206,15 @@ def _pages(
     profile: Profile,
     kind: Kind,
     tables: dict[str, Written],
-    rejects: Any,
+    rejects: pa.Table,
 ) -> None:
-    limits = (
-        limits_of_settings(dataset.manifest.config),
-        limits_of_rejects(rows_of(rejects) if rejects.num_rows else ()),
-    )
-    charts = charts_of("samples", tables["samples"], limits)
+    measured = rejects.select(_MEASURED) if rejects.num_rows else rejects
+    limits = limits_of_settings(dataset.manifest.config), limits_of_rejects(rows_of(measured))
+    charts = charts_of("samples", tables["samples"], limits, refused_values(rows_of(measured)))
     folder.give("charts", charts)
     report = summary(dataset, profile, tables, kind.thing)
-    report["charts"] = [{"title": each["title"], "table": each["table"]} for each in charts]
+    shown = ("title", "table", "refused")
+    report["charts"] = [{name: each[name] for name in shown} for each in charts]
     nav = [("Overview", "index.html"), (kind.thing.capitalize(), SAMPLES)]
     nav += [("Rejects", REJECTS)] if "rejects" in tables else []
     shared = {"name": report["title"], "report": report, "nav": nav}

@@ -48,8 +48,9 @@ def read_file(path: Path, width: int, quantity: str | None = None) -> SampleScor
         )
     if path.suffix not in FILE_SUFFIXES:
         raise InputError(
-            f"{path}: expected a folder of eqforge score, or a file that ends in "
-            f"{', '.join(FILE_SUFFIXES)}"
+            f"{path}: expected a folder of eqforge score, a file that ends in "
+            f"{', '.join(FILE_SUFFIXES)}, or what lmms-eval (*_samples_*.jsonl) or VLMEvalKit "
+            "(.xlsx) wrote of each question"
         )
     readers = {".parquet": _from_parquet, ".csv": _from_csv, ".npy": _from_array}
     keys, values = readers.get(path.suffix, _from_records)(path, width)

@@ -79,8 +79,7 @@ def questions_report(
     Source: NaturalBench (Li et al. 2024), section 3: accuracy, Q-Acc, I-Acc and G-Acc; MMVP (Tong
       et al. 2024), section 2: a pair counts where both questions are right.
     """
-    columns = read_columns(dataset, "samples", COLUMNS)
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    rows = _rows(dataset)
     gone, notes = wrong_samples([row["sample_id"] for row in rows], errata)
     judged: dict[str, dict[str, Judged]] = {}
     measures: list[Measure] = []
@@ -100,6 +99,31 @@ def questions_report(
         comparisons=compare_judged(judged, settings.rules),
         notes=(*notes, *_uneven(rows)),
     )
+
+
+def _rows(dataset: Dataset) -> list[dict[str, Any]]:
+    columns = read_columns(dataset, "samples", COLUMNS)
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def right_in_groups(dataset: Dataset, path: Path) -> dict[str, float]:
+    """Returns the share of the questions of each group that a model answered right, by its id.
+
+    Groups with a question that has no answer are left out.
+
+    Raises:
+      InputError: as `questions_report`.
+    """
+    rows = _rows(dataset)
+    right = _right(rows, path, True, ())
+    groups: dict[str, list[bool | None]] = {}
+    for row in rows:
+        groups.setdefault(row["group_id"], []).append(right.get(row["sample_id"]))
+    return {
+        name: sum(map(bool, found)) / len(found)
+        for name, found in groups.items()
+        if None not in found
+    }
 
 
 def _uneven(rows: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from eqforge.pipelines.shared.finished import (
     settle_finished,
     stopped_unless_complete,
 )
-from eqforge.pipelines.shared.header import header_of, identity
+from eqforge.pipelines.shared.header import header_of, plan_name
 from eqforge.pipelines.shared.media import share_folders
 from eqforge.pipelines.shared.output import check_output, claim_output
 from eqforge.pipelines.shared.pipeline import Configured, Pipeline, Target
@@ -166,7 +166,7 @@ def _run_pipeline(
             if replaces and not is_dry and is_complete(load_manifest(run.output), run.output):
                 settle(run.output)
             census = take_census(pipeline.media(config, plan))
-            folder = storage.join(run.output, WORK, "plan", fingerprint(identity(header))[:16])
+            folder = storage.join(run.output, WORK, "plan", plan_name(header))
             target = Target(
                 config=config,
                 plan_files=copy_plan(plan, folder).files,

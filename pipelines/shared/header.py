@@ -15,6 +15,7 @@ from eqforge.pipelines.shared.pipeline import Configured, FileBelow, Input, Name
 from eqforge.pipelines.shared.settings import DatasetConfig
 from eqforge.schemas.dataset.manifest import InputFile, Manifest, PartManifest
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import pictures, storage
 from eqforge.schemas.io.source_file import digest_input
 from eqforge.schemas.records.errata import Erratum
@@ -150,3 +151,8 @@ def identity(header: Manifest) -> list[Any]:
     """Returns what tells one dataset from another, in the types of a manifest that was read."""
     found = [header.dataset, header.mode, header.config, header.inputs]
     return msgspec.json.decode(msgspec.json.encode(found))
+
+
+def plan_name(header: Manifest) -> str:
+    """Returns the name of the folder, among the plans of a work folder, of a dataset's own plan."""
+    return fingerprint(identity(header))[:16]

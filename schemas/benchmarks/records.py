@@ -140,12 +140,21 @@ def read_entries(source: Path, forms: Sequence[Form], columns: Columns = NAMED) 
       InputError: see `benchmark_files`; a file cannot be read, or a column that was named is not
         there.
     """
-    seen: set[str] = set()
+    _check_columns(source, forms, columns)
     for entry in _entries(source, forms):
-        value = entry.node.value
-        if columns.names and isinstance(value, dict):
-            seen.update(map(str, value))
-        yield replace(entry, node=replace(entry.node, value=columns.named(value)))
+        value = columns.named(entry.node.value)
+        yield replace(entry, node=replace(entry.node, value=value))
+
+
+def _check_columns(source: Path, forms: Sequence[Form], columns: Columns) -> None:
+    """Checks that the columns that were named are there, as far as records have to be read."""
+    left = {column for _, column in columns.names}
+    seen: set[str] = set()
+    for entry in _entries(source, forms) if left else ():
+        if isinstance(entry.node.value, dict):
+            seen.update(map(str, entry.node.value))
+        if left <= seen:
+            return
     columns.check(seen, source)
 
 

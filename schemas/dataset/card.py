@@ -1,5 +1,6 @@
 """The dataset card: what a person reads before loading the files."""
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,11 +10,16 @@ from eqforge.schemas.dataset import card_tables, statements
 from eqforge.schemas.dataset.hugging_face import WHOLE, Configuration, configurations
 from eqforge.schemas.dataset.manifest import InputFile, Manifest
 from eqforge.schemas.dataset.profile import Facts, Profile
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io import storage
 from eqforge.schemas.records.errata import Erratum
 from eqforge.schemas.tables.datasets import dataset_type
-from eqforge.schemas.visible import code_span, in_markdown, quoted, visible
+from eqforge.schemas.visible import code_span, in_markdown, quoted, shortened, visible
 
 FILE_NAME: Final = "README.md"
+_FENCE: Final = "---"
+_HEAD_BYTES: Final = 1 << 20
+_TITLE_CHARACTERS: Final = 200
 
 _IMAGE_BY_NAME = "`image` is the picture's file as the source names it; no pictures are included."
 _IMAGE_BY_ID = (
@@ -68,6 +74,26 @@ def dataset_card(profile: Profile) -> str:
         _list("Warnings", manifest.warnings),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def title_of(folder: str) -> str:
+    """Returns the title in the head of the card of a dataset; empty if it has none to be read."""
+    try:
+        with storage.open_below(folder, FILE_NAME) as stream:
+            first, *head = stream.read(_HEAD_BYTES).decode(errors="replace").splitlines() or [""]
+    except (OSError, InputError):  # there is none, or a link in its place
+        return ""
+    lines = itertools.takewhile(lambda line: line != _FENCE, head) if first == _FENCE else ()
+    line = next((line for line in lines if line.startswith("pretty_name:")), None)
+    if line is None:
+        return ""
+    from huggingface_hub import DatasetCard  # takes long to import
+
+    try:
+        title = DatasetCard(f"{_FENCE}\n{line}\n{_FENCE}\n").data.pretty_name
+    except Exception:  # YAML can make its reader raise anything
+        return ""
+    return shortened(visible(title), _TITLE_CHARACTERS) if isinstance(title, str) else ""
 
 
 def in_folder(card: str, folder: str) -> str:

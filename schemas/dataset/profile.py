@@ -27,6 +27,7 @@ UNSTATED: Final = ""
 _ROWS: Final = 50_000
 _LICENCE: Final = "licence"
 _SOURCES: Final = ("source_path", "source_id")
+_FILES: Final = "sources"
 _SECOND: Final = {"image_0": ("image_1",)}
 
 
@@ -239,12 +240,7 @@ def _together(licences: Iterable[str | None]) -> str:
 
 def _places(schema: pa.Schema, image: str) -> list[tuple[str, ...]]:
     """Returns the columns that name a source, each with that of its licence, if there is one."""
-    nested: list[tuple[str, ...]] = [
-        (f"{column.name}.{_SOURCES[0]}", f"{column.name}.{_LICENCE}")
-        for column in schema
-        if pa.types.is_struct(column.type) and column.type.get_field_index(_LICENCE) >= 0
-        if column.type.get_field_index(_SOURCES[0]) >= 0
-    ]
+    nested = _nested(schema)
     if nested or "generation" in schema.names:  # what is made up has no source
         return nested
     named = next((name for name in (image, *_SOURCES) if name in schema.names), None)
@@ -252,3 +248,25 @@ def _places(schema: pa.Schema, image: str) -> list[tuple[str, ...]]:
         return []
     names = [named, *(name for name in _SECOND.get(named, ()) if name in schema.names)]
     return [(name, _LICENCE) if _LICENCE in schema.names else (name,) for name in names]
+
+
+def _nested(schema: pa.Schema) -> list[tuple[str, ...]]:
+    """Returns the files that lineage names, and the licences of these."""
+    return [
+        (f"{column.name}.{_SOURCES[0]}", f"{column.name}.{_LICENCE}")
+        for column in schema
+        if pa.types.is_struct(column.type) and column.type.get_field_index(_LICENCE) >= 0
+        if column.type.get_field_index(_SOURCES[0]) >= 0
+    ]
+
+
+def unit_of_sources(profile: Profile) -> str:
+    """Returns what the sources of a dataset are: files, or pictures as its rows name them."""
+    parts = profile.parts()
+    if parts:
+        units = set(map(unit_of_sources, parts))
+        return units.pop() if len(units) == 1 else _FILES
+    known = dataset_type(profile.manifest.dataset)
+    schema = known.table("samples").schema
+    is_named = known.image in schema.names and not _nested(schema)
+    return "named pictures" if is_named and known.image != _SOURCES[1] else _FILES

@@ -10,7 +10,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from eqforge.schemas.dataset.manifest import run_of
-from eqforge.schemas.dataset.profile import UNSTATED, Profile, names_of, of_parts
+from eqforge.schemas.dataset.profile import (
+    UNSTATED,
+    Profile,
+    names_of,
+    of_parts,
+    unit_of_sources,
+)
 from eqforge.schemas.records.errata import Erratum
 from eqforge.schemas.tables.benchmarks import BENCHMARKS, KnownBenchmark
 from eqforge.schemas.tables.datasets import DATASETS, KnownDataset, dataset_type
@@ -48,7 +54,14 @@ def made_by(profile: Profile) -> str:
     if manifest.dataset in BENCHMARKS:
         return f"Imported by eqforge {version}.".replace(" .", ".")
     how = f"Combined of {', '.join(names_of(parts))}" if parts else "Built"
-    return f"{how} by eqforge {version} in {manifest.mode} mode.".replace("  ", " ")
+    mode = f" in {manifest.mode} mode" if has_mode(profile) else ""
+    return f"{how} by eqforge {version}{mode}.".replace("  ", " ").replace(" .", ".")
+
+
+def has_mode(profile: Profile) -> bool:
+    """Tells whether it was built in a mode; what was imported as it is has none."""
+    parts = profile.parts()
+    return any(map(has_mode, parts)) if parts else profile.manifest.dataset not in BENCHMARKS
 
 
 def amount(profile: Profile) -> str:
@@ -60,7 +73,7 @@ def amount(profile: Profile) -> str:
     counts |= {"images": shown} if "images" in counts and shown is not None else {}
     rows = [counted(count, name) for name, count in counts.items()]
     if profile.facts.sources:
-        rows.append(f"from {counted(profile.facts.sources, 'sources')}")
+        rows.append(f"from {counted(profile.facts.sources, unit_of_sources(profile))}")
     return f"It has {', '.join(rows)}."
 
 

@@ -156,11 +156,29 @@ def test_without_pictures(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_sheet_of_questions_has_their_texts() -> None:
+def test_each_question_of_a_group_is_shown_once_with_its_answers() -> None:
     from eqforge.evaluation.report.of_rows import of_questions
 
-    row = {"sample_id": "q", "image_id": "i", "question": "Open?", "options": ["a", "b"]}
-    item = of_questions([{**row, "answer": "a", "kind": "", "group_id": "g", "image": "i.jpg"}])
-    (pane,) = item.panes
-    said = [(text.role, text.plain) for text in pane.texts]
-    assert said == [("question", "Open?"), ("option A", "a"), ("option B", "b"), ("answer", "a")]
+    def item(*asked: tuple[str, str, str]) -> Any:
+        row = {"sample_id": "q", "kind": "", "group_id": "g", "options": ["a", "b"]}
+        names = ("question", "image", "image_id", "answer")
+        said = ((question, f"{image}.jpg", image, answer) for question, image, answer in asked)
+        return of_questions([row | dict(zip(names, each, strict=True)) for each in said])
+
+    options = [("option A", "a"), ("option B", "b")]
+    one = item(("Open?", "i", "a"))
+    assert told(one) == [("question", "Open?"), *options, ("answer", "a")]
+    crossed = [(question, image) for question in ("Open?", "Red?") for image in "ij"]
+    group = item(*((*each, answer) for each, answer in zip(crossed, "abba", strict=True)))
+    assert told(group) == [
+        *(("question 1", "Open?"), *options),
+        *(("answer to picture 1", "a"), ("answer to picture 2", "b")),
+        *(("question 2", "Red?"), *options),
+        *(("answer to picture 1", "b"), ("answer to picture 2", "a")),
+    ]
+    assert [pane.name for pane in group.panes] == ["picture 1: i.jpg", "picture 2: j.jpg"]
+    assert group.comparable
+
+
+def told(item: Any) -> list[tuple[str, str]]:
+    return [(text.role, text.plain) for text in item.texts]

@@ -125,7 +125,7 @@ def test_what_has_no_picture_says_why(
     asked = ["--rejects", "video_missing", "--sheet", str(tmp_path / "a.png")]
     said = refused(capsys, dataset, *asked)
 
-    assert "nothing to draw of video_missing: no frame of these was taken from a video" in said
+    assert "nothing to draw of video_missing: no picture of these is stored" in said
     assert said.endswith("without --sheet they are listed")
 
     moved = tmp_path / "published"

@@ -256,6 +256,25 @@ def test_a_named_column_wins_whatever_the_order(names: tuple[str, str], tmp_path
         main([*arguments[:-1], "caption=nope", "--output", str(tmp_path / "none")])
 
 
+def test_a_column_that_is_not_there_is_named_with_the_nearest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where a field is missing without it; one that a later record has is there."""
+    path = tmp_path / "mine.jsonl"
+    records = [{"text": CAPTION, "foil": FOIL}, {"text": CAPTION, "foil": FOIL, "sort": "a"}]
+    path.write_text("\n".join(map(json.dumps, records)))
+    arguments = ["import", "own-foils", str(path), "--columns", "hard_negative=foil"]
+
+    with pytest.raises(SystemExit, match="2"):
+        main([*arguments, "caption=txt", "--output", str(tmp_path / "none")])
+
+    said = "has no column 'txt'; did you mean 'text'?; there are foil, sort, text"
+    assert f"--columns caption=txt: {path} {said}" in capsys.readouterr().err
+    more = ["caption=text", "kind=sort", "--output", str(tmp_path / "out")]
+    assert main([*arguments, *more]) == 0
+    assert [row["kind"] for row in rows(tmp_path / "out", "samples")] == ["", "a"]
+
+
 def test_an_empty_cell_is_a_reject(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("id,caption,hard_negative\n1,a,b\n2,,b\n")

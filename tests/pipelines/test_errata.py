@@ -229,7 +229,7 @@ def test_the_lint_of_pairs_writes_errata_that_an_import_applies(tmp_path: Path) 
     (found,) = [json.loads(line) for line in path.read_text().splitlines()]
     mended = pairs(tmp_path, path, "mended")
     written = (mended / "README.md").read_text()
-    assert "from 6 sources" in (whole / "README.md").read_text()
+    assert "from 6 named pictures" in (whole / "README.md").read_text()
     assert main(["card", str(mended)]) == 0
     assert (mended / "README.md").read_text() == written
     assert set(ids(whole)) - set(ids(mended)) == {found["id"]}

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.io import storage
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.columns import IMAGE
 from eqforge.schemas.visible import code_span, in_markdown, quoted
 from eqforge.transforms.export.names import renamed
@@ -115,11 +116,13 @@ def _short(export: Export) -> str:
     """Returns a card of what is known without the dataset's own."""
     manifest = export.dataset.manifest
     called = [f"`{each.name}`: {each.rows:,} rows" for each in export.splits]
+    is_import = manifest.dataset in BENCHMARKS
+    made = "imported" if is_import else f"made in {in_markdown(manifest.mode)} mode"
     parts = [
         f"---\n---\n# {in_markdown(manifest.dataset)}",
         f"The table `{export.settings.table}` of a dataset that eqforge "
-        f"{in_markdown(manifest.versions.get('eqforge', ''))} made in "
-        f"{in_markdown(manifest.mode)} mode, one row after another in the order of their ids.",
+        f"{in_markdown(manifest.versions.get('eqforge', ''))} {made}, one row after another in the "
+        "order of their ids.",
         f"Splits: {'; '.join(called)}.",
         "The pictures and captions keep the licences of their sources. Check them before you pass "
         "the files on.",

@@ -136,8 +136,11 @@ def _cell(
     beside = len(panels) == 1
     width = max(2, len(panels)) * (SIDE_PX + GAP_PX) - GAP_PX
     texts = [*panels[0].texts, *item.texts] if beside else list(item.texts)
-    most = max(SIDE_PX // LINE_PX, 3 * len(texts)) if beside else CAPTION_LINES
-    below = [] if beside else [_lines(panel.texts, SIDE_PX, most, lettering) for panel in panels]
+    most = max(SIDE_PX // LINE_PX if beside else CAPTION_LINES, 3 * len(texts))
+    below = [
+        _lines(panel.texts, SIDE_PX, CAPTION_LINES, lettering)
+        for panel in ([] if beside else panels)
+    ]
     title = whole(_title(item), width, lettering)
     common = _lines(texts, SIDE_PX if beside else width, most, lettering)
     top = max(panel.picture.height for panel in panels)

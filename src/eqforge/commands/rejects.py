@@ -2,27 +2,39 @@
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
 import msgspec
 
-from eqforge.evaluation.report.differing import differing_words
-from eqforge.evaluation.report.items import Item, Pane, marked, plain
+from eqforge.evaluation.report.items import Item, Pane, plain
+from eqforge.evaluation.report.of_rows import of_pair
 from eqforge.evaluation.report.pictures import Stored
 from eqforge.evaluation.report.rejects import Whys
+from eqforge.generators.diffusion.prompts import PromptPair
+from eqforge.pipelines.shared.header import plan_name
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.picture_names import check_picture_id, check_suffix
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
-from eqforge.schemas.records.clips import Clip, PairCandidate
-from eqforge.schemas.records.frames import StoredFrame
+from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import StoredFrame, StoredImage
 from eqforge.schemas.visible import nearest
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import read_plan
+from eqforge.transforms.generated.diffuse import DRAWINGS_STAGE
+from eqforge.transforms.generated.render import RENDERS_STAGE, PlannedPair
+from eqforge.transforms.generated.work import MadePair
 from eqforge.transforms.video.clip_work import Extraction
 
 Row = dict[str, Any]
+T = TypeVar("T")
+Image = TypeVar("Image", bound=StoredImage)
+
+_MAKING: Final = (DRAWINGS_STAGE.name, RENDERS_STAGE.name)
+_UNMADE: Final = ("error:", "safety_checker")
+"""How the reasons begin of pairs of these stages that have no pictures; gates refuse the others."""
 
 _LIST: Final = "; without --sheet they are listed"
 
@@ -43,8 +55,26 @@ def read_rejects(dataset: Dataset, reason: str) -> list[Row]:
     return found
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Pair:
+    """A pair that was planned.
+
+    Attributes:
+      names: the ids of its pictures, as rejects name them.
+      captions: a caption of each.
+      objects: what each shows of its objects; empty if unknown.
+    """
+
+    names: tuple[str, str]
+    captions: tuple[str, str]
+    objects: tuple[Any, Any] = ((), ())
+
+
 class StoredRejects:
-    """The pictures of rejects that are left in the work folder of a dataset made of videos.
+    """The pictures of rejects that are left in the work folder of a dataset.
+
+    Videos leave the frames that were taken, drawn and rendered pairs their pictures; other datasets
+    leave none.
 
     Args:
       dataset: the dataset, with its work folder.
@@ -55,64 +85,72 @@ class StoredRejects:
 
     def __init__(self, dataset: Dataset) -> None:
         work = storage.join(dataset.folder, WORK)
+        plan = list(_files_of_plan(dataset, work))
         self._dataset, self._work = dataset, work
         self._media = MediaStore(storage.join(work, "media"))
-        self._frames = {frame.frame_id: frame for frame in _stored_frames(work)}
-        self._pairs = {pair.sample_id: pair for pair in _planned_pairs(work)}
+        self._images: dict[str, StoredImage] = {}
+        self._pairs: dict[str, _Pair] = {}
+        for frame in _stored_frames(work):
+            self._images[frame.frame_id] = frame
+        for name, pair in _pairs_of_videos(plan):
+            self._pairs[name] = pair
+        for name, captions, made in _generated_pairs(work, plan):
+            names = f"{name}/0", f"{name}/1"
+            self._images |= dict(zip(names, made.images, strict=True))
+            self._pairs[name] = _Pair(names=names, captions=captions, objects=made.objects)
 
     def panes(self, row: Mapping[str, Any]) -> list[Pane]:
         """Returns the pictures of a reject with their captions; none unless all are stored."""
         pair = self._pairs.get(row["candidate_id"])
-        frames = self._stored(row)
+        images = self._stored(row)
         if pair is None:
-            return [Pane(name="frame", image_id=frame.image_id) for frame in frames]
-        captions = pair.caption_0, pair.caption_1
-        spans = differing_words(*captions)
-        return [
-            Pane(
-                name=f"image {side}",
-                image_id=frame.image_id,
-                texts=(marked(captions[side], spans[side]),),
-            )
-            for side, frame in enumerate(frames)
-        ]
+            return [Pane(name="picture", image_id=image.image_id) for image in images]
+        shown: Row = {"sample_id": row["candidate_id"]}
+        for side, image in enumerate(images):
+            shown[f"image_{side}_id"] = image.image_id
+            shown[f"caption_{side}"] = pair.captions[side]
+            shown[f"objects_{side}"] = msgspec.to_builtins(pair.objects[side])
+        return list(of_pair(shown).panes) if images else []
 
     def stored(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Stored]]:
         """Yields the pictures of rejects by their ids, without their bytes, each once."""
-        for frame in self._each(rows):
+        for image in self._each(rows):
             yield (
-                frame.image_id,
+                image.image_id,
                 Stored(
-                    suffix=frame.suffix,
-                    width_px=frame.width_px,
-                    height_px=frame.height_px,
-                    num_bytes=frame.num_bytes,
+                    suffix=image.suffix,
+                    width_px=image.width_px,
+                    height_px=image.height_px,
+                    num_bytes=image.num_bytes,
                 ),
             )
 
     def pictures(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, bytes]]:
         """Yields the ids and bytes of the pictures of rejects, each once."""
-        for frame in self._each(rows):
-            yield frame.image_id, self._media.get(frame.image_id, frame.suffix)
+        for image in self._each(rows):
+            yield image.image_id, self._media.get(image.image_id, image.suffix)
 
     def read(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, bytes]:
         """Returns the pictures of rejects by their ids."""
         return dict(self.pictures(rows))
 
-    def _each(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[StoredFrame]:
-        """Yields the frames of rejects, each picture once."""
+    def _each(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[StoredImage]:
+        """Yields the pictures of rejects, each once."""
         done = set()
         for row in rows:
-            for frame in self._stored(row):
-                if frame.image_id not in done:
-                    done.add(frame.image_id)
-                    yield frame
+            for image in self._stored(row):
+                if image.image_id not in done:
+                    done.add(image.image_id)
+                    yield image
 
-    def _stored(self, row: Mapping[str, Any]) -> list[StoredFrame]:
-        """Returns the frames of a reject; none unless all are stored."""
-        names = _frame_ids(row, self._pairs.get(row["candidate_id"]))
-        found = [self._frames[name] for name in names if name in self._frames]
-        there = all(self._media.exists(frame.image_id, frame.suffix) for frame in found)
+    def _stored(self, row: Mapping[str, Any]) -> list[StoredImage]:
+        """Returns the pictures of a reject; none unless all are stored."""
+        if row["stage"] in _MAKING and row["reason"].startswith(_UNMADE):
+            return []
+        pair = self._pairs.get(row["candidate_id"])
+        names = (row["candidate_id"],) if pair is None else pair.names
+        found = [self._images[name] for name in names if name in self._images]
+        there = all(self._media.exists(image.image_id, image.suffix) for image in found)
         return found if len(found) == len(names) and there else []
 
     def items(self, rejects: Sequence[Row], whys: Whys) -> list[Item]:
@@ -136,33 +174,86 @@ class StoredRejects:
             return "no rejects to draw; --rows asks for some"
         if not storage.list_names(self._work):
             return f"the build left no folder {WORK}, where the pictures of rejects lie{_LIST}"
-        if not self._pairs and not self._frames:
-            return f"pictures of rejects are kept where a dataset is made of videos{_LIST}"
+        if not self._pairs and not self._images:
+            return (
+                "pictures of rejects are kept where a dataset is made of videos, drawn or "
+                f"rendered{_LIST}"
+            )
         reasons = ", ".join(sorted({row["reason"] for row in rejects}))
-        return f"nothing to draw of {reasons}: no frame of these was taken from a video{_LIST}"
+        return f"nothing to draw of {reasons}: no picture of these is stored{_LIST}"
 
 
-def _frame_ids(row: Mapping[str, Any], pair: PairCandidate | None) -> tuple[str, ...]:
-    return (row["candidate_id"],) if pair is None else (pair.frame_0_id, pair.frame_1_id)
+def _files_of_plan(dataset: Dataset, work: str) -> Iterator[str]:
+    """Yields the files of the plan that a dataset was built by; others may lie beside it."""
+    folder = storage.join(work, "plan", plan_name(dataset.manifest))
+    yield from (storage.join(folder, file) for file in storage.list_files(folder))
 
 
 def _stored_frames(work: str) -> Iterator[StoredFrame]:
-    for url in _files(storage.join(work, "done", "extract")):
-        with contextlib.suppress(msgspec.DecodeError, FileNotFoundError):
-            for frame in msgspec.json.decode(storage.read_bytes(url), type=Extraction).stored:
-                check_picture_id(frame.image_id, work)
-                check_suffix(frame.suffix, work)
-                yield frame
+    for extraction in _done(work, "extract", Extraction):
+        yield from _checked(work, extraction.stored)
 
 
-def _planned_pairs(work: str) -> Iterator[PairCandidate]:
+def _pairs_of_videos(plan: Sequence[str]) -> Iterator[tuple[str, _Pair]]:
+    """Yields the id of each planned pair of frames, and the pair."""
     with contextlib.suppress(msgspec.DecodeError):  # the plan of another kind of dataset
-        for clip in read_plan(Clip, _files(storage.join(work, "plan"))):
-            yield from clip.pairs
+        for clip in read_plan(Clip, plan):
+            for pair in clip.pairs:
+                names, captions = (
+                    (pair.frame_0_id, pair.frame_1_id),
+                    (pair.caption_0, pair.caption_1),
+                )
+                yield pair.sample_id, _Pair(names=names, captions=captions)
 
 
-def _files(folder: str) -> Iterator[str]:
-    """Yields the files in the folders of a folder."""
-    for name in storage.list_names(folder):
-        inner = storage.join(folder, name)
-        yield from (storage.join(inner, file) for file in storage.list_files(inner))
+def _generated_pairs(
+    work: str, plan: Sequence[str]
+) -> Iterator[tuple[str, tuple[str, str], MadePair]]:
+    """Yields the id, the captions and the pictures of each pair that was drawn or rendered.
+
+    The seed of a pair tells which pictures are its own. Where the folder holds others of the same
+    seed, made with other settings, that is not known, and there are none.
+    """
+    made: dict[int, MadePair | None] = {}
+    for step in ("draw", "render"):
+        for each in _done(work, step, MadePair):
+            _checked(work, each.images)
+            known = made.setdefault(each.generation.seed, each)
+            if known is not None and known.images != each.images:
+                made[each.generation.seed] = None
+    for name, captions, seed in _requests(plan) if made else ():
+        if (found := made.get(seed)) is not None:
+            yield name, captions, found
+
+
+def _requests(plan: Sequence[str]) -> Iterator[tuple[str, tuple[str, str], int]]:
+    """Yields the id, the captions and the seed of each pair that was to be drawn or rendered."""
+    with contextlib.suppress(msgspec.DecodeError):  # the plan of another kind of dataset
+        for prompts in read_plan(PromptPair, plan):
+            yield prompts.sample_id, prompts.captions, prompts.seed
+    with contextlib.suppress(msgspec.DecodeError):
+        for planned in read_plan(PlannedPair, plan):
+            if (scenes := planned.pair) is not None:
+                yield scenes.sample_id, scenes.captions, scenes.scenes[0].seed
+
+
+def _done(work: str, step: str, kind: type[T]) -> Iterator[T]:
+    """Yields what is written down of a step's finished work, if it is of a kind."""
+    root = storage.join(work, "done", step)
+    for name in storage.list_names(root):
+        folder = storage.join(root, name)
+        for file in storage.list_files(folder):
+            with contextlib.suppress(msgspec.DecodeError, FileNotFoundError):
+                yield msgspec.json.decode(storage.read_bytes(storage.join(folder, file)), type=kind)
+
+
+def _checked(work: str, images: Sequence[Image]) -> Sequence[Image]:
+    """Returns stored pictures, whose ids and suffixes become names of files.
+
+    Raises:
+      InputError: one of these is none.
+    """
+    for image in images:
+        check_picture_id(image.image_id, work)
+        check_suffix(image.suffix, work)
+    return images

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from eqforge.schemas.console import DocumentOptions, give
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.shell import shell
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ class Arguments:
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""
 
-    output: Path
-    """Folder of the report."""
+    output: Path | None = None
+    """Folder of the report; without it DATASET-report, beside a dataset on this machine."""
 
     scores: tuple[Path, ...] = ()
     """Scores of models, which are laid over the samples: folders that eqforge score wrote, or files
@@ -62,12 +63,33 @@ def settings_of(arguments: Arguments) -> "ReportSettings":
     from eqforge.evaluation.report.write import ReportSettings
 
     return ReportSettings(
-        output=str(arguments.output),
+        output=_place(arguments),
         scores=arguments.scores,
         quantity=arguments.quantity,
         whole_pictures=not arguments.thumbnails_only,
         overwrite=arguments.overwrite,
     )
+
+
+def _place(arguments: Arguments) -> str:
+    """Returns the folder of the report.
+
+    Raises:
+      InputError: none is named, and there is no place beside the dataset.
+    """
+    from eqforge.schemas.io import storage
+    from eqforge.schemas.urls import public
+
+    if arguments.output is not None:
+        return str(arguments.output)
+    if not storage.is_local(arguments.dataset):
+        raise InputError(
+            f"--output: name a folder for the report; {public(arguments.dataset)} is no folder of "
+            "this machine, beside which it could lie"
+        )
+    folder = Path(storage.locate(arguments.dataset)[1])
+    named = folder if folder.name not in ("", "..") else folder.resolve()
+    return f"{named}-report"
 
 
 def report_dataset(folder: str, settings: "ReportSettings") -> "Report":
@@ -84,11 +106,12 @@ def report_dataset(folder: str, settings: "ReportSettings") -> "Report":
     from eqforge.commands.card import profile_of
     from eqforge.commands.rejects import StoredRejects
     from eqforge.evaluation.report.write import write_report
-    from eqforge.schemas.dataset.about import NOTHING_SAID
+    from eqforge.schemas.dataset.about import About
+    from eqforge.schemas.dataset.card import title_of
     from eqforge.schemas.dataset.reader import open_dataset
 
     dataset = open_dataset(folder)
-    profile = profile_of(dataset, NOTHING_SAID)
+    profile = profile_of(dataset, About(title=title_of(folder)))
     return write_report(dataset, profile, settings, StoredRejects(dataset))
 
 

@@ -228,13 +228,17 @@ def card(
 
 
 def report(
-    dataset: str | Path, *, output: str | Path, scores: Sequence[str | Path] = (), **settings: Any
+    dataset: str | Path,
+    *,
+    output: str | Path | None = None,
+    scores: Sequence[str | Path] = (),
+    **settings: Any,
 ) -> "report_module.Report":
     """Writes pages that show every row of a dataset; returns where they are and how many items.
 
     Args:
       dataset: its folder or URL.
-      output: folder of the report.
+      output: folder of the report; without it DATASET-report, beside a local dataset.
       scores: of models: folders that score wrote, or files.
       **settings: as `eqforge report --help` lists them.
 

@@ -17,6 +17,7 @@ from eqforge.schemas.dataset.shelf import Shelf, make_shelf
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import name_of
 from eqforge.schemas.io.pictures import BadImage, TooManyPixels, open_rgb
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import table_type
 
 
@@ -48,10 +49,11 @@ class OpenDataset:
         self._dataset = dataset
 
     def __repr__(self) -> str:
-        """Names the dataset, its mode and its tables."""
+        """Names the dataset, the mode that it was built in, and its tables."""
         about = self.manifest
+        mode = "" if about.dataset in BENCHMARKS else f" ({about.mode})"
         tables = ", ".join(f"{about.num_rows(name):,} {name}" for name in about.tables)
-        return f"<{about.dataset} ({about.mode}) in {self.folder}: {tables}>"
+        return f"<{about.dataset}{mode} in {self.folder}: {tables}>"
 
     def __len__(self) -> int:
         """Returns the number of samples."""

@@ -156,7 +156,7 @@ def test_a_task_of_ones_own_is_judged_by_its_scores(
         (own_lines(scores)[1:], "1 to 2 lines a sample: some questions are missing"),
         (own_lines(scores)[2:], "1 of 4 samples have not all answers"),
         ([*own_lines(scores), own_lines(scores)[3]], "the row '3' of the task is there twice"),
-        (own_lines({"strange": [1]}), "1 of 1 lines are of samples"),
+        (own_lines({"strange": [1]}), "1 of 1 samples are ones that the dataset does not have"),
     ):
         (tmp_path / "m.jsonl").write_text("\n".join(lines))
         assert main([str(pairs), str(tmp_path / "m.jsonl")]) == 2

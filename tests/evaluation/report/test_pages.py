@@ -15,7 +15,7 @@ from tests.reports import HOSTILE, write_report
 COUNT = 260
 PAGE = 24
 KINDS = (
-    *("eq-gebc", "eq-ag", "eq-video", "eq-sd", "eq-kubric", "hard-positives"),
+    *("eq-youcook2", "eq-gebc", "eq-ag", "eq-video", "eq-sd", "eq-kubric", "hard-positives"),
     *("training-captions", "retrieval-perturbations", "vlue", "simat"),
 )
 
@@ -222,6 +222,21 @@ def test_the_tab_holds_few_files_of_data(page: Page) -> None:
     loaded = [url for url in page.asked if "/items/" in url]
     assert [url.rpartition("/")[2] for url in loaded] == ["2.js"]
     assert not any("/rows/" in url or "/texts/" in url for url in page.asked)
+
+
+def test_charts_say_in_words_what_was_refused_by_a_limit(
+    demo_output: Path, tmp_path: Path, opened: Callable[..., Page]
+) -> None:
+    page = opened(write_report(demo_output / "eq-video", tmp_path / "r")).open("index.html")
+    chart = page.page.locator(".chart", has=page.page.locator(".legend"))
+
+    chart.locator("canvas").wait_for()
+
+    assert chart.locator("figcaption").inner_text().split() == [
+        *("changed_area_fraction", "kept", "refused", "for", "it"),
+    ]
+    said = chart.locator(".note").inner_text()
+    assert said.startswith("6 kept, 0.07587 to 0.1732; 13 refused for it, 0.6891 to 0.9515; ")
 
 
 @pytest.mark.parametrize("name", KINDS)

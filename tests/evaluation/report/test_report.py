@@ -17,18 +17,32 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from eqforge.commands import report
+from eqforge import cli
+from eqforge.commands import card, diff, report
 from eqforge.evaluation.metrics.pairs import judge_pairs
+from eqforge.evaluation.report.charts import charts_of
+from eqforge.evaluation.report.columns import Numbers
 from eqforge.evaluation.report.differing import differing_words
 from eqforge.evaluation.report.folder import Folder
 from eqforge.evaluation.report.items import marked
 from eqforge.evaluation.report.limits import limits_of_settings
 from eqforge.evaluation.report.pictures import coloured
+from eqforge.evaluation.report.tables import Written
 from eqforge.schemas.dataset.manifest import load_manifest
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.exported import pairs, picture, write_pairs
 from tests.made_datasets import describe, score_rows, write_scores
-from tests.reports import HOSTILE, chunks, digests, exact, facet, given, numbers, write_report
+from tests.reports import (
+    HOSTILE,
+    chunks,
+    digests,
+    exact,
+    facet,
+    given,
+    numbers,
+    told_share,
+    write_report,
+)
 
 COUNT = 230
 """More than two files of items."""
@@ -246,14 +260,6 @@ def test_thumbnails_alone_take_less(dataset: Path, written: Path, tmp_path: Path
     )
 
 
-def told_share(said: str, written: Path) -> float:
-    """How long a report was told to become, by how long it is."""
-    line = next(line for line in said.splitlines() if "about" in line)
-    number, unit = line.rpartition("about ")[2].split()
-    told = float(number.replace(",", "")) * {"kB": 1e3, "MB": 1e6}[unit]
-    return told / sum(map(len, digests(written).values()))
-
-
 def test_the_length_is_told_before_also_of_rows_that_pack_well(
     dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -263,6 +269,117 @@ def test_the_length_is_told_before_also_of_rows_that_pack_well(
     for number, each in enumerate((dataset, packed)):
         written = write_report(each, tmp_path / f"r{number}", "--thumbnails-only")
         assert 1 / 1.5 < told_share(capsys.readouterr().err, written) < 1.5
+
+
+def test_the_length_is_told_before_anything_is_written(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from eqforge.evaluation.report import differences, write
+
+    other = write_pairs(tmp_path / "other", [*pairs(1)["test"]], [picture(0), picture(1)])
+    output = write_report(other, tmp_path / "r")
+    before = digests(output)
+    told: list[tuple[bool, bool]] = []
+
+    def watch(module: Any, name: str) -> None:
+        real = getattr(module, name)
+
+        def watched(*given: Any) -> int:
+            told.append((digests(output) == before, not (tmp_path / "d").exists()))
+            return int(real(*given))
+
+        monkeypatch.setattr(module, name, watched)
+
+    watch(write, "forecast")
+    watch(differences, "forecast_lists")
+    write_report(dataset, output, "--overwrite")
+    assert diff.main([str(dataset), str(other), "--report", str(tmp_path / "d")]) == 1
+
+    assert (tmp_path / "d" / "index.html").is_file()
+    assert told == [(True, True), (False, True)]
+
+
+def test_without_a_folder_a_report_lies_beside_its_dataset(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(shutil.copytree(dataset, tmp_path / "mine"))
+    monkeypatch.chdir(tmp_path)
+
+    assert report.main(["mine/", "--thumbnails-only"]) == 0
+
+    assert (tmp_path / "mine-report" / "index.html").is_file()
+    written = digests(tmp_path / "mine-report")
+    monkeypatch.chdir(folder)
+    assert report.main([".", "--thumbnails-only"]) == 0
+    assert digests(tmp_path / "mine-report") == written
+
+
+def test_of_a_url_the_folder_has_to_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        report.main(["memory://bucket/pairs"])
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--output: name a folder for the report; memory://bucket/pairs is no folder" in line
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        ("Cups: of 'tea' & \"milk\"", "Cups: of &#39;tea&#39; &amp; &#34;milk&#34;"),
+        (HOSTILE.replace("\u2028", ""), "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;"),
+    ],
+)
+def test_the_title_is_that_of_the_card(
+    dataset: Path, tmp_path: Path, title: str, shown: str
+) -> None:
+    folder = Path(shutil.copytree(dataset, tmp_path / "d"))
+    (tmp_path / "about.toml").write_text(f"title = {json.dumps(title)}", "utf-8")
+    assert card.main([str(folder), "--about", str(tmp_path / "about.toml")]) == 0
+
+    page = (write_report(folder, tmp_path / "r") / "index.html").read_text("utf-8")
+
+    assert page.index("<title>") < page.index(shown) < page.index("</title>")
+    assert f"<h1>{shown}" in page
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "# A card without a head\npretty_name: no\n", "---\nlicense: mit\n---\n"),
+        *(
+            "---\npretty_name: [1]\n---\n",
+            '---\npretty_name: "\n---\n',
+            "---\n---\npretty_name: no\n",
+        ),
+        "---\npretty_name: !!python/object:os.system x\n---\n",
+    ],
+)
+def test_without_a_title_a_report_has_the_datasets_name(
+    dataset: Path, tmp_path: Path, text: str
+) -> None:
+    folder = Path(shutil.copytree(dataset, tmp_path / "d"))
+    (folder / "README.md").write_text(text)
+
+    page = (write_report(folder, tmp_path / "r") / "index.html").read_text("utf-8")
+
+    assert "<h1>eq-video</h1>" in page
+
+
+def test_own_pairs_have_no_mode_and_name_pictures(tmp_path: Path) -> None:
+    rows = [
+        {"caption_0": f"a {n}", "caption_1": f"b {n}", "image_0": "0.png", "image_1": "1.png"}
+        for n in range(3)
+    ]
+    (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    for number in range(2):
+        (tmp_path / f"{number}.png").write_bytes(picture(number))
+    source = ["own-pairs", str(tmp_path / "own.jsonl"), "--images", str(tmp_path)]
+    assert cli.main(["import", *source, "--output", str(tmp_path / "d")]) == 0
+
+    page = (write_report(tmp_path / "d", tmp_path / "r") / "index.html").read_text("utf-8")
+
+    assert "It has 3 samples, 2 images, from 2 named pictures." in page
+    assert not re.search(r"\bmode\b", page)
 
 
 @pytest.mark.parametrize(
@@ -331,6 +448,45 @@ def test_rejects_of_videos_have_their_pictures_and_what_was_measured(
         assert (item["why"]["value"], item["why"]["threshold"]) == (row["value"], row["threshold"])
         assert all((written / pane["thumb"]).is_file() for pane in item["panes"])
         assert item["comparable"]
+
+
+def test_refused_values_are_counted_beside_the_kept_ones(videos: Path, tmp_path: Path) -> None:
+    """In the same bins, whatever the order of the rejects."""
+    (path,) = (videos / "data").glob("rejects-*")
+    table = pq.read_table(path)
+    first = write_report(videos, tmp_path / "r")
+    pq.write_table(table.take(list(range(table.num_rows))[::-1]), path)
+    describe(videos)
+
+    again = given(write_report(videos, tmp_path / "again"), "charts")
+
+    charts = {chart["title"]: chart for chart in given(first, "charts")}
+    assert again == list(charts.values())
+    chart = charts["changed_area_fraction"]
+    refused = [row["value"] for row in table.to_pylist() if row["detail"] == chart["title"]]
+    kept = [float(np.float32(row[chart["title"]])) for row in rows_of(videos).values()]
+    found = (chart["counts"], chart["refused"]["counts"])
+    for values, counts in zip((kept, refused), found, strict=True):
+        assert values
+        assert np.histogram(values, chart["edges"])[0].tolist() == counts
+    assert (chart["refused"]["least"], chart["refused"]["most"]) == (min(refused), max(refused))
+    (limit,) = [each["value"] for each in chart["limits"] if each["label"] == "max_changed_area"]
+    assert max(kept) < limit < min(refused)
+    assert charts["ssim"]["refused"] is None
+    page = (first / "index.html").read_text("utf-8")
+    assert page.count('class="legend"') == sum(chart["refused"] is not None for chart in again)
+
+
+def test_bins_of_whole_numbers_do_not_hide_limits_between_them() -> None:
+    number = Numbers(title="overlap_m_0", group="scores")
+    for item in range(3):
+        number.add(item, 0)
+    limits = {number.title: [("max_overlap_m", 0.01)]}
+
+    (chart,) = charts_of("samples", Written(numbers=[number]), [limits], {number.title: [0.02]})
+
+    assert (chart["edges"][0], chart["edges"][-1]) == (0, 0.02)
+    assert (chart["counts"][0], chart["refused"]["counts"][-1]) == (3, 1)
 
 
 def test_a_pair_refused_for_a_frame_says_why_the_frame_was(videos: Path, tmp_path: Path) -> None:

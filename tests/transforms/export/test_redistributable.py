@@ -224,8 +224,9 @@ def test_the_author_s_words_stay_and_what_is_here_is_counted(form: str, tmp_path
 
     card = (output / "README.md").read_text()
     for said in ("\n# Cups\n", "\nlicense: mit\n", "@misc{cups}", "- Ada", "Cups of tea.",
-                 "| `caption_0` |", "under MIT", "It has 2 samples, 2 images, from 2 sources.",
-                 "not stated: 1", "size_categories: n<1K"):  # fmt: skip
+                 "| `caption_0` |", "under MIT",
+                 "It has 2 samples, 2 images, from 2 named pictures.", "not stated: 1",
+                 "size_categories: n<1K"):  # fmt: skip
         assert said in card, said
     assert card.count("Only rows are here") == 1
     assert "3 samples" not in card
@@ -234,6 +235,8 @@ def test_the_author_s_words_stay_and_what_is_here_is_counted(form: str, tmp_path
     if form in ("pairs", "hf"):
         croissant = json.loads((output / "croissant.json").read_text())
         assert croissant["description"].startswith("Cups of tea. ")
-        assert croissant["description"].endswith("It has 2 samples, 2 images, from 2 sources.")
+        assert croissant["description"].endswith(
+            "It has 2 samples, 2 images, from 2 named pictures."
+        )
         steps = croissant["rai:dataPreprocessingProtocol"]
         assert steps[-1].startswith("Export: 2 of 3 rows of samples were kept")

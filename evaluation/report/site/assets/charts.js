@@ -26,12 +26,15 @@
     const box = figure.querySelector(".plot");
     const axis = { stroke: colour("--faint"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
     // A column stands between two edges, so the last count is drawn twice.
-    const data = [chart.edges, [...chart.counts, chart.counts.at(-1)]];
+    const columns = ({ counts }) => [...counts, counts.at(-1)];
+    const kinds = [[chart, "--accent"], ...(chart.refused ? [[chart.refused, "--bad"]] : [])];
+    const data = [chart.edges, ...kinds.map(([kind]) => columns(kind))];
+    const near = (ticks) => ticks.map((tick) => tick.toLocaleString("en", { maximumSignificantDigits: 4 }));
     const options = {
       width: Math.max(200, box.clientWidth), height: HEIGHT, legend: { show: false }, cursor: { show: false },
       scales: { x: { time: false } },
-      axes: [{ ...axis, space: 60, size: 24 }, { ...axis, size: 44, space: 26, values: (_, ticks) => ticks.map((tick) => tick.toLocaleString("en", { notation: "compact" })) }],
-      series: [{}, { stroke: colour("--accent"), fill: colour("--accent-soft"), paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } }],
+      axes: [{ ...axis, space: 60, size: 24, values: (_, ticks) => near(ticks) }, { ...axis, size: 44, space: 26, values: (_, ticks) => ticks.map((tick) => tick.toLocaleString("en", { notation: "compact" })) }],
+      series: [{}, ...kinds.map(([, name]) => ({ stroke: colour(name), fill: colour(`${name}-soft`), paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } }))],
       hooks: { draw: [limits(chart)] },
     };
     box.replaceChildren();
@@ -40,8 +43,8 @@
 
   // What the picture says, in words as well.
   function note(figure, chart) {
-    const total = chart.counts.reduce((sum, count) => sum + count, 0);
-    const said = [`${total.toLocaleString("en")} values, ${short(chart.least)} to ${short(chart.most)}`];
+    const said = [range(chart, chart.refused ? "kept" : "values")];
+    if (chart.refused) said.push(range(chart.refused, "refused for it"));
     for (const { label, value } of chart.limits) said.push(`limit ${label} ${short(value)}`);
     if (chart.missing) said.push(`${chart.missing.toLocaleString("en")} without`);
     if (chart.note) said.push(chart.note);
@@ -49,6 +52,11 @@
     line.className = "note";
     line.textContent = said.join("; ");
     figure.append(line);
+  }
+
+  function range({ counts, least, most }, what) {
+    const total = counts.reduce((sum, count) => sum + count, 0);
+    return `${total.toLocaleString("en")} ${what}, ${short(least)} to ${short(most)}`;
   }
 
   const short = (value) => Number(value.toPrecision(4)).toString();

@@ -44,9 +44,9 @@ eqforge.item = (() => {
 
   function verdicts(found) {
     if (!found.length) return null;
-    return make("ul", { class: "verdicts" }, ...found.map(({ name, verdict, margin }) => make(
+    return make("ul", { class: "verdicts" }, ...found.map(({ name, verdict, margin, share }) => make(
       "li", { class: verdict.replace(" ", "-") },
-      make("b", {}, verdict), ` ${name}`, Number.isNaN(margin) ? "" : ` ${signed(margin)}`,
+      make("b", {}, verdict), ` ${name}`, Number.isNaN(margin) ? "" : ` ${share ? `${Math.round(100 * margin)} %` : signed(margin)}`,
     )));
   }
 

@@ -165,6 +165,7 @@ eqforge.select = (() => {
       name: model.name,
       verdict: valuesOf(await facet(model.facet), model.facet, place)[0] || "",
       margin: (await numbers(model.number))[place],
+      share: model.share,
     })));
   }
 
