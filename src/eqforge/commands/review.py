@@ -15,7 +15,8 @@ from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import counted, in_lines, visible
 
 if TYPE_CHECKING:
-    from eqforge.evaluation.review.outcome import ReviewOutcome
+    from eqforge.evaluation.review.outcome import ReviewOutcome, Taken
+    from eqforge.evaluation.review.plan import ReviewPlan
     from eqforge.evaluation.statistics.shares import Interval
 
 _PROTOCOL: Final = (
@@ -100,7 +101,27 @@ def review_command(arguments: Plan | Import) -> int:
 
 
 def _plan(arguments: Plan) -> int:
-    from eqforge.evaluation.review.plan import ReviewSettings, told_minutes, write_plan
+    from eqforge.evaluation.review.plan import told_minutes
+
+    written = plan_review(arguments)
+    lines = [
+        f"  {name}: {counted(tasks, 'tasks')}, {told_minutes(written.minutes[name])}"
+        if tasks
+        else f"  {name}: no tasks"
+        for name, tasks in written.tasks.items()
+    ]
+    print(in_lines([f"{written.page}: {counted(written.items, 'items')} to review", *lines]))
+    give(written)
+    return 0
+
+
+def plan_review(arguments: Plan) -> "ReviewPlan":
+    """Writes the tasks of reviewers.
+
+    Raises:
+      InputError: see `write_plan`; or nothing was disagreed on.
+    """
+    from eqforge.evaluation.review.plan import ReviewSettings, write_plan
     from eqforge.evaluation.review.protocols import protocol_of
     from eqforge.schemas.dataset.reader import open_dataset
     from eqforge.schemas.sources.decisions import disagreed, read_decisions
@@ -124,16 +145,7 @@ def _plan(arguments: Plan) -> int:
         only=only,
         overwrite=arguments.overwrite,
     )
-    written = write_plan(open_dataset(arguments.dataset), settings)
-    lines = [
-        f"  {name}: {counted(tasks, 'tasks')}, {told_minutes(written.minutes[name])}"
-        if tasks
-        else f"  {name}: no tasks"
-        for name, tasks in written.tasks.items()
-    ]
-    print(in_lines([f"{written.page}: {counted(written.items, 'items')} to review", *lines]))
-    give(written)
-    return 0
+    return write_plan(open_dataset(arguments.dataset), settings)
 
 
 def _overlap(arguments: Plan, reviewers: int) -> int:
@@ -147,6 +159,20 @@ def _overlap(arguments: Plan, reviewers: int) -> int:
 
 
 def _import(arguments: Import) -> int:
+    taken = import_votes(arguments)
+    print(in_lines(outcome_lines(taken.outcome)))
+    earlier = f", {taken.outcome.earlier:,} of them earlier" if arguments.earlier else ""
+    print(visible(f"{arguments.output}: {counted(len(taken.decisions), 'decisions')}{earlier}"))
+    give(taken.outcome)
+    return 0
+
+
+def import_votes(arguments: Import) -> "Taken":
+    """Takes the votes of reviewers, and writes decisions and answers.
+
+    Raises:
+      InputError: see `take_votes`; or a file that would be written is there.
+    """
     from eqforge.evaluation.review.outcome import take_votes
     from eqforge.evaluation.review.votes import answer_lines
     from eqforge.schemas.dataset.reader import open_dataset
@@ -161,11 +187,7 @@ def _import(arguments: Import) -> int:
     write_decisions(str(arguments.output), taken.decisions)
     if arguments.answers is not None:
         storage.write_bytes(str(arguments.answers), "".join(answer_lines(taken.votes)).encode())
-    print(in_lines(outcome_lines(taken.outcome)))
-    earlier = f", {taken.outcome.earlier:,} of them earlier" if arguments.earlier else ""
-    print(visible(f"{arguments.output}: {counted(len(taken.decisions), 'decisions')}{earlier}"))
-    give(taken.outcome)
-    return 0
+    return taken
 
 
 def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
