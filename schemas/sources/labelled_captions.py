@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eqforge.schemas.dataset.manifest import FILE_NAME
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.sources.hugging_face import row_folder
@@ -29,6 +30,7 @@ _TRAINING = ("caption_id", "image", "role", "text")
 _PERTURBED = ("sample_id", "image", "caption", "perturbed_caption", "applied")
 _FOILS = ("sample_id", "image", "caption", "hard_negative")
 _BESIDE = ("hard_positive", "box")
+_FILES = (".json", ".jsonl", ".csv", ".tsv")
 _COMPARED = (("caption", "hard_negative"), ("caption_0", "caption_1"))
 
 
@@ -92,6 +94,7 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
     if is_dataset(path):
         from eqforge.schemas.dataset.reader import open_samples
 
+        _check_no_files(path)
         names = set(open_samples(str(path)).columns("samples"))
         for columns, read in ((_TRAINING, _training), (_PERTURBED, _perturbed)):
             if names.issuperset(columns):
@@ -144,6 +147,21 @@ def is_dataset(path: Path) -> bool:
       InputError: it is one of Hugging Face's in which a file is missing.
     """
     return path.is_dir() and row_folder(path) is None
+
+
+def _check_no_files(path: Path) -> None:
+    """Checks that a folder is not one of published files, each of which has ids of its own.
+
+    Raises:
+      InputError: it is; the message names one of them.
+    """
+    if (path / FILE_NAME).exists():
+        return
+    if found := sorted(file.name for file in path.iterdir() if file.suffix in _FILES):
+        raise InputError(
+            f"{path}: is a folder of files and no dataset; name the files themselves, such as "
+            f"{path / found[0]}"
+        )
 
 
 def is_training(path: Path) -> bool:

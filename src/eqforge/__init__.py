@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         open,
         plan,
         report,
+        review_import,
+        review_plan,
         score,
         verify,
     )
@@ -48,6 +50,8 @@ __all__ = [
     "open",
     "plan",
     "report",
+    "review_import",
+    "review_plan",
     "score",
     "verify",
 ]

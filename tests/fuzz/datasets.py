@@ -4,6 +4,7 @@ A dataset is handed around as one zip archive of its files.
 """
 
 import contextlib
+import functools
 import hashlib
 import io
 import json
@@ -41,6 +42,7 @@ MANIFEST = "dataset.json"
 _SPOILT: tuple[Any, ...] = (*("", "../x", "\x1b[2J", "\u202e", "x" * 5_000, "a\nb"), None)
 
 
+@functools.cache
 def seeds() -> tuple[bytes, ...]:
     """Pairs with images, and training captions with images."""
     with tempfile.TemporaryDirectory() as folder:
@@ -78,6 +80,13 @@ def _unpacked(data: bytes) -> dict[str, bytes]:
             return {name: archive.read(name) for name in archive.namelist()}
     except Exception:  # of a mutation that knows nothing of archives
         return {MANIFEST: data}
+
+
+def _unpack(data: bytes, folder: Path) -> None:
+    for name, content in _unpacked(data).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
 def spoil_manifest(data: bytes, rng: random.Random) -> bytes:
@@ -213,6 +222,8 @@ def _audited(folder: Path) -> object:
 
 _VL = ("--format", "vl-checklist", "--output", "{folder}/export", "--overwrite")
 _PAIRS = ("--format", "pairs", "--output", "{folder}/pairs", "--overwrite")
+_SHOWN = ("--report", "{folder}/shown", "--overwrite")
+_ASKED = ("--protocol", "true-and-false", "--reviewers", "ada", "--overwrite")
 READERS: tuple[Callable[[Path], object], ...] = (
     _command("verify", "{dataset}"),
     _command("inspect", "{dataset}", "--full"),
@@ -226,16 +237,20 @@ READERS: tuple[Callable[[Path], object], ...] = (
     _trained,
     _measured,
     _audited,
+    _command("report", "{dataset}", "--output", "{folder}/report", "--overwrite"),
+    _command("review", "plan", "{dataset}", *_ASKED, "--output", "{folder}/tasks"),
+    _command("diff", "{folder}/good0", "{dataset}", *_SHOWN),
+    _command("diff", "{folder}/good1", "{dataset}", *_SHOWN),
 )
 
 
 def read(data: bytes, folder: Path) -> Any:
     """Gives a dataset to three of the readers, which its bytes choose; tells what came of it."""
     shutil.rmtree(folder / "d", ignore_errors=True)
-    for name, content in _unpacked(data).items():
-        path = folder / "d" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+    _unpack(data, folder / "d")
+    for number, good in enumerate(seeds()):
+        if not (folder / f"good{number}").exists():
+            _unpack(good, folder / f"good{number}")
     (folder / "ids").write_text("1\n")
     first = zlib.crc32(data)
     outcomes = {

@@ -58,6 +58,7 @@ from tests.fuzz.benchmark_targets import BENCHMARK_TARGETS
 from tests.fuzz.caption_targets import CAPTION_TARGETS
 from tests.fuzz.harness_targets import HARNESS_TARGETS
 from tests.fuzz.limits import refuse_without_memory
+from tests.fuzz.review_targets import REVIEW_TARGETS
 from tests.fuzz.score_targets import SCORE_TARGETS
 from tests.fuzz.takes import Outcome, file_of, planned
 
@@ -528,7 +529,7 @@ TARGETS |= {
 }
 TARGETS |= {
     name: functools.cache(lambda t=take, s=seeds, m=way: Target(take=t, seeds=s(), mutate=m))
-    for name, (take, seeds, way) in (SCORE_TARGETS | HARNESS_TARGETS).items()
+    for name, (take, seeds, way) in (SCORE_TARGETS | HARNESS_TARGETS | REVIEW_TARGETS).items()
 }
 TARGETS |= {
     name: functools.cache(lambda t=take, s=seeds, m=way: Target(take=t(), seeds=s(), mutate=m()))

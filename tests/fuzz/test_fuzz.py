@@ -23,6 +23,7 @@ INPUTS = 150
 FEWER = dict.fromkeys(SCORE_TARGETS | HARNESS_TARGETS, 25)
 FEWER |= dict.fromkeys(BENCHMARK_TARGETS, 60)
 FEWER |= {"captions-perturbed": 40, "captions-reworded": 40, "images": 300}
+FEWER |= {"review-votes": 60}
 FEWER |= {"dataset-manifests": 30, "dataset-tables": 60}
 TENSORS = ("scores-pt", "vector-pt", "training-checkpoint")
 

@@ -143,6 +143,34 @@ def test_repetition_is_found_within_an_image_only() -> None:
     ) == [("1", "duplicate", "positive"), ("2", "near_duplicate", "positive")]
 
 
+def test_a_duplicate_names_the_record_that_it_repeats(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first of those with the same letters; else the first that is near."""
+    texts = {"a": "red car", "b": "Red car.", "c": "red car", "d": "Red car.", "e": "RED car"}
+    row = {"image": "1.jpg", "hard_negative": "tan car"}
+    path = _write(tmp_path, [{"id": name, "caption": texts[name], **row} for name in texts])
+
+    main([str(path)])
+
+    said = capsys.readouterr().out
+    for name, twin in (("b", "a"), ("c", "a"), ("d", "b"), ("e", "a")):
+        assert f"  {name} positive, as record {twin}: 1.jpg: {texts[name]} | tan car\n" in said
+    assert main([str(path), "--json"]) == 1
+    (report,) = json.loads(capsys.readouterr().out)
+    assert [found["twin"] for found in report["findings"]] == ["a", "a", "b", "a"]
+
+
+def test_a_folder_of_files_is_refused_with_one_of_their_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _write(tmp_path, [{"id": "a", "image": "1.jpg", "caption": "a", "hard_negative": "b"}])
+    (tmp_path / "README.md").touch()
+
+    assert main([str(tmp_path)]) == 2
+    assert f"name the files themselves, such as {tmp_path}/pairs.jsonl" in capsys.readouterr().err
+
+
 def test_contradictions_are_found_in_either_order() -> None:
     assert _kinds(
         _pair("red car", "tan car"),
@@ -302,6 +330,7 @@ def test_the_command_says_what_it_found_and_fails(
             "kind": "negative_equals_positive",
             "field": "negative",
             "detail": "red car",
+            "twin": "",
             "severity": "error",
         }
     ]

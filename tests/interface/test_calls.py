@@ -18,7 +18,9 @@ from eqforge.generators.demo.workspace import Workspace
 from eqforge.interface.dataset import OpenDataset
 from eqforge.schemas.identity import sha256_hex
 from tests.builds import dataset_bytes
-from tests.made_datasets import pair_tables, write_pairs
+from tests.evaluation.review.test_review import saved
+from tests.made_datasets import pair_tables, write_pairs, write_squares
+from tests.reports import digests
 from tests.small_builds import captions, simat, vlue
 
 OLD = Path(__file__).parents[1] / "old" / "0.1.0"
@@ -177,6 +179,44 @@ def test_datasets_are_combined_compared_exported_and_described(tmp_path: Path) -
     assert [Path(url).name for url in urls] == ["README.md", "croissant.json"]
     for url in urls:
         assert Path(url).read_bytes() == (Path(both.folder) / Path(url).name).read_bytes()
+
+
+def test_people_are_asked_and_heard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dataset = write_squares(tmp_path / "d", seeds=1)
+    asked: dict[str, Any] = {"protocol": "eq-sd-filter", "reviewers": ["ada", "ben"]}
+
+    plan = eqforge.review_plan(dataset, **asked, output=tmp_path / "plan", sample=3)
+
+    assert Path(plan.page).is_file()
+    assert (plan.items, plan.tasks) == (3, {"ada": 3, "ben": 3})
+    files = [
+        saved(tmp_path / "plan", name, tmp_path / f"{name}.json", set()) for name in plan.tasks
+    ]
+    decisions = tmp_path / "decisions.jsonl"
+    found = eqforge.review_import(dataset, files, output=decisions, rule="unanimous")
+    assert found.decisions == {"keep": 3, "drop": 0, "unsure": 0}
+    argv = [str(dataset), *map(str, files), "--rule", "unanimous"]
+    assert main(["review", "import", *argv, "--output", str(tmp_path / "again"), "--json"]) == 0
+    assert (tmp_path / "again").read_bytes() == decisions.read_bytes()
+    told = json.loads(capsys.readouterr().out)
+    assert told["decisions"] == found.decisions
+
+    with pytest.raises(eqforge.InputError, match=r"output .*: exists; add overwrite=True to"):
+        eqforge.review_import(dataset, files[0], output=decisions)
+    with pytest.raises(eqforge.InputError, match="overlap 3: expected 1 to 2"):
+        eqforge.review_plan(dataset, **asked, output=tmp_path / "x", overlap=3)
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_comparison_is_shown(tmp_path: Path) -> None:
+    a, b = (write_squares(tmp_path / str(seeds), seeds=seeds) for seeds in (1, 2))
+    found = eqforge.diff(a, b, report=tmp_path / "r")
+    argv = ["diff", str(a), str(b), "--report", str(tmp_path / "again")]
+    assert main(argv) == 1
+    assert not found.is_equal
+    assert digests(tmp_path / "r") == digests(tmp_path / "again")
+    with pytest.raises(eqforge.InputError, match="overwrite=True: there is no report"):
+        eqforge.diff(a, b, overwrite=True)
 
 
 def test_wrong_words_of_these_calls_are_one_sentence(tmp_path: Path) -> None:

@@ -154,10 +154,16 @@ def _summary(report: LintReport, examples: int) -> str:
         if found:
             lines.append(f"  {severity:<8} {kind} {len(found):,}: {meaning}")
             shown = found[:examples]
-            lines += (f"           {f.record_id} {f.field}: {f.detail}" for f in shown)
+            lines += (f"           {_place(f)}: {f.detail}" for f in shown)
     total = f"{report.path}: {counted(len(report.findings), 'findings')} in "
     total += counted(report.records, "records")
     return in_lines([*lines, total])
+
+
+def _place(finding: Finding) -> str:
+    """Returns the record and the caption of a finding, and the record that has it already."""
+    place = f"{finding.record_id} {finding.field}"
+    return f"{place}, as record {finding.twin}" if finding.twin else place
 
 
 main = shell("eqforge lint", LintSettings, lint_command, console=DocumentOptions)

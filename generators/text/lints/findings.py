@@ -64,6 +64,7 @@ class Finding:
       field: the caption at fault: "positive", "negative", "hard_positive" or "perturbed";
         "other_caption" where that of a second image stands in place of a negative.
       detail: the text at fault, or how it differs.
+      twin: the id of the first record that a duplicate repeats; empty for other kinds.
       severity: of the kind.
     """
 
@@ -71,6 +72,7 @@ class Finding:
     kind: str
     field: str
     detail: str
+    twin: str = ""
 
     severity: Severity = dataclasses.field(init=False)
 

@@ -26,8 +26,8 @@ _MADE = ("negative", "perturbed", "hard_positive")
 class SetChecks:
     """Collects what records say of their images, and checks it at the end."""
 
-    _pairs: set[bytes] = field(default_factory=set)
-    _normal_pairs: set[bytes] = field(default_factory=set)
+    _pairs: dict[bytes, str] = field(default_factory=dict)
+    _normal_pairs: dict[bytes, str] = field(default_factory=dict)
     _true: dict[bytes, str] = field(default_factory=dict)
     _false: dict[bytes, str] = field(default_factory=dict)
     _negatives: list[tuple[bytes, str, str]] = field(default_factory=list)
@@ -45,10 +45,15 @@ class SetChecks:
         near = _digest(picture, made, normal["positive"], normal[made])
         if near in self._normal_pairs:
             kind = "duplicate" if exact in self._pairs else "near_duplicate"
-            detail = f"{record.image}: {record.positive} | {captions[made]}"
-            yield Finding(record_id=record.record_id, kind=kind, field="positive", detail=detail)
-        self._pairs.add(exact)
-        self._normal_pairs.add(near)
+            yield Finding(
+                record_id=record.record_id,
+                kind=kind,
+                field="positive",
+                detail=f"{record.image}: {record.positive} | {captions[made]}",
+                twin=self._pairs.get(exact, self._normal_pairs[near]),
+            )
+        self._pairs.setdefault(exact, record.record_id)
+        self._normal_pairs.setdefault(near, record.record_id)
         self._remember(record, normal)
         yield from self._add_edits(record)
 

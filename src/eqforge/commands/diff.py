@@ -79,26 +79,35 @@ class Difference:
 
 def diff_command(arguments: Arguments) -> int:
     """Prints what differs between two datasets; returns 0 if their records are equal, else 1."""
+    found = differences(arguments)
+    print(in_lines(difference_lines(found)))
+    if arguments.report is not None:
+        written = write_report(arguments, arguments.report)
+        print(f"{visible(written.page)}: open it in a browser")
+    give(found)
+    return 0 if found.is_equal else 1
+
+
+def differences(arguments: Arguments) -> Difference:
+    """Returns what differs between two datasets; pages of it are not written yet.
+
+    Raises:
+      InputError: a dataset cannot be read, or options contradict each other.
+    """
     if arguments.overwrite and arguments.report is None:
         raise InputError("--overwrite: there is no --report that could replace another")
     if arguments.report is not None and arguments.table and _SHOWN not in arguments.table:
         raise InputError(f"--table: --report shows samples alone; add {_SHOWN} to it")
-    found = diff_datasets(
+    return diff_datasets(
         arguments.a,
         arguments.b,
         tables=arguments.table,
         only=arguments.only,
         examples=arguments.examples,
     )
-    print(in_lines(difference_lines(found)))
-    if arguments.report is not None:
-        written = _write_report(arguments, arguments.report)
-        print(f"{visible(written.page)}: open it in a browser")
-    give(found)
-    return 0 if found.is_equal else 1
 
 
-def _write_report(arguments: Arguments, output: Path) -> "Comparison":
+def write_report(arguments: Arguments, output: Path) -> "Comparison":
     """Writes the pages of a comparison.
 
     Raises:

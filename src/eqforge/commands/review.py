@@ -16,7 +16,8 @@ from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import counted, in_lines, visible
 
 if TYPE_CHECKING:
-    from eqforge.evaluation.review.outcome import ReviewOutcome
+    from eqforge.evaluation.review.outcome import ReviewOutcome, Taken
+    from eqforge.evaluation.review.plan import ReviewPlan
     from eqforge.evaluation.review.protocols import Protocol
     from eqforge.evaluation.review.ranking import Correlation
     from eqforge.evaluation.statistics.shares import Interval
@@ -135,7 +136,27 @@ def review_command(arguments: Plan | Import) -> int:
 
 
 def _plan(arguments: Plan) -> int:
-    from eqforge.evaluation.review.plan import ReviewSettings, told_minutes, write_plan
+    from eqforge.evaluation.review.plan import told_minutes
+
+    written = plan_review(arguments)
+    lines = [
+        f"  {name}: {counted(tasks, 'tasks')}, {told_minutes(written.minutes[name])}"
+        if tasks
+        else f"  {name}: no tasks"
+        for name, tasks in written.tasks.items()
+    ]
+    print(in_lines([f"{written.page}: {counted(written.items, 'items')} to review", *lines]))
+    give(written)
+    return 0
+
+
+def plan_review(arguments: Plan) -> "ReviewPlan":
+    """Writes the tasks of reviewers.
+
+    Raises:
+      InputError: see `write_plan`; or nothing was disagreed on.
+    """
+    from eqforge.evaluation.review.plan import ReviewSettings, write_plan
     from eqforge.evaluation.review.protocols import protocol_of
     from eqforge.schemas.dataset.reader import open_dataset
     from eqforge.schemas.sources.decisions import disagreed, read_decisions
@@ -166,16 +187,7 @@ def _plan(arguments: Plan) -> int:
         answers=() if listed is None else tuple(sorted(read_answer_list(listed))),
         overwrite=arguments.overwrite,
     )
-    written = write_plan(open_dataset(arguments.dataset), settings)
-    lines = [
-        f"  {name}: {counted(tasks, 'tasks')}, {told_minutes(written.minutes[name])}"
-        if tasks
-        else f"  {name}: no tasks"
-        for name, tasks in written.tasks.items()
-    ]
-    print(in_lines([f"{written.page}: {counted(written.items, 'items')} to review", *lines]))
-    give(written)
-    return 0
+    return write_plan(open_dataset(arguments.dataset), settings)
 
 
 def _overlap(arguments: Plan, protocol: "Protocol", reviewers: int) -> int:
@@ -191,6 +203,21 @@ def _overlap(arguments: Plan, protocol: "Protocol", reviewers: int) -> int:
 
 
 def _import(arguments: Import) -> int:
+    taken = import_votes(arguments)
+    print(in_lines(outcome_lines(taken.outcome)))
+    earlier = f", {taken.outcome.earlier:,} of them earlier" if arguments.earlier else ""
+    what = counted(taken.outcome.written, _WRITTEN[taken.outcome.form])
+    print(visible(f"{arguments.output}: {what}{earlier}"))
+    give(taken.outcome)
+    return 0
+
+
+def import_votes(arguments: Import) -> "Taken":
+    """Takes the votes of reviewers, and writes what follows, and answers.
+
+    Raises:
+      InputError: see `take_votes`; or a file that would be written is there.
+    """
     from eqforge.evaluation.review.outcome import TakeSettings, take_votes
     from eqforge.evaluation.review.votes import answer_lines, row_lines
     from eqforge.schemas.dataset.reader import open_dataset
@@ -217,12 +244,7 @@ def _import(arguments: Import) -> int:
         storage.write_bytes(str(arguments.output), "".join(row_lines(taken.rows)).encode())
     if arguments.answers is not None:
         storage.write_bytes(str(arguments.answers), "".join(answer_lines(taken.votes)).encode())
-    print(in_lines(outcome_lines(taken.outcome)))
-    earlier = f", {taken.outcome.earlier:,} of them earlier" if arguments.earlier else ""
-    what = counted(taken.outcome.written, _WRITTEN[taken.outcome.form])
-    print(visible(f"{arguments.output}: {what}{earlier}"))
-    give(taken.outcome)
-    return 0
+    return taken
 
 
 def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from eqforge.commands import diff as diff_module
     from eqforge.commands import verify as verify_module
     from eqforge.evaluation.report import write as report_module
+    from eqforge.evaluation.review.outcome import ReviewOutcome
+    from eqforge.evaluation.review.plan import ReviewPlan
     from eqforge.evaluation.tables.report import Report
     from eqforge.interface.dataset import OpenDataset
     from eqforge.pipelines.shared.planning import PlanReport
@@ -159,6 +161,8 @@ def diff(
     table: Sequence[str] = (),
     only: Sequence[str] = (),
     examples: int = 3,
+    report: str | Path | None = None,
+    overwrite: bool = False,
 ) -> "diff_module.Difference":
     """Returns in which records and columns two finished datasets differ.
 
@@ -168,18 +172,23 @@ def diff(
       table: the tables to compare; all if empty.
       only: the columns to compare; all if empty.
       examples: how many records are named of each kind in each table at most.
+      report: folder to write pages into that show the samples which differ.
+      overwrite: whether a report of something else in that folder is replaced.
 
     Raises:
-      InputError: one cannot be read, or neither has a table or column of a name.
+      InputError: one cannot be read, neither has a table or column of a name, or the folder holds
+        something else.
     """
     from eqforge.commands import diff as diff_module
 
     given = {"a": a, "b": b, "table": table, "only": only, "examples": examples}
     with in_keywords(diff_module.Arguments):
-        asked = settings_from(diff_module.Arguments, given)
-        return diff_module.diff_datasets(
-            asked.a, asked.b, tables=asked.table, only=asked.only, examples=asked.examples
-        )
+        shown = {"report": report, "overwrite": overwrite}
+        asked = settings_from(diff_module.Arguments, given | shown)
+        found = diff_module.differences(asked)
+        if asked.report is not None:
+            diff_module.write_report(asked, asked.report)
+        return found
 
 
 def export(
@@ -252,6 +261,59 @@ def report(
         arguments = settings_from(report_command.Arguments, given)
         settings_of = report_command.settings_of
         return report_command.report_dataset(arguments.dataset, settings_of(arguments))
+
+
+def review_plan(
+    dataset: str | Path,
+    *,
+    protocol: str | Path,
+    reviewers: Sequence[str],
+    output: str | Path,
+    **settings: Any,
+) -> "ReviewPlan":
+    """Writes the tasks of reviewers as pages; returns where they are and how many each has.
+
+    Args:
+      dataset: its folder or URL.
+      protocol: what is asked: a name that `eqforge review plan --help` lists, or a TOML file.
+      reviewers: their names.
+      output: folder of the tasks.
+      **settings: as `eqforge review plan --help` lists them.
+
+    Raises:
+      InputError: dataset or protocol cannot be read, do not fit each other, a setting is wrong, or
+        the folder holds something else.
+    """
+    from eqforge.commands import review
+
+    given = {"dataset": dataset, "protocol": protocol, "reviewers": reviewers, "output": output}
+    with in_keywords(review.Plan):
+        return review.plan_review(settings_from(review.Plan, given | settings))
+
+
+def review_import(
+    dataset: str | Path,
+    votes: str | Path | Sequence[str | Path],
+    *,
+    output: str | Path,
+    **settings: Any,
+) -> "ReviewOutcome":
+    """Writes what follows from the votes of reviewers; returns it, and how far they agree.
+
+    Args:
+      dataset: folder or URL of what was reviewed.
+      votes: the files that reviewers saved.
+      output: file of decisions to write.
+      **settings: as `eqforge review import --help` lists them.
+
+    Raises:
+      InputError: dataset or votes cannot be taken, or a file that would be written is there.
+    """
+    from eqforge.commands import review
+
+    given = {"dataset": dataset, "votes": votes, "output": output, **settings}
+    with in_keywords(review.Import):
+        return review.import_votes(settings_from(review.Import, given)).outcome
 
 
 def lint(path: str | Path, *, hard_positives: str | Path | None = None) -> list[Finding]:

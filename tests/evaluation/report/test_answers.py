@@ -21,7 +21,7 @@ from tests.reports import chunks, facet, given, numbers, write_report
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pictures = [picture(number) for number in range(13)]
-    return write_pairs(tmp_path_factory.mktemp("pairs") / "d", some_pairs(12)["test"], pictures)
+    return write_pairs(tmp_path_factory.mktemp("pairs") / "d", [*some_pairs(12)["test"]], pictures)
 
 
 @pytest.fixture(scope="module")
