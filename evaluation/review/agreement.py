@@ -34,6 +34,9 @@ class Reviewer:
       answers: how often they gave each answer, without the repeats.
       others: share of the votes of others on the same items that were theirs; None without any.
       others_interval: of this share at 95 %, by resampling items; NaN without any.
+      alpha: Krippendorff's alpha of their votes, each beside one of another on the same item; None
+        without any, or where all are the same.
+      alpha_interval: of this alpha at 95 %, by resampling items; NaN where there is none.
       repeats: how many items they answered twice.
       same: how many of these they answered alike.
       same_interval: of the share answered alike at 95 %, exact (Clopper and Pearson); NaN where
@@ -47,6 +50,8 @@ class Reviewer:
     answers: dict[str, int]
     others: float | None
     others_interval: Interval
+    alpha: float | None
+    alpha_interval: Interval
     repeats: int
     same: int
     same_interval: Interval
@@ -103,14 +108,7 @@ def agreement(votes: Mapping[str, Mapping[str, Vote]], seed: int = 0) -> Agreeme
     """
     counts = counts_of(votes)
     several = counts[counts.sum(axis=1) > 1]
-    value = alpha_of(several)
-    interval = NO_INTERVAL
-    if value is not None and len(several) > 1:
-        found = [alpha_of(several[draw]) for draw in _resampled(len(several), seed)]
-        # Where all votes of a draw are the same, nobody disagrees.
-        known = [1.0 if each is None else each for each in found]
-        low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        interval = (float(low), float(high))
+    value, interval = _alpha(several, np.arange(len(several)), seed)
     return Agreement(
         alpha=value,
         interval=interval,
@@ -133,6 +131,27 @@ def alpha_of(counts: NDArray[np.int64]) -> float | None:
     return float(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal"))
 
 
+def _alpha(
+    counts: NDArray[np.int64], items: NDArray[np.int64], seed: int
+) -> tuple[float | None, Interval]:
+    """Returns alpha and its interval.
+
+    Args:
+      counts: how often each answer was given [units, answers].
+      items: the item of each unit [units], from 0.
+      seed: of the resampling of items.
+    """
+    value, number = alpha_of(counts), len(set(items.tolist()))
+    if value is None or number < 2:
+        return value, NO_INTERVAL
+    times = (np.bincount(draw, minlength=number) for draw in _resampled(number, seed))
+    found = [alpha_of(np.repeat(counts, each[items], axis=0)) for each in times]
+    # Where all votes of a draw are the same, nobody disagrees.
+    known = [1.0 if each is None else each for each in found]
+    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return value, (float(low), float(high))
+
+
 def reviewers_of(
     votes: Mapping[str, Sequence[Vote]], tasks: Mapping[str, int], seed: int = 0
 ) -> tuple[Reviewer, ...]:
@@ -152,6 +171,7 @@ def _reviewer(
     again = [vote for vote in votes if vote.is_repeat and vote.id in own]
     same = sum(vote.answer == own[vote.id] for vote in again)
     others, interval = _with_others(own, name, first, seed)
+    alpha, alpha_interval = _alpha_with_others(own, name, first, seed)
     return Reviewer(
         name=name,
         tasks=tasks,
@@ -159,6 +179,8 @@ def _reviewer(
         answers={each: sum(found == each for found in own.values()) for each in VERDICTS},
         others=others,
         others_interval=interval,
+        alpha=alpha,
+        alpha_interval=alpha_interval,
         repeats=len(again),
         same=same,
         same_interval=exact_interval(same / len(again), len(again)) if again else NO_INTERVAL,
@@ -186,6 +208,24 @@ def _with_others(
         samples=float(total),
     )
     return share.value, share.interval()
+
+
+def _alpha_with_others(
+    own: Mapping[str, str], name: str, first: Mapping[str, Mapping[str, Vote]], seed: int
+) -> tuple[float | None, Interval]:
+    """Returns alpha of a reviewer's votes, each beside one of another, and its interval.
+
+    Of others' votes none stands beside another, so that who they are careless with does not count.
+    """
+    both = [
+        (item, (answer, vote.answer))
+        for item, answer in own.items()
+        for reviewer, vote in first[item].items()
+        if reviewer != name
+    ]
+    counts = [[pair.count(answer) for answer in VERDICTS] for _, pair in both]
+    _, items = np.unique([item for item, _ in both], return_inverse=True)
+    return _alpha(np.array(counts, dtype=np.int64).reshape(-1, len(VERDICTS)), items, seed)
 
 
 def _resampled(items: int, seed: int) -> Iterator[NDArray[np.int64]]:
