@@ -183,7 +183,7 @@ def test_datasets_are_combined_compared_exported_and_described(tmp_path: Path) -
 
 def test_people_are_asked_and_heard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dataset = write_squares(tmp_path / "d", seeds=1)
-    asked = {"protocol": "eq-sd-filter", "reviewers": ["ada", "ben"]}
+    asked: dict[str, Any] = {"protocol": "eq-sd-filter", "reviewers": ["ada", "ben"]}
 
     plan = eqforge.review_plan(dataset, **asked, output=tmp_path / "plan", sample=3)
 
