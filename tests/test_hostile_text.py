@@ -4,6 +4,7 @@ import contextlib
 import csv
 import json
 import re
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -30,6 +31,9 @@ EVIL = (
 )
 IMAGES, CAPTIONS = ["image_0_id", "image_1_id"], ["caption_0", "caption_1"]
 COUNT = 6
+TAME = {"sample_id": "a", "source_id": "a", "kind": "b", "split": "c", "ssim": 0.5} | dict.fromkeys(
+    (*IMAGES, *CAPTIONS), "a"
+)
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +68,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         name = f"{model}{EVIL}"
         write_scores(place / model, dataset, "pairs", scores, model=name, warnings=[EVIL])
     return place
+
+
+class Elements(HTMLParser):
+    """The elements of a page, and what they link to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.links: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.links |= {value or "" for name, value in attrs if name in ("href", "src")}
+        assert not [name for name, _ in attrs if name.startswith("on")]
 
 
 def _shown(arguments: list[object], capfd: pytest.CaptureFixture[str]) -> str:
@@ -168,6 +187,40 @@ def test_a_plot_of_hostile_names_is_an_image_that_runs_nothing(
         element.tag.rpartition("}")[2] for element in ElementTree.parse(tmp_path / "p.svg").iter()
     }
     assert not tags & {"script", "a", "foreignObject"}
+
+
+def test_pages_of_hostile_rows_have_their_own_elements_alone(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each page, and each file of data that it loads, has nothing of the rows but as texts."""
+    tame = write_dataset(tmp_path / "t", "eq-kubric", {"samples": [TAME]})
+    dataset, own = folder / "d", tmp_path / "own.toml"
+    own.write_text("name = \"own\"\nquestion = '<script>alert(1)</script>'\nreasons = ['<b>']\n")
+    commands: dict[str, list[object]] = {
+        "report": ["report", dataset, "--scores", folder / "a", "--output"],
+        "diff": ["diff", tame, dataset, "--report"],
+        "tasks": ["review", "plan", dataset, "--reviewers", "ada", "--protocol", own, "--output"],
+    }
+    for name, command in commands.items():
+        _shown([*command, tmp_path / name], capfd)
+        pages = [*(tmp_path / name).glob("*.html")]
+        assert pages
+        for page in pages:
+            text = page.read_text("utf-8")
+            assert "<script>alert" not in text
+            found = Elements(text)
+            assert "img" not in found.tags
+            assert not [place for place in found.links if ":" in place]
+        scripts = [*(tmp_path / name / "data").rglob("*.js")]
+        assert any("owned" in script.read_text("utf-8") for script in scripts)
+        for script in scripts:
+            # One call with JSON between its brackets, on one line.
+            text = script.read_text("utf-8")
+            name_of, _, data = text.removeprefix("eqforge.take(").partition(", ")
+            assert json.loads(name_of)
+            json.loads(data.removesuffix(");\n"))
+            assert all(visible(line) == line for line in text.split("\n"))
+            assert "<" not in text
 
 
 def test_a_message_of_a_hundred_thousand_characters_is_cut(

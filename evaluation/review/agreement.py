@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 Level = Literal["nominal", "ordinal"]
 RESAMPLES: Final = 1_000
 
+_LEVELS: Final[Mapping[Form, Level]] = {
+    "decide": "nominal",
+    "rank": "ordinal",
+    "order": "ordinal",
+    "write": "nominal",
+    "box": "nominal",
+}
+"""What the values of answers are: names or ranks; texts and boxes have none."""
+
 _COMPARED: Final[tuple[Form, ...]] = ("decide", "rank")
 """Forms whose answers are alike or not; two orders of 25 pictures hardly ever are."""
 
@@ -41,6 +50,9 @@ class Reviewer:
       answers: how often they gave each answer, without the repeats.
       others: share of the votes of others on the same items that were theirs; None without any.
       others_interval: of this share at 95 %, by resampling items; NaN without any.
+      alpha: Krippendorff's alpha of their votes, each beside one of another on the same item; None
+        without any, or where all are the same.
+      alpha_interval: of this alpha at 95 %, by resampling items; NaN where there is none.
       repeats: how many items they answered twice.
       same: how many of these they answered alike.
       same_interval: of the share answered alike at 95 %, exact (Clopper and Pearson); NaN where
@@ -54,6 +66,8 @@ class Reviewer:
     answers: dict[str, int]
     others: float | None
     others_interval: Interval
+    alpha: float | None
+    alpha_interval: Interval
     repeats: int
     same: int
     same_interval: Interval
@@ -134,16 +148,7 @@ def agreement(
     Source: Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability".
     """
     counts = counts_of(votes, form)
-    several = counts[(counts.sum(axis=2) > 1).any(axis=1)]
-    level: Level = "nominal" if form == "decide" else "ordinal"
-    value = alpha_of(several, level)
-    interval = NO_INTERVAL
-    if value is not None and len(several) > 1:
-        found = [alpha_of(several[draw], level) for draw in _resampled(len(several), seed)]
-        # Where all votes of a draw are the same, nobody disagrees.
-        known = [1.0 if each is None else each for each in found]
-        low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        interval = (float(low), float(high))
+    value, interval = _alpha(counts, np.arange(len(counts)), _LEVELS[form], seed)
     alike = [len({vote.said for vote in own.values()}) == 1 for own in votes.values()]
     shared = [len(own) > 1 for own in votes.values()]
     return Agreement(
@@ -171,6 +176,30 @@ def alpha_of(counts: NDArray[np.int64], level: Level = "nominal") -> float | Non
     return float(krippendorff.alpha(value_counts=counts, level_of_measurement=level))
 
 
+def _alpha(
+    counts: Counts, items: NDArray[np.int64], level: Level, seed: int
+) -> tuple[float | None, Interval]:
+    """Returns alpha and its interval.
+
+    Args:
+      counts: how often each value was given on each part [units, parts, values].
+      items: the item of each unit [units], from 0.
+      level: as in alpha_of.
+      seed: of the resampling of items.
+    """
+    several = (counts.sum(axis=2) > 1).any(axis=1)
+    counts, items = counts[several], np.unique(items[several], return_inverse=True)[1]
+    value, number = alpha_of(counts, level), int(items.max(initial=-1)) + 1
+    if value is None or number < 2:
+        return value, NO_INTERVAL
+    times = (np.bincount(draw, minlength=number) for draw in _resampled(number, seed))
+    found = [alpha_of(np.repeat(counts, each[items], axis=0), level) for each in times]
+    # Where all votes of a draw are the same, nobody disagrees.
+    known = [1.0 if each is None else each for each in found]
+    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return value, (float(low), float(high))
+
+
 def reviewers_of(
     votes: Mapping[str, Sequence[Vote]],
     tasks: Mapping[str, int],
@@ -180,8 +209,7 @@ def reviewers_of(
     """Returns how each reviewer answered; `seed` is that of the resampling of items."""
     first = first_votes(votes) if form in _COMPARED else {}
     return tuple(
-        _reviewer(name, some, tasks[name], first, answers_of(form), seed)
-        for name, some in votes.items()
+        _reviewer(name, some, tasks[name], first, form, seed) for name, some in votes.items()
     )
 
 
@@ -190,20 +218,25 @@ def _reviewer(
     votes: Sequence[Vote],
     tasks: int,
     first: Mapping[str, Mapping[str, Vote]],
-    expected: Sequence[str],
+    form: Form,
     seed: int,
 ) -> Reviewer:
     own = {vote.id: vote for vote in votes if not vote.is_repeat}
     again = [vote for vote in votes if vote.is_repeat and vote.id in own]
     same = sum(vote.said == own[vote.id].said for vote in again)
     others, interval = _with_others(own, name, first, seed)
+    alpha, alpha_interval = _alpha_with_others(own, name, first, form, seed)
     return Reviewer(
         name=name,
         tasks=tasks,
         answered=len(votes),
-        answers={each: sum(found.answer == each for found in own.values()) for each in expected},
+        answers={
+            each: sum(found.answer == each for found in own.values()) for each in answers_of(form)
+        },
         others=others,
         others_interval=interval,
+        alpha=alpha,
+        alpha_interval=alpha_interval,
         repeats=len(again),
         same=same,
         same_interval=exact_interval(same / len(again), len(again)) if again else NO_INTERVAL,
@@ -232,6 +265,28 @@ def _with_others(
         samples=float(total),
     )
     return share.value, share.interval()
+
+
+def _alpha_with_others(
+    own: Mapping[str, Vote],
+    name: str,
+    first: Mapping[str, Mapping[str, Vote]],
+    form: Form,
+    seed: int,
+) -> tuple[float | None, Interval]:
+    """Returns alpha of a reviewer's votes, each beside one of another, and its interval.
+
+    Of others' votes none stands beside another, so that who they are careless with does not count.
+    """
+    both = [
+        (item, {name: mine, reviewer: vote})
+        for item, mine in own.items()
+        for reviewer, vote in first.get(item, {}).items()
+        if reviewer != name
+    ]
+    counts = counts_of({str(n): pair for n, (_, pair) in enumerate(both)}, form)
+    _, items = np.unique([item for item, _ in both], return_inverse=True)
+    return _alpha(counts, items, _LEVELS[form], seed)
 
 
 def _resampled(items: int, seed: int) -> Iterator[NDArray[np.int64]]:

@@ -105,7 +105,13 @@ def test_decisions_on_samples_that_are_not_there_end_the_run(
     said = capsys.readouterr().err
     assert "--decisions: 1 is a decision on no sample: 'zebra'" in said
     assert "erratum" not in said
+    assert "take it out of the file, and add --overwrite" in said
     assert not (tmp_path / "out" / "dataset.json").exists()
+    # The work that was done stays, so that what belongs to other decisions is not taken for it.
+    assert perturbed(tmp_path).name == "status 2"
+    assert "an unfinished build" in (said := capsys.readouterr().err)
+    assert "name another folder, or add --overwrite to replace it" in said
+    assert perturbed(tmp_path, "--overwrite").name == "out"
 
 
 def test_a_part_of_a_dataset_is_built_with_the_decisions_on_the_whole(

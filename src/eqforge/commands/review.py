@@ -250,24 +250,25 @@ def import_votes(arguments: Import) -> "Taken":
 def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
     """Yields what is told of votes, a few lines."""
     for each in found.reviewers:
-        others = repeats = ""
+        others = repeats = alpha = ""
         if each.others is not None:
             others = f", {100 * each.others:.0f} % as others {_percent(each.others_interval)}"
         if each.repeats:
             alike = f"{each.same:,} of {each.repeats:,} repeats alike"
             repeats = f", {alike} {_percent(each.same_interval)}"
+        if each.alpha is not None:
+            alpha = f", alpha with others {each.alpha:.3f} {_numbers(each.alpha_interval)}"
         answers = ", ".join(f"{name} {count:,}" for name, count in each.answers.items())
         answered = f"{each.answered:,} of {each.tasks:,} answered"
-        yield f"{each.name}: {answered}: {answers}{others}{repeats}"
+        yield f"{each.name}: {answered}: {answers}{others}{repeats}{alpha}"
     agreed = found.agreement
     if found.form in ("write", "box"):
         pass  # texts and boxes of several people are all taken
     elif agreed.alpha is None:
         yield "Krippendorff's alpha is not defined: no item has two votes, or all are the same"
     else:
-        low, high = agreed.interval
         yield (
-            f"Krippendorff's alpha {agreed.alpha:.3f} [{low:.3f}, {high:.3f}] over "
+            f"Krippendorff's alpha {agreed.alpha:.3f} {_numbers(agreed.interval)} over "
             f"{agreed.several:,} items with two votes or more; {agreed.unanimous:,} unanimous"
         )
     if found.decisions:
@@ -291,6 +292,10 @@ def _correlated(found: "Correlation") -> str:
 
 def _range(ends: "Interval") -> str:
     return "[no interval]" if math.isnan(ends[0]) else f"[{ends[0]:.3f}, {ends[1]:.3f}]"
+
+
+def _numbers(interval: "Interval") -> str:
+    return f"[{interval[0]:.3f}, {interval[1]:.3f}]"
 
 
 def _percent(interval: "Interval") -> str:

@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from eqforge.cli import main as eqforge
 from eqforge.commands import review
 from eqforge.evaluation.review.fields import Field, broken
 from eqforge.evaluation.review.protocols import PROTOCOLS
+from eqforge.evaluation.review.ranking import _rho_and_tau
 from eqforge.evaluation.review.units import PICTURES_A_QUERY, units_of
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.identity import sha256_hex
@@ -285,6 +287,19 @@ def test_models_are_held_against_the_order_of_people(
     assert theirs["kendall"] == pytest.approx(np.mean(exact))
     assert [each["name"] for each in outcome["people"]] == people.split()
     assert min(each["spearman"] for each in outcome["people"]) > theirs["spearman"] > 0
+
+
+def test_correlations_are_those_of_scipy() -> None:
+    rng = np.random.default_rng(3)
+    for size in (2, 5, 25):
+        for _ in range(20):
+            own = rng.integers(0, size, size).astype(float)
+            ranks = rng.integers(1, 4, (3, size)) / 3
+            found = _rho_and_tau(own, ranks)
+            for row, theirs in zip(found, ranks, strict=True):
+                with warnings.catch_warnings(action="ignore"):
+                    expected = [f(own, -theirs).statistic for f in (spearmanr, kendalltau)]
+                assert row == pytest.approx(expected, nan_ok=True)
 
 
 def rho(found: Sequence[str], true: Sequence[str]) -> float:

@@ -554,6 +554,46 @@ def test_intervals_of_each_reviewer_hold_what_the_error_rates_make_it(error: flo
     assert np.mean(alike) > 0.85
 
 
+def test_of_two_reviewers_each_has_the_alpha_of_both() -> None:
+    """Krippendorff (2011), page 2: binary data, two observers, no missing data: 0.095."""
+    data = {"meg": "0100000010", "owen": "1110010000"}
+    votes = {
+        name: [
+            Vote(task=n, id=str(n), answer="drop" if value == "1" else "keep")
+            for n, value in enumerate(values, start=1)
+        ]
+        for name, values in data.items()
+    }
+
+    both = agreement(first_votes(votes))
+
+    assert both.alpha == pytest.approx(0.095, abs=0.0005)
+    for each in reviewers_of(votes, {"meg": 10, "owen": 10}):
+        assert each.alpha == pytest.approx(both.alpha)
+        assert each.alpha_interval == pytest.approx(both.interval)
+
+
+def test_who_is_careless_has_the_lowest_alpha() -> None:
+    """Two who err at e and f disagree on e(1-f)+f(1-e); alpha follows from the shares they drop."""
+    errors = {"ada": 0.05, "ben": 0.05, "cy": 0.05, "dot": 0.3}
+    share = len(BAD) / len(ITEMS)
+    drops = {name: share * (1 - e) + (1 - share) * e for name, e in errors.items()}
+    votes = simulated(errors)
+
+    found = reviewers_of(votes, dict.fromkeys(votes, len(ITEMS)))
+
+    for each in found:
+        others = [name for name in errors if name != each.name]
+        own = errors[each.name]
+        apart = np.mean([own * (1 - errors[n]) + errors[n] * (1 - own) for n in others])
+        dropped = (drops[each.name] + np.mean([drops[n] for n in others])) / 2
+        low, high = each.alpha_interval
+        assert low < 1 - apart / (2 * dropped * (1 - dropped)) < high
+        assert high - low < 0.2
+    *careful, dot = found
+    assert all(dot.alpha_interval[1] < each.alpha_interval[0] for each in careful)
+
+
 def test_the_interval_of_repeats_is_the_exact_one() -> None:
     """Clopper and Pearson's of 8 of 10: 0.4439 to 0.9748."""
     votes = {
@@ -567,6 +607,7 @@ def test_the_interval_of_repeats_is_the_exact_one() -> None:
     assert (ada.same, ada.repeats) == (8, 10)
     assert ada.same_interval == pytest.approx((0.4439, 0.9748), abs=1e-4)
     assert ada.others is None
+    assert ada.alpha is None
     assert all(np.isnan(ada.others_interval))
 
 
