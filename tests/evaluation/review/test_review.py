@@ -16,6 +16,7 @@ import pytest
 from eqforge import cli
 from eqforge.commands import review
 from eqforge.evaluation.report import of_rows
+from eqforge.evaluation.review import agreement as agreement_of_people
 from eqforge.evaluation.review.agreement import agreement, alpha_of, first_votes, reviewers_of
 from eqforge.evaluation.review.assign import assign
 from eqforge.evaluation.review.fitting import check_fits
@@ -529,11 +530,14 @@ def test_what_a_later_round_is_unsure_of_stays_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("error", [0.05, 0.2])
-def test_intervals_of_each_reviewer_hold_what_the_error_rates_make_it(error: float) -> None:
+def test_intervals_of_each_reviewer_hold_what_the_error_rates_make_it(
+    error: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two who err at rate e answer alike (1-e)^2 + e^2 of the time; so does one who is asked twice.
 
     Of 95 % intervals about one in twenty misses.
     """
+    monkeypatch.setattr(agreement_of_people, "RESAMPLES", 200)  # the alphas take long
     expected = (1 - error) ** 2 + error**2
     held, alike = [], []
     for seed in range(40):
