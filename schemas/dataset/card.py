@@ -90,7 +90,7 @@ def title_of(folder: str) -> str:
     from huggingface_hub import DatasetCard  # takes long to import
 
     try:
-        title = DatasetCard(f"{_FENCE}\n{line}\n{_FENCE}\n").data.pretty_name
+        title = DatasetCard(f"{_FENCE}\n{line}\n{_FENCE}\n").data.to_dict().get("pretty_name")
     except Exception:  # YAML can make its reader raise anything
         return ""
     return shortened(visible(title), _TITLE_CHARACTERS) if isinstance(title, str) else ""
