@@ -156,8 +156,8 @@ def of_questions(rows: Sequence[Row]) -> Item:
     asked: dict[tuple[str, tuple[str, ...]], list[tuple[int, str]]] = {}
     for row in rows:
         number = pictures.index((row["image"], row["image_id"])) + 1
-        both = row["question"], tuple(row["options"])
-        asked.setdefault(both, []).append((number, row["answer"]))
+        key = row["question"], tuple(row["options"])
+        asked.setdefault(key, []).append((number, row["answer"]))
     texts: list[Text] = []
     for number, ((question, options), answers) in enumerate(asked.items(), start=1):
         texts.append(plain(question, f"question {number}" if len(asked) > 1 else "question"))

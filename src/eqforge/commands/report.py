@@ -31,8 +31,9 @@ class Arguments:
     """Folder of the report; without it DATASET-report, beside a dataset on this machine."""
 
     scores: tuple[Path, ...] = ()
-    """Scores of models, which are laid over the samples: folders that eqforge score wrote, or files
-    of one row per sample as eqforge metrics reads them."""
+    """Scores of models, which are laid over the samples: folders that eqforge score wrote, files of
+    one row per sample as eqforge metrics reads them, or what lmms-eval (*_samples_*.jsonl) or
+    VLMEvalKit (.xlsx) wrote of each question."""
 
     quantity: Literal["cosine", "logit", "probability", "score"] | None = None
     """What a score in such a file is; folders say it themselves."""

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from eqforge.evaluation.harnesses.table import shares_right
 from eqforge.evaluation.tables.command import main as command
+from eqforge.schemas.dataset.reader import open_dataset
 from tests.evaluation.harnesses.test_table import measured, values
 from tests.made_datasets import pair_tables, write_pairs
 from tests.statuses import status_of
@@ -55,6 +57,19 @@ def test_bivlcs_rows_are_joined_by_their_captions(pairs: Path, tmp_path: Path) -
     assert values(numbers) == {"text": 0.5, "image": 0.5, "group": 0.25}
     row = numbers["all", "group"]
     assert (row["scored"], row["missing"], row["clusters"]) == ("4", "0", "2")
+
+
+def test_of_each_sample_the_share_is_told_that_is_right(pairs: Path, tmp_path: Path) -> None:
+    dataset = open_dataset(str(pairs))
+    numbers = {row["sample_id"]: int(row["caption_0"][-1]) for row in dataset.rows("samples")}
+
+    shares = shares_right(dataset, write_rows(tmp_path / "r.csv", bivlc_rows()[:3]))
+
+    assert {numbers[name]: share for name, share in shares.items()} == {2: 0.5, 0: 1, 3: 0}
+    name = min(numbers)
+    path = tmp_path / "own.jsonl"
+    path.write_text("\n".join(own_lines({name: [1, 1, 0, 1]})))
+    assert shares_right(dataset, path) == {name: 0.75}
 
 
 def _other_score(rows: list[dict[str, str]]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from eqforge.commands import report
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.records.questions import Question
 from tests.evaluation.harnesses import made
+from tests.evaluation.report.pages import Page, violations
 from tests.exported import pairs as some_pairs
 from tests.exported import picture, write_pairs
 from tests.published import SOURCES
@@ -90,6 +92,24 @@ def test_a_group_of_questions_is_right_where_all_are(questions: Path, tmp_path: 
     count = sum(row["group_id"] == first for row in rows)
     shares = numbers(written, "samples", "questions right", "model: m")
     assert shares[items.index(first)] == np.float32(1 - 1 / count)
+
+
+def test_groups_are_readable_by_everybody(
+    questions: Path, tmp_path: Path, opened: Callable[..., Page]
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    rows = open_dataset(str(questions)).rows("samples", ["sample_id", "answer"])
+    (tmp_path / "m.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    written = write_report(questions, tmp_path / "r", "--scores", str(tmp_path / "m.jsonl"))
+    for theme in ("light", "dark"):
+        page = opened(written, color_scheme=theme, bypass_csp=True).open("samples.html")
+        said = page.page.locator(".card .verdicts li").all_inner_texts()
+        assert set(said) == {"right m 100 %"}
+        assert violations(Axe(), page) == []
+        page.page.locator(".cover").first.click()
+        page.page.wait_for_selector("#single .stage")
+        assert violations(Axe(), page) == []
 
 
 @pytest.mark.parametrize(
