@@ -18,7 +18,12 @@ def write_page(folder: Folder, template: str, path: str, **context: Any) -> None
       path: the file that is written.
       **context: what the template says; all text is escaped.
     """
-    folder.write(path, _environment().get_template(template).render(**context))
+    folder.write(path, rendered(template, **context))
+
+
+def rendered(template: str, **context: Any) -> str:
+    """Returns what a template says of something; all text is escaped."""
+    return str(_environment().get_template(template).render(**context))
 
 
 def write_assets(folder: Folder) -> None:

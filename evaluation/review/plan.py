@@ -1,37 +1,33 @@
-"""Writes the tasks of reviewers as pages, opened from disk."""
+"""Writes the tasks of reviewers: as pages, opened from disk, or for Label Studio."""
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from eqforge.evaluation.report.folder import Folder
 from eqforge.evaluation.report.pictures import read_pictures, write_some
 from eqforge.evaluation.report.place import Note, finish, take_place
-from eqforge.evaluation.report.site import write_assets, write_page
 from eqforge.evaluation.review.assign import Task, assign, chosen
 from eqforge.evaluation.review.blind import blinded
+from eqforge.evaluation.review.dealt import Dealt
 from eqforge.evaluation.review.fitting import check_fits
-from eqforge.evaluation.review.protocols import Form, Protocol
+from eqforge.evaluation.review.label_studio import form_of
+from eqforge.evaluation.review.pages import write_pages
+from eqforge.evaluation.review.projects import home_of, write_projects
+from eqforge.evaluation.review.protocols import Protocol
+from eqforge.evaluation.review.tools import Tool
 from eqforge.evaluation.review.units import Units, units_of
 from eqforge.evaluation.tables.samples import check_label_column
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.versions import version
-from eqforge.schemas.visible import counted
-
-CHUNK: Final = 20
-"""So many items are in a file of tasks."""
 
 _REVIEWER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _INDEX: Final = "index"
-_DECIDED: Final = (("keep", "Keep", "k"), ("drop", "Drop", "d"), ("unsure", "Unsure", "u"))
-_GIVEN: Final = (("given", "Done", "Enter"), ("skipped", "Skip", "k"))
 _DEVICES: Final = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]")
 """Names that no file has on Windows, whatever its suffix."""
 
@@ -50,6 +46,7 @@ class ReviewSettings:
       only: ids of the items that are reviewed; empty for all.
       of: file of the queries or boxes that the tasks are about; None for none.
       answers: the answers that may be given, where the protocol has them listed; empty for any.
+      tool: what they answer in.
       overwrite: whether tasks of something else in the folder are replaced.
     """
 
@@ -62,6 +59,7 @@ class ReviewSettings:
     only: tuple[str, ...] = ()
     of: Path | None = None
     answers: tuple[str, ...] = ()
+    tool: Tool = "pages"
     overwrite: bool = False
 
 
@@ -110,6 +108,8 @@ def check_settings(settings: ReviewSettings) -> None:
         raise InputError(f"--each {settings.each}: this protocol is not about samples")
     if settings.each is not None and (settings.sample is None or settings.only):
         raise InputError("--each: add --sample, which says how many of each, without --disagreed")
+    if settings.tool == "label-studio":
+        form_of(settings.protocol)
     if settings.sample is not None and settings.sample < 1:
         raise InputError(f"--sample {settings.sample}: expected 1 or more")
 
@@ -139,6 +139,7 @@ def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
             "reviewers": sorted(settings.reviewers),
             "overlap": settings.overlap,
             "items": sorted(some),
+            **({} if settings.tool == "pages" else {"tool": settings.tool}),
         },
     )
     panes = [pane for item in items.values() for pane in item.panes]
@@ -146,33 +147,36 @@ def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
     pictures = read_pictures(dataset, whole=True, only=wanted)
     check_fits(protocol, items.values(), pictures.stored, dataset)
     take_place(settings.output, note, overwrite=settings.overwrite)
-    write_some(dataset, panes, pictures, settings.output)
     tasks = assign(some, settings.reviewers, settings.overlap, repeats=protocol.repeats)
-    folder = Folder(settings.output)
-    about = {
-        "dataset": dataset.manifest.dataset,
-        "sha256": dataset.sha256,
-        "protocol": protocol.name,
-        "form": protocol.form,
-        "plan": plan_digest(dataset.sha256, protocol, tasks, units.digest),
-        "reasons": protocol.reasons,
-        "fields": msgspec.to_builtins(protocol.fields),
-        "answers": sorted(settings.answers),
-        "seconds": protocol.seconds,
-        "overlap": settings.overlap,
-        "chunk": CHUNK,
-    }
-    for reviewer, own in _busy(tasks).items():
-        shown = [blinded(items[task.id], task, protocol, reviewer, pictures) for task in own]
-        _write_tasks(folder, {**about, "reviewer": reviewer}, own, shown)
-    minutes = {name: len(own) * protocol.seconds / 60 for name, own in tasks.items()}
-    _pages(folder, dataset, protocol, tasks, minutes)
+    dealt = Dealt(
+        protocol=protocol,
+        about={
+            "dataset": dataset.manifest.dataset,
+            "sha256": dataset.sha256,
+            "protocol": protocol.name,
+            "form": protocol.form,
+            "plan": plan_digest(dataset.sha256, protocol, tasks, units.digest),
+            "overlap": settings.overlap,
+        },
+        tasks=tasks,
+        minutes={name: len(own) * protocol.seconds / 60 for name, own in tasks.items()},
+        answers=sorted(settings.answers),
+        show=lambda reviewer, own: [
+            blinded(items[task.id], task, protocol, reviewer, pictures) for task in own
+        ],
+    )
+    if settings.tool == "pages":
+        write_some(dataset, panes, pictures, settings.output)
+        write_pages(settings.output, dealt)
+    else:
+        write_some(dataset, panes, pictures, home_of(settings.output, dealt.plan))
+        write_projects(settings.output, dealt)
     finish(settings.output, note)
     return ReviewPlan(
         page=f"{settings.output.rstrip('/')}/index.html",
         items=len(some),
         tasks={name: len(own) for name, own in tasks.items()},
-        minutes=minutes,
+        minutes=dict(dealt.minutes),
     )
 
 
@@ -211,55 +215,3 @@ def _values(dataset: Dataset, column: str) -> Iterator[tuple[str, str]]:
     check_label_column(dataset.schema("samples"), column, dataset.folder)
     for row in dataset.rows("samples", ["sample_id", column]):
         yield row["sample_id"], str(row[column])
-
-
-def told_minutes(minutes: float) -> str:
-    """Returns how long tasks take, in whole minutes rounded up, as `review.js` tells it too."""
-    return f"about {math.ceil(minutes):,} min"
-
-
-def _busy(tasks: Mapping[str, Sequence[Task]]) -> dict[str, Sequence[Task]]:
-    """Returns the tasks of those who have any."""
-    return {name: own for name, own in tasks.items() if own}
-
-
-def _write_tasks(
-    folder: Folder, about: dict[str, Any], tasks: Sequence[Task], shown: Sequence[dict[str, Any]]
-) -> None:
-    reviewer = about["reviewer"]
-    for start in range(0, len(shown), CHUNK):
-        folder.give(f"{reviewer}/items/{start // CHUNK}", shown[start : start + CHUNK])
-    own = [[task.id, task.is_repeat] for task in tasks]
-    folder.give(f"{reviewer}/tasks", {**about, "tasks": own})
-
-
-def _pages(
-    folder: Folder,
-    dataset: Dataset,
-    protocol: Protocol,
-    tasks: dict[str, list[Task]],
-    minutes: dict[str, float],
-) -> None:
-    title = f"Review of {dataset.manifest.dataset}"
-    shared: dict[str, Any] = {"name": title, "title": title, "nav": [], "protocol": protocol}
-    reviewers = [
-        {
-            "name": name,
-            "page": f"{name}.html" if own else "",
-            "tasks": counted(len(own), "tasks") if own else "no tasks",
-            "minutes": told_minutes(minutes[name]) if own else "",
-        }
-        for name, own in tasks.items()
-    ]
-    write_assets(folder)
-    write_page(folder, "reviewers.html", "index.html", here="", reviewers=reviewers, **shared)
-    shared |= _buttons(protocol.form)
-    for name in _busy(tasks):
-        write_page(folder, "review.html", f"{name}.html", here="", reviewer=name, **shared)
-
-
-def _buttons(form: Form) -> dict[str, Any]:
-    """Returns the answers that a page offers, and which of them needs a reason."""
-    named = _DECIDED if form == "decide" else _GIVEN
-    answers = [{"answer": name, "label": label, "key": key} for name, label, key in named]
-    return {"answers": answers, "refusal": "drop" if form == "decide" else "skipped"}

@@ -1,4 +1,4 @@
-"""The files in which reviewers save their votes, and whether these can be taken."""
+"""The files of votes, saved by pages or exported by Label Studio, and whether they can be taken."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
+from eqforge.evaluation.review.label_studio import is_export, votes_of
 from eqforge.evaluation.review.protocols import Form, Unit, unit_of
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import shown
@@ -195,9 +196,11 @@ def _read(path: Path) -> VoteFile:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise InputError(f"{path}: has more than {_MOST_BYTES:,} bytes")
-        file = decode(path.read_bytes(), VoteFile, str(path))
+        data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    said = votes_of(data, str(path)) if is_export(data) else data
+    file = decode(said, VoteFile, str(path))
     if (file.format, file.format_version) != (FORMAT, VERSION):
         raise InputError(f"{path}: expected the format {FORMAT} {VERSION}")
     if file.tasks < 1:

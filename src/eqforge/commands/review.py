@@ -10,6 +10,7 @@ import tyro
 
 from eqforge.evaluation.review.protocols import PROTOCOLS
 from eqforge.evaluation.review.rules import RULES, Rule
+from eqforge.evaluation.review.tools import TOOLS, Tool
 from eqforge.schemas.console import DocumentOptions, give
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.shell import shell
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 _PROTOCOL: Final = (
     f"What is asked: {', '.join(PROTOCOLS)}, or a TOML file of your own with name, question, "
     "guide, reasons, seconds, source, form and fields."
+)
+_TOOL: Final = "What reviewers answer in.\n\n" + "\n\n".join(
+    f"{name}: {text}" for name, text in TOOLS.items()
 )
 _USUAL_OVERLAP: Final = 2
 _WRITTEN: Final = {
@@ -43,7 +47,7 @@ _RULE: Final = "What follows from several votes.\n\n" + "\n\n".join(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """Write the tasks of reviewers as pages, which they open from disk and answer with keys.
+    """Write the tasks of reviewers, which they answer with keys: as pages, or for Label Studio.
 
     Who sees what follows from hashes: the same options give the same tasks. Each reviewer has an
     order of their own, and sees some items twice, unannounced. Ids, scores and lineage are hidden.
@@ -58,7 +62,9 @@ class Plan:
     """Names of the reviewers, with commas or spaces between."""
 
     output: Path
-    """Folder of the tasks; give it whole to each reviewer."""
+    """Folder of the tasks; give it whole to each reviewer, or to who runs Label Studio."""
+
+    tool: Annotated[Tool, tyro.conf.arg(help=_TOOL)] = "pages"
 
     overlap: int | None = None
     """How many reviewers see each item; without it two, or one where one is named or texts or boxes
@@ -99,7 +105,7 @@ class Import:
     """Folder or URL of the dataset that was reviewed."""
 
     votes: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """The files that reviewers saved, one each."""
+    """The files that reviewers saved, or that Label Studio exported as JSON, one each."""
 
     output: Path
     """File to write, JSON lines: decisions, or rows, ranks or pictures in their order."""
@@ -136,7 +142,7 @@ def review_command(arguments: Plan | Import) -> int:
 
 
 def _plan(arguments: Plan) -> int:
-    from eqforge.evaluation.review.plan import told_minutes
+    from eqforge.evaluation.review.dealt import told_minutes
 
     written = plan_review(arguments)
     lines = [
@@ -185,6 +191,7 @@ def plan_review(arguments: Plan) -> "ReviewPlan":
         only=only,
         of=arguments.of,
         answers=() if listed is None else tuple(sorted(read_answer_list(listed))),
+        tool=arguments.tool,
         overwrite=arguments.overwrite,
     )
     return write_plan(open_dataset(arguments.dataset), settings)
