@@ -15,7 +15,7 @@ WORDNET := .venv/.wordnet
 ARGS ?=
 BENCH ?= $(sort $(filter-out benchmarks/corrections.py benchmarks/cuts.py,$(wildcard benchmarks/[a-z]*.py)))
 
-.PHONY: help demo test check runners extras harnesses interpreters bench docs site dev models render dataflow lock clean
+.PHONY: help demo test check runners extras harnesses labelstudio interpreters bench docs site dev models render dataflow lock clean
 ifneq ($(shell cat .venv/.made-for 2>/dev/null),$(CURDIR))
 .PHONY: $(BASE)  # .venv is another checkout's
 endif
@@ -48,6 +48,9 @@ extras: $(DEV) $(WORDNET) ## Install each extra from the wheel into a clean envi
 
 harnesses: $(DEV) $(MODELS) ## Run lmms-eval and VLMEvalKit themselves on what is exported to them (0.3 GB)
 	EQFORGE_HARNESSES=all $(BIN)/pytest tests/extras/test_harnesses.py $(ARGS)
+
+labelstudio: $(DEV) $(WORDNET) ## Have votes given in Label Studio itself, installed for a while (1 GB)
+	EQFORGE_LABEL_STUDIO=all $(BIN)/pytest tests/extras/test_label_studio.py $(ARGS)
 
 interpreters: $(DEV) $(WORDNET) ## Build the same bytes with every Python there is; EQFORGE_PYTHONS="..." names more
 	EQFORGE_PYTHONS="$(EQFORGE_PYTHONS)" $(BIN)/pytest tests/extras/test_interpreters.py $(ARGS)

@@ -6,6 +6,7 @@ of a protocol or of a dataset; all of that is data of the tasks, which Label Stu
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -24,8 +25,10 @@ from eqforge.schemas.visible import escaped_json
 _LONGEST_S: Final = 300.0
 """Whoever takes longer has left the room, as on the pages."""
 
+_FIELD: Final = re.compile(r'"\$(\w+)"')
 _KEYS: Final[Mapping[Verdict, str]] = {"keep": "k", "drop": "d", "unsure": "u"}
-_DECIDE: Final = "decide"
+
+Values = Mapping[str, dict[str, Any]]
 
 
 class _Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +59,8 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
       file: the fields of the file of votes that are the same for all tasks of a reviewer.
       form: what kind of answer it asks for; see _FORMS.
       task, id, is_repeat: as in a vote.
+      places, ranked: which of the item's pictures and captions each is that is shown.
+      names: of the texts to write, in the order of the controls.
     """
 
     file: dict[str, Any]
@@ -63,6 +68,9 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
     task: int
     id: str
     is_repeat: bool
+    places: list[int] = []
+    ranked: list[int] = []
+    names: list[str] = []
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,15 +78,15 @@ class _Form:
     """A kind of answer.
 
     Attributes:
-      controls: what of the labelling config asks for it.
-      data: the fields of each task that the controls show.
-      vote: the fields of a vote, of the values by control and of the task's data; an InputError
-        without the place if they are no answer.
+      controls: what of the labelling config asks for it, for items with as many pictures and texts.
+      data: the fields of each task that the controls show, of the protocol and what a task shows.
+      vote: the fields of a vote, of the values by control, of the task's data and of what it says
+        of itself; an InputError without the place if they are no answer.
     """
 
-    controls: Callable[[Protocol], str]
-    data: Callable[[Protocol], dict[str, str]]
-    vote: Callable[[Mapping[str, dict[str, Any]], Mapping[str, Any]], dict[str, Any]]
+    controls: Callable[[Protocol, int, int], str]
+    data: Callable[[Protocol, Mapping[str, Any]], dict[str, str]]
+    vote: Callable[[Values, Mapping[str, Any], _Known], dict[str, Any]]
 
 
 def place_of(plan: str) -> str:
@@ -107,21 +115,32 @@ def form_of(protocol: Protocol) -> str:
     return form
 
 
-def config_of(protocol: Protocol) -> str:
-    """Returns the labelling config, which has no text of the protocol; see above."""
+def config_of(protocol: Protocol, pictures: int, texts: int) -> str:
+    """Returns the labelling config, which has no text of the protocol; see above.
+
+    Args:
+      protocol: what is asked.
+      pictures: so many does an item show at most.
+      texts: likewise.
+    """
     guide = '  <Header value="$guide" size="5"/>\n' if protocol.guide else ""
     return (
         '<View>\n  <Header value="$question" size="4"/>\n'
         f"{guide}"
         '  <HyperText name="shown" value="$shown" clickableLinks="true"/>\n'
-        f"{_FORMS[form_of(protocol)].controls(protocol)}"
+        f"{_FORMS[form_of(protocol)].controls(protocol, pictures, texts)}"
         '  <TextArea name="note" toName="shown" rows="2" maxSubmissions="1" placeholder="Note"/>\n'
         "</View>\n"
     )
 
 
 def tasks_of(
-    protocol: Protocol, file: Mapping[str, Any], tasks: Sequence[Task], pages: Sequence[str]
+    protocol: Protocol,
+    file: Mapping[str, Any],
+    tasks: Sequence[Task],
+    items: Sequence[Mapping[str, Any]],
+    pages: Sequence[str],
+    config: str,
 ) -> str:
     """Returns the tasks of a reviewer, JSON in the form of Label Studio's import.
 
@@ -129,17 +148,27 @@ def tasks_of(
       protocol: what is asked.
       file: what the reviewer's file of votes says beside the votes.
       tasks: the reviewer's.
-      pages: what each shows, HTML.
+      items: what each shows, as `blinded` gives it.
+      pages: the same as HTML.
+      config: the labelling config, whose fields each task must have.
     """
     form = form_of(protocol)
-    asked = {"question": protocol.question, "guide": protocol.guide}
-    asked |= _FORMS[form].data(protocol)
+    asked = dict.fromkeys(_FIELD.findall(config), "")
+    asked |= {"question": protocol.question, "guide": protocol.guide}
     found = []
-    for task, page in zip(tasks, pages, strict=True):
+    for task, item, page in zip(tasks, items, pages, strict=True):
         known = _Known(
-            file=dict(file), form=form, task=task.number, id=task.id, is_repeat=task.is_repeat
+            file=dict(file),
+            form=form,
+            task=task.number,
+            id=task.id,
+            is_repeat=task.is_repeat,
+            places=item["places"],
+            ranked=item["ranked"],
+            names=_names(protocol, item),
         )
-        found.append({"data": {"shown": page, **asked, "known": _hidden(known)}})
+        fields = _FORMS[form].data(protocol, item)
+        found.append({"data": {"shown": page, **asked, **fields, "known": _hidden(known)}})
     return escaped_json(msgspec.json.format(msgspec.json.encode(found), indent=1).decode()) + "\n"
 
 
@@ -229,7 +258,7 @@ def _vote(
         )
     said = {each.from_name: each.value for each in annotation.result}
     try:
-        answer = form.vote(said, data)
+        answer = form.vote(said, data, known)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
     return {
@@ -255,7 +284,7 @@ def _texts(said: Mapping[str, dict[str, Any]], control: str, field: str) -> list
     return texts
 
 
-def _decide_controls(protocol: Protocol) -> str:
+def _decide_controls(protocol: Protocol, pictures: int, texts: int) -> str:
     answers = "".join(
         f'    <Choice value="{answer}" hotkey="{key}"/>\n' for answer, key in _KEYS.items()
     )
@@ -263,18 +292,17 @@ def _decide_controls(protocol: Protocol) -> str:
         f'    <Choice value="$reason_{number}" alias="{number}" hotkey="{number}"/>\n'
         for number in range(1, len(protocol.reasons) + 1)
     )
-    radio = 'toName="shown" choice="single-radio" showInline="true"'
     dropped = 'visibleWhen="choice-selected" whenTagName="answer" whenChoiceValue="drop"'
-    asked = f'  <Choices name="answer" {radio} required="true">\n{answers}  </Choices>\n'
-    why = f'  <Choices name="reason" {radio} {dropped}>\n{reasons}  </Choices>\n'
+    asked = f'  <Choices name="answer" {_RADIO} required="true">\n{answers}  </Choices>\n'
+    why = f'  <Choices name="reason" {_RADIO} {dropped}>\n{reasons}  </Choices>\n'
     return asked + why if reasons else asked
 
 
-def _decide_data(protocol: Protocol) -> dict[str, str]:
+def _decide_data(protocol: Protocol, item: Mapping[str, Any]) -> dict[str, str]:
     return {f"reason_{number}": text for number, text in enumerate(protocol.reasons, start=1)}
 
 
-def _decide_vote(said: Mapping[str, dict[str, Any]], data: Mapping[str, Any]) -> dict[str, Any]:
+def _decide_vote(said: Values, data: Mapping[str, Any], known: _Known) -> dict[str, Any]:
     answers = _texts(said, "answer", "choices")
     if len(answers) != 1 or answers[0] not in VERDICTS:
         raise InputError(
@@ -290,7 +318,83 @@ def _decide_vote(said: Mapping[str, dict[str, Any]], data: Mapping[str, Any]) ->
     return {"answer": answers[0], "reason": "".join(data[field] for field in fields)}
 
 
+def _rank_controls(protocol: Protocol, pictures: int, texts: int) -> str:
+    """Returns a choice of a rank for each caption of each picture."""
+    ranks = "".join(f'    <Choice value="{rank}"/>\n' for rank in range(1, texts + 1))
+    return "".join(
+        f'  <Header value="${name}" size="6"/>\n'
+        f'  <Choices name="{name}" {_RADIO} required="true">\n{ranks}  </Choices>\n'
+        for name in _ranked_names(pictures, texts)
+    )
+
+
+def _ranked_names(pictures: int, texts: int) -> list[str]:
+    return [f"rank_{row}_{column}" for row in range(pictures) for column in range(texts)]
+
+
+def _rank_data(protocol: Protocol, item: Mapping[str, Any]) -> dict[str, str]:
+    panes, texts = item["panes"], [_plain(text) for text in item["texts"]]
+    said = [
+        f"{pane['name']}: {text}" if len(panes) > 1 else text for pane in panes for text in texts
+    ]
+    return dict(zip(_ranked_names(len(panes), len(texts)), said, strict=True))
+
+
+def _plain(text: Mapping[str, Any]) -> str:
+    return "".join(part if isinstance(part, str) else part[0] for part in text["parts"])
+
+
+def _rank_vote(said: Values, data: Mapping[str, Any], known: _Known) -> dict[str, Any]:
+    ranks = [[0] * len(known.ranked) for _ in known.places]
+    for row, picture in enumerate(known.places):
+        for column, caption in enumerate(known.ranked):
+            found = _texts(said, f"rank_{row}_{column}", "choices")
+            if len(found) != 1 or not found[0].isdecimal() or picture >= len(ranks):
+                raise InputError("expected a rank for each caption; answer it or skip it")
+            ranks[picture][caption] = int(found[0])
+    return {"answer": "given", "ranks": ranks}
+
+
+def _write_controls(protocol: Protocol, pictures: int, texts: int) -> str:
+    """Returns a field for each text; it may be left: the import tells what is missing."""
+    count = sum(len(field.names(pictures)) for field in protocol.fields)
+    return "".join(
+        f'  <Header value="$text_{number}" size="6"/>\n'
+        f'  <TextArea name="text_{number}" toName="shown" rows="2" maxSubmissions="1"/>\n'
+        for number in range(count)
+    )
+
+
+def _write_data(protocol: Protocol, item: Mapping[str, Any]) -> dict[str, str]:
+    labels = [
+        f"{field.label} {pane}".rstrip()
+        for field in protocol.fields
+        for pane in ([pane["name"] for pane in item["panes"]] if field.per_picture else [""])
+    ]
+    return {f"text_{number}": label for number, label in enumerate(labels)}
+
+
+def _names(protocol: Protocol, item: Mapping[str, Any]) -> list[str]:
+    """Returns the names of the texts in the order of the controls, as pages give them."""
+    return [
+        f"{field.name}_{place}" if field.per_picture else field.name
+        for field in protocol.fields
+        for place in (item["places"] if field.per_picture else [0])
+    ]
+
+
+def _write_vote(said: Values, data: Mapping[str, Any], known: _Known) -> dict[str, Any]:
+    texts = {
+        name: "\n".join(_texts(said, f"text_{number}", "text")).strip()
+        for number, name in enumerate(known.names)
+    }
+    return {"answer": "given", "texts": texts}
+
+
+_RADIO: Final = 'toName="shown" choice="single-radio" showInline="true"'
 _FORMS: Final[Mapping[str, _Form]] = {
-    _DECIDE: _Form(controls=_decide_controls, data=_decide_data, vote=_decide_vote)
+    "decide": _Form(controls=_decide_controls, data=_decide_data, vote=_decide_vote),
+    "rank": _Form(controls=_rank_controls, data=_rank_data, vote=_rank_vote),
+    "write": _Form(controls=_write_controls, data=_write_data, vote=_write_vote),
 }
 """The kinds of answers that Label Studio is asked for."""

@@ -19,12 +19,17 @@ def home_of(output: str, plan: str) -> str:
 def write_projects(output: str, dealt: Dealt) -> None:
     """Writes the tasks of each reviewer who has any, a config for all, and a page that leads on."""
     folder, home = Folder(output), Folder(home_of(output, dealt.plan))
-    home.write("config.xml", label_studio.config_of(dealt.protocol))
+    shown = {name: dealt.show(name, tasks) for name, tasks in dealt.busy.items()}
+    every = [item for items in shown.values() for item in items]
+    pictures, texts = (max(len(item[part]) for item in every) for part in ("panes", "texts"))
+    config = label_studio.config_of(dealt.protocol, pictures, texts)
+    home.write("config.xml", config)
     for reviewer, tasks in dealt.busy.items():
         file = {**dealt.about, "format": FORMAT, "format_version": VERSION, "tasks": len(tasks)}
-        pages = [_page(item, dealt.plan) for item in dealt.show(reviewer, tasks)]
         file["reviewer"] = reviewer
-        said = label_studio.tasks_of(dealt.protocol, file, tasks, pages)
+        items = shown[reviewer]
+        pages = [_page(item, dealt.plan) for item in items]
+        said = label_studio.tasks_of(dealt.protocol, file, tasks, items, pages, config)
         home.write(f"tasks-{reviewer}.json", said)
     write_assets(folder)
     place = label_studio.place_of(dealt.plan)

@@ -195,9 +195,10 @@ def planned(dataset: Path, output: Path, *options: str) -> Path:
     return output
 
 
-def served(server: Server, dataset: Path, folder: Path) -> Path:
+def served(server: Server, dataset: Path, folder: Path, *options: str) -> Path:
     """Plans for Label Studio; returns the folder, put where the server finds it."""
-    (made,) = planned(dataset, folder, "--tool", "label-studio").glob("data/review-*")
+    plan = planned(dataset, folder, "--tool", "label-studio", *options)
+    (made,) = plan.glob("data/review-*")
     shutil.copytree(made, server.root / made.name, dirs_exist_ok=True)
     return server.root / made.name
 
@@ -286,6 +287,35 @@ def test_votes_in_label_studio_decide_as_votes_on_pages_do(
     with pytest.raises(SystemExit):
         taken(dataset, tmp_path / "none.jsonl", short)
     assert "which is not JSON-MIN" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.timeout(1200)
+def test_the_server_takes_ranks_and_texts(server: Server, dataset: Path, tmp_path: Path) -> None:
+    rank = {f"rank_{row}_{column}": str(1 + column) for row in (0, 1) for column in (0, 1)}
+    text = {f"text_{number}": f"what is {number}?" for number in range(3)}
+    for protocol, said in (("caption-ranking", rank), ("vlue-questions", text)):
+        home = served(server, dataset, tmp_path / protocol, "--protocol", protocol)
+        project = server.project(home, "ada", synced=False)
+        kind = "choices" if said is rank else "textarea"
+        result = [
+            {
+                **{"from_name": name, "to_name": "shown", "type": kind},
+                "value": {"choices" if said is rank else "text": [value]},
+            }
+            for name, value in said.items()
+        ]
+        for task in server.tasks(project):
+            body = {"result": result, "lead_time": 1.0}
+            server.ask(f"/api/tasks/{task['id']}/annotations/", body)
+        export = server.export(project, tmp_path / f"{protocol}.json")
+        _, answers = taken(dataset, tmp_path / f"{protocol}.jsonl", export)
+        for line in map(json.loads, answers.decode().splitlines()):
+            assert line["answer"] == "given"
+            if said is rank:
+                assert sorted(map(sorted, line["ranks"])) == [[1, 2], [1, 2]]
+            else:
+                assert line["texts"].keys() == {"question", "answer_0", "answer_1"}
+                assert sorted(line["texts"].values()) == sorted(text.values())
 
 
 @pytest.mark.timeout(1200)
