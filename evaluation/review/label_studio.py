@@ -153,7 +153,7 @@ def tasks_of(
       config: the labelling config, whose fields each task must have.
     """
     form = form_of(protocol)
-    asked = dict.fromkeys(_FIELD.findall(config), "")
+    asked = dict.fromkeys(_FIELD.findall(config), "")  # each task must have them all
     asked |= {"question": protocol.question, "guide": protocol.guide}
     found = []
     for task, item, page in zip(tasks, items, pages, strict=True):
@@ -168,7 +168,7 @@ def tasks_of(
             names=_names(protocol, item),
         )
         fields = _FORMS[form].data(protocol, item)
-        found.append({"data": {"shown": page, **asked, **fields, "known": _hidden(known)}})
+        found.append({"data": {**asked, **fields, "shown": page, "known": _hidden(known)}})
     return escaped_json(msgspec.json.format(msgspec.json.encode(found), indent=1).decode()) + "\n"
 
 

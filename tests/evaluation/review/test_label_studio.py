@@ -74,7 +74,9 @@ def test_one_plan_is_dealt_alike_in_either_tool(pairs: Path, tmp_path: Path) -> 
         assert [[known(t)["id"], known(t)["is_repeat"]] for t in tasks] == dealt["tasks"]
         assert {known(t)["file"]["plan"] for t in tasks} == {dealt["plan"]}
         for task in tasks:
-            for address in re.findall(r'img src="([^"]*)"', task["data"]["shown"]):
+            addresses = re.findall(r'img src="([^"]*)"', task["data"]["shown"])
+            assert len(addresses) == 2
+            for address in addresses:
                 assert (home.parent / address.removeprefix("/data/local-files/?d=")).is_file()
     assert "data/" + home.name in (home.parents[1] / "index.html").read_text()
 
