@@ -4,6 +4,7 @@ What a protocol asks word for word is eqforge's own: the papers that describe th
 print their forms.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ import msgspec
 
 from eqforge.evaluation.review.fields import Field
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.checked import shown
 from eqforge.schemas.io.typed_json import decode
 from eqforge.schemas.visible import nearest
 
@@ -246,6 +248,8 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
 """The protocols that come with eqforge, by name."""
 
 _MOST_REASONS: Final = 9
+_NAME: Final = re.compile(r"(?!item$|images$)[a-z]+")
+"""The name of a field: it is a column of the rows, and may get the number of a picture."""
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -300,6 +304,12 @@ def _read(path: Path) -> Protocol:
     if bool(file.fields) != (file.form in ("write", "box")):
         wanted = "at least one field" if not file.fields else "no fields"
         raise InputError(f"{path}: fields: expected {wanted} where the form is {file.form}")
+    names = [field.name for field in file.fields]
+    if wrong := [each for each in names if not _NAME.fullmatch(each) or names.count(each) > 1]:
+        raise InputError(
+            f"{path}: fields: the name {shown(wrong[0])} is taken, or is not made of small "
+            "letters; expected such as mood"
+        )
     if file.name in PROTOCOLS:
         raise InputError(f"{path}: name: {file.name} is a protocol of eqforge's; take another")
     return Protocol(

@@ -1,5 +1,6 @@
 """What tasks are about: samples, their captions, pictures, texts to look for, boxes of others."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -239,9 +240,12 @@ def _given(dataset: Dataset, file: Path) -> list[Query]:
     """Returns the queries of a file; pictures may be named as their source does."""
     names = picture_names(dataset)
     ids = {name: image_id for image_id, name in names.items()} | {each: each for each in names}
+    several = {name for name, count in Counter(names.values()).items() if count > 1}
     found: dict[str, Query] = {}
     for where, query in _lines(file, Query):
         for image in query.images:
+            if image in several:
+                raise InputError(f"{file}: {where}: several pictures are called {shown(image)}")
             _check_picture(image, ids, dataset, file, where)
         images = list(dict.fromkeys(ids[image] for image in query.images))
         if len(images) < max(2, len(query.images)):

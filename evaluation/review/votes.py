@@ -188,8 +188,8 @@ def check_ids(votes: Votes, ids: Collection[str]) -> None:
         for vote in some:
             if vote.id not in ids:
                 where = f"{votes.paths[name]}: task {vote.task}"
-                what = "sample" if votes.unit == "samples" else f"one of the {votes.unit}"
-                raise InputError(f"{where}: {shown(vote.id)} is no {what} of the dataset")
+                none = "no sample" if votes.unit == "samples" else f"none of the {votes.unit}"
+                raise InputError(f"{where}: {shown(vote.id)} is {none} of the dataset")
 
 
 def _read(path: Path) -> VoteFile:

@@ -370,6 +370,27 @@ def test_queries_that_do_not_fit_are_one_clear_error(
     assert not (tmp_path / "p").exists()
 
 
+def test_a_name_of_several_pictures_is_none_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pictures = {sha256_hex(data): data for data in map(picture, range(3))}
+    rows = [
+        {"sample_id": f"s/{n}", "image": f"{n // 2}.jpg", "image_id": image_id}
+        | {name: f"{name} {n}" for name in CAPTIONS}
+        for n, image_id in enumerate(pictures)
+    ]
+    tables = {"samples": rows, "images": image_rows(pictures)}
+    dataset = write_dataset(tmp_path / "d", "hard-positives", tables)
+    file = tmp_path / "q.jsonl"
+    argv = ["plan", dataset, "--protocol", "picture-ranking", "--reviewers", "ada"]
+    argv += ["--of", file, "--output", tmp_path / "p"]
+    file.write_text(json.dumps({"id": "a", "text": "t", "images": ["0.jpg", "1.jpg"]}))
+    assert "line 1: several pictures are called '0.jpg'" in refused(argv, capsys)
+    ids = [*pictures]
+    file.write_text(json.dumps({"id": "a", "text": "t", "images": [ids[0], "1.jpg"]}))
+    assert review.main(list(map(str, argv))) == 0
+
+
 # --- VLUE: what is written and drawn becomes rows that its build reads
 
 
@@ -528,10 +549,14 @@ def test_a_protocol_of_ones_own_may_ask_for_texts(
     rows = taken(dataset, [file], tmp_path / "rows.jsonl")
     assert {row["item"] for row in rows} == {r["sample_id"] for r in rows_in(dataset, "samples")}
     assert all(row["mood"] == f"calm {row['item']}" and len(row["images"]) == 2 for row in rows)
+    two = ", ".join(['{name = "mood", label = "A"}'] * 2)
     for change, said in (
         ('form = "write"', "fields: expected at least one field where the form is write"),
         ('fields = [{name = "a", label = "A"}]', "fields: expected no fields"),
         ('form = "sing"', "form"),
+        (f'form = "write"\nfields = [{two}]', "fields: the name 'mood' is taken"),
+        ('form = "write"\nfields = [{name = "item", label = "A"}]', "the name 'item' is taken"),
+        ('form = "write"\nfields = [{name = "A b", label = "A"}]', "not made of small letters"),
     ):
         own.write_text(f'name = "mood"\nquestion = "?"\n{change}\n')
         argv = ["plan", dataset, "--protocol", own, "--reviewers", "a", "--output", tmp_path / "q"]
