@@ -45,8 +45,8 @@ def check_place(output: str, note: Note, *, overwrite: bool, option: str = "--ou
         raise InputError(f"{option} {output}: holds files that are no report; name another folder")
     if not overwrite and there is not None and _without_end(there) != _without_end(note):
         raise InputError(
-            f"{option} {output}: holds a report of {there.dataset} that was made of something "
-            "else; name another folder, or add --overwrite to replace it"
+            f"{option} {output}: holds pages of {there.dataset} that were made of something "
+            "else; name another folder, or add --overwrite to replace them"
         )
 
 
@@ -91,8 +91,9 @@ def _read(output: str) -> Note | None:
         return None
 
 
-def _without_end(note: Note) -> object:
-    return msgspec.to_builtins(msgspec.structs.replace(note, complete=False))
+def _without_end(note: Note) -> bytes:
+    """Returns a note as it is written: once read, its tuples are lists."""
+    return _encoded(msgspec.structs.replace(note, complete=False))
 
 
 def _encoded(note: Note) -> bytes:

@@ -9,6 +9,7 @@ import numpy as np
 from eqforge.evaluation.report.columns import Facet, Gathered, Numbers
 from eqforge.evaluation.report.folder import Folder, for_page
 from eqforge.evaluation.report.items import Item
+from eqforge.evaluation.report.kinds import spread_places
 from eqforge.evaluation.report.pictures import Pictures
 
 CHUNK: Final = 100
@@ -53,7 +54,7 @@ class TablePage:
     Attributes:
       name: of its data, such as `samples`.
       thing: what an item is called.
-      total: how many items there are at most, for the strip.
+      total: how many items there are, for the strip.
       again: the command that makes one anew, without its id; empty if there is none.
     """
 
@@ -85,7 +86,7 @@ def write_table(
     shown: list[dict[str, Any]] = []
     rows: list[Any] = []
     texts: list[str] = []
-    step = max(1, page.total // strip) if strip else 0
+    places = spread_places(page.total, strip)
     for number, (item, found) in enumerate(items):
         gathered.add(found)
         for overlay in overlays:
@@ -95,7 +96,7 @@ def write_table(
         shown.append(for_page(item, pictures))
         rows.append(item.rows)
         texts.append(_searched(item))
-        if step and number % step == 0 and len(written.strip) < strip:
+        if number in places:
             written.strip.append(shown[-1])
         if len(shown) == CHUNK:
             _flush(folder, page.name, number // CHUNK, shown, rows)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from eqforge.evaluation.report.answers import read_answers
 from eqforge.evaluation.report.charts import charts_of
@@ -169,7 +170,7 @@ def _samples(dataset: Dataset, profile: Profile, kind: Kind) -> Listed:
     page = TablePage(
         name="samples",
         thing=kind.thing,
-        total=samples.num_rows,
+        total=pc.count_distinct(samples[kind.group or "sample_id"], "all").as_py(),
         again=f"{profile.commands[-1]} --only " if known else "",
     )
     make = kind.make(dataset)

@@ -21,12 +21,12 @@ from eqforge.schemas.tables.description import TableType
 from eqforge.transforms.engines.composite import Composite
 
 ERRATA_STAGE: Final = Stage(
-    "errata", {"erratum": "The file of `--errata` says that the sample is to be dropped."}
+    "errata", {"erratum": "The file of --errata says that the sample is to be dropped."}
 )
 """The last stage of a build with errata: its candidates are what would be samples without."""
 
 REVIEW_STAGE: Final = Stage(
-    "review", {"human": "People who looked at the sample decided to drop it (`--decisions`)."}
+    "review", {"human": "People who looked at the sample decided to drop it (--decisions)."}
 )
 """The stage of a build with decisions of people, before that of the errata."""
 

@@ -184,6 +184,7 @@ def test_texts_of_data_do_nothing(page: Page) -> None:
     page.page.wait_for_selector("#single .stage")
     page.press("i")
     page.page.wait_for_selector(".fields")
+    assert page.page.locator(".everything").bounding_box()["y"] < 100  # it is scrolled to
     assert page.page.locator("img[src=x]").count() == 0
     page.open("index.html")
 

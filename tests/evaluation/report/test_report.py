@@ -144,7 +144,7 @@ def rows_images(dataset: Path) -> list[str]:
     ("there", "said"),
     [
         ({"notes.txt": b"mine"}, "holds files that are no report; name another folder"),
-        ({"eqforge-report.json": None}, "add --overwrite to replace it"),
+        ({"eqforge-report.json": None}, "add --overwrite to replace them"),
     ],
 )
 def test_a_folder_of_something_else_is_left_alone(
@@ -416,6 +416,12 @@ def test_every_kind_of_dataset_has_all_its_rows_and_rejects(
     stages = load_manifest(str(dataset)).stages
     page = (written / "index.html").read_text("utf-8")
     assert page.index('class="numbers"') < page.index('id="stages"') < page.index('id="strip"')
+    items = [item["id"] for item in chunks(written, "samples", "items")]
+    strip = re.findall(
+        r'class="id">([^<]+)<', page.partition('id="strip"')[2].partition("</ul>")[0]
+    )
+    assert strip == [items[n * len(items) // min(12, len(items))] for n in range(len(strip))]
+    assert len(strip) == min(12, len(items))
     assert all(f">{reason}</a>" in page for books in stages.values() for reason in books.reasons)
     found = Counter(refused_for(written)) if (written / "rejects.html").exists() else {}
     for stage, books in stages.items():

@@ -7,6 +7,7 @@ import pytest
 
 from eqforge.commands import review
 from tests.evaluation.report.pages import Page, violations
+from tests.exported import picture, sample, write_pairs
 
 TASKS = 2
 KINDS = (("eq-gebc", "eq-gebc-screening"), ("hard-positives", "true-and-false"))
@@ -55,3 +56,23 @@ def test_everybody_can_review(
     phone = opened(folder, viewport={"width": 360, "height": 700})
     for _ in sights(phone):
         assert phone.page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_tall_pictures_leave_room_for_the_captions_and_the_answers(
+    tmp_path: Path, opened: Callable[..., Page]
+) -> None:
+    tall = [picture(n, size=(400, 600)) for n in range(2)]
+    dataset = write_pairs(tmp_path / "d", [sample("p", 0, (tall[0], tall[1]), "test")], tall)
+    argv = ["--protocol", "eq-gebc-screening", "--reviewers", "ada"]
+    argv += ["--output", str(tmp_path / "r")]
+    assert review.main(["plan", str(dataset), *argv]) == 0
+    page = opened(tmp_path / "r", viewport={"width": 1200, "height": 800}).open("ada.html").page
+    page.wait_for_selector("#single[aria-busy=false]")
+
+    said = page.locator("figcaption .text").last.bounding_box()
+    answers = page.locator("#vote [data-answer]").first.bounding_box()
+
+    assert said is not None
+    assert answers is not None
+    assert said["y"] + said["height"] <= answers["y"]
+    assert answers["y"] + answers["height"] <= 800

@@ -249,6 +249,19 @@ def test_the_pages_of_reviewers_are_blind_and_the_same_again(dataset: Path, tmp_
     assert not list(folder.glob("data/*/rows"))
 
 
+def test_the_same_command_goes_on_and_another_one_is_refused(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = planned(dataset, tmp_path / "r")
+    whole = digests(folder)
+    (folder / "ben.html").unlink()
+
+    assert digests(planned(dataset, folder)) == whole
+    with pytest.raises(SystemExit):
+        planned(dataset, folder, "--sample", "9")
+    assert "holds pages of eq-video that were made of something else" in capsys.readouterr().err
+
+
 def test_who_has_no_tasks_gets_no_page(
     dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -53,6 +53,12 @@ eqforge.single = (() => {
     box.append(...rows.map(([table, row]) => make("section", {}, make("h3", {}, table), fields(row))));
   }
 
+  async function toggle(box) {
+    box.open = !box.open;
+    await details(box);
+    if (box.open) box.scrollIntoView();
+  }
+
   function everything() {
     const box = make("details", { class: "everything" }, make("summary", {}, "Everything that is known of it (i)"));
     box.open = isOpen;
@@ -83,8 +89,9 @@ eqforge.single = (() => {
 
   function key(pressed) {
     if (eqforge.compare.key(pressed)) return true;
-    if (pressed === "i") root().querySelector(".everything summary")?.click();
-    else return false;
+    if (pressed !== "i") return false;
+    const box = root().querySelector(".everything");
+    if (box) toggle(box);
     return true;
   }
 
