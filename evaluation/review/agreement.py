@@ -100,15 +100,18 @@ def counts_of(votes: Mapping[str, Mapping[str, Vote]], form: Form = "decide") ->
         [dict(_parts(vote, form)) for vote in own.values() if vote.answer != "skipped"]
         for own in votes.values()
     ]
-    names = sorted({name for own in parts for vote in own for name in vote})
-    places = {name: place for place, name in enumerate(names)}
+    # Parts are counted within their item: of pictures, each text has its own.
+    places = [
+        {name: place for place, name in enumerate(sorted({name for vote in own for name in vote}))}
+        for own in parts
+    ]
     most = max((value for own in parts for vote in own for value in vote.values()), default=0)
     values = len(VERDICTS) if form == "decide" else most
-    counts = np.zeros((len(parts), max(1, len(places)), values), dtype=np.int64)
+    counts = np.zeros((len(parts), max([1, *map(len, places)]), values), dtype=np.int64)
     for item, own in enumerate(parts):
         for vote in own:
             for name, value in vote.items():
-                counts[item, places[name], value - 1] += 1
+                counts[item, places[item][name], value - 1] += 1
     return counts
 
 
