@@ -129,7 +129,7 @@
       if (event.target.matches("button")) event.preventDefault();
       return;
     }
-    if (event.target.matches("button") && (event.key === "Enter" || event.key === " ")) return;
+    if (event.target.matches("button") && (event.key === " " || (event.key === "Enter" && !event.target.matches(".choice")))) return; // a picture is chosen by space; Enter is done
     if (pressed(event)) event.preventDefault();
   }
 
