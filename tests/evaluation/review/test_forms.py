@@ -802,6 +802,15 @@ def test_pictures_are_put_in_order_and_the_order_is_taken_back(
     wait(page)
     choices = page.page.locator(".choice")
     count = choices.count()
+    page.page.set_viewport_size({"width": 400, "height": 400})
+    choices.last.scroll_into_view_if_needed()
+    assert page.page.locator(".query").evaluate(
+        """each => {
+          const { left, top, width, height } = each.getBoundingClientRect();
+          const seen = document.elementFromPoint(left + width / 2, top + height / 2);
+          return scrollY > 0 && each.contains(seen);
+        }"""
+    )
     page.press("ArrowLeft")
     assert choices.nth(count - 1).evaluate("each => each === document.activeElement")
     for place in range(count - 2, -1, -1):
