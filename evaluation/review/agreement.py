@@ -69,7 +69,7 @@ class Agreement:
         where no item has two votes, all votes are the same, or texts or boxes are asked for.
       interval: of alpha at 95 %, by resampling items; NaN where there is no alpha.
       items: how many items have votes.
-      several: how many have two or more.
+      several: how many have two or more that were not skipped.
       unanimous: how many of these all answered alike.
     """
 
@@ -147,14 +147,16 @@ def agreement(
         known = [1.0 if each is None else each for each in found]
         low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         interval = (float(low), float(high))
-    alike = [len({vote.said for vote in own.values()}) == 1 for own in votes.values()]
-    shared = [len(own) > 1 for own in votes.values()]
+    said = [
+        [vote.said for vote in own.values() if vote.answer != "skipped"] for own in votes.values()
+    ]
+    shared = [own for own in said if len(own) > 1]
     return Agreement(
         alpha=value,
         interval=interval,
         items=len(votes),
-        several=sum(shared),
-        unanimous=sum(same and more for same, more in zip(alike, shared, strict=True)),
+        several=len(shared),
+        unanimous=sum(len(set(own)) == 1 for own in shared),
     )
 
 

@@ -204,6 +204,23 @@ def test_ranks_of_pairs_have_text_image_and_group_scores(tmp_path: Path) -> None
     assert shares == pytest.approx([1 - 1 / total] * 3)
 
 
+def test_what_was_skipped_is_no_vote_that_agrees(
+    hard_positives: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = planned(hard_positives, tmp_path / "p", "caption-ranking", "ada ben", "--sample", 4)
+    first, second, *_ = sorted({item for item, _ in given(plan, "ada/tasks")["tasks"]})
+
+    def ada(item: str, shown: dict[str, Any]) -> Mapping[str, Any] | None:
+        return None if item in (first, second) else {"ranks": [[1, 1, 2]]}
+
+    def ben(item: str, shown: dict[str, Any]) -> Mapping[str, Any] | None:
+        return None if item == first else {"ranks": [[1, 1, 2]]}
+
+    files = [saved(plan, "ada", ada), saved(plan, "ben", ben)]
+    taken(hard_positives, files, tmp_path / "o.jsonl")
+    assert "over 2 items with two votes or more; 2 unanimous" in capsys.readouterr().out
+
+
 def test_votes_that_are_no_ranks_are_one_clear_error(
     hard_positives: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -949,7 +966,7 @@ def test_a_field_is_written_for_each_picture(opened: Callable[..., Page], tmp_pa
             page.page.get_by_label(f"Answer for picture {number}").fill(f"of {place}")
         page.press("Enter")
     page.count(f"all {len(chunk)} answered")
-    page.press("z")
+    page.page.get_by_role("button", name="Undo the last answer").click()
     wait(page)
     fields = PROTOCOLS["vlue-questions"].fields
     for one, two, is_fine in (("Sigma ΟΔΟΣ", "sigma οδος", False), ("straße", "STRASSE", True)):
