@@ -142,11 +142,13 @@ def take_votes(dataset: Dataset, paths: Sequence[Path], settings: TakeSettings) 
 def _check_settings(votes: Votes, settings: TakeSettings) -> None:
     """Checks that no setting is given that has no effect."""
     decides = votes.form == "decide" or votes.unit == "phrases"
+    known = PROTOCOLS.get(votes.protocol)
+    is_listed = known is not None and any(field.listed for field in known.fields)
     given = {
         "--earlier": settings.earlier is not None and not decides,
         "--rule": settings.rule != "majority" and not decides,
         "--scores": bool(settings.scores) and votes.form != "order",
-        "--answer-list": settings.answers is not None and votes.form != "write",
+        "--answer-list": settings.answers is not None and not is_listed,
     }
     for option, is_wrong in given.items():
         if is_wrong:

@@ -58,7 +58,10 @@ def judge_people(votes: Votes, task: SampleTask, rules: Rules) -> tuple[list[str
     """
     ranked = dict(_ranked(votes))
     if not ranked:
-        raise InputError("no sample was ranked by all who were asked about it")
+        raise InputError(
+            "no sample was ranked by all who were asked about it, "
+            f"{max(1, votes.overlap)} each; name the votes of all of them"
+        )
     rows = [vote.ranks for own in ranked.values() for vote in own]
     values = -np.array(rows, dtype=np.float64).reshape(len(rows), -1)
     found = task.judge(values, None, rules)

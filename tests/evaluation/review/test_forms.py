@@ -245,6 +245,15 @@ def test_votes_that_are_no_ranks_are_one_clear_error(
     assert not (tmp_path / "o").exists()
 
 
+def test_the_votes_of_all_who_were_asked_are_needed(
+    hard_positives: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = planned(hard_positives, tmp_path / "p", "caption-ranking", "ada ben", "--sample", 4)
+    file = saved(plan, "ada", always({"ranks": [[1, 1, 2]]}))
+    said = refused(["metrics", hard_positives, "--human", file], capsys, eqforge)
+    assert "asked about it, 2 each; name the votes of all of them" in said
+
+
 def test_a_sample_is_brittle_where_it_is_for_one(hard_positives: Path, tmp_path: Path) -> None:
     """Original accuracy less the augmented one is what is brittle of these."""
     plan = planned(hard_positives, tmp_path / "p", "caption-ranking", "ada ben", "--sample", 4)
@@ -691,6 +700,17 @@ def test_answers_of_two_pictures_differ_and_may_have_to_be_listed(
     capsys.readouterr()
     assert taken(vlue, [file], tmp_path / "r.jsonl", "--answer-list", answers) == []
     assert "1 text left out: not_listed" in capsys.readouterr().out
+
+
+def test_a_list_of_answers_needs_a_protocol_that_has_one(
+    vlue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = tmp_path / "list.txt"
+    answers.write_text("a dog\n")
+    plan = planned(vlue, tmp_path / "p", "vlue-captions", "ada")
+    file = saved(plan, "ada", always(None))
+    argv = ["import", vlue, file, "--output", tmp_path / "o", "--answer-list", answers]
+    assert "--answer-list: has no effect on votes by the protocol" in refused(argv, capsys)
 
 
 def test_a_protocol_of_ones_own_may_ask_for_texts(
