@@ -123,11 +123,12 @@ def quoted(text: str) -> str:
 
 
 def counted(number: int, things: str) -> str:
-    """Returns a number of things, such as `1 video` or `1,000 queries`."""
+    """Returns a number of things, such as `1 video`, `1 box` or `1,000 queries`."""
     if number != 1:
         return f"{number:,} {things}"
-    is_y = things.endswith("ies")
-    return f"1 {things.removesuffix('ies') + 'y' if is_y else things.removesuffix('s')}"
+    if things.endswith("ies"):
+        return f"1 {things.removesuffix('ies')}y"
+    return f"1 {things.removesuffix('es' if things.endswith('xes') else 's')}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

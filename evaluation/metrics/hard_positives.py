@@ -13,6 +13,9 @@ from eqforge.schemas.late import numpy as np
 CHANCE = {"original": 1 / 2, "augmented": 1 / 3, "brittleness": 1 / 3}
 """Chance levels: three independent scores from one continuous distribution."""
 
+COSTS = ("brittleness",)
+"""Metrics of which less is better."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class HardPositiveCredits:

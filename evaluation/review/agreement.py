@@ -83,7 +83,7 @@ class Agreement:
         where no item has two votes, all votes are the same, or texts or boxes are asked for.
       interval: of alpha at 95 %, by resampling items; NaN where there is no alpha.
       items: how many items have votes.
-      several: how many have two or more.
+      several: how many have two or more that were not skipped.
       unanimous: how many of these all answered alike.
     """
 
@@ -114,15 +114,18 @@ def counts_of(votes: Mapping[str, Mapping[str, Vote]], form: Form = "decide") ->
         [dict(_parts(vote, form)) for vote in own.values() if vote.answer != "skipped"]
         for own in votes.values()
     ]
-    names = sorted({name for own in parts for vote in own for name in vote})
-    places = {name: place for place, name in enumerate(names)}
+    # Parts are counted within their item: of pictures, each text has its own.
+    places = [
+        {name: place for place, name in enumerate(sorted({name for vote in own for name in vote}))}
+        for own in parts
+    ]
     most = max((value for own in parts for vote in own for value in vote.values()), default=0)
     values = len(VERDICTS) if form == "decide" else most
-    counts = np.zeros((len(parts), max(1, len(places)), values), dtype=np.int64)
+    counts = np.zeros((len(parts), max([1, *map(len, places)]), values), dtype=np.int64)
     for item, own in enumerate(parts):
         for vote in own:
             for name, value in vote.items():
-                counts[item, places[name], value - 1] += 1
+                counts[item, places[item][name], value - 1] += 1
     return counts
 
 
@@ -149,14 +152,16 @@ def agreement(
     """
     counts = counts_of(votes, form)
     value, interval = _alpha(counts, np.arange(len(counts)), _LEVELS[form], seed)
-    alike = [len({vote.said for vote in own.values()}) == 1 for own in votes.values()]
-    shared = [len(own) > 1 for own in votes.values()]
+    said = [
+        [vote.said for vote in own.values() if vote.answer != "skipped"] for own in votes.values()
+    ]
+    shared = [own for own in said if len(own) > 1]
     return Agreement(
         alpha=value,
         interval=interval,
         items=len(votes),
-        several=sum(shared),
-        unanimous=sum(same and more for same, more in zip(alike, shared, strict=True)),
+        several=len(shared),
+        unanimous=sum(len(set(own)) == 1 for own in shared),
     )
 
 

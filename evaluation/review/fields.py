@@ -59,7 +59,7 @@ def broken(
       pictures: how many were shown.
       answers: the list of answers; None for none.
 
-    Source: Zhou et al. 2022 (VLUE), section 3.2, as `write.js` has it too.
+    Source: Zhou et al. 2022 (VLUE), section 3.2, as `fields.js` has it too.
     """
     for field in fields:
         names = field.names(pictures)
@@ -67,7 +67,7 @@ def broken(
         for name, text in zip(names, written, strict=True):
             if rule := _broken(text, field, answers):
                 yield name, rule
-        if field.per_picture and len({text.casefold() for text in written}) < len(written):
+        if field.per_picture and len({text.lower() for text in written}) < len(written):
             yield names[-1], "same_answer"
 
 

@@ -42,7 +42,7 @@ def as_decisions(votes: Votes, dataset: Dataset) -> Votes:
 
 
 def _decided(vote: Vote, box: Box) -> Vote:
-    if vote.box is None:
+    if vote.box is None or not vote.is_given:
         return msgspec.structs.replace(vote, answer="drop")
     if grounded(np.array([vote.box]), np.array([box])).all():
         return msgspec.structs.replace(vote, answer="keep")

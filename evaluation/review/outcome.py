@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,8 @@ from eqforge.evaluation.review.rows import given_of, rows_of, source_of
 from eqforge.evaluation.review.rules import Rule, decide
 from eqforge.evaluation.review.units import units_of
 from eqforge.evaluation.review.votes import Vote, Votes, check_ids, read_votes
-from eqforge.evaluation.tables.sample_tasks import model_names
+from eqforge.evaluation.tables.human import check_ranks
+from eqforge.evaluation.tables.sample_tasks import model_names, task_of
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import shown
@@ -124,11 +125,13 @@ def take_votes(dataset: Dataset, paths: Sequence[Path], settings: TakeSettings) 
     units = units_of(dataset, votes.unit, settings.of)
     check_ids(votes, set(units.ids))
     if votes.unit == "phrases":
-        votes = as_decisions(votes, dataset)
-    first = first_votes(votes.by_reviewer)
+        return replace(_decided(dataset, as_decisions(votes, dataset), settings), votes=votes)
     if votes.form == "decide":
-        return _decided(dataset, votes, first, settings)
+        return _decided(dataset, votes, settings)
+    first = first_votes(votes.by_reviewer)
     if votes.form == "rank":
+        if task := task_of(dataset):
+            check_ranks(votes, task)
         return _taken(votes, first, rows=_ranks(first))
     items = units.make(list(first))
     if votes.form == "order":
@@ -139,18 +142,21 @@ def take_votes(dataset: Dataset, paths: Sequence[Path], settings: TakeSettings) 
 def _check_settings(votes: Votes, settings: TakeSettings) -> None:
     """Checks that no setting is given that has no effect."""
     decides = votes.form == "decide" or votes.unit == "phrases"
+    known = PROTOCOLS.get(votes.protocol)
+    is_listed = known is not None and any(field.listed for field in known.fields)
     given = {
         "--earlier": settings.earlier is not None and not decides,
         "--rule": settings.rule != "majority" and not decides,
         "--scores": bool(settings.scores) and votes.form != "order",
-        "--answer-list": settings.answers is not None and votes.form != "write",
+        "--answer-list": settings.answers is not None and not is_listed,
     }
     for option, is_wrong in given.items():
         if is_wrong:
             raise InputError(f"{option}: has no effect on votes by the protocol {votes.protocol}")
 
 
-def _decided(dataset: Dataset, votes: Votes, first: First, settings: TakeSettings) -> Taken:
+def _decided(dataset: Dataset, votes: Votes, settings: TakeSettings) -> Taken:
+    first = first_votes(votes.by_reviewer)
     before = () if settings.earlier is None else read_decisions(settings.earlier)
     ids = {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])}
     if lost := [each.id for each in before if each.id not in ids]:

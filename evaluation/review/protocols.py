@@ -4,8 +4,7 @@ What a protocol asks word for word is eqforge's own: the papers that describe th
 print their forms.
 """
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -248,8 +247,11 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
 """The protocols that come with eqforge, by name."""
 
 _MOST_REASONS: Final = 9
-_NAME: Final = re.compile(r"(?!item$|images$)[a-z]+")
-"""The name of a field: it is a column of the rows, and may get the number of a picture."""
+_MOST_WORDS: Final = 200
+"""A text on a page has 1,000 characters at most."""
+
+_MOST_PICTURES: Final = 9
+"""So many pictures, or fewer, have a text each."""
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -262,6 +264,9 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     form: Form = "decide"
     fields: list[Field] = []
 
+
+_KEPT: Final = ("item", "images")
+"""Names that rows have beside those of the texts."""
 
 _UNITS: Final[Mapping[Form, Unit]] = {"rank": "captions", "order": "queries", "box": "pictures"}
 """What a user's own protocol is about, by its form; others are about samples."""
@@ -304,12 +309,7 @@ def _read(path: Path) -> Protocol:
     if bool(file.fields) != (file.form in ("write", "box")):
         wanted = "at least one field" if not file.fields else "no fields"
         raise InputError(f"{path}: fields: expected {wanted} where the form is {file.form}")
-    names = [field.name for field in file.fields]
-    if wrong := [each for each in names if not _NAME.fullmatch(each) or names.count(each) > 1]:
-        raise InputError(
-            f"{path}: fields: the name {shown(wrong[0])} is taken, or is not made of small "
-            "letters; expected such as mood"
-        )
+    _check_fields(path, file.fields)
     if file.name in PROTOCOLS:
         raise InputError(f"{path}: name: {file.name} is a protocol of eqforge's; take another")
     return Protocol(
@@ -323,3 +323,25 @@ def _read(path: Path) -> Protocol:
         unit=unit_of(file.name, file.form),
         fields=tuple(file.fields),
     )
+
+
+def _check_fields(path: Path, fields: Sequence[Field]) -> None:
+    """Checks that each text has a name of its own, and that its rules can be broken and kept."""
+    seen = set(_KEPT)
+    for field in fields:
+        names = {field.name, *field.names(_MOST_PICTURES)}
+        if not field.name.strip() or not seen.isdisjoint(names):
+            raise InputError(
+                f"{path}: fields: name: expected another for each, none of {', '.join(_KEPT)}, "
+                f"found {shown(field.name)}"
+            )
+        seen |= names
+        if not field.label.strip():
+            raise InputError(f"{path}: fields: {field.name}: label: expected a text, found none")
+        if not all(word.strip() for word in (*field.never, *field.not_first)):
+            raise InputError(f"{path}: fields: {field.name}: expected words, found an empty one")
+        if not 1 <= field.min_words <= _MOST_WORDS:
+            raise InputError(
+                f"{path}: fields: {field.name}: min_words: expected 1 to {_MOST_WORDS}, found "
+                f"{field.min_words:,}"
+            )

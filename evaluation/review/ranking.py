@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from eqforge.schemas.dataset.reader import Dataset
 
 _RESAMPLES: Final = 1_000
-_AT_ONCE: Final = 4_000_000
-_DIGITS: Final = 9  # mean ranks that are equal may differ in the last bit
 _COLUMNS: Final = ("query", "image_id", "score")
 
 
@@ -60,7 +58,8 @@ class Correlation:
     Attributes:
       name: of the model, or of the reviewer, who is held against the others.
       queries: how many.
-      spearman: rank correlation with the mean ranks of people, in [-1, 1].
+      spearman: rank correlation with the mean ranks of people, in [-1, 1]; of a query where all
+        pictures tie it is 0.
       spearman_interval: at 95 %, by resampling people and queries; NaN where there is one of each.
       kendall: Kendall's tau-b with them, in [-1, 1].
       kendall_interval: likewise.
@@ -137,63 +136,67 @@ def _correlation(
     ranks: Sequence[NDArray[np.float64]],
     seed: int,
 ) -> Correlation:
-    """Correlates scores [n] of each query, higher is better, with ranks [people, n]."""
-    pairs = list(zip(own, ranks, strict=True))
-    values = np.mean([_rho_and_tau(a, b.mean(axis=0)[None])[0] for a, b in pairs], axis=0)
-    spearman, kendall = NO_INTERVAL, NO_INTERVAL
+    """Correlates scores, higher is better, with mean ranks, lower is better."""
+    value = np.mean(
+        [_correlated(a, b.mean(axis=0)[None])[0] for a, b in zip(own, ranks, strict=True)], axis=0
+    )
+    intervals = [NO_INTERVAL, NO_INTERVAL]
     if len(own) > 1 or len(ranks[0]) > 1:
-        rng = np.random.default_rng(seed)
-        found = np.stack([_rho_and_tau(a, _drawn_means(b, rng)) for a, b in pairs])
-        chosen = rng.integers(0, len(own), (_RESAMPLES, len(own)))
-        drawn = found[chosen, np.arange(_RESAMPLES)[:, None]].mean(axis=1)
-        spearman, kendall = _interval(drawn[:, 0]), _interval(drawn[:, 1])
+        drawn = _resampled(own, ranks, np.random.default_rng(seed))
+        ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+        intervals = [(float(low), float(high)) for low, high in ends.T]
     return Correlation(
         name=name,
         queries=len(own),
-        spearman=float(values[0]),
-        spearman_interval=spearman,
-        kendall=float(values[1]),
-        kendall_interval=kendall,
+        spearman=float(value[0]),
+        spearman_interval=intervals[0],
+        kendall=float(value[1]),
+        kendall_interval=intervals[1],
     )
 
 
-def _drawn_means(ranks: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Returns the mean ranks of people drawn anew [resamples, n], from their ranks [people, n]."""
-    people = rng.integers(0, len(ranks), (_RESAMPLES, len(ranks)))
-    weights = np.stack([(people == each).mean(axis=1) for each in range(len(ranks))], axis=1)
-    return np.asarray(weights @ ranks)
+def _resampled(
+    own: Sequence[NDArray[np.float64]],
+    ranks: Sequence[NDArray[np.float64]],
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Draws queries, and people of each anew: mean rho and tau of each resample [_RESAMPLES, 2]."""
+    chosen = rng.integers(0, len(own), (_RESAMPLES, len(own)))
+    found = np.empty((*chosen.shape, 2))
+    for place, (scores, given) in enumerate(zip(own, ranks, strict=True)):
+        is_here = chosen == place
+        people = rng.integers(0, len(given), (int(is_here.sum()), len(given)))
+        found[is_here] = _correlated(scores, given[people].mean(axis=1))
+    return found.mean(axis=1)
 
 
-def _rho_and_tau(own: NDArray[np.float64], ranks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns Spearman's rho and Kendall's tau-b of scores [n] with each row of ranks [rows, n].
+def _correlated(scores: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns Spearman's rho and Kendall's tau-b of scores with mean ranks; 0 where all tie.
 
-    NaN where all are equal on one side. As `spearmanr` and `kendalltau` of scipy, many at once.
+    As `spearmanr` and `kendalltau` of scipy, of thousands of draws at a time.
+
+    Args:
+      scores: of the pictures [n], higher is better.
+      means: their mean ranks in each draw [m, n], lower is better.
+
+    Returns:
+      Both [m, 2].
     """
     from scipy.stats import rankdata  # type: ignore[import-untyped]
 
-    first, second = np.triu_indices(len(own), 1)
-    block = max(1, _AT_ONCE // max(1, len(first)))
-    found = []
-    for start in range(0, len(ranks), block):
-        theirs = np.round(ranks[start : start + block], _DIGITS)
-        mine = np.sign(own[first] - own[second])
-        signs = np.sign(theirs[:, second] - theirs[:, first])
-        untied = np.count_nonzero(signs, axis=1) * np.count_nonzero(mine)
-        a, b = rankdata(own), rankdata(-theirs, axis=1)
-        a, b = a - a.mean(), b - b.mean(axis=1, keepdims=True)
-        with np.errstate(invalid="ignore"):
-            rho = (b @ a) / np.sqrt((b**2).sum(axis=1) * (a**2).sum())
-            tau = (signs @ mine) / np.sqrt(untied)
-        found.append(np.stack([rho, tau], axis=1))
-    return np.concatenate(found)
+    centre = (len(scores) + 1) / 2
+    first, second = np.triu_indices(len(scores), 1)
+    spearman = _cosines(rankdata(scores) - centre, rankdata(-means, axis=1) - centre)
+    kendall = _cosines(
+        np.sign(scores[first] - scores[second]), np.sign(means[:, second] - means[:, first])
+    )
+    return np.stack([spearman, kendall], axis=1)
 
 
-def _interval(drawn: NDArray[np.float64]) -> Interval:
-    known = drawn[~np.isnan(drawn)]
-    if not len(known):
-        return NO_INTERVAL
-    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+def _cosines(one: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the cosine of a vector [n] with others [m, n]; 0 where one has no length."""
+    lengths = np.sqrt((one**2).sum() * (others**2).sum(axis=1))
+    return np.divide(others @ one, lengths, out=np.zeros(len(others)), where=lengths > 0)
 
 
 class Scores:
@@ -213,7 +216,7 @@ class Scores:
 
         self._path = path
         self._crossed = read_crossed(str(path), dataset) if path.is_dir() else None
-        self._own = {} if path.is_dir() else dict(_of_file(path))
+        self._own = {} if path.is_dir() else _of_file(path)
         self.name = path.stem if self._crossed is None else self._crossed.model
 
     def of(self, query: Ranked) -> NDArray[np.float64]:
@@ -245,18 +248,23 @@ class Scores:
         return np.where((rows < 0) | (place < 0), np.nan, cosines)
 
 
-def _of_file(path: Path) -> Iterator[tuple[tuple[str, str], float]]:
+def _of_file(path: Path) -> dict[tuple[str, str], float]:
     if path.suffix != ".csv":
         raise InputError(
             f"{path}: expected a folder of eqforge score, or a .csv with {', '.join(_COLUMNS)}"
         )
+    found: dict[tuple[str, str], float] = {}
     for line, row in enumerate(csv_rows(path), start=2):
         if lost := [name for name in _COLUMNS if row.get(name) is None]:
             raise InputError(f"{path}: line {line}: has no {lost[0]}")
+        key = row["query"], row["image_id"]
+        if key in found:
+            raise InputError(f"{path}: line {line}: {key[1]} has a score for {key[0]!r} already")
         try:
-            yield (row["query"], row["image_id"]), float(row["score"])
+            found[key] = float(row["score"])
         except ValueError as error:
             raise InputError(f"{path}: line {line}: score: {error}") from error
+    return found
 
 
 def ranking_lines(queries: Sequence[Ranked]) -> Iterator[dict[str, Any]]:

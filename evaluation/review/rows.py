@@ -97,10 +97,15 @@ def given_of(
         for reviewer, vote in own.items():
             if not vote.is_given:
                 continue
-            breaches = [rule for _, rule in broken(vote.texts, fields, len(panes[item]), answers)]
+            pictures = len(panes[item])
+            breaches = [rule for _, rule in broken(vote.texts, fields, pictures, answers)]
             wrong += [(reviewer, item, rule) for rule in breaches]
             if not breaches:
-                texts = {name: " ".join(text.split()) for name, text in vote.texts.items()}
+                names = [name for field in fields for name in field.names(pictures)]
+                texts = {
+                    name: " ".join(vote.texts[name].split())
+                    for name in (vote.texts if protocol is None else names)
+                }
                 kept.append(Written(reviewer=reviewer, vote=vote, texts=texts))
     return kept, wrong
 

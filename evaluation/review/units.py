@@ -1,6 +1,5 @@
 """What tasks are about: samples, their captions, pictures, texts to look for, boxes of others."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +23,9 @@ T = TypeVar("T")
 
 PICTURES_A_QUERY: Final = 25
 """So many pictures are put in order for a text: EqBen, figure 1."""
+
+_MOST_PICTURES: Final = 100
+"""Nobody puts more pictures in order by hand."""
 
 _NAMES: Final = (
     *(("image", "image_id"), ("image_0", "image_0_id"), ("image_1", "image_1_id")),
@@ -110,16 +112,18 @@ def picture_names(dataset: Dataset) -> dict[str, str]:
     Raises:
       InputError: a file is missing or damaged.
     """
-    found = {
-        row["image_id"]: (row["image"] or {}).get("path") or row["image_id"]
-        for row in dataset.rows("images", ["image_id", "image.path"])
-    }
+    return dict(_all_names(dataset))
+
+
+def _all_names(dataset: Dataset) -> Iterator[tuple[str, str]]:
+    """Yields the ids of pictures with what they are called; one may have several names."""
+    for row in dataset.rows("images", ["image_id", "image.path"]):
+        yield row["image_id"], (row["image"] or {}).get("path") or row["image_id"]
     columns = set(dataset.columns("samples"))
     for name, key in _NAMES:
         if {name, key} <= columns:
             rows = dataset.rows("samples", [name, key])
-            found |= {row[key]: row[name] for row in rows if row[key] and row[name]}
-    return found
+            yield from ((row[key], row[name]) for row in rows if row[key] and row[name])
 
 
 def _samples(dataset: Dataset) -> Units:
@@ -184,14 +188,15 @@ def _picture_pairs(dataset: Dataset) -> Units:
         raise InputError(f"{dataset.folder}: its samples have no two pictures")
 
     def items() -> Iterator[Item]:
-        seen: set[tuple[str, ...]] = set()
+        seen: set[frozenset[str]] = set()
         for row in sorted(
             dataset.rows("samples", ["sample_id", *named]), key=lambda r: r["sample_id"]
         ):
             ids = tuple(row[name] for name in named)
-            if None in ids or len(set(ids)) < 2 or ids in seen:
+            pair = frozenset(ids)
+            if None in pair or len(pair) < 2 or pair in seen:
                 continue
-            seen.add(ids)
+            seen.add(pair)
             yield Item(id=row["sample_id"], panes=tuple(Pane(image_id=each) for each in ids))
 
     return _all(items)
@@ -238,18 +243,26 @@ def _asked(query: Query) -> Item:
 
 def _given(dataset: Dataset, file: Path) -> list[Query]:
     """Returns the queries of a file; pictures may be named as their source does."""
-    names = picture_names(dataset)
-    ids = {name: image_id for image_id, name in names.items()} | {each: each for each in names}
-    several = {name for name, count in Counter(names.values()).items() if count > 1}
+    ids: dict[str, str] = {}
+    several: set[str] = set()
+    for image_id, name in _all_names(dataset):
+        if ids.setdefault(name, image_id) != image_id:
+            several.add(name)
+        ids[image_id] = image_id
     found: dict[str, Query] = {}
     for where, query in _lines(file, Query):
         for image in query.images:
-            if image in several:
-                raise InputError(f"{file}: {where}: several pictures are called {shown(image)}")
             _check_picture(image, ids, dataset, file, where)
+            if image in several:
+                raise InputError(
+                    f"{file}: {where}: several pictures are called {shown(image)}; take their ids"
+                )
         images = list(dict.fromkeys(ids[image] for image in query.images))
-        if len(images) < max(2, len(query.images)):
-            raise InputError(f"{file}: {where}: images: expected two or more, each once")
+        if not max(2, len(query.images)) <= len(images) <= _MOST_PICTURES:
+            raise InputError(
+                f"{file}: {where}: images: expected two or more, each once, "
+                f"{_MOST_PICTURES} at most"
+            )
         if query.id in found:
             raise InputError(f"{file}: {where}: the query {shown(query.id)} is there twice")
         found[query.id] = msgspec.structs.replace(query, images=images)
@@ -269,6 +282,8 @@ def _gallery(dataset: Dataset) -> Units:
     rows = {row[key]: row for row in dataset.rows(table, [key, "caption", "image_id"])}
     rows = {name: row for name, row in rows.items() if row["image_id"] is not None}
     pictures = sorted({row["image_id"] for row in rows.values()})
+    if len(pictures) == 1:
+        raise InputError(f"{dataset.folder}: its captions have one picture, which has no order")
 
     def make(ids: Sequence[str]) -> dict[str, Item]:
         return {name: _asked(_drawn(name, rows[name], pictures)) for name in ids}

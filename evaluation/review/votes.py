@@ -8,7 +8,7 @@ from typing import Final, Literal, get_args
 import msgspec
 
 from eqforge.evaluation.review.label_studio import is_export, votes_of
-from eqforge.evaluation.review.protocols import Form, Unit, unit_of
+from eqforge.evaluation.review.protocols import PROTOCOLS, Form, Unit, unit_of
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.checked import shown
 from eqforge.schemas.io.typed_json import decode
@@ -32,10 +32,19 @@ GIVES: Final[Mapping[Form, tuple[str, ...]]] = {
 }
 """The fields beside these, by the form."""
 
+_ITEMS: Final[Mapping[Unit, str]] = {
+    "captions": "sample",
+    "picture pairs": "sample",
+    "queries": "query",
+}
+"""What one of some units is, where that is not the word itself."""
+
 Given = Literal["given", "skipped"]
 Answer = Verdict | Given
 GIVEN: Final[tuple[Given, ...]] = get_args(Given)
 _SLACK: Final = 1e-6
+_LEAST: Final = 0.001
+"""The least share of a picture that a box has across and down, as `box.js` has it too."""
 
 
 class Vote(msgspec.Struct, frozen=True, kw_only=True):
@@ -188,8 +197,8 @@ def check_ids(votes: Votes, ids: Collection[str]) -> None:
         for vote in some:
             if vote.id not in ids:
                 where = f"{votes.paths[name]}: task {vote.task}"
-                none = "no sample" if votes.unit == "samples" else f"none of the {votes.unit}"
-                raise InputError(f"{where}: {shown(vote.id)} is {none} of the dataset")
+                what = _ITEMS.get(votes.unit, votes.unit.removesuffix("s"))
+                raise InputError(f"{where}: {shown(vote.id)} is no {what} of the dataset")
 
 
 def _read(path: Path) -> VoteFile:
@@ -203,6 +212,9 @@ def _read(path: Path) -> VoteFile:
     file = decode(said, VoteFile, str(path))
     if (file.format, file.format_version) != (FORMAT, VERSION):
         raise InputError(f"{path}: expected the format {FORMAT} {VERSION}")
+    known = PROTOCOLS.get(file.protocol)
+    if known is not None and file.form != known.form:
+        raise InputError(f"{path}: form: expected {known.form}, as {known.name} has it")
     if file.tasks < 1:
         raise InputError(f"{path}: tasks: expected 1 or more, found {file.tasks:,}")
     if file.overlap < 0:
@@ -293,7 +305,7 @@ def _wrong_box(vote: Vote) -> str:
         return "box: expected x, y, width and height"
     x, y, width, height = vote.box
     inside = min(x, y) >= 0 and x + width <= 1 + _SLACK and y + height <= 1 + _SLACK
-    right = inside and width > 0 and height > 0
+    right = inside and min(width, height) >= _LEAST - _SLACK
     return "" if right else "box: expected shares of the picture, with an area, inside it"
 
 

@@ -172,6 +172,8 @@ def _report(
     }
     rules = settings.rules
     if people is not None:
+        if _HUMAN in judged:
+            raise InputError(f"a model is called {_HUMAN}, as people are; rename its file")
         judged[_HUMAN] = dict(_people(samples, people, task, rules))
     tables = (_table(model, subsets, rules) for model, subsets in judged.items())
     return Report(

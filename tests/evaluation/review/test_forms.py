@@ -3,7 +3,6 @@
 import csv
 import json
 import random
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,12 @@ from scipy.stats import kendalltau, spearmanr  # type: ignore[import-untyped]
 
 from eqforge.cli import main as eqforge
 from eqforge.commands import review
+from eqforge.evaluation.review.agreement import counts_of
 from eqforge.evaluation.review.fields import Field, broken
 from eqforge.evaluation.review.protocols import PROTOCOLS
-from eqforge.evaluation.review.ranking import _rho_and_tau
+from eqforge.evaluation.review.ranking import _correlated
 from eqforge.evaluation.review.units import PICTURES_A_QUERY, units_of
+from eqforge.evaluation.review.votes import Vote
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.identity import sha256_hex
 from tests.builds import books
@@ -29,6 +30,7 @@ from tests.made_datasets import (
     picture,
     vectors,
     write_dataset,
+    write_pairs,
     write_scores,
     write_squares,
 )
@@ -202,6 +204,23 @@ def test_ranks_of_pairs_have_text_image_and_group_scores(tmp_path: Path) -> None
     assert shares == pytest.approx([1 - 1 / total] * 3)
 
 
+def test_what_was_skipped_is_no_vote_that_agrees(
+    hard_positives: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = planned(hard_positives, tmp_path / "p", "caption-ranking", "ada ben", "--sample", 4)
+    first, second, *_ = sorted({item for item, _ in given(plan, "ada/tasks")["tasks"]})
+
+    def ada(item: str, shown: dict[str, Any]) -> Mapping[str, Any] | None:
+        return None if item in (first, second) else {"ranks": [[1, 1, 2]]}
+
+    def ben(item: str, shown: dict[str, Any]) -> Mapping[str, Any] | None:
+        return None if item == first else {"ranks": [[1, 1, 2]]}
+
+    files = [saved(plan, "ada", ada), saved(plan, "ben", ben)]
+    taken(hard_positives, files, tmp_path / "o.jsonl")
+    assert "over 2 items with two votes or more; 2 unanimous" in capsys.readouterr().out
+
+
 def test_votes_that_are_no_ranks_are_one_clear_error(
     hard_positives: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -224,6 +243,41 @@ def test_votes_that_are_no_ranks_are_one_clear_error(
         argv = ["import", hard_positives, fine, "--output", tmp_path / "o", option, value]
         assert f"{option}: has no effect on votes by the protocol" in refused(argv, capsys)
     assert not (tmp_path / "o").exists()
+
+
+def test_the_votes_of_all_who_were_asked_are_needed(
+    hard_positives: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = planned(hard_positives, tmp_path / "p", "caption-ranking", "ada ben", "--sample", 4)
+    file = saved(plan, "ada", always({"ranks": [[1, 1, 2]]}))
+    said = refused(["metrics", hard_positives, "--human", file], capsys, eqforge)
+    assert "asked about it, 2 each; name the votes of all of them" in said
+
+
+def test_a_sample_is_brittle_where_it_is_for_one(hard_positives: Path, tmp_path: Path) -> None:
+    """Original accuracy less the augmented one is what is brittle of these."""
+    plan = planned(hard_positives, tmp_path / "p", "caption-ranking", "ada ben", "--sample", 4)
+    brittle = given(plan, "ada/tasks")["tasks"][0][0]
+
+    def ada(item: str, shown: dict[str, Any]) -> Mapping[str, Any]:
+        return {"ranks": [[1, 3, 2]] if item == brittle else [[1, 1, 2]]}
+
+    files = [saved(plan, "ada", ada), saved(plan, "ben", always({"ranks": [[1, 1, 2]]}))]
+    found = table(hard_positives, tmp_path / "m", "--human", *files)
+    shares = [float(found["human", "all", metric]["value"]) for metric in METRICS]
+    assert shares == [1.0, 0.75, 0.25]
+
+
+def test_a_model_is_not_called_as_people_are(
+    hard_positives: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = planned(hard_positives, tmp_path / "p", "caption-ranking", "ada", "--sample", 4)
+    file = saved(plan, "ada", always({"ranks": [[1, 1, 2]]}))
+    scores = tmp_path / "human.csv"
+    rows = [f"{row['sample_id']},1,1,0" for row in rows_in(hard_positives, "samples")]
+    scores.write_text("\n".join(["sample_id,value_0,value_1,value_2", *rows]))
+    argv = ["metrics", hard_positives, scores, "--human", file]
+    assert "a model is called human" in refused(argv, capsys, eqforge)
 
 
 # --- pictures that are put in order
@@ -289,17 +343,85 @@ def test_models_are_held_against_the_order_of_people(
     assert min(each["spearman"] for each in outcome["people"]) > theirs["spearman"] > 0
 
 
-def test_correlations_are_those_of_scipy() -> None:
+def test_correlations_are_those_of_scipy_and_none_where_all_tie() -> None:
     rng = np.random.default_rng(3)
-    for size in (2, 5, 25):
-        for _ in range(20):
-            own = rng.integers(0, size, size).astype(float)
-            ranks = rng.integers(1, 4, (3, size)) / 3
-            found = _rho_and_tau(own, ranks)
-            for row, theirs in zip(found, ranks, strict=True):
-                with warnings.catch_warnings(action="ignore"):
-                    expected = [f(own, -theirs).statistic for f in (spearmanr, kendalltau)]
-                assert row == pytest.approx(expected, nan_ok=True)
+    scores = rng.integers(0, 4, 9).astype(np.float64)
+    means = rng.integers(1, 6, (50, 9)).astype(np.float64)
+    found = _correlated(scores, means)
+    assert found[:, 0] == pytest.approx([spearmanr(scores, -each).statistic for each in means])
+    assert found[:, 1] == pytest.approx([kendalltau(scores, -each).statistic for each in means])
+    assert _correlated(np.ones(9), means).tolist() == [[0, 0]] * 50
+
+
+def test_people_who_say_the_opposite_say_nothing_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = built("retrieval-perturbations")
+    plan = planned(dataset, tmp_path / "p", "picture-ranking", "ada ben", "--sample", 2)
+
+    def order(step: int) -> Answer:
+        return lambda item, one: {"order": sorted(one["images"])[::step]}
+
+    files = [saved(plan, name, order(step)) for name, step in (("ada", 1), ("ben", -1))]
+    scores = tmp_path / "model.csv"
+    images = sorted({row["image_id"] for row in rows_in(dataset, "images")})
+    queries = sorted({item for item, _ in given(plan, "ada/tasks")["tasks"]})
+    lines = [f"{item},{image},{place}" for item in queries for place, image in enumerate(images)]
+    scores.write_text("\n".join(["query,image_id,score", *lines]))
+    capsys.readouterr()
+    taken(dataset, files, tmp_path / "o.jsonl", "--scores", scores, "--json")
+    (model,) = json.loads(capsys.readouterr().out)["models"]
+    assert (model["spearman"], model["kendall"]) == (0, 0)
+    scores.write_text("\n".join(["query,image_id,score", *lines, lines[0]]))
+    argv = ["import", dataset, *files, "--output", tmp_path / "x.jsonl", "--scores", scores]
+    assert f"has a score for '{queries[0]}' already" in refused(argv, capsys)
+
+
+def test_pictures_of_other_texts_take_no_room() -> None:
+    """Ranks of a thousand texts, each with its own pictures, are counted in a few megabytes."""
+    votes = {
+        f"q{n}": {
+            name: Vote(task=1, id=f"q{n}", answer="given", order=tuple(f"{n}/{k}" for k in order))
+            for name, order in (("ada", (0, 1, 2)), ("ben", (2, 1, 0)))
+        }
+        for n in range(1000)
+    }
+    counts = counts_of(votes, "order")
+    assert counts.shape == (1000, 3, 3)
+    assert counts[0].tolist() == [[1, 0, 1], [0, 2, 0], [1, 0, 1]]
+
+
+def named(folder: Path, names: Sequence[str], ids: Sequence[int]) -> Path:
+    """A dataset whose pictures, by number, have some names in its source."""
+    pictures = {sha256_hex(data): data for data in map(picture, range(3))}
+    keys = sorted(pictures)
+    rows = [
+        {"sample_id": f"s{n}", "image": name, "image_id": keys[number], "hard_negative_kind": "x"}
+        | {each: f"{each} {n}" for each in CAPTIONS}
+        for n, (name, number) in enumerate(zip(names, ids, strict=True))
+    ]
+    return write_dataset(
+        folder, "hard-positives", {"samples": rows, "images": image_rows(pictures)}
+    )
+
+
+def test_names_of_pictures_are_all_that_their_source_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "q.jsonl"
+    query = {"id": "q", "text": "t", "images": ["a.jpg", "c.jpg"]}
+    file.write_text(json.dumps(query))
+    argv = ["--protocol", "picture-ranking", "--reviewers", "ada", "--of", file]
+    twice = named(tmp_path / "twice", ("a.jpg", "b.jpg", "c.jpg"), (0, 0, 1))
+    assert review.main([*map(str, ["plan", twice, *argv, "--output", tmp_path / "p"])]) == 0
+    same = named(tmp_path / "same", ("a.jpg", "a.jpg", "c.jpg"), (0, 1, 2))
+    said = refused(["plan", same, *argv, "--output", tmp_path / "x"], capsys)
+    assert "several pictures are called 'a.jpg'; take their ids" in said
+    many = ["a.jpg"] * 101
+    file.write_text(json.dumps(query | {"images": many}))
+    assert "images: expected two or more" in refused(
+        ["plan", twice, *argv, "--output", tmp_path / "x"], capsys
+    )
 
 
 def rho(found: Sequence[str], true: Sequence[str]) -> float:
@@ -490,6 +612,72 @@ def test_boxes_that_others_do_not_find_are_dropped(
         assert (decided["decision"], decided.get("reason", "")) == (decision, reason)
 
 
+def test_boxes_that_were_drawn_are_among_the_answers(vlue: Path, tmp_path: Path) -> None:
+    plan = planned(vlue, tmp_path / "p", "vlue-boxes-check", "ada")
+    (row,), sizes = rows_in(vlue, "grounding"), rows_in(vlue, "images")
+    size = next(each for each in sizes if each["image_id"] == row["image_id"])
+    box = [
+        *(row["box"]["x"] / size["width_px"], row["box"]["y"] / size["height_px"]),
+        *(row["box"]["width"] / size["width_px"], row["box"]["height"] / size["height_px"]),
+    ]
+    for answer, decision in (("given", "keep"), ("skipped", "drop")):
+        file = saved(plan, "ada", always({"box": box}))
+        file.write_text(file.read_text().replace('"given"', f'"{answer}"'))
+        answers = tmp_path / f"{answer}.jsonl"
+        (decided,) = taken(vlue, [file], tmp_path / f"{decision}.jsonl", "--answers", answers)
+        assert decided["decision"] == decision
+        kept = json.loads(answers.read_text())
+        assert (kept["answer"], kept.get("box")) == (answer, box if answer == "given" else None)
+
+
+def test_votes_have_the_form_of_their_protocol(
+    vlue: Path, hard_positives: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = planned(vlue, tmp_path / "p", "vlue-captions", "ada")
+    file = saved(plan, "ada", always({"ranks": [[1]]}), form="rank")
+    said = refused(["import", vlue, file, "--output", tmp_path / "o"], capsys)
+    assert "form: expected write, as vlue-captions has it" in said
+    plan = planned(hard_positives, tmp_path / "r", "caption-ranking", "ada", "--sample", 2)
+    file = saved(plan, "ada", always({"ranks": [[1, 2]]}))
+    said = refused(["import", hard_positives, file, "--output", tmp_path / "o"], capsys)
+    assert "ranks: expected 3 of each of 1 pictures" in said
+
+
+def test_boxes_are_inside_the_picture_and_have_an_area(
+    vlue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = planned(vlue, tmp_path / "p", "vlue-boxes", "ada", "--sample", 1)
+    for box, is_fine in (
+        ([0, 0, 1, 1], True), ([0.999, 0, 0.001, 1], True), ([0.2, 0.1, 0.8 + 1e-9, 0.9], True),
+        ([0, 0, 1.1, 1], False), ([-1e-9, 0, 1, 1], False), ([1, 1, 1e-7, 1e-7], False),
+    ):  # fmt: skip
+        file = saved(plan, "ada", always({"texts": {"object": "dog"}, "box": box}))
+        argv = ["import", vlue, file, "--output", tmp_path / "o", "--overwrite"]
+        if is_fine:
+            assert review.main(list(map(str, argv))) == 0
+            assert capsys.readouterr().out.endswith(": 1 box\n")
+        else:
+            assert "box: expected shares of the picture" in refused(argv, capsys)
+
+
+def test_texts_that_were_not_asked_for_are_in_no_row(vlue: Path, tmp_path: Path) -> None:
+    plan = planned(vlue, tmp_path / "p", "vlue-boxes", "ada", "--sample", 1)
+    said = {"texts": {"object": "dog", "more": "cat"}, "box": [0, 0, 1, 1]}
+    (row,) = taken(vlue, [saved(plan, "ada", always(said))], tmp_path / "o.jsonl")
+    assert row["object"] == "dog"
+
+
+def test_two_pictures_are_one_pair_whichever_is_named_first(tmp_path: Path) -> None:
+    pictures = {sha256_hex(data): data for data in map(picture, range(2))}
+    one, two = sorted(pictures)
+    rows = [
+        {"sample_id": name, "image_0_id": first, "image_1_id": second}
+        for name, first, second in (("a", one, two), ("b", two, one), ("c", one, one))
+    ]
+    dataset = write_pairs(tmp_path / "d", {"samples": rows, "images": image_rows(pictures)})
+    assert list(units_of(open_dataset(str(dataset)), "picture pairs").ids) == ["a"]
+
+
 def test_texts_that_break_a_rule_make_no_rows_and_are_kept_among_the_answers(
     vlue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -535,6 +723,17 @@ def test_answers_of_two_pictures_differ_and_may_have_to_be_listed(
     assert "1 text left out: not_listed" in capsys.readouterr().out
 
 
+def test_a_list_of_answers_needs_a_protocol_that_has_one(
+    vlue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = tmp_path / "list.txt"
+    answers.write_text("a dog\n")
+    plan = planned(vlue, tmp_path / "p", "vlue-captions", "ada")
+    file = saved(plan, "ada", always(None))
+    argv = ["import", vlue, file, "--output", tmp_path / "o", "--answer-list", answers]
+    assert "--answer-list: has no effect on votes by the protocol" in refused(argv, capsys)
+
+
 def test_a_protocol_of_ones_own_may_ask_for_texts(
     vlue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -560,6 +759,30 @@ def test_a_protocol_of_ones_own_may_ask_for_texts(
     ):
         own.write_text(f'name = "mood"\nquestion = "?"\n{change}\n')
         argv = ["plan", dataset, "--protocol", own, "--reviewers", "a", "--output", tmp_path / "q"]
+        assert said in refused(argv, capsys)
+
+
+def test_fields_of_ones_own_have_names_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A name that rows have already, or twice, would take a text's place."""
+    dataset = write_squares(tmp_path / "d")
+    own = tmp_path / "own.toml"
+    argv = ["plan", dataset, "--protocol", own, "--reviewers", "a", "--output", tmp_path / "p"]
+    fine = '{name = "a", label = "A"}'
+    for field, said in (
+        (fine, "name: expected another for each, none of item, images, found 'a'"),
+        ('{name = "item", label = "I"}', "found 'item'"),
+        ('{name = " ", label = "I"}', "found ' '"),
+        ('{name = "b", label = ""}', "b: label: expected a text"),
+        ('{name = "b", label = "B", never = [""]}', "b: expected words, found an empty one"),
+        ('{name = "b", label = "B", min_words = 0}', "b: min_words: expected 1 to 200, found 0"),
+        (
+            '{name = "b_1", label = "B"}, {name = "b", label = "C", per_picture = true}',
+            "found 'b'",
+        ),
+    ):
+        own.write_text(f'name = "x"\nquestion = "?"\nform = "write"\nfields = [{fine}, {field}]\n')
         assert said in refused(argv, capsys)
 
 
@@ -641,6 +864,17 @@ def test_pictures_are_put_in_order_and_the_order_is_taken_back(
     wait(page)
     choices = page.page.locator(".choice")
     count = choices.count()
+    page.page.set_viewport_size({"width": 400, "height": 400})
+    choices.last.scroll_into_view_if_needed()
+    assert page.page.locator(".query").evaluate(
+        """each => {
+          const { left, top, width, height } = each.getBoundingClientRect();
+          const seen = document.elementFromPoint(left + width / 2, top + height / 2);
+          return scrollY > 0 && each.contains(seen);
+        }"""
+    )
+    page.press("ArrowLeft")
+    assert choices.nth(count - 1).evaluate("each => each === document.activeElement")
     for place in range(count - 2, -1, -1):
         choices.nth(place).click()
     choices.nth(count - 1).click()
@@ -648,7 +882,7 @@ def test_pictures_are_put_in_order_and_the_order_is_taken_back(
     page.page.click("[data-answer=given]")
     assert page.page.inner_text("#missing") == "One picture is left."
     choices.nth(count - 1).click()
-    page.page.click("[data-answer=given]")
+    page.press("Enter")  # of a picture that was just clicked too
     page.count("all 1 answered")
     (vote,) = voted(page, tmp_path)["votes"]
     assert vote["order"] == [*shown["images"][count - 2 :: -1], shown["images"][count - 1]]
@@ -745,6 +979,25 @@ def test_a_box_is_drawn_with_the_pointer_or_written(
     assert sorted(row["object"] for row in rows) == ["cat", "dog"]
 
 
+def test_a_picture_that_cannot_be_shown_is_skipped(
+    opened: Callable[..., Page], tmp_path: Path
+) -> None:
+    data = b"no picture"
+    (row,) = image_rows({sha256_hex(picture(0)): picture(0)})
+    row |= {"image_id": sha256_hex(data), "image": {"bytes": data, "path": "a.jpg"}}
+    sample = {"sample_id": "s", "image": "a.jpg", "image_id": row["image_id"]}
+    tables = {"samples": [sample], "images": [row]}
+    dataset = write_dataset(tmp_path / "d", "hard-positives", tables)
+    for protocol in ("vlue-boxes", "vlue-captions", "caption-ranking"):
+        plan = planned(dataset, tmp_path / protocol, protocol, "ada")
+        page = opened(plan).open("ada.html")
+        wait(page)
+        assert "cannot be shown" in page.page.inner_text("#single")
+        page.page.click("[data-answer=skipped]")
+        page.page.click("[data-reason='']")
+        page.count("all 1 answered")
+
+
 def test_a_field_is_written_for_each_picture(opened: Callable[..., Page], tmp_path: Path) -> None:
     dataset = write_squares(tmp_path / "d")
     plan = planned(dataset, tmp_path / "p", "vlue-questions", "ada")
@@ -758,7 +1011,18 @@ def test_a_field_is_written_for_each_picture(opened: Callable[..., Page], tmp_pa
             page.page.get_by_label(f"Answer for picture {number}").fill(f"of {place}")
         page.press("Enter")
     page.count(f"all {len(chunk)} answered")
-    for vote in voted(page, tmp_path)["votes"]:
+    page.page.get_by_role("button", name="Undo the last answer").click()
+    wait(page)
+    fields = PROTOCOLS["vlue-questions"].fields
+    for one, two, is_fine in (("Sigma ΟΔΟΣ", "sigma οδος", False), ("straße", "STRASSE", True)):
+        page.page.get_by_label("Answer for picture 1").fill(one)
+        page.page.get_by_label("Answer for picture 2").fill(two)
+        texts = {"question": "What is it, then?", "answer_0": one, "answer_1": two}
+        assert (not list(broken(texts, fields, 2))) is is_fine
+        page.press("Enter")
+        assert (page.page.inner_text("#missing") == "") is is_fine
+    page.count(f"all {len(chunk)} answered")
+    for vote in voted(page, tmp_path)["votes"][:-1]:
         assert vote["texts"] == {
             "question": "What is it, then?",
             "answer_0": "of 0",

@@ -72,7 +72,8 @@
     compare.stop();
     by("single").setAttribute("aria-busy", "false");
     by("vote").hidden = true;
-    by("single").replaceChildren(eqforge.item.make("p", { class: "done" }, "That was all. Save your votes as a file and send it to whoever asked you."));
+    by("single").replaceChildren(eqforge.item.make("p", { class: "done" }, "That was all. Save your votes as a file and send it to whoever asked you. ",
+      eqforge.item.make("button", { type: "button", class: "quiet", onclick: undo }, "Undo the last answer")));
     by("save").focus();
   }
 
@@ -129,7 +130,7 @@
       if (event.target.matches("button")) event.preventDefault();
       return;
     }
-    if (event.target.matches("button") && (event.key === "Enter" || event.key === " ")) return;
+    if (event.target.matches("button") && (event.key === " " || (event.key === "Enter" && !event.target.matches(".choice")))) return; // a picture is chosen by space; Enter is done
     if (pressed(event)) event.preventDefault();
   }
 

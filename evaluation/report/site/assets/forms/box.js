@@ -3,6 +3,7 @@ eqforge.form = (() => {
   "use strict";
   const { make, text } = eqforge.item;
   const NAMES = ["left", "top", "width", "height"];
+  const LEAST = 0.001; // of the picture, across and down
   let about = null;
   let box = null; // shares of the picture: x, y, width, height
   let drawn = null;
@@ -24,12 +25,14 @@ eqforge.form = (() => {
   // Called when the picture stands in the page.
   function place(section) {
     const frame = section.querySelector(".frame");
-    frame.classList.add("to-draw");
-    frame.querySelector("img").draggable = false;
+    const image = frame.querySelector("img");
     drawn = make("span", { class: "box tone0", hidden: true });
     frame.append(drawn);
-    frame.addEventListener("pointerdown", (event) => start(event, frame));
     draw();
+    if (!image) return; // it cannot be shown: there is nothing to draw on, but to skip it
+    image.draggable = false;
+    frame.classList.add("to-draw");
+    frame.addEventListener("pointerdown", (event) => start(event, frame));
   }
 
   function start(event, frame) {
@@ -39,7 +42,7 @@ eqforge.form = (() => {
     const move = (moved) => { box = between(from, at(moved, frame)); draw(); };
     const end = () => {
       frame.removeEventListener("pointermove", move);
-      if (box && !(box[2] > 0 && box[3] > 0)) { box = null; draw(); }
+      if (box && !isArea(box)) { box = null; draw(); }
     };
     frame.addEventListener("pointermove", move);
     for (const name of ["pointerup", "pointercancel"]) frame.addEventListener(name, end, { once: true });
@@ -52,6 +55,8 @@ eqforge.form = (() => {
   }
 
   const between = ([a, b], [c, d]) => [Math.min(a, c), Math.min(b, d), Math.abs(a - c), Math.abs(b - d)];
+
+  const isArea = (some) => some[2] >= LEAST && some[3] >= LEAST;
 
   function written(place) {
     box = box || [0, 0, 0, 0];
@@ -67,7 +72,7 @@ eqforge.form = (() => {
   }
 
   function given(missing) {
-    if (!box || !(box[2] > 0 && box[3] > 0)) {
+    if (!box || !isArea(box)) {
       missing("Draw a box.");
       return null;
     }

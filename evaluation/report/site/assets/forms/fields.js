@@ -25,9 +25,9 @@ eqforge.fields = (() => {
   }
 
   function one(field, name, label, before) {
-    const input = make("textarea", { rows: 1, maxlength: 1000, spellcheck: "true", name, "data-field": name });
+    const input = make("textarea", { rows: 1, dir: "auto", maxlength: 1000, spellcheck: "true", name, "data-field": name });
     input.value = before?.texts?.[name] || "";
-    return { field, name, label, input, row: make("label", { class: "field" }, make("span", {}, label), input) };
+    return { field, name, label, input, row: make("label", { class: "field" }, make("span", { dir: "auto" }, label), input) };
   }
 
   function wrong({ field, input }, answers) {

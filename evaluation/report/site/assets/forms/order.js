@@ -45,7 +45,7 @@ eqforge.form = (() => {
   function key(event) {
     const at = buttons.indexOf(document.activeElement);
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (step) buttons[(at + step + buttons.length) % buttons.length].focus();
+    if (step) buttons[(Math.max(at, step < 0 ? 0 : -1) + step + buttons.length) % buttons.length].focus();
     else if (event.key === "Backspace") { order.pop(); draw(); }
     else return false;
     return true;
