@@ -753,9 +753,11 @@ def test_a_protocol_of_ones_own_may_ask_for_texts(
         ('form = "write"', "fields: expected at least one field where the form is write"),
         ('fields = [{name = "a", label = "A"}]', "fields: expected no fields"),
         ('form = "sing"', "form"),
-        (f'form = "write"\nfields = [{two}]', "fields: the name 'mood' is taken"),
-        ('form = "write"\nfields = [{name = "item", label = "A"}]', "the name 'item' is taken"),
-        ('form = "write"\nfields = [{name = "A b", label = "A"}]', "not made of small letters"),
+        (f'form = "write"\nfields = [{two}]', "none of item, images, found 'mood'"),
+        (
+            'form = "write"\nfields = [{name = "item", label = "A"}]',
+            "none of item, images, found 'item'",
+        ),
     ):
         own.write_text(f'name = "mood"\nquestion = "?"\n{change}\n')
         argv = ["plan", dataset, "--protocol", own, "--reviewers", "a", "--output", tmp_path / "q"]
