@@ -19,7 +19,7 @@ from eqforge.transforms.dataset.sorted_runs import carry
 from eqforge.transforms.dataset.table import Table, WrittenShard
 from eqforge.transforms.dataset.write import write_runs
 
-ENTRY = [sys.executable, "-m", "eqforge.cli"]
+ENTRY = [sys.executable, "-m", "eqforge"]
 
 
 def rows(output: Path, table: str) -> list[dict[str, Any]]:

@@ -16,7 +16,8 @@ class Dealt:
 
     Attributes:
       protocol: what is asked.
-      about: what a file of votes says of them: dataset, sha256, protocol, form, plan, overlap.
+      about: what a file of votes says of them: dataset, sha256, protocol, form, plan, overlap, of,
+        fields.
       tasks: of each reviewer.
       minutes: about how long each takes.
       answers: the answers that may be given, where the protocol has them listed; empty for any.

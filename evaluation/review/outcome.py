@@ -16,7 +16,7 @@ from eqforge.evaluation.review.agreement import (
 )
 from eqforge.evaluation.review.fields import RULES as TEXT_RULES
 from eqforge.evaluation.review.found_boxes import as_decisions
-from eqforge.evaluation.review.protocols import PROTOCOLS, Form
+from eqforge.evaluation.review.protocols import Form
 from eqforge.evaluation.review.ranking import (
     Correlation,
     Scores,
@@ -123,6 +123,10 @@ def take_votes(dataset: Dataset, paths: Sequence[Path], settings: TakeSettings) 
     votes = read_votes(paths, dataset.folder, dataset.sha256)
     _check_settings(votes, settings)
     units = units_of(dataset, votes.unit, settings.of)
+    if units.digest != votes.of:
+        named = "" if settings.of is None else f"--of {settings.of}: "
+        wanted = "name that one as --of" if votes.of else "leave it out"
+        raise InputError(f"{named}not the file that the tasks were made of; {wanted}")
     check_ids(votes, set(units.ids))
     if votes.unit == "phrases":
         return replace(_decided(dataset, as_decisions(votes, dataset), settings), votes=votes)
@@ -142,8 +146,7 @@ def take_votes(dataset: Dataset, paths: Sequence[Path], settings: TakeSettings) 
 def _check_settings(votes: Votes, settings: TakeSettings) -> None:
     """Checks that no setting is given that has no effect."""
     decides = votes.form == "decide" or votes.unit == "phrases"
-    known = PROTOCOLS.get(votes.protocol)
-    is_listed = known is not None and any(field.listed for field in known.fields)
+    is_listed = any(field.listed for field in votes.fields)
     given = {
         "--earlier": settings.earlier is not None and not decides,
         "--rule": settings.rule != "majority" and not decides,
@@ -226,7 +229,7 @@ def _written(
         name: tuple(pane.image_id for pane in item.panes if pane.image_id is not None)
         for name, item in items.items()
     }
-    given, wrong = given_of(first, PROTOCOLS.get(votes.protocol), panes, settings.answers)
+    given, wrong = given_of(first, votes.fields, panes, settings.answers)
     source = source_of(dataset, panes, settings.of)
     counts = Counter(rule for _, _, rule in wrong)
     return _taken(

@@ -2,8 +2,6 @@
 
 from typing import Any, Final
 
-import msgspec
-
 from eqforge.evaluation.report.folder import Folder
 from eqforge.evaluation.report.site import write_assets, write_page
 from eqforge.evaluation.review.dealt import Dealt
@@ -22,7 +20,6 @@ def write_pages(output: str, dealt: Dealt) -> None:
     about = {
         **dealt.about,
         "reasons": protocol.reasons,
-        "fields": msgspec.to_builtins(protocol.fields),
         "answers": dealt.answers,
         "seconds": protocol.seconds,
         "chunk": CHUNK,

@@ -1,7 +1,7 @@
 """Writes the tasks of reviewers: as pages, opened from disk, or for Label Studio."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -155,8 +155,10 @@ def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
             "sha256": dataset.sha256,
             "protocol": protocol.name,
             "form": protocol.form,
-            "plan": plan_digest(dataset.sha256, protocol, tasks, units.digest),
+            "plan": plan_digest(dataset.sha256, protocol, tasks, units.digest, settings.answers),
             "overlap": settings.overlap,
+            "of": units.digest,
+            "fields": msgspec.to_builtins(protocol.fields),
         },
         tasks=tasks,
         minutes={name: len(own) * protocol.seconds / 60 for name, own in tasks.items()},
@@ -181,7 +183,11 @@ def write_plan(dataset: Dataset, settings: ReviewSettings) -> ReviewPlan:
 
 
 def plan_digest(
-    sha256: str, protocol: Protocol, tasks: Mapping[str, Sequence[Task]], of: str = ""
+    sha256: str,
+    protocol: Protocol,
+    tasks: Mapping[str, Sequence[Task]],
+    of: str = "",
+    answers: Collection[str] = (),
 ) -> str:
     """Returns what tells a plan from every other: a digest of all that reviewers are shown.
 
@@ -190,9 +196,10 @@ def plan_digest(
       protocol: what they are asked.
       tasks: of each reviewer.
       of: digest of the file that the tasks are about; empty for none.
+      answers: the answers that may be given; empty for any.
     """
     dealt = {name: [msgspec.to_builtins(task) for task in own] for name, own in tasks.items()}
-    said = [sha256, msgspec.to_builtins(protocol), dealt, of]
+    said = [sha256, msgspec.to_builtins(protocol), dealt, of, sorted(answers)]
     return sha256_hex(msgspec.json.encode(said, order="sorted"))
 
 

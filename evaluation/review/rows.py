@@ -3,15 +3,15 @@
 `build vlue` reads those of VLUE's protocols; see `eqforge.schemas.sources.vlue`.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from eqforge.evaluation.review.fields import broken
-from eqforge.evaluation.review.protocols import PROTOCOLS, Form, Protocol
+from eqforge.evaluation.review.fields import Field, broken
+from eqforge.evaluation.review.protocols import PROTOCOLS, Form
 from eqforge.evaluation.review.units import DrawnBox, boxes_of, picture_names
 from eqforge.evaluation.review.votes import Vote
 from eqforge.schemas.dataset.reader import Dataset
@@ -78,7 +78,7 @@ def source_of(dataset: Dataset, panes: Mapping[str, tuple[str, ...]], file: Path
 
 def given_of(
     votes: Mapping[str, Mapping[str, Vote]],
-    protocol: Protocol | None,
+    fields: Sequence[Field],
     panes: Mapping[str, tuple[str, ...]],
     answers: Collection[str] | None,
 ) -> tuple[list[Written], list[tuple[str, str, str]]]:
@@ -86,13 +86,12 @@ def given_of(
 
     Args:
       votes: first votes by item and reviewer.
-      protocol: what was asked; None for one of the user's own, whose rules the page has checked.
+      fields: the texts to write.
       panes: the pictures of each item, by its id.
       answers: the list of answers; None for none.
     """
     kept: list[Written] = []
     wrong: list[tuple[str, str, str]] = []
-    fields = () if protocol is None else protocol.fields
     for item, own in votes.items():
         for reviewer, vote in own.items():
             if not vote.is_given:
@@ -102,10 +101,7 @@ def given_of(
             wrong += [(reviewer, item, rule) for rule in breaches]
             if not breaches:
                 names = [name for field in fields for name in field.names(pictures)]
-                texts = {
-                    name: " ".join(vote.texts[name].split())
-                    for name in (vote.texts if protocol is None else names)
-                }
+                texts = {name: " ".join(vote.texts[name].split()) for name in names}
                 kept.append(Written(reviewer=reviewer, vote=vote, texts=texts))
     return kept, wrong
 

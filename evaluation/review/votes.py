@@ -7,6 +7,7 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
+from eqforge.evaluation.review.fields import Field
 from eqforge.evaluation.review.label_studio import is_export, votes_of
 from eqforge.evaluation.review.protocols import PROTOCOLS, Form, Unit, unit_of
 from eqforge.schemas.errors import InputError
@@ -42,6 +43,9 @@ _ITEMS: Final[Mapping[Unit, str]] = {
 Given = Literal["given", "skipped"]
 Answer = Verdict | Given
 GIVEN: Final[tuple[Given, ...]] = get_args(Given)
+_OF_PLAN: Final = ("plan", "overlap", "of", "fields")
+"""What all files of votes of a plan have in common."""
+
 _SLACK: Final = 1e-6
 _LEAST: Final = 0.001
 """The least share of a picture that a box has across and down, as `box.js` has it too."""
@@ -104,6 +108,8 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
       votes: the answers.
       form: how they answered.
       overlap: how many reviewers were asked about each item; 0 where the file does not say.
+      of: digest of the file that the tasks are about; empty for none.
+      fields: the texts to write.
     """
 
     format: str
@@ -117,6 +123,8 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
     votes: list[Vote]
     form: Form = "decide"
     overlap: int = 0
+    of: str = ""
+    fields: tuple[Field, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,6 +138,8 @@ class Votes:
       tasks: how many tasks each had.
       paths: each one's file.
       overlap: how many were asked about each item; 0 where the files do not say.
+      of: digest of the file that the tasks are about; empty for none.
+      fields: the texts to write, with the rules that these keep.
     """
 
     protocol: str
@@ -138,6 +148,8 @@ class Votes:
     paths: dict[str, Path]
     form: Form = "decide"
     overlap: int = 0
+    of: str = ""
+    fields: tuple[Field, ...] = ()
 
     @property
     def unit(self) -> Unit:
@@ -184,6 +196,8 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
         paths={name: seen[name] for name in named},
         form=first.form,
         overlap=first.overlap,
+        of=first.of,
+        fields=first.fields,
     )
 
 
@@ -215,6 +229,8 @@ def _read(path: Path) -> VoteFile:
     known = PROTOCOLS.get(file.protocol)
     if known is not None and file.form != known.form:
         raise InputError(f"{path}: form: expected {known.form}, as {known.name} has it")
+    if known is not None and file.fields != known.fields:
+        raise InputError(f"{path}: fields: expected those that {known.name} has")
     if file.tasks < 1:
         raise InputError(f"{path}: tasks: expected 1 or more, found {file.tasks:,}")
     if file.overlap < 0:
@@ -238,7 +254,7 @@ def _check_plan(path: Path, file: VoteFile, first_path: Path, first: VoteFile) -
             f"{path}: votes by the protocol {shown(file.protocol)}; those of {first_path} are "
             f"by {shown(first.protocol)}"
         )
-    if (file.plan, file.overlap) != (first.plan, first.overlap):
+    if any(getattr(file, name) != getattr(first, name) for name in _OF_PLAN):
         raise InputError(
             f"{path}: is of another plan than {first_path}; take the votes of one plan at a time, "
             "and name what was decided by the other as --earlier"

@@ -56,7 +56,7 @@ def saved(folder: Path, reviewer: str, answer: Answer, **changes: Any) -> Path:
         found = answer(item, shown[(n - 1) % tasks["chunk"]])
         said = {"answer": "skipped"} if found is None else {"answer": "given", **found}
         votes.append({"task": n, "id": item, "is_repeat": again, **said})
-    named = ("dataset", "sha256", "protocol", "plan", "reviewer", "overlap", "form")
+    named = ("dataset", "sha256", "protocol", "plan", "reviewer", "overlap", "form", "of", "fields")
     known = {name: tasks[name] for name in named}
     about = {"format": "eqforge votes", "format_version": 1, "tasks": len(votes)}
     path = folder.parent / f"{folder.name}-{reviewer}.json"
@@ -723,6 +723,37 @@ def test_answers_of_two_pictures_differ_and_may_have_to_be_listed(
     assert "1 text left out: not_listed" in capsys.readouterr().out
 
 
+def test_what_tasks_are_made_of_makes_the_plan_and_is_checked(
+    vlue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [row["image_id"] for row in rows_in(vlue, "images")][:2]
+    files = []
+    for text in ("a dog", "a cat"):
+        files.append(tmp_path / f"{text[2:]}.jsonl")
+        files[-1].write_text(json.dumps({"id": "q", "text": text, "images": names}) + "\n")
+    plan = planned(vlue, tmp_path / "p", "picture-ranking", "ada", "--of", files[0])
+    file = saved(plan, "ada", lambda item, shown: {"order": shown["images"]})
+    argv = ["import", vlue, file, "--output", tmp_path / "rows.jsonl"]
+    said = "not the file that the tasks were made of; name that one as --of"
+    assert f"--of {files[1]}: {said}" in refused([*argv, "--of", files[1]], capsys)
+    assert taken(vlue, [file], tmp_path / "rows.jsonl", "--of", files[0])
+
+    plans = []
+    for number, answers in enumerate(("yes", "yes\nno")):
+        listed = tmp_path / f"{number}.txt"
+        listed.write_text(answers + "\n")
+        folder = planned(
+            write_squares(tmp_path / "d"),
+            tmp_path / f"q{number}",
+            "vlue-questions",
+            "ada",
+            "--answer-list",
+            listed,
+        )
+        plans.append(given(folder, "ada/tasks")["plan"])
+    assert plans[0] != plans[1]
+
+
 def test_a_list_of_answers_needs_a_protocol_that_has_one(
     vlue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -748,6 +779,10 @@ def test_a_protocol_of_ones_own_may_ask_for_texts(
     rows = taken(dataset, [file], tmp_path / "rows.jsonl")
     assert {row["item"] for row in rows} == {r["sample_id"] for r in rows_in(dataset, "samples")}
     assert all(row["mood"] == f"calm {row['item']}" and len(row["images"]) == 2 for row in rows)
+    capsys.readouterr()
+    file = saved(plan, "ada", always({"texts": {"mood": "a nice one"}}))
+    assert taken(dataset, [file], tmp_path / "none.jsonl") == []
+    assert f"{len(rows)} texts left out: never" in capsys.readouterr().out
     two = ", ".join(['{name = "mood", label = "A"}'] * 2)
     for change, said in (
         ('form = "write"', "fields: expected at least one field where the form is write"),
@@ -883,6 +918,8 @@ def test_pictures_are_put_in_order_and_the_order_is_taken_back(
     assert choices.nth(count - 1).get_attribute("aria-pressed") == "false"
     page.page.click("[data-answer=given]")
     assert page.page.inner_text("#missing") == "One picture is left."
+    page.page.reload()  # what was chosen stays
+    wait(page)
     choices.nth(count - 1).click()
     page.press("Enter")  # of a picture that was just clicked too
     page.count("all 1 answered")
@@ -913,6 +950,9 @@ def test_texts_keep_the_same_rules_on_the_page_as_in_the_import(
         assert page.page.inner_text("#missing") == told
         assert list(broken({"caption": text}, (field,), 1))
     page.page.fill("textarea", f"Therein {long}")
+    page.page.reload()
+    wait(page)
+    page.page.focus("textarea")
     assert not list(broken({"caption": f"Therein {long}"}, (field,), 1))
     page.press("Enter")
     page.page.wait_for_function("!document.querySelector('textarea').value")
@@ -963,7 +1003,10 @@ def test_a_box_is_drawn_with_the_pointer_or_written(
     mouse.down()
     mouse.move(area["x"] + 0.25 * area["width"], area["y"] + 0.1 * area["height"])
     mouse.up()
-    page.page.fill("textarea", "dog")
+    page.page.fill("textarea", "dog ")
+    page.page.reload()  # what was drawn and written stays
+    wait(page)
+    assert page.page.input_value("textarea") == "dog "
     page.press("Enter")
     page.page.wait_for_function("!document.querySelector('textarea').value")
     wait(page)

@@ -12,14 +12,15 @@
   let since = 0;
   let turn = 0;
 
-  async function show(task, before = null) {
+  async function show(task) {
+    const before = votes.draftOf(task);
     const mine = ++turn;
     number = task;
     wait(true);
     tell();
     reasons(false);
     missing("");
-    by("note").value = votes.noteOf(task);
+    by("note").value = before.note;
     if (!task) return end();
     by("vote").hidden = false;
     const items = await eqforge.load(`${reviewer}/items/${Math.floor((task - 1) / about.chunk)}`);
@@ -104,11 +105,13 @@
   function undo() {
     const last = votes.last();
     if (!last) return;
-    show(last, votes.remove(last)).catch(trouble);
+    votes.remove(last);
+    show(last).catch(trouble);
   }
 
-  function note() {
-    votes.write(number, by("note").value);
+  function draft() {
+    if (!ready) return;
+    votes.draft(number, { note: by("note").value, ...form.draft?.() });
     warn();
   }
 
@@ -143,7 +146,7 @@
     };
     const act = own[event.key] || acts[event.key];
     if (open && place >= 1 && place <= about.reasons.length) vote(refusal, about.reasons[place - 1]);
-    else if (!open && number && form.key(event)) return true;
+    else if (!open && number && form.key(event)) draft();
     else if (act) act();
     else return compare.key(event.key);
     return true;
@@ -163,7 +166,7 @@
   for (const button of document.querySelectorAll("[data-answer]")) button.addEventListener("click", () => answer(button.dataset.answer));
   for (const button of document.querySelectorAll("[data-reason]")) button.addEventListener("click", () => vote(refusal, button.dataset.reason));
   by("undo").addEventListener("click", undo);
-  by("note").addEventListener("input", note);
+  for (const part of ["single", "vote"]) for (const done of ["input", "change", "click", "pointerup"]) by(part).addEventListener(done, draft);
   by("save").addEventListener("click", votes.save);
   by("vote").addEventListener("submit", (event) => event.preventDefault());
   addEventListener("keydown", key);

@@ -1,10 +1,10 @@
-// The votes of a reviewer, and notes on what has no answer yet: kept in the browser as they come; votes are saved as a file.
+// The votes of a reviewer, and drafts of what has no answer yet: kept in the browser as they come; votes are saved as a file.
 eqforge.votes = (() => {
   "use strict";
   let about = null;
   let key = "";
   let votes = new Map(); // by the number of the task
-  let notes = new Map(); // of tasks without an answer, by their numbers
+  let drafts = new Map(); // notes, and what else is given, on tasks without an answer, by their numbers
   let isKept = true;
 
   function open(tasks) {
@@ -12,7 +12,7 @@ eqforge.votes = (() => {
     key = `eqforge-votes:${tasks.plan}:${tasks.reviewer}`;
     try {
       votes = new Map(JSON.parse(localStorage.getItem(key) || "[]"));
-      notes = new Map(JSON.parse(localStorage.getItem(`${key}:notes`) || "[]"));
+      drafts = new Map(JSON.parse(localStorage.getItem(`${key}:drafts`) || "[]"));
     } catch {
       isKept = false;
     }
@@ -21,7 +21,7 @@ eqforge.votes = (() => {
   function keep() {
     try {
       localStorage.setItem(key, JSON.stringify([...votes]));
-      localStorage.setItem(`${key}:notes`, JSON.stringify([...notes]));
+      localStorage.setItem(`${key}:drafts`, JSON.stringify([...drafts]));
       isKept = true;
     } catch {
       isKept = false;
@@ -32,26 +32,24 @@ eqforge.votes = (() => {
   function set(number, said) {
     const [id, isRepeat] = about.tasks[number - 1];
     votes.set(number, { task: number, id, is_repeat: isRepeat, ...said });
-    notes.delete(number);
+    drafts.delete(number);
     keep();
   }
 
-  // Takes an answer back and returns it; its note stays.
+  // Takes an answer back: it is a draft again.
   function remove(number) {
-    const taken = votes.get(number);
-    notes.set(number, taken.note);
+    draft(number, votes.get(number));
     votes.delete(number);
     keep();
-    return taken;
   }
 
-  function write(number, note) {
-    notes.set(number, note);
+  function draft(number, said) {
+    drafts.set(number, said);
     keep();
   }
 
-  function noteOf(number) {
-    return notes.get(number) || "";
+  function draftOf(number) {
+    return drafts.get(number) || { note: "" };
   }
 
   // Returns the first task without an answer; 0 where all have one.
@@ -68,6 +66,7 @@ eqforge.votes = (() => {
     return {
       format: "eqforge votes", format_version: 1, dataset: about.dataset, sha256: about.sha256,
       protocol: about.protocol, form: about.form, plan: about.plan, reviewer: about.reviewer, tasks: about.tasks.length, overlap: about.overlap,
+      of: about.of, fields: about.fields,
       votes: [...votes.values()].sort((a, b) => a.task - b.task),
     };
   }
@@ -81,5 +80,5 @@ eqforge.votes = (() => {
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   }
 
-  return { open, set, remove, write, noteOf, next, last, save, file, get size() { return votes.size; }, get isKept() { return isKept; } };
+  return { open, set, remove, draft, draftOf, next, last, save, file, get size() { return votes.size; }, get isKept() { return isKept; } };
 })();

@@ -80,5 +80,7 @@ eqforge.form = (() => {
     return texts && { box, texts };
   }
 
-  return { keys: {}, show, controls, place, given, key: () => false };
+  const draft = () => ({ box, texts: eqforge.fields.texts() });
+
+  return { keys: {}, show, controls, place, given, draft, key: () => false };
 })();

@@ -51,7 +51,12 @@ eqforge.fields = (() => {
         return null;
       }
     }
-    return Object.fromEntries(inputs.map(({ name, input }) => [name, plain(input.value)]));
+    return texts(plain);
+  }
+
+  // Returns what is written, by name.
+  function texts(read = (text) => text) {
+    return Object.fromEntries(inputs.map(({ name, input }) => [name, read(input.value)]));
   }
 
   function isSame(one) {
@@ -64,5 +69,5 @@ eqforge.fields = (() => {
     inputs[0]?.input.focus({ preventScroll: true }); // the pictures stay in sight
   }
 
-  return { make: make_all, given, focus };
+  return { make: make_all, given, texts, focus };
 })();

@@ -39,8 +39,10 @@ eqforge.form = (() => {
       missing(left > 1 ? `${left} pictures are left.` : "One picture is left.");
       return null;
     }
-    return { order: order.map((place) => item.images[place]) };
+    return draft();
   }
+
+  const draft = () => ({ order: order.map((place) => item.images[place]) });
 
   function key(event) {
     const at = buttons.indexOf(document.activeElement);
@@ -51,5 +53,5 @@ eqforge.form = (() => {
     return true;
   }
 
-  return { keys: {}, isWhole: true, show, controls: () => [], given, key };
+  return { keys: {}, isWhole: true, show, controls: () => [], given, draft, key };
 })();

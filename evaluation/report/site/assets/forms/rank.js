@@ -49,6 +49,10 @@ eqforge.form = (() => {
       missing("Give each caption a rank.");
       return null;
     }
+    return draft();
+  }
+
+  function draft() {
     const sorted = item.places.map(() => []);
     item.places.forEach((place, row) => item.ranked.forEach((own, column) => { sorted[place][own] = ranks[row][column]; }));
     return { ranks: sorted };
@@ -63,5 +67,5 @@ eqforge.form = (() => {
     return true;
   }
 
-  return { keys: { side: "a", blink: "b", swipe: "s", diff: "c" }, show: () => [], controls, given, key };
+  return { keys: { side: "a", blink: "b", swipe: "s", diff: "c" }, show: () => [], controls, given, draft, key };
 })();

@@ -12,6 +12,7 @@ eqforge.form = (() => {
       const texts = eqforge.fields.given(about.answers, missing);
       return texts && { texts };
     },
+    draft: () => ({ texts: eqforge.fields.texts() }),
     focus: () => eqforge.fields.focus(),
     key: () => false,
   };
