@@ -10,6 +10,7 @@ import contextlib
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -91,20 +92,28 @@ class Listener:
 
     def _see_to_the_end(self) -> None:
         main = threading.main_thread().ident
-        while self._is_pending() and self._has_time(GRACE_S):
+        is_told = False
+        while self.number is not None and not self.is_said and self._has_time(GRACE_S):
             time.sleep(_LOOK_S)
             if self._is_pending() and main is not None:
                 signal.pthread_kill(main, self.number or signal.SIGINT)
-        is_told = False
-        while self.number is not None and not self.is_said and self._has_time(GRACE_S):
-            if not is_told and not self._has_time(TOLD_S):
+            elif not is_told and not self._has_time(TOLD_S):
                 is_told = True
                 _write("stopping; a second signal ends it at once")
-            time.sleep(_LOOK_S)
         if self.is_said:
             time.sleep(LAST_S)
         if self.number is not None:
             self._end_at_once()
+
+    def hear_lost(self, lost: "sys.UnraisableHookArgs") -> bool:
+        """Tells whether an exception that Python drops, as it does in `__del__`, was the signal's.
+
+        It is then raised again.
+        """
+        is_own = issubclass(lost.exc_type, Stopped)
+        if is_own:
+            self._is_raised = False
+        return is_own
 
     def forget(self) -> None:
         """Forgets the signal."""
@@ -169,11 +178,14 @@ def heard(*, goes_on: bool = False) -> Iterator[Listener]:
         yield _listener if _listener.hear in before.values() else Listener()
         return
     _listener = Listener(goes_on=goes_on)
+    tell = sys.unraisablehook
+    sys.unraisablehook = lambda lost: None if _listener.hear_lost(lost) else tell(lost)
     try:
         for number in own:
             signal.signal(number, _listener.hear)
         yield _listener
     finally:
+        sys.unraisablehook = tell
         for number in own:
             signal.signal(number, before[number])
 

@@ -167,6 +167,22 @@ def test_a_library_is_loaded_to_its_end_before_the_signal_is_heard(tmp_path: Pat
     assert (run.returncode, out, said) == (130, "loaded\n", "eqforge: interrupted\n")
 
 
+def test_a_signal_where_python_drops_exceptions_is_heard_after_it() -> None:
+    code = (
+        "import time\n"
+        "from eqforge.schemas.errors import reported_errors\n"
+        "class Closing:\n"
+        "    def __del__(self):\n"
+        "        print('ready', flush=True)\n"
+        "        time.sleep(1)\n"
+        "with reported_errors():\n    Closing()\n    time.sleep(60)\n"
+    )
+    with python(code) as run:
+        os.kill(run.pid, signal.SIGINT)
+        _, said = run.communicate(timeout=5)
+    assert (run.returncode, said) == (130, "eqforge: interrupted\n")
+
+
 def test_a_signal_that_is_ignored_stays_so() -> None:
     """As SIGHUP under nohup."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -269,7 +269,7 @@ def test_ctrl_c_is_one_message_status_130_and_no_process_left(
         os.killpg(run.pid, signal.SIGINT)  # as a terminal does
         _, err = run.communicate(timeout=60)
 
-    assert run.returncode == 130
+    assert run.returncode == 130, err
     message = "eqforge: interrupted; the same command goes on where this one stopped"
     assert err.splitlines()[-1] == message
     assert "Traceback" not in err
