@@ -612,6 +612,23 @@ def test_boxes_that_others_do_not_find_are_dropped(
         assert (decided["decision"], decided.get("reason", "")) == (decision, reason)
 
 
+def test_boxes_that_are_both_found_agree(
+    vlue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = planned(vlue, tmp_path / "p", "vlue-boxes-check", "ada ben", "--overlap", 2)
+    (row,), sizes = rows_in(vlue, "grounding"), rows_in(vlue, "images")
+    size = next(each for each in sizes if each["image_id"] == row["image_id"])
+    x, width = row["box"]["x"] / size["width_px"], row["box"]["width"] / size["width_px"]
+    y, height = row["box"]["y"] / size["height_px"], row["box"]["height"] / size["height_px"]
+    files = [
+        saved(plan, name, always({"box": [x, y, share * width, height]}))
+        for name, share in (("ada", 1.0), ("ben", 0.9))
+    ]
+    (decided,) = taken(vlue, files, tmp_path / "decisions.jsonl")
+    assert decided["votes"] == {"keep": 2, "drop": 0, "unsure": 0}
+    assert capsys.readouterr().out.count("100 % as others") == 2
+
+
 def test_boxes_that_were_drawn_are_among_the_answers(vlue: Path, tmp_path: Path) -> None:
     plan = planned(vlue, tmp_path / "p", "vlue-boxes-check", "ada")
     (row,), sizes = rows_in(vlue, "grounding"), rows_in(vlue, "images")
