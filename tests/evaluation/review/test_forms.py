@@ -972,16 +972,57 @@ def test_texts_keep_the_same_rules_on_the_page_as_in_the_import(
     page.page.focus("textarea")
     assert not list(broken({"caption": f"Therein {long}"}, (field,), 1))
     page.press("Enter")
-    page.page.wait_for_function("!document.querySelector('textarea').value")
+    page.page.wait_for_function("() => !document.querySelector('textarea').value")
     page.page.click("[data-answer=skipped]")
     page.page.click("[data-reason='it is too hard']")
     wait(page)
     page.page.click("#undo")
     page.page.click("#undo")
-    page.page.wait_for_function("document.querySelector('textarea').value.startsWith('Therein')")
+    page.page.wait_for_function(
+        "() => document.querySelector('textarea').value.startsWith('Therein')"
+    )
     page.press("Enter")
     wait(page)
     assert voted(page, tmp_path)["votes"][0]["texts"] == {"caption": f"Therein {long}"}
+
+
+def test_what_was_skipped_by_a_slip_comes_back(
+    opened: Callable[..., Page], vlue: Path, tmp_path: Path
+) -> None:
+    page = opened(planned(vlue, tmp_path / "p", "vlue-captions", "ada")).open("ada.html")
+    wait(page)
+    page.page.fill("textarea", "half a caption")
+    page.page.fill("#note", "hm")
+    page.page.click("[data-answer=skipped]")
+    page.page.click("[data-reason='it is too hard']")
+    page.page.wait_for_function("() => !document.querySelector('textarea').value")
+    page.page.reload()
+    wait(page)
+    page.page.click("#undo")
+    page.page.wait_for_function(
+        "() => document.querySelector('textarea').value === 'half a caption'"
+    )
+    assert page.page.input_value("#note") == "hm"
+    assert voted(page, tmp_path)["votes"] == []
+
+
+def test_a_page_that_is_open_twice_loses_no_vote(
+    opened: Callable[..., Page], tmp_path: Path
+) -> None:
+    dataset = write_squares(tmp_path / "d")
+    plan = planned(dataset, tmp_path / "p", "true-and-false", "ada")
+    page = opened(plan).open("ada.html")
+    wait(page)
+    twice = Page(page.page.context.new_page(), plan).open("ada.html")
+    wait(twice)
+    page.press("k")
+    page.page.wait_for_function("() => document.getElementById('progress').value === 1")
+    twice.page.wait_for_function("() => document.getElementById('progress').value === 1")
+    wait(twice)
+    twice.press("u")
+    twice.page.wait_for_function("() => document.getElementById('progress').value === 2")
+    assert [each["answer"] for each in voted(twice, tmp_path)["votes"]] == ["keep", "unsure"]
+    assert twice.wrong == []
 
 
 def test_words_of_place_are_told_apart_from_words_that_have_them(
@@ -1025,7 +1066,7 @@ def test_a_box_is_drawn_with_the_pointer_or_written(
     wait(page)
     assert page.page.input_value("textarea") == "dog "
     page.press("Enter")
-    page.page.wait_for_function("!document.querySelector('textarea').value")
+    page.page.wait_for_function("() => !document.querySelector('textarea').value")
     wait(page)
     for name, value in (("left", "10"), ("top", "20"), ("width", "95"), ("height", "30")):
         page.page.fill(f"[aria-label='{name} in per cent']", value)
