@@ -218,7 +218,21 @@ def test_what_was_skipped_is_no_vote_that_agrees(
 
     files = [saved(plan, "ada", ada), saved(plan, "ben", ben)]
     taken(hard_positives, files, tmp_path / "o.jsonl")
-    assert "over 2 items with two votes or more; 2 unanimous" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "over 2 items with two votes or more; 2 unanimous" in told
+    assert told.count("100 % as others") == 2
+
+
+def test_one_item_has_no_interval(
+    hard_positives: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = planned(hard_positives, tmp_path / "p", "caption-ranking", "ada ben", "--sample", 1)
+    ranks = {"ada": [1, 2, 3], "ben": [1, 3, 2]}
+    files = [saved(plan, name, always({"ranks": [own]})) for name, own in ranks.items()]
+    taken(hard_positives, files, tmp_path / "o.jsonl")
+    told = capsys.readouterr().out
+    assert "[no interval] over 1 item with two votes or more; 0 unanimous" in told
+    assert "[nan" not in told
 
 
 def test_votes_that_are_no_ranks_are_one_clear_error(
@@ -299,7 +313,7 @@ def test_models_are_held_against_the_order_of_people(
         {
             "id": f"q{n}",
             "text": f"text {n}",
-            "images": sorted(names, key=lambda e: (hash((e, n)), e)),
+            "images": sorted(names, key=lambda e: sha256_hex(f"{e} {n}".encode())),
         }
         for n in range(6)
     ]
@@ -375,6 +389,10 @@ def test_people_who_say_the_opposite_say_nothing_together(
     scores.write_text("\n".join(["query,image_id,score", *lines, lines[0]]))
     argv = ["import", dataset, *files, "--output", tmp_path / "x.jsonl", "--scores", scores]
     assert f"has a score for '{queries[0]}' already" in refused(argv, capsys)
+    item, image, _ = lines.pop().split(",")
+    for score in ("inf", "nan"):
+        scores.write_text("\n".join(["query,image_id,score", f"{item},{image},{score}", *lines]))
+        assert f"line 2: score: expected a number, found {score}" in refused(argv, capsys)
 
 
 def test_pictures_of_other_texts_take_no_room() -> None:
@@ -677,6 +695,14 @@ def test_boxes_are_inside_the_picture_and_have_an_area(
             assert "box: expected shares of the picture" in refused(argv, capsys)
 
 
+def test_a_box_that_two_people_drew_is_one(vlue: Path, tmp_path: Path) -> None:
+    plan = planned(vlue, tmp_path / "p", "vlue-boxes", "ada ben", "--overlap", 2, "--sample", 1)
+    said = always({"texts": {"object": "dog"}, "box": [0, 0, 1, 1]})
+    boxes = tmp_path / "boxes.jsonl"
+    assert len(taken(vlue, [saved(plan, name, said) for name in ("ada", "ben")], boxes)) == 1
+    planned(vlue, tmp_path / "q", "vlue-expressions", "cy", "--of", boxes)
+
+
 def test_texts_that_were_not_asked_for_are_in_no_row(vlue: Path, tmp_path: Path) -> None:
     plan = planned(vlue, tmp_path / "p", "vlue-boxes", "ada", "--sample", 1)
     said = {"texts": {"object": "dog", "more": "cat"}, "box": [0, 0, 1, 1]}
@@ -796,7 +822,10 @@ def test_a_protocol_of_ones_own_may_ask_for_texts(
     rows = taken(dataset, [file], tmp_path / "rows.jsonl")
     assert {row["item"] for row in rows} == {r["sample_id"] for r in rows_in(dataset, "samples")}
     assert all(row["mood"] == f"calm {row['item']}" and len(row["images"]) == 2 for row in rows)
-    capsys.readouterr()
+    argv = ["import", dataset, saved(plan, "ada", always(None), fields=[]), "--output", own]
+    assert "fields: expected the texts that 'mood' asks for" in refused(
+        [*argv, "--overwrite"], capsys
+    )
     file = saved(plan, "ada", always({"texts": {"mood": "a nice one"}}))
     assert taken(dataset, [file], tmp_path / "none.jsonl") == []
     assert f"{len(rows)} texts left out: never" in capsys.readouterr().out
@@ -1023,6 +1052,28 @@ def test_a_page_that_is_open_twice_loses_no_vote(
     twice.page.wait_for_function("() => document.getElementById('progress').value === 2")
     assert [each["answer"] for each in voted(twice, tmp_path)["votes"]] == ["keep", "unsure"]
     assert twice.wrong == []
+
+
+def test_a_box_of_ones_own_has_a_name_of_the_list(
+    opened: Callable[..., Page], vlue: Path, tmp_path: Path
+) -> None:
+    own, answers = tmp_path / "own.toml", tmp_path / "list.txt"
+    own.write_text(
+        'name = "things"\nquestion = "What is it?"\nform = "box"\n'
+        'fields = [{name = "what", label = "Name", listed = true}]\n'
+    )
+    answers.write_text("dog\n")
+    more = ("--answer-list", answers, "--sample", 1)
+    page = opened(planned(vlue, tmp_path / "p", str(own), "ada", *more)).open("ada.html")
+    wait(page)
+    for place, number in enumerate(("10", "10", "50", "50")):
+        page.page.locator("[type=number]").nth(place).fill(number)
+    page.page.fill("textarea", "cat")
+    page.press("Enter")
+    assert page.page.inner_text("#missing") == "Name is not in the list of answers."
+    page.page.fill("textarea", "dog")
+    page.press("Enter")
+    page.count("all 1 answered")
 
 
 def test_words_of_place_are_told_apart_from_words_that_have_them(
