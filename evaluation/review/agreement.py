@@ -48,7 +48,8 @@ class Reviewer:
       tasks: how many they had.
       answered: how many of them they answered.
       answers: how often they gave each answer, without the repeats.
-      others: share of the votes of others on the same items that were theirs; None without any.
+      others: share of the votes of others on the same items that were theirs, without what either
+        skipped; None without any.
       others_interval: of this share at 95 %, by resampling items; NaN without any.
       alpha: Krippendorff's alpha of their votes, each beside one of another on the same item; None
         without any, or where all are the same.
@@ -254,9 +255,12 @@ def _with_others(
 ) -> tuple[float | None, Interval]:
     """Returns the share of others' votes that are a reviewer's own, and its interval."""
     pairs = [
-        [vote.said == mine.said for reviewer, vote in first[item].items() if reviewer != name]
+        [
+            vote.said == mine.said
+            for reviewer, vote in first.get(item, {}).items()
+            if reviewer != name and "skipped" not in (vote.answer, mine.answer)
+        ]
         for item, mine in own.items()
-        if item in first
     ]
     counts = np.array([[sum(each), len(each)] for each in pairs if each], dtype=np.int64)
     if not len(counts):

@@ -19,7 +19,8 @@ Box = tuple[float, float, float, float]
 def as_decisions(votes: Votes, dataset: Dataset) -> Votes:
     """Returns votes to keep what was found and drop the rest; what was skipped is dropped.
 
-    A box is found as a model finds it; see `grounded`.
+    A box is found as a model finds it; see `grounded`. These votes have no boxes: two are alike
+    where both keep or both drop.
 
     Args:
       votes: the boxes that reviewers drew for phrases.
@@ -43,10 +44,10 @@ def as_decisions(votes: Votes, dataset: Dataset) -> Votes:
 
 def _decided(vote: Vote, box: Box) -> Vote:
     if vote.box is None or not vote.is_given:
-        return msgspec.structs.replace(vote, answer="drop")
+        return msgspec.structs.replace(vote, answer="drop", box=None)
     if grounded(np.array([vote.box]), np.array([box])).all():
-        return msgspec.structs.replace(vote, answer="keep")
-    return msgspec.structs.replace(vote, answer="drop", reason=MISSED)
+        return msgspec.structs.replace(vote, answer="keep", box=None)
+    return msgspec.structs.replace(vote, answer="drop", reason=MISSED, box=None)
 
 
 def _share(box: Mapping[str, Any], size: tuple[int, int]) -> Box:

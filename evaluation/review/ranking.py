@@ -6,6 +6,7 @@ Source: Wang et al. 2023 (EqBen), figure 1(a) and appendix A.1: five people rank
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -264,6 +265,8 @@ def _of_file(path: Path) -> dict[tuple[str, str], float]:
             found[key] = float(row["score"])
         except ValueError as error:
             raise InputError(f"{path}: line {line}: score: {error}") from error
+        if not math.isfinite(found[key]):
+            raise InputError(f"{path}: line {line}: score: expected a number, found {row['score']}")
     return found
 
 

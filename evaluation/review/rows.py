@@ -149,6 +149,8 @@ def _questions(given: list[Written], source: Source) -> Iterator[Row]:
 
 
 def _boxes(given: list[Written], source: Source) -> Iterator[Row]:
+    """Yields each box once, whoever drew it: the next group is asked about it by its id."""
+    seen: set[str] = set()
     for each in given:
         assert each.vote.box is not None
         width, height = source.sizes[each.vote.id]
@@ -158,10 +160,13 @@ def _boxes(given: list[Written], source: Source) -> Iterator[Row]:
             for share, size in zip((x, y, across, down), (width, height) * 2, strict=True)
         )
         what = " ".join(each.texts[name] for name in sorted(each.texts))
-        said = [each.vote.id, what, bbox]
+        name = f"{each.vote.id[:12]}/{short_digest([each.vote.id, what, bbox])}"
+        if name in seen:
+            continue
+        seen.add(name)
         yield msgspec.to_builtins(
             DrawnBox(
-                id=f"{each.vote.id[:12]}/{short_digest(said)}",
+                id=name,
                 image_id=each.vote.id,
                 image=source.names[each.vote.id],
                 object=what,

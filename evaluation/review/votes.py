@@ -231,6 +231,11 @@ def _read(path: Path) -> VoteFile:
         raise InputError(f"{path}: form: expected {known.form}, as {known.name} has it")
     if known is not None and file.fields != known.fields:
         raise InputError(f"{path}: fields: expected those that {known.name} has")
+    if known is None and file.form in ("write", "box") and not file.fields:
+        raise InputError(
+            f"{path}: fields: expected the texts that {shown(file.protocol)} asks for, as the page "
+            "saves them, found none"
+        )
     if file.tasks < 1:
         raise InputError(f"{path}: tasks: expected 1 or more, found {file.tasks:,}")
     if file.overlap < 0:

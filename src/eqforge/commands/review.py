@@ -264,7 +264,7 @@ def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
             alike = f"{each.same:,} of {each.repeats:,} repeats alike"
             repeats = f", {alike} {_percent(each.same_interval)}"
         if each.alpha is not None:
-            alpha = f", alpha with others {each.alpha:.3f} {_numbers(each.alpha_interval)}"
+            alpha = f", alpha with others {each.alpha:.3f} {_range(each.alpha_interval)}"
         answers = ", ".join(f"{name} {count:,}" for name, count in each.answers.items())
         answered = f"{each.answered:,} of {each.tasks:,} answered"
         yield f"{each.name}: {answered}: {answers}{others}{repeats}{alpha}"
@@ -275,8 +275,9 @@ def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
         yield "Krippendorff's alpha is not defined: no item has two votes, or all are the same"
     else:
         yield (
-            f"Krippendorff's alpha {agreed.alpha:.3f} {_numbers(agreed.interval)} over "
-            f"{agreed.several:,} items with two votes or more; {agreed.unanimous:,} unanimous"
+            f"Krippendorff's alpha {agreed.alpha:.3f} {_range(agreed.interval)} over "
+            f"{counted(agreed.several, 'items')} with two votes or more; "
+            f"{agreed.unanimous:,} unanimous"
         )
     if found.decisions:
         decided = ", ".join(f"{name} {count:,}" for name, count in found.decisions.items())
@@ -299,10 +300,6 @@ def _correlated(found: "Correlation") -> str:
 
 def _range(ends: "Interval") -> str:
     return "[no interval]" if math.isnan(ends[0]) else f"[{ends[0]:.3f}, {ends[1]:.3f}]"
-
-
-def _numbers(interval: "Interval") -> str:
-    return f"[{interval[0]:.3f}, {interval[1]:.3f}]"
 
 
 def _percent(interval: "Interval") -> str:

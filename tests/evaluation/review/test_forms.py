@@ -218,7 +218,21 @@ def test_what_was_skipped_is_no_vote_that_agrees(
 
     files = [saved(plan, "ada", ada), saved(plan, "ben", ben)]
     taken(hard_positives, files, tmp_path / "o.jsonl")
-    assert "over 2 items with two votes or more; 2 unanimous" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "over 2 items with two votes or more; 2 unanimous" in told
+    assert told.count("100 % as others") == 2
+
+
+def test_one_item_has_no_interval(
+    hard_positives: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = planned(hard_positives, tmp_path / "p", "caption-ranking", "ada ben", "--sample", 1)
+    ranks = {"ada": [1, 2, 3], "ben": [1, 3, 2]}
+    files = [saved(plan, name, always({"ranks": [own]})) for name, own in ranks.items()]
+    taken(hard_positives, files, tmp_path / "o.jsonl")
+    told = capsys.readouterr().out
+    assert "[no interval] over 1 item with two votes or more; 0 unanimous" in told
+    assert "[nan" not in told
 
 
 def test_votes_that_are_no_ranks_are_one_clear_error(
@@ -299,7 +313,7 @@ def test_models_are_held_against_the_order_of_people(
         {
             "id": f"q{n}",
             "text": f"text {n}",
-            "images": sorted(names, key=lambda e: (hash((e, n)), e)),
+            "images": sorted(names, key=lambda e: sha256_hex(f"{e} {n}".encode())),
         }
         for n in range(6)
     ]
@@ -375,6 +389,10 @@ def test_people_who_say_the_opposite_say_nothing_together(
     scores.write_text("\n".join(["query,image_id,score", *lines, lines[0]]))
     argv = ["import", dataset, *files, "--output", tmp_path / "x.jsonl", "--scores", scores]
     assert f"has a score for '{queries[0]}' already" in refused(argv, capsys)
+    item, image, _ = lines.pop().split(",")
+    for score in ("inf", "nan"):
+        scores.write_text("\n".join(["query,image_id,score", f"{item},{image},{score}", *lines]))
+        assert f"line 2: score: expected a number, found {score}" in refused(argv, capsys)
 
 
 def test_pictures_of_other_texts_take_no_room() -> None:
@@ -612,6 +630,23 @@ def test_boxes_that_others_do_not_find_are_dropped(
         assert (decided["decision"], decided.get("reason", "")) == (decision, reason)
 
 
+def test_boxes_that_are_both_found_agree(
+    vlue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = planned(vlue, tmp_path / "p", "vlue-boxes-check", "ada ben", "--overlap", 2)
+    (row,), sizes = rows_in(vlue, "grounding"), rows_in(vlue, "images")
+    size = next(each for each in sizes if each["image_id"] == row["image_id"])
+    x, width = row["box"]["x"] / size["width_px"], row["box"]["width"] / size["width_px"]
+    y, height = row["box"]["y"] / size["height_px"], row["box"]["height"] / size["height_px"]
+    files = [
+        saved(plan, name, always({"box": [x, y, share * width, height]}))
+        for name, share in (("ada", 1.0), ("ben", 0.9))
+    ]
+    (decided,) = taken(vlue, files, tmp_path / "decisions.jsonl")
+    assert decided["votes"] == {"keep": 2, "drop": 0, "unsure": 0}
+    assert capsys.readouterr().out.count("100 % as others") == 2
+
+
 def test_boxes_that_were_drawn_are_among_the_answers(vlue: Path, tmp_path: Path) -> None:
     plan = planned(vlue, tmp_path / "p", "vlue-boxes-check", "ada")
     (row,), sizes = rows_in(vlue, "grounding"), rows_in(vlue, "images")
@@ -658,6 +693,14 @@ def test_boxes_are_inside_the_picture_and_have_an_area(
             assert capsys.readouterr().out.endswith(": 1 box\n")
         else:
             assert "box: expected shares of the picture" in refused(argv, capsys)
+
+
+def test_a_box_that_two_people_drew_is_one(vlue: Path, tmp_path: Path) -> None:
+    plan = planned(vlue, tmp_path / "p", "vlue-boxes", "ada ben", "--overlap", 2, "--sample", 1)
+    said = always({"texts": {"object": "dog"}, "box": [0, 0, 1, 1]})
+    boxes = tmp_path / "boxes.jsonl"
+    assert len(taken(vlue, [saved(plan, name, said) for name in ("ada", "ben")], boxes)) == 1
+    planned(vlue, tmp_path / "q", "vlue-expressions", "cy", "--of", boxes)
 
 
 def test_texts_that_were_not_asked_for_are_in_no_row(vlue: Path, tmp_path: Path) -> None:
@@ -779,7 +822,10 @@ def test_a_protocol_of_ones_own_may_ask_for_texts(
     rows = taken(dataset, [file], tmp_path / "rows.jsonl")
     assert {row["item"] for row in rows} == {r["sample_id"] for r in rows_in(dataset, "samples")}
     assert all(row["mood"] == f"calm {row['item']}" and len(row["images"]) == 2 for row in rows)
-    capsys.readouterr()
+    argv = ["import", dataset, saved(plan, "ada", always(None), fields=[]), "--output", own]
+    assert "fields: expected the texts that 'mood' asks for" in refused(
+        [*argv, "--overwrite"], capsys
+    )
     file = saved(plan, "ada", always({"texts": {"mood": "a nice one"}}))
     assert taken(dataset, [file], tmp_path / "none.jsonl") == []
     assert f"{len(rows)} texts left out: never" in capsys.readouterr().out
@@ -955,16 +1001,79 @@ def test_texts_keep_the_same_rules_on_the_page_as_in_the_import(
     page.page.focus("textarea")
     assert not list(broken({"caption": f"Therein {long}"}, (field,), 1))
     page.press("Enter")
-    page.page.wait_for_function("!document.querySelector('textarea').value")
+    page.page.wait_for_function("() => !document.querySelector('textarea').value")
     page.page.click("[data-answer=skipped]")
     page.page.click("[data-reason='it is too hard']")
     wait(page)
     page.page.click("#undo")
     page.page.click("#undo")
-    page.page.wait_for_function("document.querySelector('textarea').value.startsWith('Therein')")
+    page.page.wait_for_function(
+        "() => document.querySelector('textarea').value.startsWith('Therein')"
+    )
     page.press("Enter")
     wait(page)
     assert voted(page, tmp_path)["votes"][0]["texts"] == {"caption": f"Therein {long}"}
+
+
+def test_what_was_skipped_by_a_slip_comes_back(
+    opened: Callable[..., Page], vlue: Path, tmp_path: Path
+) -> None:
+    page = opened(planned(vlue, tmp_path / "p", "vlue-captions", "ada")).open("ada.html")
+    wait(page)
+    page.page.fill("textarea", "half a caption")
+    page.page.fill("#note", "hm")
+    page.page.click("[data-answer=skipped]")
+    page.page.click("[data-reason='it is too hard']")
+    page.page.wait_for_function("() => !document.querySelector('textarea').value")
+    page.page.reload()
+    wait(page)
+    page.page.click("#undo")
+    page.page.wait_for_function(
+        "() => document.querySelector('textarea').value === 'half a caption'"
+    )
+    assert page.page.input_value("#note") == "hm"
+    assert voted(page, tmp_path)["votes"] == []
+
+
+def test_a_page_that_is_open_twice_loses_no_vote(
+    opened: Callable[..., Page], tmp_path: Path
+) -> None:
+    dataset = write_squares(tmp_path / "d")
+    plan = planned(dataset, tmp_path / "p", "true-and-false", "ada")
+    page = opened(plan).open("ada.html")
+    wait(page)
+    twice = Page(page.page.context.new_page(), plan).open("ada.html")
+    wait(twice)
+    page.press("k")
+    page.page.wait_for_function("() => document.getElementById('progress').value === 1")
+    twice.page.wait_for_function("() => document.getElementById('progress').value === 1")
+    wait(twice)
+    twice.press("u")
+    twice.page.wait_for_function("() => document.getElementById('progress').value === 2")
+    assert [each["answer"] for each in voted(twice, tmp_path)["votes"]] == ["keep", "unsure"]
+    assert twice.wrong == []
+
+
+def test_a_box_of_ones_own_has_a_name_of_the_list(
+    opened: Callable[..., Page], vlue: Path, tmp_path: Path
+) -> None:
+    own, answers = tmp_path / "own.toml", tmp_path / "list.txt"
+    own.write_text(
+        'name = "things"\nquestion = "What is it?"\nform = "box"\n'
+        'fields = [{name = "what", label = "Name", listed = true}]\n'
+    )
+    answers.write_text("dog\n")
+    more = ("--answer-list", answers, "--sample", 1)
+    page = opened(planned(vlue, tmp_path / "p", str(own), "ada", *more)).open("ada.html")
+    wait(page)
+    for place, number in enumerate(("10", "10", "50", "50")):
+        page.page.locator("[type=number]").nth(place).fill(number)
+    page.page.fill("textarea", "cat")
+    page.press("Enter")
+    assert page.page.inner_text("#missing") == "Name is not in the list of answers."
+    page.page.fill("textarea", "dog")
+    page.press("Enter")
+    page.count("all 1 answered")
 
 
 def test_words_of_place_are_told_apart_from_words_that_have_them(
@@ -1008,7 +1117,7 @@ def test_a_box_is_drawn_with_the_pointer_or_written(
     wait(page)
     assert page.page.input_value("textarea") == "dog "
     page.press("Enter")
-    page.page.wait_for_function("!document.querySelector('textarea').value")
+    page.page.wait_for_function("() => !document.querySelector('textarea').value")
     wait(page)
     for name, value in (("left", "10"), ("top", "20"), ("width", "95"), ("height", "30")):
         page.page.fill(f"[aria-label='{name} in per cent']", value)

@@ -819,7 +819,7 @@ def test_people_vote_with_keys_and_the_build_drops_what_they_dropped(
     waiting: list[Any] = []
     page.route("**/data/ada/items/0.js", lambda route: waiting.append(route))
     page.goto(f"file://{second}/ada.html", wait_until="domcontentloaded")
-    page.wait_for_function("document.getElementById('count').textContent.startsWith('0 of ')")
+    page.wait_for_function("() => document.getElementById('count').textContent.startsWith('0 of ')")
     page.keyboard.press("k")
     assert page.get_attribute("#single", "aria-busy") == "true"
     page.wait_for_timeout(50)

@@ -170,5 +170,6 @@
   by("save").addEventListener("click", votes.save);
   by("vote").addEventListener("submit", (event) => event.preventDefault());
   addEventListener("keydown", key);
+  addEventListener("storage", (event) => { if (votes.isOf(event.key)) location.reload(); }); // the page is open twice
   start();
 })();

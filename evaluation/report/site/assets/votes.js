@@ -32,13 +32,13 @@ eqforge.votes = (() => {
   function set(number, said) {
     const [id, isRepeat] = about.tasks[number - 1];
     votes.set(number, { task: number, id, is_repeat: isRepeat, ...said });
-    drafts.delete(number);
+    if (said.answer !== "skipped") drafts.delete(number); // a skip may be a slip
     keep();
   }
 
-  // Takes an answer back: it is a draft again.
+  // Takes an answer back: it is a draft again, with what was given before it was skipped.
   function remove(number) {
-    draft(number, votes.get(number));
+    draft(number, { ...drafts.get(number), ...votes.get(number) });
     votes.delete(number);
     keep();
   }
@@ -62,6 +62,11 @@ eqforge.votes = (() => {
     return Math.max(0, ...votes.keys());
   }
 
+  // Tells whether something that is kept are these votes.
+  function isOf(name) {
+    return name === key;
+  }
+
   function file() {
     return {
       format: "eqforge votes", format_version: 1, dataset: about.dataset, sha256: about.sha256,
@@ -80,5 +85,5 @@ eqforge.votes = (() => {
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   }
 
-  return { open, set, remove, draft, draftOf, next, last, save, file, get size() { return votes.size; }, get isKept() { return isKept; } };
+  return { open, set, remove, draft, draftOf, next, last, isOf, save, file, get size() { return votes.size; }, get isKept() { return isKept; } };
 })();

@@ -76,7 +76,7 @@ eqforge.form = (() => {
       missing("Draw a box.");
       return null;
     }
-    const texts = eqforge.fields.given([], missing);
+    const texts = eqforge.fields.given(about.answers, missing);
     return texts && { box, texts };
   }
 
