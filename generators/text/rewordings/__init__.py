@@ -1,0 +1,1 @@
+"""Rewordings of a caption that say exactly what it says."""
