@@ -1,0 +1,74 @@
+"""Colours of things: "a red car" and "a red-colored car"."""
+
+import re
+from collections.abc import Iterator
+
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.coordination.conjuncts import (
+    ADJECTIVES,
+    COLOURS,
+    is_fixed_pair,
+    tag_at,
+    word_at,
+)
+from eqforge.generators.text.edits import Edit
+from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
+from eqforge.generators.text.noun_classes import classes_of
+from eqforge.generators.text.rewordings.records import Rewording
+
+RULE = "replace/color"
+_COLORED = re.compile(r"(?i)(?<![\w-])(?P<name>{})[ -]colou?red(?![\w-])".format("|".join(sorted(COLOURS))))
+# Nouns of these classes have a colour that is theirs by nature, or that names their kind.
+_NATURAL = frozenset(
+    (
+        *("animal", "body", "living", "person", "plant", "substance", "phenomenon", "drink"),
+        *("food", "fruit", "vegetable", "ground", "land", "water", "slope or shore"),
+    )
+)
+_METALS = frozenset(("gold", "golden", "silver"))
+_VARIED = frozenset(("photo", "photograph", "picture", "image", "light", "traffic", "wood", "stone"))
+
+
+def colored(analysis: Analysis) -> Iterator[Rewording]:
+    """Yields each colour of a thing that may become "-colored", and the reverse.
+
+    Colours of living beings, food, plants and water are left alone, and so are shades ("light
+    blue"), several colours of one thing and colours behind a verb ("is red").
+
+    Args:
+      analysis: the caption's analysis.
+
+    Raises:
+      InputError: WordNet is not on this machine.
+    """
+    for found in _COLORED.finditer(analysis.text):
+        yield Rewording(
+            rule=RULE,
+            edits=(Edit(start=found.end("name"), end=found.end(), replacement=""),),
+            original=f"{found['name'].lower()}-colored",
+            replacement=found["name"].lower(),
+        )
+    for index, token in enumerate(analysis.tokens):
+        name = token.text.lower()
+        if name in COLOURS - _METALS and token.tag in ADJECTIVES and _is_plain(analysis, index):
+            added = "-COLORED" if token.text.isupper() else "-colored"
+            edit = Edit(start=token.end, end=token.end, replacement=added)
+            yield Rewording(
+                rule=RULE, edits=(edit,), original=name, replacement=f"{name}-colored"
+            )
+
+
+def _is_plain(analysis: Analysis, index: int) -> bool:
+    """Tells whether a colour is that of a thing, alone before its noun."""
+    token = analysis.tokens[index]
+    phrase = next((p for p in analysis.noun_phrases if p[0] <= index < p[1] - 1), None)
+    if phrase is None or tag_at(analysis, index + 1) not in ("NN", "NNS"):
+        return False
+    if tag_at(analysis, index - 1) in (*ADJECTIVES, "CC", "HYPH", ",", "NN", "RB", "VBN"):
+        return False
+    if is_fixed_pair(analysis.text, token.start) or is_in_fixed_expression(
+        analysis.text, token.start, token.end
+    ):
+        return False
+    classes = classes_of(analysis, phrase)
+    return "artifact" in classes and not classes & (_NATURAL | _VARIED)
