@@ -5,10 +5,8 @@ WordNet's files of nouns, such as "artifact", "food" or "person": those of the n
 """
 
 import functools
-from collections.abc import Collection
-from pathlib import Path
 
-from eqforge.generators.text.analysis import Analysis, Token
+from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.conjuncts import Range, head_of, is_living
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet

@@ -9,7 +9,6 @@ from eqforge.generators.text.coordination.conjuncts import (
     COLOURS,
     is_fixed_pair,
     tag_at,
-    word_at,
 )
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
@@ -17,7 +16,9 @@ from eqforge.generators.text.noun_classes import classes_of
 from eqforge.generators.text.rewordings.records import Rewording
 
 RULE = "replace/color"
-_COLORED = re.compile(r"(?i)(?<![\w-])(?P<name>{})[ -]colou?red(?![\w-])".format("|".join(sorted(COLOURS))))
+_COLORED = re.compile(
+    r"(?i)(?<![\w-])(?P<name>{})[ -]colou?red(?![\w-])".format("|".join(sorted(COLOURS)))
+)
 # Nouns of these classes have a colour that is theirs by nature, or that names their kind.
 _NATURAL = frozenset(
     (
@@ -26,7 +27,9 @@ _NATURAL = frozenset(
     )
 )
 _METALS = frozenset(("gold", "golden", "silver"))
-_VARIED = frozenset(("photo", "photograph", "picture", "image", "light", "traffic", "wood", "stone"))
+_VARIED = frozenset(
+    ("photo", "photograph", "picture", "image", "light", "traffic", "wood", "stone")
+)
 
 
 def colored(analysis: Analysis) -> Iterator[Rewording]:
@@ -53,9 +56,7 @@ def colored(analysis: Analysis) -> Iterator[Rewording]:
         if name in COLOURS - _METALS and token.tag in ADJECTIVES and _is_plain(analysis, index):
             added = "-COLORED" if token.text.isupper() else "-colored"
             edit = Edit(start=token.end, end=token.end, replacement=added)
-            yield Rewording(
-                rule=RULE, edits=(edit,), original=name, replacement=f"{name}-colored"
-            )
+            yield Rewording(rule=RULE, edits=(edit,), original=name, replacement=f"{name}-colored")
 
 
 def _is_plain(analysis: Analysis, index: int) -> bool:

@@ -2,16 +2,7 @@
 
 `data/rewordings.tsv` has the columns group, word, replacement, ways, tag and where. With "both" as
 ways the replacement may become the word, too. `tag` names tags of the first word, or how they
-start. `where` has what must stand around the words, separated by ";":
-
-  object    a noun phrase starts behind them
-  subject   a noun phrase ends before them, or before a form of "be" there
-  noun      they are adjectives in a noun phrase, before its head
-  end       nothing but punctuation follows
-  clause    a noun phrase and a finite verb follow
-
-After a colon come the classes (see `noun_classes`) of which the noun must have one, and after a
-minus those of which it must have none; after "=" the noun phrase must be one of these words alone.
+start; V stands for a verb in any form. `where` is a context, as `contexts` has it.
 """
 
 import csv
@@ -22,16 +13,13 @@ from importlib.resources import files
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.articles import article_for
-from eqforge.generators.text.coordination.conjuncts import Range, tag_at, word_at, words_of
+from eqforge.generators.text.contexts import Context, parse_context, stands_in
+from eqforge.generators.text.coordination.conjuncts import Range, word_at
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
 from eqforge.generators.text.inflection import inflect_word
-from eqforge.generators.text.noun_classes import classes_of
 from eqforge.generators.text.perturbations.synonyms import match_case
 from eqforge.generators.text.rewordings.records import Rewording
-
-_FINITE = ("VBZ", "VBP", "VBD")
-_BE = frozenset(("is", "are", "was", "were"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,14 +28,14 @@ class _Phrase:
 
     Attributes:
       group, word, replacement, tags: see above; "V" among the tags means lemmas.
-      where: what must stand around it, by place.
+      where: what must stand around it.
     """
 
     group: str
     word: tuple[str, ...]
     replacement: str
     tags: tuple[str, ...]
-    where: Mapping[str, str]
+    where: Context
 
     @property
     def is_verb(self) -> bool:
@@ -90,43 +78,15 @@ def _is_at(analysis: Analysis, index: int, phrase: _Phrase) -> bool:
     first = token.lemma if phrase.is_verb else token.text.lower()
     if first != words[0] or (phrase.tags and not token.tag.startswith(phrase.tags)):
         return False
-    return all(word_at(analysis, index + place) == word for place, word in enumerate(words) if place)
+    return all(
+        word_at(analysis, index + place) == word for place, word in enumerate(words) if place
+    )
 
 
 def _fits(analysis: Analysis, span: Range, phrase: _Phrase) -> bool:
     start, end = analysis.tokens[span[0]].start, analysis.tokens[span[1] - 1].end
-    if is_in_fixed_expression(analysis.text, start, end):
-        return False
-    return all(_stands(analysis, span, place, wanted) for place, wanted in phrase.where.items())
-
-
-def _stands(analysis: Analysis, span: Range, place: str, wanted: str) -> bool:
-    first, last = span
-    if place == "end":
-        return all(tag_at(analysis, index) in (".", ",") for index in range(last, len(analysis.tokens)))
-    phrase = _phrase_of(analysis, span, place)
-    if phrase is None:
-        return False
-    if place == "clause":
-        return tag_at(analysis, phrase[1]) in _FINITE
-    if wanted.startswith("="):
-        return " ".join(words_of(analysis, phrase)) in wanted[1:].split(",")
-    classes = classes_of(analysis, phrase) if wanted else frozenset()
-    named = wanted.split(",") if wanted else []
-    refused = {name[1:] for name in named if name.startswith("-")}
-    asked = {name for name in named if not name.startswith("-")}
-    return not classes & refused and (not asked or bool(classes & asked))
-
-
-def _phrase_of(analysis: Analysis, span: Range, place: str) -> Range | None:
-    """Returns the noun phrase that a place names."""
-    first, last = span
-    if place == "subject":
-        end = first - (word_at(analysis, first - 1) in _BE)
-        return next((each for each in analysis.noun_phrases if each[1] == end), None)
-    if place == "noun":
-        return next((e for e in analysis.noun_phrases if e[0] <= first and last < e[1]), None)
-    return next((each for each in analysis.noun_phrases if each[0] == last), None)
+    is_fixed = is_in_fixed_expression(analysis.text, start, end)
+    return not is_fixed and stands_in(analysis, span, phrase.where)
 
 
 def _edits(analysis: Analysis, first: int, last: int, phrase: _Phrase) -> tuple[Edit, ...]:
@@ -168,11 +128,7 @@ def _phrases() -> Mapping[str, tuple[_Phrase, ...]]:
                     word=words,
                     replacement=replacement,
                     tags=tuple(filter(None, row["tag"].split(","))),
-                    where={
-                        place: wanted
-                        for place, _, wanted in (w.partition(":") for w in row["where"].split(";"))
-                        if place
-                    },
+                    where=parse_context(row["where"]),
                 )
             )
     return {key: tuple(sorted(own, key=lambda p: -len(p.word))) for key, own in found.items()}
