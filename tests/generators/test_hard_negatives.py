@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eqforge.generators.text.hard_negatives.co_hyponyms import (
+    adjective_antonyms,
+    noun_co_hyponyms,
+    verb_co_hyponyms,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.articles import agree_articles
 from eqforge.generators.text.edits import apply_edits
-from eqforge.generators.text.hard_negatives.co_hyponyms import (
-    adjective_antonyms,
-    noun_co_hyponyms,
-    verb_co_hyponyms,
-)
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.make import (
     known_words,

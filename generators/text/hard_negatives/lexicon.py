@@ -2,7 +2,8 @@
 
 The file has the columns kind, group, sense, word and role. Words of one group exclude each other,
 except those of the same sense: "car" and "automobile". A word whose role is "target" is only put
-in, never replaced: "eating" may become "selling", but not everything sold can be eaten.
+in, never replaced: "eating" may become "selling", but not everything sold can be eaten. One whose
+role is "class" is neither: a kitchen has a sink and an oven.
 """
 
 import csv
@@ -21,12 +22,16 @@ class ClosedClasses:
     """The words of one kind.
 
     Attributes:
-      alternatives: for each word the words that may replace it, sorted.
+      alternatives: for each word, by group, the words that may replace it, sorted.
       groups: for each word the names of its groups, sorted.
     """
 
-    alternatives: Mapping[str, tuple[str, ...]]
+    alternatives: Mapping[str, Mapping[str, tuple[str, ...]]]
     groups: Mapping[str, tuple[str, ...]]
+
+    def are_synonyms(self, left: str, right: str) -> bool:
+        """Tells whether two words of these classes have the same alternatives."""
+        return self.alternatives.get(left) == self.alternatives.get(right)
 
 
 @functools.cache
@@ -36,15 +41,16 @@ def closed_classes(kind: ClassKind) -> ClosedClasses:
     The alternatives of a word are the words that name the other senses of its groups, except any
     that shares a sense with it in some group.
     """
-    text = (files("eqforge.generators.text") / "data" / "hard_negative_lexicon.tsv").read_text(
-        encoding="utf-8"
-    )
-    rows = [row for row in csv.DictReader(text.splitlines(), delimiter="\t") if row["kind"] == kind]
     senses: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    groups: dict[str, set[str]] = defaultdict(set)
     leaders: dict[str, set[str]] = defaultdict(set)
     members: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for row in rows:
+    for row in read_rows("hard_negative_lexicon.tsv", kind):
         sense = (row["group"], row["sense"])
+        if row["role"] != "target":
+            groups[row["word"]].add(row["group"])
+        if row["role"] == "class":
+            continue
         if row["role"] == "both":
             senses[row["word"]].add(sense)
         leaders[row["group"]].add(row["sense"])
@@ -52,7 +58,16 @@ def closed_classes(kind: ClassKind) -> ClosedClasses:
     alternatives = {}
     for word, own in senses.items():
         same = set().union(*(members[sense] for sense in own))
-        others = set().union(*(leaders[group] for group, _ in own))
-        alternatives[word] = tuple(sorted(others - same))
-    groups = {word: tuple(sorted(group for group, _ in own)) for word, own in senses.items()}
-    return ClosedClasses(alternatives=alternatives, groups=groups)
+        alternatives[word] = {
+            group: tuple(sorted(leaders[group] - same)) for group, _ in sorted(own)
+        }
+    return ClosedClasses(
+        alternatives=alternatives,
+        groups={word: tuple(sorted(own)) for word, own in groups.items()},
+    )
+
+
+def read_rows(name: str, kind: ClassKind) -> list[dict[str, str]]:
+    """Returns the rows of a kind of a file that comes with the package."""
+    text = (files("eqforge.generators.text") / "data" / name).read_text(encoding="utf-8")
+    return [row for row in csv.DictReader(text.splitlines(), delimiter="\t") if row["kind"] == kind]

@@ -23,8 +23,6 @@ def make_hard_negative(
     kind: NegativeKind,
     rng: random.Random,
     known: frozenset[str] = frozenset(),
-    *,
-    use_wordnet: bool = True,
 ) -> HardNegative | NegativeRefusal:
     """Returns a hard negative of one kind, or why the caption has none.
 
@@ -34,7 +32,6 @@ def make_hard_negative(
       rng: draws among the possible edits.
       known: words of other captions of the image, from `known_words`; they are never put in, since
         what another caption names is likely to be in the image.
-      use_wordnet: whether REPLACE falls back on WordNet for words in no closed class.
 
     Raises:
       InputError: WordNet is needed and not on this machine.
@@ -46,11 +43,11 @@ def make_hard_negative(
 
     match kind:
         case "replace_object":
-            return replaced(object_places(analysis, use_wordnet), "no_object")
+            return replaced(object_places(analysis), "no_object")
         case "replace_attribute":
-            return replaced(attribute_places(analysis, use_wordnet), "no_attribute")
+            return replaced(attribute_places(analysis), "no_attribute")
         case "replace_relation":
-            places = [*preposition_places(analysis), *verb_places(analysis, use_wordnet)]
+            places = [*preposition_places(analysis), *verb_places(analysis)]
             return replaced(places, "no_relation")
         case "swap_object":
             return swap_objects(analysis, rng)

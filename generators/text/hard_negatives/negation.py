@@ -8,8 +8,9 @@ import random
 from collections.abc import Iterator
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.coordination.conjuncts import tag_at
+from eqforge.generators.text.coordination.conjuncts import tag_at, word_at, words_of
 from eqforge.generators.text.edits import Edit, apply_edits
+from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.records import HardNegative, NegativeRefusal
 from eqforge.generators.text.perturbations.synonyms import match_case
 
@@ -17,7 +18,11 @@ _NEGATIONS = frozenset(
     ("n't", "n\u2019t", "never", "no", "nobody", "none", "not", "nothing", "without")
 )
 _AUXILIARIES = frozenset(("am", "are", "can", "could", "is", "may", "was", "were", "will"))
-_DO = {"VBZ": "does not", "VBP": "do not", "VBD": "did not"}
+_OF_SOME = frozenset(("that", "which", "who"))
+_SOME = frozenset(
+    ("a couple", "different", "few", "lots", "many", "plenty", "several", "some", "various")
+)
+_PLURALS = frozenset(("people", "cattle", "sheep", "police"))
 _NOUNS = ("NN", "NNS")
 _ARTICLES = frozenset(("a", "an", "some", "several", "many"))
 
@@ -38,35 +43,57 @@ def negate(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRef
     if not options:
         return NegativeRefusal(kind="negation", reason="nothing_to_negate")
     edited = apply_edits(analysis.text, [rng.choice(options)])
-    return HardNegative(kind="negation", edited=edited, source="caption")
+    return HardNegative(kind="negation", edited=edited)
 
 
 def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
     for index, token in enumerate(analysis.tokens):
         behind_noun = tag_at(analysis, index - 1) in _NOUNS
-        # Taggers take the plural "eat" of "dogs eat" for the infinitive.
-        tag = "VBP" if token.tag == "VB" and behind_noun else token.tag
-        if token.text.lower() in _AUXILIARIES and tag[:2] in ("VB", "MD"):
-            yield Edit(start=token.end, end=token.end, replacement=match_case(" not", token.text))
-        elif tag in _DO and token.lemma not in ("be", "have", "do"):
-            replacement = match_case(f"{_DO[tag]} {token.lemma}", token.text)
+        if token.text.lower() in _AUXILIARIES and token.tag[:2] in ("VB", "MD"):
+            if word_at(analysis, index - 1) not in _OF_SOME:
+                replacement = match_case(" not", token.text)
+                yield Edit(start=token.end, end=token.end, replacement=replacement)
+        elif behind_noun and (form := _denied(analysis, index)):
+            replacement = match_case(f"{form} {token.lemma}", token.text)
             yield Edit(start=token.start, end=token.end, replacement=replacement)
-        elif tag == "VBG" and behind_noun:
+        elif token.tag == "VBG" and behind_noun:
             yield Edit(start=token.start, end=token.start, replacement="not ")
 
 
+def _denied(analysis: Analysis, verb: int) -> str:
+    """Returns "do not" in the form of a finite verb behind its subject; "" for other words.
+
+    Taggers take the noun of "sets of train tracks" for a verb, and the plural "eat" of "dogs eat"
+    for the infinitive: the verb is one of the closed classes and agrees with the noun before it.
+    """
+    token, subject = analysis.tokens[verb], tag_at(analysis, verb - 1)
+    if token.lemma not in closed_classes("verb").groups:
+        return ""
+    if token.tag == "VBZ" and subject == "NN":
+        return "does not"
+    is_plural = subject == "NNS" or word_at(analysis, verb - 1) in _PLURALS
+    return "do not" if token.tag in ("VB", "VBP") and is_plural else ""
+
+
 def _with_edits(analysis: Analysis) -> Iterator[Edit]:
-    starts = {first for first, _ in analysis.noun_phrases}
+    """Yields the "with" of what a noun has; not that of "topped with" or "with her dog"."""
     for index, token in enumerate(analysis.tokens):
-        if token.text.lower() == "with" and index + 1 in starts:
+        behind_noun = tag_at(analysis, index - 1) in _NOUNS
+        opens = any(first == index + 1 for first, _ in analysis.noun_phrases)
+        is_of_some = word_at(analysis, index + 1) in _SOME or tag_at(analysis, index + 1) == "PRP$"
+        if token.text.lower() == "with" and behind_noun and opens and not is_of_some:
             replacement = match_case("without", token.text)
             yield Edit(start=token.start, end=token.end, replacement=replacement)
 
 
 def _phrase_edits(analysis: Analysis) -> Iterator[Edit]:
-    for first, _ in analysis.noun_phrases[:1]:
+    """Yields the noun phrase that opens the caption: "No dog on a beach"."""
+    for first, last in analysis.noun_phrases[:1]:
         token = analysis.tokens[first]
         word = token.text.lower()
+        is_list = word_at(analysis, last) in ("and", ",", "or")
+        if first or is_list or "and" in words_of(analysis, (first, last)):
+            continue
         if word in _ARTICLES or token.tag in (*_NOUNS, "JJ"):
             replacement = match_case("no" if word in _ARTICLES else f"no {word}", token.text)
             yield Edit(start=token.start, end=token.end, replacement=replacement)

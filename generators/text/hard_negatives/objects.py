@@ -5,58 +5,70 @@ from collections.abc import Iterator
 from eqforge.generators.text.analysis import Analysis, Token
 from eqforge.generators.text.coordination.conjuncts import (
     OPENERS,
+    Range,
+    is_living,
     is_mass,
     is_mass_noun,
     tag_at,
     word_at,
 )
-from eqforge.generators.text.hard_negatives.co_hyponyms import noun_co_hyponyms
-from eqforge.generators.text.hard_negatives.lexicon import closed_classes
-from eqforge.generators.text.hard_negatives.places import Place, Source
+from eqforge.generators.text.hard_negatives.fitting import fitting_words
+from eqforge.generators.text.hard_negatives.places import Place
 from eqforge.generators.text.inflection import inflect_word
 
 # Words whose usual sense in captions is not that of their class.
 _NEVER = frozenset(("back", "glasses"))
+_LISTS = frozenset((",", "and", "&", "or"))
+_BESIDE = frozenset(
+    ("beside", "by", "has", "have", "having", "includes", "including", "near", "of", "to", "with")
+)
 _NOUN_TAGS = ("NN", "NNS")
 _PLURAL_ONLY = frozenset(("jeans", "pants", "shorts", "trousers"))
 
 
-def object_places(analysis: Analysis, use_wordnet: bool) -> Iterator[Place]:
+def object_places(analysis: Analysis) -> Iterator[Place]:
     """Yields the heads of noun phrases with their replacements.
 
-    A compound ("fire hydrant") is replaced as a whole or not at all.
+    A compound ("fire hydrant") is replaced as a whole or not at all. Things in a list, or beside
+    something, are left alone: what replaces them may be there as well.
 
     Args:
       analysis: the caption's analysis.
-      use_wordnet: whether nouns in no closed class are replaced by WordNet co-hyponyms.
 
     Raises:
-      InputError: WordNet is needed and not on this machine.
       MissingExtra: a package of the extra "text" is not installed.
     """
-    classes = closed_classes("object").alternatives
-    for first, last, is_open in _heads(analysis):
+    for phrase, first, is_open in _heads(analysis):
+        last = phrase[1]
         head = analysis.tokens[last - 1]
         words = [token.text.lower() for token in analysis.tokens[first:last]]
-        names = (" ".join(words), " ".join([*words[:-1], head.lemma]))
-        name = next((name for name in names if name in classes), None)
         if words[-1] in _NEVER or tag_at(analysis, last) in OPENERS:  # "watches the water"
             continue
-        source: Source = "wordnet" if name is None else "lexicon"
-        found = () if name is None else classes[name]
-        if name is None and use_wordnet and last - first == 1 and word_at(analysis, last) != "of":
-            found = noun_co_hyponyms(head.lemma)
+        if not is_living(analysis, phrase) and _is_among_others(analysis, phrase):
+            continue
+        names = (" ".join(words), " ".join([*words[:-1], head.lemma]))
+        found = next(filter(None, (_alternatives(analysis, first, last, n) for n in names)), ())
         counted = word_at(analysis, first - 1) in ("a", "an", "one")
         forms = tuple(f for w in found if (f := _in_number(w, head, counted, is_open)) is not None)
         if forms:
-            yield Place(first=first, last=last, words=forms, source=source)
+            yield Place(first=first, last=last, words=forms)
 
 
-def _heads(analysis: Analysis) -> Iterator[tuple[int, int, bool]]:
-    """Yields the tokens of the nouns that head noun phrases, compounds as a whole.
+def _alternatives(analysis: Analysis, first: int, last: int, name: str) -> tuple[str, ...]:
+    return fitting_words(analysis, (first, last), "object", name)
+
+
+def _is_among_others(analysis: Analysis, phrase: Range) -> bool:
+    """Tells whether a thing stands in a list, or beside or with something."""
+    before, behind = word_at(analysis, phrase[0] - 1), word_at(analysis, phrase[1])
+    return before in _BESIDE or before in _LISTS or behind in _LISTS
+
+
+def _heads(analysis: Analysis) -> Iterator[tuple[Range, int, bool]]:
+    """Yields noun phrases with the first token of the noun that heads them, compounds as a whole.
 
     Yields:
-      First and last token, `last` exclusive, and whether a determiner opens the phrase.
+      The phrase, that token, and whether a determiner opens the phrase.
     """
     for first, last in analysis.noun_phrases:
         start = last - 1
@@ -64,7 +76,7 @@ def _heads(analysis: Analysis) -> Iterator[tuple[int, int, bool]]:
             start -= 1
         if analysis.tokens[last - 1].tag in _NOUN_TAGS:
             opened = any(token.tag in OPENERS for token in analysis.tokens[first:start])
-            yield start, last, opened
+            yield (first, last), start, opened
 
 
 def _in_number(word: str, head: Token, is_counted: bool, is_opened: bool) -> str | None:

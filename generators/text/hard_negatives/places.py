@@ -3,7 +3,6 @@
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from eqforge.generators.text.analysis import Analysis, Token
 from eqforge.generators.text.edits import Edit, apply_edits
@@ -14,8 +13,6 @@ from eqforge.generators.text.hard_negatives.records import (
 )
 from eqforge.generators.text.perturbations.synonyms import match_case, replacement_edits
 
-Source = Literal["lexicon", "wordnet"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
@@ -24,13 +21,11 @@ class Place:
     Attributes:
       first, last: the tokens, `last` exclusive.
       words: words or phrases, inflected, in lower case; at least one.
-      source: where the words come from.
     """
 
     first: int
     last: int
     words: tuple[str, ...]
-    source: Source
 
 
 def replace_at(
@@ -64,7 +59,7 @@ def replace_at(
         return NegativeRefusal(kind=kind, reason="all_known")
     place, words = rng.choice(open_options)
     edits = _edits(analysis.tokens, place, rng.choice(words))
-    return HardNegative(kind=kind, edited=apply_edits(analysis.text, edits), source=place.source)
+    return HardNegative(kind=kind, edited=apply_edits(analysis.text, edits))
 
 
 def _edits(tokens: Sequence[Token], place: Place, word: str) -> Sequence[Edit]:

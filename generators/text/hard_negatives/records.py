@@ -36,12 +36,10 @@ class HardNegative:
     Attributes:
       kind: what was edited, and how.
       edited: the caption after the edit, with the spans of the edit before and after.
-      source: where the words come from: "lexicon", "wordnet", or "caption" for swaps and negation.
     """
 
     kind: NegativeKind
     edited: EditedText
-    source: Literal["lexicon", "wordnet", "caption"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

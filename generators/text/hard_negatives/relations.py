@@ -1,12 +1,12 @@
 """The prepositions and verbs of a caption that can be replaced by others of their kind."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.coordination.conjuncts import is_living, word_at
-from eqforge.generators.text.hard_negatives.co_hyponyms import verb_co_hyponyms
+from eqforge.generators.text.coordination.conjuncts import word_at
+from eqforge.generators.text.hard_negatives.fitting import fitting_words
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
-from eqforge.generators.text.hard_negatives.places import Place, Source
+from eqforge.generators.text.hard_negatives.places import Place
 from eqforge.generators.text.inflection import inflect_word
 
 _VERB_TAGS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
@@ -17,7 +17,7 @@ _MOTION = frozenset(
         *("skate", "ski", "slide", "snowboard", "surf", "travel", "walk"),
     )
 )
-_RIDDEN = frozenset(("board or ski", "craft", "land vehicle", "two-wheeler"))
+_POSSESSIVES = frozenset(("his", "her", "its", "their", "one", "both"))
 # Closed classes of objects that things can be in, and of those that things cannot stand on.
 _ENCLOSURES = frozenset(
     (
@@ -41,8 +41,8 @@ def preposition_places(analysis: Analysis) -> Iterator[Place]:
     Args:
       analysis: the caption's analysis.
     """
-    classes = closed_classes("relation").alternatives
-    phrases = sorted(classes, key=lambda phrase: (-len(phrase.split()), phrase))
+    classes = closed_classes("relation")
+    phrases = sorted(classes.alternatives, key=lambda phrase: (-len(phrase.split()), phrase))
     words = [token.text.lower() for token in analysis.tokens]
     taken = 0
     for index in range(len(words)):
@@ -51,11 +51,15 @@ def preposition_places(analysis: Analysis) -> Iterator[Place]:
             if index < taken or words[index : index + size] != phrase.split():
                 continue
             taken = index + size
-            groups = closed_classes("relation").groups[phrase]
+            groups = classes.groups[phrase]
             is_particle = "rising" in groups and not _is_motion(analysis, index - 1)
             if _fits(groups, _groups_at(analysis, taken)) and not is_particle:
-                yield Place(first=index, last=taken, words=classes[phrase], source="lexicon")
+                yield Place(first=index, last=taken, words=_flat(classes.alternatives[phrase]))
             break
+
+
+def _flat(words: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    return tuple(sorted(set().union(*words.values())))
 
 
 def _fits(relations: Iterable[str], things: frozenset[str]) -> bool:
@@ -82,45 +86,31 @@ def _groups_at(analysis: Analysis, index: int) -> frozenset[str]:
     return frozenset()
 
 
-def verb_places(analysis: Analysis, use_wordnet: bool) -> Iterator[Place]:
+def verb_places(analysis: Analysis) -> Iterator[Place]:
     """Yields the verbs with their replacements, in the same form.
 
     Args:
       analysis: the caption's analysis.
-      use_wordnet: whether verbs in no closed class are replaced by WordNet co-hyponyms.
 
     Raises:
       InputError: WordNet is needed and not on this machine.
       MissingExtra: a package of the extra "text" is not installed.
     """
-    classes = closed_classes("verb").alternatives
     for index, token in enumerate(analysis.tokens):
         in_phrase = any(first <= index < last for first, last in analysis.noun_phrases)
-        if token.tag not in _VERB_TAGS or in_phrase or token.lemma in ("be", "have"):
+        if token.tag not in _VERB_TAGS or in_phrase:
             continue
-        if word_at(analysis, index + 1) in _PARTICLES or not _is_literal(analysis, index):
+        if word_at(analysis, index + 1) in _PARTICLES or _is_carried(analysis, index):
             continue
-        source: Source = "lexicon" if token.lemma in classes else "wordnet"
-        found = classes.get(token.lemma, ())
-        if not found and use_wordnet:
-            found = verb_co_hyponyms(token.lemma)
         tag = "VB" if token.tag == "VBP" else token.tag
+        found = fitting_words(analysis, (index, index + 1), "verb", token.lemma)
         forms = [inflect_word(word, tag) for word in found]
         if words := tuple(form for form in forms if form is not None):
-            yield Place(first=index, last=index + 1, words=words, source=source)
+            yield Place(first=index, last=index + 1, words=words)
 
 
-def _is_literal(analysis: Analysis, verb: int) -> bool:
-    """Tells whether a verb of the closed classes excludes the others of its class here.
-
-    A bicycle that "sits" somewhere stands there too, and a wave that is ridden cannot be washed.
-    """
-    groups = closed_classes("verb").groups.get(analysis.tokens[verb].lemma, ())
-    if "posture" in groups:
-        subjects = [phrase for phrase in analysis.noun_phrases if phrase[1] <= verb]
-        return bool(subjects) and is_living(analysis, subjects[-1])
-    if "riding" in groups:
-        objects = [phrase for phrase in analysis.noun_phrases if phrase[0] == verb + 1]
-        ridden = bool(_groups_at(analysis, verb + 1) & _RIDDEN)
-        return ridden or any(is_living(analysis, phrase) for phrase in objects)
-    return True
+def _is_carried(analysis: Analysis, verb: int) -> bool:
+    """Tells whether something is held by a part of the body: "in her arms", "in its mouth"."""
+    words = [token.text.lower() for token in analysis.tokens[verb:]]
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    return any(one in ("in", "with") and two in _POSSESSIVES for one, two in pairs)

@@ -62,7 +62,7 @@ def swap_objects(analysis: Analysis, rng: random.Random) -> HardNegative | Negat
     if not options:
         return NegativeRefusal(kind="swap_object", reason="same_meaning")
     edited = apply_edits(analysis.text, exchange_phrases(analysis, *rng.choice(options)))
-    return HardNegative(kind="swap_object", edited=edited, source="caption")
+    return HardNegative(kind="swap_object", edited=edited)
 
 
 def _object_pairs(analysis: Analysis) -> Iterator[tuple[Range, Range]]:
@@ -121,9 +121,7 @@ def swap_attributes(analysis: Analysis, rng: random.Random) -> HardNegative | Ne
         for index, word in zip((left, right), words, strict=True)
         for edit in replacement_edits(analysis.tokens, index, word)
     ]
-    return HardNegative(
-        kind="swap_attribute", edited=apply_edits(analysis.text, edits), source="caption"
-    )
+    return HardNegative(kind="swap_attribute", edited=apply_edits(analysis.text, edits))
 
 
 def _attribute_pairs(analysis: Analysis) -> Iterator[tuple[int, int]]:
@@ -152,13 +150,6 @@ def _are_exchangeable(analysis: Analysis, left: int, right: int) -> bool:
     classes = closed_classes("attribute")
     if words[0] in classes.groups or words[1] in classes.groups:
         shared = set(classes.groups.get(words[0], ())) & set(classes.groups.get(words[1], ()))
-        return bool(shared) and not _are_synonyms(*words)
+        return bool(shared) and not classes.are_synonyms(*words)
     living = [is_living(analysis, phrase) for phrase in phrases]
     return words[0] != words[1] and living[0] == living[1]
-
-
-def _are_synonyms(left: str, right: str) -> bool:
-    """Tells whether two words of a group have the same sense: "grey", "silver"."""
-    return set(closed_classes("attribute").alternatives[left]) == set(
-        closed_classes("attribute").alternatives[right]
-    )
