@@ -1,9 +1,10 @@
 """The prepositions and verbs of a caption that can be replaced by others of their kind."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Iterator, Mapping
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.coordination.conjuncts import word_at
+from eqforge.generators.text.coordination.conjuncts import word_at, words_of
 from eqforge.generators.text.hard_negatives.fitting import fitting_words
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.places import Place
@@ -11,79 +12,44 @@ from eqforge.generators.text.inflection import inflect_word
 
 _VERB_TAGS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
 _PARTICLES = frozenset(("away", "back", "down", "for", "off", "out", "over", "through", "up"))
-_MOTION = frozenset(
-    (
-        *("climb", "come", "drive", "fly", "go", "head", "move", "ride", "roll", "run", "sail"),
-        *("skate", "ski", "slide", "snowboard", "surf", "travel", "walk"),
-    )
-)
 _POSSESSIVES = frozenset(("his", "her", "its", "their", "one", "both"))
-# Closed classes of objects that things can be in, and of those that things cannot stand on.
-_ENCLOSURES = frozenset(
-    (
-        *("appliance", "bathroom fixture", "building", "container", "craft", "dish or vessel"),
-        *("land vehicle", "room"),
-    )
-)
-_NO_SURFACES = frozenset(
-    (
-        *("ground", "land", "room", "slope or shore", "water", "way", "upper garment"),
-        *("lower garment", "headwear", "accessory", "footwear"),
-    )
-)
 
 
 def preposition_places(analysis: Analysis) -> Iterator[Place]:
     """Yields the prepositions before visible objects, with their replacements.
 
-    Those before other nouns are left out: "on a sunny day".
-
     Args:
       analysis: the caption's analysis.
+
+    Raises:
+      InputError: WordNet is needed and not on this machine.
     """
-    classes = closed_classes("relation")
-    phrases = sorted(classes.alternatives, key=lambda phrase: (-len(phrase.split()), phrase))
-    words = [token.text.lower() for token in analysis.tokens]
     taken = 0
-    for index in range(len(words)):
-        for phrase in phrases:
-            size = len(phrase.split())
-            if index < taken or words[index : index + size] != phrase.split():
-                continue
-            taken = index + size
-            groups = classes.groups[phrase]
-            is_particle = "rising" in groups and not _is_motion(analysis, index - 1)
-            if _fits(groups, _groups_at(analysis, taken)) and not is_particle:
-                yield Place(first=index, last=taken, words=_flat(classes.alternatives[phrase]))
-            break
+    for index in range(len(analysis.tokens)):
+        name = _preposition_at(analysis, index) if index >= taken else None
+        if name is None:
+            continue
+        taken = index + len(name.split())
+        if words := fitting_words(analysis, (index, taken), "relation", name):
+            yield Place(first=index, last=taken, words=words)
 
 
-def _flat(words: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    return tuple(sorted(set().union(*words.values())))
+def _preposition_at(analysis: Analysis, index: int) -> str | None:
+    """Returns the longest preposition of the closed classes that starts at a token."""
+    for words in _prepositions().get(word_at(analysis, index), ()):
+        if words_of(analysis, (index, index + len(words))) == words:
+            return " ".join(words)
+    return None
 
 
-def _fits(relations: Iterable[str], things: frozenset[str]) -> bool:
-    """Tells whether a thing fits all relations of a preposition's groups."""
-    if "containment" in relations:
-        return bool(things & _ENCLOSURES)
-    if "support" in relations:
-        return bool(things) and not things & _NO_SURFACES
-    return bool(things)
-
-
-def _is_motion(analysis: Analysis, index: int) -> bool:
-    """Tells whether a token is a verb of motion, so that "up" after it is a direction."""
-    return index >= 0 and analysis.tokens[index].lemma in _MOTION
-
-
-def _groups_at(analysis: Analysis, index: int) -> frozenset[str]:
-    """Returns the closed classes of the head of the noun phrase that starts at a token."""
-    groups = closed_classes("object").groups
-    for first, last in analysis.noun_phrases:
-        if first == index:
-            head = analysis.tokens[last - 1]
-            return frozenset((*groups.get(head.lemma, ()), *groups.get(head.text.lower(), ())))
-    return frozenset()
+@functools.cache
+def _prepositions() -> Mapping[str, tuple[tuple[str, ...], ...]]:
+    """Returns the prepositions that are replaced, by their first word, the longest first."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for name in sorted(closed_classes("relation").alternatives):
+        words = tuple(name.split())
+        found.setdefault(words[0], []).append(words)
+    return {first: tuple(sorted(own, key=lambda w: -len(w))) for first, own in found.items()}
 
 
 def verb_places(analysis: Analysis) -> Iterator[Place]:
