@@ -13,6 +13,7 @@ from eqforge.generators.text.coordination.conjuncts import (
     word_at,
 )
 from eqforge.generators.text.hard_negatives.fitting import fitting_words
+from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.places import Place
 from eqforge.generators.text.inflection import inflect_word
 
@@ -70,8 +71,14 @@ def _heads(analysis: Analysis) -> Iterator[tuple[Range, int, bool]]:
     Yields:
       The phrase, that token, and whether a determiner opens the phrase.
     """
+    named = closed_classes("object").groups
     for first, last in analysis.noun_phrases:
         start = last - 1
+        if (
+            start > first
+            and f"{word_at(analysis, start - 1)} {analysis.tokens[start].lemma}" in named
+        ):
+            start -= 1  # "hot dog"
         while start > first and analysis.tokens[start - 1].tag[:2] in ("NN", "HY"):
             start -= 1
         if analysis.tokens[last - 1].tag in _NOUN_TAGS:
