@@ -1,0 +1,1 @@
+"""Rules that reword a caption so that it says exactly the same."""

@@ -1,0 +1,24 @@
+"""All rules by name: to add one, add it to the rules of its module, or its module to the list."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.rewordings.records import Rewording, Rule
+from eqforge.generators.text.rewordings.relative_clauses import RELATIVE_CLAUSES
+
+RULES: Final[Mapping[str, Rule]] = {rule.name: rule for rule in (*RELATIVE_CLAUSES,)}
+"""The rules by name."""
+
+
+def find_rewordings(analysis: Analysis) -> Iterator[Rewording]:
+    """Yields the rewordings of a caption by all rules, rule by rule.
+
+    Args:
+      analysis: the caption's analysis.
+
+    Raises:
+      MissingExtra: a package of the extra "text" is not installed.
+    """
+    for rule in RULES.values():
+        yield from rule.find(analysis)
