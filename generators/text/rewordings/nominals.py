@@ -30,6 +30,13 @@ _SEVERAL = frozenset(
 _INDEFINITE = frozenset(
     ("a", "an", "many", "multiple", "numerous", "one", "several", "some", "various")
 )
+# What is compared with something named before, or with all there is.
+_NOT_NEW = frozenset(
+    (
+        *("all", "any", "both", "either", "last", "more", "most", "next", "no", "only", "other"),
+        *("own", "same", "such"),
+    )
+)
 # May name people or animals, or one or many of them.
 _UNCLEAR = frozenset(
     (
@@ -52,7 +59,7 @@ _DEPICTIONS = frozenset(
     )
 )
 _GROUPS = frozenset(
-    ("bunch", "couple", "crowd", "flock", "group", "herd", "lot", "lots", "number", "trio")
+    ("bunch", "couple", "crowd", "flock", "group", "herd", "lot", "lots", "number", "pair", "trio")
 )
 _AMOUNTS = frozenset(("couple", "lot", "lots", "number"))
 _HOLDERS = frozenset(
@@ -77,6 +84,7 @@ class Nominal:
       relative: the form in a clause with "who" or "that" behind it; None where both are usual.
       there: the form behind "there".
       is_determined: whether it needs no article: not "man".
+      is_bare: whether it is a plural without a determiner: "men".
       is_indefinite: whether the phrase introduces what it names: "a man", "two men", "men".
       is_framed: whether it opens with what shows the rest: "a picture of a man".
     """
@@ -89,6 +97,7 @@ class Nominal:
     relative: Be | None
     there: Be
     is_determined: bool
+    is_bare: bool
     is_indefinite: bool
     is_framed: bool
 
@@ -107,6 +116,7 @@ class _Part:
     head: Token
     be: Be
     is_determined: bool
+    is_bare: bool
     is_indefinite: bool
 
 
@@ -149,6 +159,8 @@ def _part(analysis: Analysis, first: int, last: int) -> _Part | None:
     tags = [tag_at(analysis, index) for index in range(first, last)]
     head = analysis.tokens[last - 1]
     opener = word_at(analysis, first)
+    if opener == "a" and word_at(analysis, first + 1) in ("dozen", "few"):
+        opener = "several"
     if any(tag in _PLURAL_TAGS for tag in tags[:-1]) and "POS" not in tags:
         return None  # "carrots broccoli", "a skateboarder skates"
     if tags[0] in ("PRP", "EX", "WP", "WDT") or tags[-1].startswith("NNP"):
@@ -157,7 +169,7 @@ def _part(analysis: Analysis, first: int, last: int) -> _Part | None:
     if number is None:
         return None
     is_bare = not tags[0].startswith(("D", "P", "W", "C")) and opener not in _SEVERAL
-    is_named = any(tag in ("PRP$", "POS", "WP$", "NNP") for tag in tags[:1])
+    is_named = tags[0] == "NNP" or opener in _NOT_NEW
     is_indefinite = (
         opener in _INDEFINITE
         or (tags[0] == "CD" and opener != "0")
@@ -169,6 +181,7 @@ def _part(analysis: Analysis, first: int, last: int) -> _Part | None:
         head=head,
         be=number,
         is_determined=not is_bare or number == "are" or is_mass(head),
+        is_bare=is_bare,
         is_indefinite=is_indefinite,
     )
 
@@ -202,6 +215,8 @@ def _join(analysis: Analysis, parts: list[_Part]) -> Nominal | None:
         head, kind = inner.head, _kind(inner.head)
         if inner.be != "are" and name == "bunch":
             return None
+        if name == "pair" and kind == "thing":
+            return None
         if name in _GROUPS and (name != "bunch" or kind != "thing"):
             if inner.be != "are" and name not in ("lot", "lots"):
                 return None
@@ -223,6 +238,7 @@ def _join(analysis: Analysis, parts: list[_Part]) -> Nominal | None:
         relative=relative,
         there=there,
         is_determined=all(part.is_determined for part in parts),
+        is_bare=parts[0].is_bare,
         is_indefinite=parts[0].is_indefinite,
         is_framed=is_framed,
     )

@@ -2,6 +2,7 @@
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
+from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.rewordings.nominals import Nominal
 from eqforge.generators.text.rewordings.verbs import CaptionVerb, participles
 
@@ -57,6 +58,26 @@ _ADVERBS = frozenset(
         *("upright", "upside"),
     )
 )
+_DIRECTIONS = frozenset(
+    (
+        *("around", "at", "away", "back", "down", "for", "in", "into", "off", "on", "out", "over"),
+        *("through", "toward", "towards", "up"),
+    )
+)
+_MOVING = frozenset(("craft", "land vehicle", "two-wheeler"))
+_MOVERS = frozenset(
+    (
+        *("aircraft", "airliner", "balloon", "biplane", "blimp", "cab", "canoe", "carriage"),
+        *("cart", "cloud", "ferry", "jetliner", "kayak", "kite", "locomotive", "motorboat"),
+        *("raft", "sailboat", "taxi", "traffic", "tram", "trolley", "vehicle", "wagon"),
+    )
+)
+_FIXED = frozenset(
+    (
+        *("bathroom fixture", "building", "ground", "land", "opening", "plant", "room"),
+        *("slope or shore", "street furniture", "water", "way"),
+    )
+)
 _DOUBTFUL = frozenset((".", "POS", "HYPH", "SYM", "VBZ", "VBP", "VBD", "MD"))
 
 
@@ -87,6 +108,10 @@ def fits_behind(analysis: Analysis, index: int, verb: CaptionVerb) -> bool:
       verb: the verb.
     """
     word, tag = word_at(analysis, index + 1), tag_at(analysis, index + 1)
+    if word in ("not", "n't", "n\u2019t"):
+        return False
+    if verb.lemma == "look":
+        return word in _DIRECTIONS
     has_object = tag in _OBJECTS and word not in _ADVERBS
     if verb.takes == "none":
         return not has_object and tag not in ("VBZ", "VBP", "VBD", "MD", "POS", "HYPH")
@@ -120,17 +145,43 @@ def describes(analysis: Analysis, index: int, noun: Nominal) -> bool:
     if is_state(analysis, index):
         return word not in CONTENTS or noun.kind == "thing" or word in ("covered", "decorated")
     verb = active_verb(analysis, index)
-    return verb is not None and (verb.subject != "living" or noun.is_living)
+    return verb is not None and (verb.subject == "posture" or can_do(verb, noun))
+
+
+def can_do(verb: CaptionVerb, noun: Nominal) -> bool:
+    """Tells whether a verb says of what a noun phrase names what it does at the moment.
+
+    Args:
+      verb: the verb.
+      noun: its subject.
+    """
+    if noun.is_living or verb.subject == "any":
+        return True
+    groups = set(closed_classes("object").groups.get(noun.head.lemma, ()))
+    is_mover = bool(groups & _MOVING) or noun.head.lemma in _MOVERS
+    if verb.subject == "mover":
+        return is_mover
+    return verb.subject == "posture" and (is_mover or bool(groups - _FIXED))
 
 
 def has_second_participle(analysis: Analysis, index: int) -> bool:
-    """Tells whether a participle of clothing is followed by one of another kind.
+    """Tells whether a participle with an object is followed by another, which may be the object's.
 
-    "A man wearing a hat playing tennis": a clause with "wearing" may seem to go on to the end.
+    "A man holding a cup sitting on a bench" becomes odd with "is holding" or "who is holding". What
+    is joined by "and" or "while", or can be said of the object alone ("a plate filled with food"),
+    does not count, nor does what follows a verb without an object: "sitting on a bench reading".
+
+    Args:
+      analysis: the caption's analysis.
+      index: of the first participle.
     """
-    if word_at(analysis, index) not in ("dressed", "wearing"):
+    verb = participles().get(word_at(analysis, index))
+    if verb is not None and (verb.takes == "none" or tag_at(analysis, index + 1) in ("IN", "RP")):
         return False
+    others = ("VBG",) if verb is not None else ("VBG", "VBN")
     return any(
-        may_describe(word_at(analysis, i)) and word_at(analysis, i - 1) not in ("and", "while", ",")
+        tag_at(analysis, i) in others
+        and tag_at(analysis, i - 1).startswith(("NN", "PRP"))
+        and (word_at(analysis, i) in participles() or not tag_at(analysis, i + 1).startswith("NN"))
         for i in range(index + 1, len(analysis.tokens))
     )

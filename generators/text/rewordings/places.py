@@ -14,7 +14,7 @@ def has_plain_spacing(analysis: Analysis, first: int, last: int) -> bool:
       first: index of the first token.
       last: index after the last token.
     """
-    if first < 0 or last > len(analysis.tokens):
+    if first < 0 or last > len(analysis.tokens) or analysis.text.isupper():
         return False
     tokens = analysis.tokens[first:last]
     written = analysis.text[tokens[0].start : tokens[-1].end]

@@ -4,10 +4,21 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.rewordings.aspect import ASPECT
+from eqforge.generators.text.rewordings.existentials import EXISTENTIALS
+from eqforge.generators.text.rewordings.headlines import HEADLINES
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 from eqforge.generators.text.rewordings.relative_clauses import RELATIVE_CLAUSES
 
-RULES: Final[Mapping[str, Rule]] = {rule.name: rule for rule in (*RELATIVE_CLAUSES,)}
+RULES: Final[Mapping[str, Rule]] = {
+    rule.name: rule
+    for rule in (
+        *RELATIVE_CLAUSES,
+        *HEADLINES,
+        *ASPECT,
+        *EXISTENTIALS,
+    )
+}
 """The rules by name."""
 
 

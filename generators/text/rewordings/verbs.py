@@ -6,7 +6,8 @@ The table has the columns
 
 `object` is `none` where no noun phrase follows the verb ("sitting on"), `object` where one has to
 ("holding a cup"), and `both` where one may. `subject` is `living` where things that are said to do
-it mean something else ("a shelf holds books"), `posture` where only movable things do ("a cup sits
+it mean something else ("a shelf holds books"), `mover` where those that cannot move do ("a bridge
+crosses a river"), `posture` where only movable things do ("a cup sits
 on a table", but not "a house sits on a hill"), and `any`. `simple` is `yes` where "rides" and "is
 riding" are said of the same moment.
 """
@@ -21,7 +22,7 @@ from typing import Literal, cast
 from eqforge.generators.text.inflection import inflect_word
 
 ObjectUse = Literal["none", "object", "both"]
-SubjectKind = Literal["living", "posture", "any"]
+SubjectKind = Literal["living", "mover", "posture", "any"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
