@@ -7,6 +7,8 @@ from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.rewordings.aspect import ASPECT
 from eqforge.generators.text.rewordings.existentials import EXISTENTIALS
 from eqforge.generators.text.rewordings.headlines import HEADLINES
+from eqforge.generators.text.rewordings.numerals import NUMERALS
+from eqforge.generators.text.rewordings.phrasings import PHRASINGS
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 from eqforge.generators.text.rewordings.relative_clauses import RELATIVE_CLAUSES
 
@@ -17,6 +19,8 @@ RULES: Final[Mapping[str, Rule]] = {
         *HEADLINES,
         *ASPECT,
         *EXISTENTIALS,
+        *NUMERALS,
+        *PHRASINGS,
     )
 }
 """The rules by name."""
