@@ -5,12 +5,16 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.rewordings.aspect import ASPECT
+from eqforge.generators.text.rewordings.clothing import CLOTHING
+from eqforge.generators.text.rewordings.converses import CONVERSES
 from eqforge.generators.text.rewordings.existentials import EXISTENTIALS
 from eqforge.generators.text.rewordings.headlines import HEADLINES
 from eqforge.generators.text.rewordings.numerals import NUMERALS
 from eqforge.generators.text.rewordings.phrasings import PHRASINGS
+from eqforge.generators.text.rewordings.possession import POSSESSION
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 from eqforge.generators.text.rewordings.relative_clauses import RELATIVE_CLAUSES
+from eqforge.generators.text.rewordings.voice import VOICE
 
 RULES: Final[Mapping[str, Rule]] = {
     rule.name: rule
@@ -19,6 +23,10 @@ RULES: Final[Mapping[str, Rule]] = {
         *HEADLINES,
         *ASPECT,
         *EXISTENTIALS,
+        *VOICE,
+        *CONVERSES,
+        *CLOTHING,
+        *POSSESSION,
         *NUMERALS,
         *PHRASINGS,
     )
