@@ -1,6 +1,7 @@
 """Whether a caption is one noun phrase or one clause, and where its subject ends."""
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis
@@ -14,6 +15,7 @@ _SUBORDINATING = frozenset(
     ("after", "although", "as", "because", "before", "if", "since", "so", "until", "when", "while")
 )
 _MANY = frozenset(("many", "several", "some", "these", "those"))
+_PREPOSITIONS = frozenset(("at", "in", "inside", "near", "on", "outside", "under", "with"))
 _JOINING = frozenset(("&", ",", "and", "but", "or", "then"))
 
 
@@ -24,11 +26,13 @@ class Subject:
     Attributes:
       last: index after its last token.
       parts: its noun phrases, one or two.
+      modifiers: the things in phrases of place or clothing behind it: "in a hat", "on a bench".
       be: the form of "be" that agrees.
     """
 
     last: int
     parts: tuple[Nominal, ...]
+    modifiers: tuple[Nominal, ...]
     be: Be
 
     @property
@@ -43,13 +47,26 @@ def read_subject(analysis: Analysis) -> Subject | None:
     if left is None or left.is_framed or not left.is_determined:
         return None
     if word_at(analysis, left.last) != "and":
-        return Subject(last=left.last, parts=(left,), be=left.be)
+        modifiers = tuple(_modifiers(analysis, left))
+        last = modifiers[-1].last if modifiers else left.last
+        return Subject(last=last, parts=(left,), modifiers=modifiers, be=left.be)
     right = nominal_from(analysis, left.last + 1)
     if right is None or not right.is_determined or word_at(analysis, right.last) == "and":
         return None
     if left.is_living != right.is_living:
         return None
-    return Subject(last=right.last, parts=(left, right), be="are")
+    return Subject(last=right.last, parts=(left, right), modifiers=(), be="are")
+
+
+def _modifiers(analysis: Analysis, noun: Nominal) -> Iterator[Nominal]:
+    """Yields the things that prepositions behind a living being name."""
+    here = noun.last
+    while noun.is_living and word_at(analysis, here) in _PREPOSITIONS:
+        found = nominal_from(analysis, here + 1)
+        if found is None or found.is_living or found.is_framed:
+            return
+        yield found
+        here = found.last
 
 
 def with_first_verb(analysis: Analysis) -> Analysis:

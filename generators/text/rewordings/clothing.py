@@ -14,7 +14,7 @@ _GROUND = (
     "Oxford Advanced Learner's Dictionary, 'in' (preposition), 5: wearing something; 'dressed': "
     "wearing clothes of a particular type."
 )
-_GARMENTS = frozenset(
+GARMENTS = frozenset(
     (
         *("apron", "attire", "bikini", "blouse", "cap", "clothes", "clothing", "coat", "costume"),
         *("dress", "gear", "glasses", "goggles", "gown", "hat", "helmet", "hoodie", "jacket"),
@@ -45,7 +45,7 @@ def _find(rule: str, way: str, other: str, analysis: Analysis) -> Iterator[Rewor
     words = _WAYS[way]
     if not any(token.text.lower() == words[0] for token in analysis.tokens):
         return
-    garments = _WHOLE_DRESS if "dressed_in" in (way, other) else _GARMENTS
+    garments = _WHOLE_DRESS if "dressed_in" in (way, other) else GARMENTS
     for noun in nominals(analysis):
         first, last = noun.last, noun.last + len(words)
         if noun.kind != "person" or not noun.is_determined:
@@ -89,7 +89,7 @@ def _stops(analysis: Analysis, end: int) -> bool:
             is_verb = word_at(analysis, following).endswith("ing")
             return word_at(analysis, end) == "," and not is_verb
         head = analysis.tokens[last - 1]
-        if not {head.lemma, head.text.lower()} & (_GARMENTS | _ACCESSORIES):
+        if not {head.lemma, head.text.lower()} & (GARMENTS | _ACCESSORIES):
             return False
         end = last
     return True

@@ -9,7 +9,7 @@ from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.rewordings.clauses import finite_verbs, is_one_sentence
 from eqforge.generators.text.rewordings.nominals import Nominal, nominal_from
-from eqforge.generators.text.rewordings.participles import describes
+from eqforge.generators.text.rewordings.participles import active_verb, describes
 from eqforge.generators.text.rewordings.places import has_plain_spacing
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 
@@ -89,7 +89,7 @@ def _is_modified(analysis: Analysis, noun: Nominal) -> bool:
         return noun.there == "are" and nominal_from(analysis, noun.last + 1) is not None
     if word in _PREPOSITIONS or tag in ("", "."):
         return True
-    return describes(analysis, noun.last, noun)
+    return describes(analysis, noun.last, noun) or active_verb(analysis, noun.last) is not None
 
 
 EXISTENTIALS: Final = tuple(

@@ -13,6 +13,7 @@ from eqforge.generators.text.rewordings.clauses import (
     may_have_second_subject,
     read_subject,
 )
+from eqforge.generators.text.rewordings.clothing import GARMENTS
 from eqforge.generators.text.rewordings.participles import (
     describes,
     has_second_participle,
@@ -20,6 +21,7 @@ from eqforge.generators.text.rewordings.participles import (
 )
 from eqforge.generators.text.rewordings.places import deletion, has_plain_spacing, insertion
 from eqforge.generators.text.rewordings.records import Rewording, Rule
+from eqforge.generators.text.rewordings.verbs import participles
 
 _GROUND = (
     "Quirk et al. 1985, A Comprehensive Grammar of the English Language, 11.44 to 11.48: in block "
@@ -52,13 +54,24 @@ def _described_subject(analysis: Analysis, skipped: int) -> Subject | None:
     verb = subject.last + skipped
     if not all(describes(analysis, verb, part) for part in subject.parts):
         return None
-    if has_second_participle(analysis, verb):
+    if has_second_participle(analysis, verb) or not _is_of_subject(analysis, subject, verb):
         return None
     if finite_verbs(analysis, verb) or not is_one_sentence(analysis):
         return None
     if len(subject.parts) > 1 and word_at(analysis, verb) in ("dressed", "wearing", "holding"):
         return None  # the second of the two alone may hold it
     return None if may_have_second_subject(analysis, subject, verb + 1) else subject
+
+
+def _is_of_subject(analysis: Analysis, subject: Subject, index: int) -> bool:
+    """Tells whether a participle is said of no thing before it: "a man in a hat riding"."""
+    if not subject.modifiers:
+        return True
+    verb = participles().get(word_at(analysis, index))
+    if verb is None or verb.subject not in ("living", "posture"):
+        return False
+    are_clothes = all(noun.head.lemma in GARMENTS for noun in subject.modifiers)
+    return verb.subject == "living" or are_clothes
 
 
 HEADLINES: Final = tuple(

@@ -130,7 +130,7 @@ def nominal_from(analysis: Analysis, start: int) -> Nominal | None:
     parts = []
     ends = dict(analysis.noun_phrases)
     here = start
-    while (last := ends.get(here)) is not None:
+    while (last := ends.get(here) or ends.get(_joined_core(analysis, here))) is not None:
         if word_at(analysis, last) == "up" and word_at(analysis, last - 1) == "close":
             last += 1  # "a close up of"
         part = _part(analysis, here, last)
@@ -143,16 +143,38 @@ def nominal_from(analysis: Analysis, start: int) -> Nominal | None:
     return None
 
 
+def _joined_core(analysis: Analysis, start: int) -> int:
+    """Returns the token behind "a black and" and the like, where some taggers begin the phrase."""
+    here = start + (tag_at(analysis, start) in ("DT", "CD", "PRP$"))
+    first = here
+    while tag_at(analysis, here) == "JJ":
+        here += 1
+    is_joined = first < here and word_at(analysis, here) in ("and", "&")
+    return here + 1 if is_joined and tag_at(analysis, here + 1) == "JJ" else -1
+
+
 def nominals(analysis: Analysis) -> Iterator[Nominal]:
     """Yields the noun phrases of a caption that are no part of another's "of" phrases."""
     done = 0
     for first, last in analysis.noun_phrases:
-        if first < done or word_at(analysis, first - 1) == "of":
+        start = _joined_start(analysis, first)
+        if first < done or word_at(analysis, start - 1) == "of":
             continue
-        found = nominal_from(analysis, first)
+        found = nominal_from(analysis, start)
         done = last if found is None else found.last
         if found is not None:
             yield found
+
+
+def _joined_start(analysis: Analysis, first: int) -> int:
+    """Returns where a noun phrase starts whose adjectives are joined: "a black and white cat"."""
+    here = first
+    if word_at(analysis, first - 1) in ("and", "&"):
+        here = first - 1
+        while tag_at(analysis, here - 1) == "JJ":
+            here -= 1
+        here -= tag_at(analysis, here - 1) in ("DT", "CD", "PRP$")
+    return here if _joined_core(analysis, here) == first else first
 
 
 def _part(analysis: Analysis, first: int, last: int) -> _Part | None:

@@ -19,6 +19,9 @@ ADD_THERE, DROP_THERE = "add_there_is", "drop_there_is"
         ("A horse being ridden by a man", "A horse is being ridden by a man"),
         ("A man sitting on a bench reading", "A man is sitting on a bench reading"),
         ("Elephants walking, \u00e9\U0001f600", "Elephants are walking, \u00e9\U0001f600"),
+        ("A man in a hat riding a horse", "A man in a hat is riding a horse"),
+        ("A woman in a red dress standing", "A woman in a red dress is standing"),
+        ("A black and white cat sleeping", "A black and white cat is sleeping"),
         ("A man riding a horse that is brown", "A man is riding a horse that is brown"),
     ],
 )
@@ -41,6 +44,9 @@ def test_a_headline_is_a_sentence(caption: str, other: str) -> None:
         "A man riding a wave. He is happy.",
         "A man riding a wave takes a bow.",
         "A bathroom having a sink",
+        "A man with a dog running",
+        "A man on a boat sitting in a chair",
+        "A man in a boat floating on a river",
     ],
 )
 def test_other_headlines_stay(caption: str) -> None:
@@ -77,6 +83,7 @@ def test_other_sentences_stay(caption: str) -> None:
         ("A man and a woman ride horses.", "A man and a woman are riding horses."),
         ("A man skis down a hill.", "A man is skiing down a hill."),
         ("Two buses drive on a road.", "Two buses are driving on a road."),
+        ("A man in a hat rides a horse.", "A man in a hat is riding a horse."),
         ("A man looks at a dog.", "A man is looking at a dog."),
         ("a cat sleeps, \u00e9\U0001f600", "a cat is sleeping, \u00e9\U0001f600"),
     ],
