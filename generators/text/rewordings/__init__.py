@@ -1,1 +1,1 @@
-"""Rewordings of a caption that say exactly what it says."""
+"""Rules that reword a caption so that it says exactly the same."""

@@ -1,7 +1,12 @@
-"""Colours of things: "a red car" and "a red-colored car"."""
+"""Colours of things: "a red car" and "a red-colored car".
+
+Colours of living beings, food, plants and water are left alone, and so are shades ("light blue"),
+several colours of one thing and colours behind a verb ("is red").
+"""
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.conjuncts import (
@@ -13,9 +18,8 @@ from eqforge.generators.text.coordination.conjuncts import (
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
 from eqforge.generators.text.noun_classes import classes_of
-from eqforge.generators.text.rewordings.records import Rewording
+from eqforge.generators.text.rewordings.records import Rewording, Rule
 
-RULE = "replace/color"
 _COLORED = re.compile(
     r"(?i)(?<![\w-])(?P<name>{})[ -]colou?red(?![\w-])".format("|".join(sorted(COLOURS)))
 )
@@ -32,31 +36,19 @@ _VARIED = frozenset(
 )
 
 
-def colored(analysis: Analysis) -> Iterator[Rewording]:
-    """Yields each colour of a thing that may become "-colored", and the reverse.
-
-    Colours of living beings, food, plants and water are left alone, and so are shades ("light
-    blue"), several colours of one thing and colours behind a verb ("is red").
-
-    Args:
-      analysis: the caption's analysis.
-
-    Raises:
-      InputError: WordNet is not on this machine.
-    """
-    for found in _COLORED.finditer(analysis.text):
-        yield Rewording(
-            rule=RULE,
-            edits=(Edit(start=found.end("name"), end=found.end(), replacement=""),),
-            original=f"{found['name'].lower()}-colored",
-            replacement=found["name"].lower(),
-        )
+def _add(analysis: Analysis) -> Iterator[Rewording]:
     for index, token in enumerate(analysis.tokens):
         name = token.text.lower()
         if name in COLOURS - _METALS and token.tag in ADJECTIVES and _is_plain(analysis, index):
             added = "-COLORED" if token.text.isupper() else "-colored"
             edit = Edit(start=token.end, end=token.end, replacement=added)
-            yield Rewording(rule=RULE, edits=(edit,), original=name, replacement=f"{name}-colored")
+            yield Rewording(rule="colored", edits=(edit,))
+
+
+def _leave_out(analysis: Analysis) -> Iterator[Rewording]:
+    for found in _COLORED.finditer(analysis.text):
+        edit = Edit(start=found.end("name"), end=found.end(), replacement="")
+        yield Rewording(rule="not_colored", edits=(edit,))
 
 
 def _is_plain(analysis: Analysis, index: int) -> bool:
@@ -73,3 +65,11 @@ def _is_plain(analysis: Analysis, index: int) -> bool:
         return False
     classes = classes_of(analysis, phrase)
     return "artifact" in classes and not classes & (_NATURAL | _VARIED)
+
+
+_GROUND = "ODE, '-coloured': having the colour that is named."
+
+COLORS: Final = (
+    Rule(name="colored", reverse="not_colored", ground=_GROUND, find=_add),
+    Rule(name="not_colored", reverse="colored", ground=_GROUND, find=_leave_out),
+)

@@ -1,15 +1,16 @@
-"""Words and phrases that may stand for each other where the words around them allow it.
+"""Words and phrases of which either stands for the other where the words around them allow it.
 
-`data/rewordings.tsv` has the columns group, word, replacement, ways, tag and where. With "both" as
+`data/rewordings.tsv` has the columns word, replacement, ways, tag, where and ground. With "both" as
 ways the replacement may become the word, too. `tag` names tags of the first word, or how they
 start; V stands for a verb in any form. `where` is a context, as `contexts` has it.
 """
 
 import csv
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.articles import article_for
@@ -19,7 +20,8 @@ from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
 from eqforge.generators.text.inflection import inflect_word
 from eqforge.generators.text.perturbations.synonyms import match_case
-from eqforge.generators.text.rewordings.records import Rewording
+from eqforge.generators.text.rewordings.places import has_plain_spacing
+from eqforge.generators.text.rewordings.records import Rewording, Rule
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,11 +29,10 @@ class _Phrase:
     """A row of the list, in one direction.
 
     Attributes:
-      group, word, replacement, tags: see above; "V" among the tags means lemmas.
+      word, replacement, tags: see above; "V" among the tags means any form of a verb.
       where: what must stand around it.
     """
 
-    group: str
     word: tuple[str, ...]
     replacement: str
     tags: tuple[str, ...]
@@ -43,34 +44,12 @@ class _Phrase:
         return self.tags == ("V",)
 
 
-def phrase_rewordings(analysis: Analysis) -> Iterator[Rewording]:
-    """Yields each exchange of a word or phrase, in order.
-
-    Args:
-      analysis: the caption's analysis.
-
-    Raises:
-      InputError: WordNet is not on this machine.
-      MissingExtra: a package of the extra "text" is not installed.
-    """
-    taken = 0
-    for index, token in enumerate(analysis.tokens):
-        if index < taken:
-            continue
-        for key in dict.fromkeys((token.text.lower(), token.lemma)):
-            for phrase in _phrases().get(key, ()):
-                last = index + len(phrase.word)
-                if not _is_at(analysis, index, phrase):
-                    continue
-                taken = max(taken, last)
-                edits = _edits(analysis, index, last, phrase)
-                if edits and _fits(analysis, (index, last), phrase):
-                    yield Rewording(
-                        rule=f"replace/{phrase.group}",
-                        edits=edits,
-                        original=" ".join(phrase.word),
-                        replacement=phrase.replacement,
-                    )
+def _find(rule: str, phrase: _Phrase, analysis: Analysis) -> Iterator[Rewording]:
+    for index in range(len(analysis.tokens)):
+        span = (index, index + len(phrase.word))
+        if _is_at(analysis, index, phrase) and _fits(analysis, span, phrase):
+            if edits := _edits(analysis, *span, phrase):
+                yield Rewording(rule=rule, edits=edits)
 
 
 def _is_at(analysis: Analysis, index: int, phrase: _Phrase) -> bool:
@@ -86,7 +65,8 @@ def _is_at(analysis: Analysis, index: int, phrase: _Phrase) -> bool:
 def _fits(analysis: Analysis, span: Range, phrase: _Phrase) -> bool:
     start, end = analysis.tokens[span[0]].start, analysis.tokens[span[1] - 1].end
     is_fixed = is_in_fixed_expression(analysis.text, start, end)
-    return not is_fixed and stands_in(analysis, span, phrase.where)
+    is_plain = has_plain_spacing(analysis, *span)
+    return is_plain and not is_fixed and stands_in(analysis, span, phrase.where)
 
 
 def _edits(analysis: Analysis, first: int, last: int, phrase: _Phrase) -> tuple[Edit, ...]:
@@ -111,24 +91,29 @@ def _edits(analysis: Analysis, first: int, last: int, phrase: _Phrase) -> tuple[
     return (Edit(start=before.start, end=before.end, replacement=cased), edit)
 
 
-@functools.cache
-def _phrases() -> Mapping[str, tuple[_Phrase, ...]]:
-    """Returns the phrases by their first word, the longest first."""
-    resource = files("eqforge.generators.text") / "data" / "rewordings.tsv"
-    found: dict[str, list[_Phrase]] = {}
-    for row in csv.DictReader(resource.read_text(encoding="utf-8").splitlines(), delimiter="\t"):
-        pairs = [(row["word"], row["replacement"])]
-        if row["ways"] == "both":
-            pairs.append((row["replacement"], row["word"]))
-        for word, replacement in pairs:
-            words = tuple(word.split())
-            found.setdefault(words[0], []).append(
-                _Phrase(
-                    group=row["group"],
-                    word=words,
-                    replacement=replacement,
-                    tags=tuple(filter(None, row["tag"].split(","))),
-                    where=parse_context(row["where"]),
-                )
+def _rules() -> Iterator[Rule]:
+    text = (files("eqforge.generators.text") / "data" / "rewordings.tsv").read_text("utf-8")
+    for row in csv.DictReader(text.splitlines(), delimiter="\t"):
+        pairs = [(row["word"], row["replacement"]), (row["replacement"], row["word"])]
+        is_both = row["ways"] == "both"
+        for word, other in pairs if is_both else pairs[:1]:
+            phrase = _Phrase(
+                word=tuple(word.split()),
+                replacement=other,
+                tags=tuple(filter(None, row["tag"].split(","))),
+                where=parse_context(row["where"]),
             )
-    return {key: tuple(sorted(own, key=lambda p: -len(p.word))) for key, own in found.items()}
+            name = _name(word, other)
+            yield Rule(
+                name=name,
+                reverse=_name(other, word) if is_both else None,
+                ground=row["ground"],
+                find=functools.partial(_find, name, phrase),
+            )
+
+
+def _name(word: str, other: str) -> str:
+    return f"{word}_as_{other}".replace(" ", "_").replace("-", "_")
+
+
+PHRASES: Final = tuple(_rules())

@@ -1,4 +1,4 @@
-"""A rewording, and the rule that finds it."""
+"""A rewording, and a rule that finds rewordings."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,18 +9,15 @@ from eqforge.generators.text.edits import Edit
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rewording:
-    """Edits after which a caption says what it said before.
+    """Edits after which a caption says the same in other words.
 
     Attributes:
       rule: name of the rule that found it.
-      edits: in order, apart.
-      original, replacement: the words exchanged where the rule is one of a list of words.
+      edits: in order, not overlapping; at least one, and together they change the caption.
     """
 
     rule: str
     edits: tuple[Edit, ...]
-    original: str | None = None
-    replacement: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,10 +25,10 @@ class Rule:
     """A way to reword captions.
 
     Attributes:
-      name: of the rule.
-      reverse: of the rule that undoes it; None for none.
-      ground: why both texts say the same: a grammar or dictionary, and its section.
-      find: yields every place of a caption, in order.
+      name: the rule's name.
+      reverse: name of the rule that undoes it; None if none does.
+      ground: why the rewording says the same, with a source.
+      find: yields the rewordings of a caption, in the order of their places.
     """
 
     name: str

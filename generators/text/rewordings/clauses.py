@@ -1,0 +1,161 @@
+"""Whether a caption is one noun phrase or one clause, and where its subject ends."""
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
+from eqforge.generators.text.rewordings.nominals import Be, Nominal, nominal_from
+from eqforge.generators.text.rewordings.verbs import finite_forms
+
+_FINITE = ("VBZ", "VBP", "VBD", "MD", "VB")
+_RELATIVE = frozenset(("that", "where", "which", "who"))
+_SUBORDINATING = frozenset(
+    ("after", "although", "as", "because", "before", "if", "since", "so", "until", "when", "while")
+)
+_MANY = frozenset(("many", "several", "some", "these", "those"))
+_PREPOSITIONS = frozenset(("at", "in", "inside", "near", "on", "outside", "under", "with"))
+_JOINING = frozenset(("&", ",", "and", "but", "or", "then"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Subject:
+    """What opens a caption: a noun phrase, or two with "and" between them.
+
+    Attributes:
+      last: index after its last token.
+      parts: its noun phrases, one or two.
+      modifiers: the things in phrases of place or clothing behind it: "in a hat", "on a bench".
+      be: the form of "be" that agrees.
+    """
+
+    last: int
+    parts: tuple[Nominal, ...]
+    modifiers: tuple[Nominal, ...]
+    be: Be
+
+    @property
+    def is_living(self) -> bool:
+        """Whether it names people or animals and nothing else."""
+        return all(part.is_living for part in self.parts)
+
+
+def read_subject(analysis: Analysis) -> Subject | None:
+    """Returns what opens a caption; None if that is unclear, or shows what the caption is of."""
+    left = nominal_from(analysis, 0)
+    if left is None or left.is_framed or not left.is_determined:
+        return None
+    if word_at(analysis, left.last) != "and":
+        modifiers = tuple(_modifiers(analysis, left))
+        last = modifiers[-1].last if modifiers else left.last
+        return Subject(last=last, parts=(left,), modifiers=modifiers, be=left.be)
+    right = nominal_from(analysis, left.last + 1)
+    if right is None or not right.is_determined or word_at(analysis, right.last) == "and":
+        return None
+    if left.is_living != right.is_living:
+        return None
+    return Subject(last=right.last, parts=(left, right), modifiers=(), be="are")
+
+
+def _modifiers(analysis: Analysis, noun: Nominal) -> Iterator[Nominal]:
+    """Yields the things that prepositions behind a living being name."""
+    here = noun.last
+    while noun.is_living and word_at(analysis, here) in _PREPOSITIONS:
+        found = nominal_from(analysis, here + 1)
+        if found is None or found.is_living or found.is_framed:
+            return
+        yield found
+        here = found.last
+
+
+def with_first_verb(analysis: Analysis) -> Analysis:
+    """Returns an analysis in which a verb behind the caption's subject is no part of the subject.
+
+    Word lexicons know "drives" and "skis" as nouns, but there is no "a man drives" of nouns, nor
+    "two men drive".
+    """
+    if not analysis.noun_phrases or analysis.noun_phrases[0][0] != 0:
+        return analysis
+    (_, last), *others = analysis.noun_phrases
+    verb = finite_forms().get(word_at(analysis, last - 1))
+    nouns = (tag_at(analysis, last - 2), tag_at(analysis, last - 1))
+    if verb is None or last < 3:
+        return analysis
+    opener, is_counted = word_at(analysis, 0), tag_at(analysis, 0) == "CD"
+    is_third = verb[1] == "is" and opener in ("a", "an") and nouns == ("NN", "NNS")
+    is_plain = verb[1] == "are" and nouns == ("NNS", "NN") and (is_counted or opener in _MANY)
+    if not (is_third or is_plain):
+        return analysis
+    token = dataclasses.replace(analysis.tokens[last - 1], tag="VBZ" if is_third else "VBP")
+    return dataclasses.replace(
+        analysis,
+        tokens=(*analysis.tokens[: last - 1], token, *analysis.tokens[last:]),
+        noun_phrases=((0, last - 1), *others),
+    )
+
+
+def finite_verbs(analysis: Analysis, start: int) -> list[int]:
+    """Returns the finite verbs from a token on that may be the main clause's.
+
+    Those of relative clauses, and what follows "while", "as" and the like, are left out.
+
+    Args:
+      analysis: the caption's analysis.
+      start: index of the first token.
+    """
+    found = []
+    for index in range(start, len(analysis.tokens)):
+        word, tag = word_at(analysis, index), tag_at(analysis, index)
+        if word in _SUBORDINATING and index > start:
+            break
+        joined = word_at(analysis, index - 1) in _JOINING and word in finite_forms()
+        if tag in _FINITE or joined:
+            before = word_at(analysis, index - 1), tag_at(analysis, index - 1)
+            if before[0] not in _RELATIVE and not (tag == "VB" and before[1] in ("TO", "MD")):
+                found.append(index)
+    return found
+
+
+def is_one_sentence(analysis: Analysis) -> bool:
+    """Tells whether nothing but the end of a caption ends a sentence, and all tags may be right.
+
+    "A pink top takes": a plural noun behind "a" is a verb.
+    """
+    tags = [token.tag for token in analysis.tokens]
+    if any(tag in (".", ":", "-LRB-", "-RRB-", "``", "''") for tag in tags[:-1]):
+        return False
+    return not any(
+        word_at(analysis, first) in ("a", "an")
+        and tags[last - 1] in ("NNS", "NNPS")
+        and word_at(analysis, first + 1) not in ("couple", "dozen", "few", "lot")
+        and analysis.tokens[last - 1].lemma != "people"
+        and "POS" not in tags[first:last]
+        for first, last in analysis.noun_phrases
+    )
+
+
+def may_have_second_subject(analysis: Analysis, subject: Subject, start: int) -> bool:
+    """Tells whether a noun phrase behind "and" or a comma may stand beside the subject.
+
+    "A man riding a bike and a dog": the dog rides nothing, or is ridden.
+
+    Args:
+      analysis: the caption's analysis.
+      subject: what opens the caption.
+      start: index of the first token behind the verb.
+    """
+    for index in range(start, len(analysis.tokens)):
+        if word_at(analysis, index) not in ("&", ",", "and", "or"):
+            continue
+        following = index + 1 + (word_at(analysis, index + 1) == "and")
+        other = nominal_from(analysis, following)
+        if other is None:
+            if following in dict(analysis.noun_phrases):
+                return True
+            continue
+        if other.is_living == subject.is_living and (
+            subject.is_living or tag_at(analysis, following) in ("DT", "CD")
+        ):
+            return True
+    return False

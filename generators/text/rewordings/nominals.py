@@ -1,0 +1,279 @@
+"""Noun phrases with their "of" phrases, and what agrees with them: "a group of people" "who are".
+
+Where two readings of number or head are left, or the tags cannot be right, nothing is returned.
+"""
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from eqforge.generators.text.analysis import Analysis, Token
+from eqforge.generators.text.coordination.conjuncts import is_mass, tag_at, word_at
+from eqforge.generators.text.words import read_word_list
+
+Kind = Literal["person", "animal", "thing"]
+Be = Literal["is", "are"]
+
+_DATA = Path(__file__).parents[1] / "data"
+_PLURAL_TAGS = ("NNS", "NNPS")
+_PLURALS = frozenset(("cattle", "people", "police"))
+_INVARIANT = frozenset(("bison", "buffalo", "deer", "elk", "fish", "moose", "sheep"))
+_ONE = frozenset(("a", "an", "another", "each", "every", "one", "that", "this"))
+_SEVERAL = frozenset(
+    (
+        *("assorted", "different", "few", "many", "multiple", "numerous", "several", "these"),
+        *("those", "various"),
+    )
+)
+_INDEFINITE = frozenset(
+    ("a", "an", "many", "multiple", "numerous", "one", "several", "some", "various")
+)
+# What is compared with something named before, or with all there is.
+_NOT_NEW = frozenset(
+    (
+        *("all", "any", "both", "either", "last", "more", "most", "next", "no", "only", "other"),
+        *("own", "same", "such"),
+    )
+)
+# May name people or animals, or one or many of them.
+_UNCLEAR = frozenset(
+    (
+        *("adult", "baby", "band", "character", "class", "couple", "crew", "crowd", "family"),
+        *("female", "figure", "flock", "group", "herd", "male", "model", "other", "pack", "pair"),
+        *("party", "pitcher", "team", "trio", "young"),
+    )
+)
+_FRAMES = frozenset(
+    (
+        *("close-up", "closeup", "image", "photo", "photograph", "picture", "shot", "up"),
+        *("view",),
+    )
+)
+_DEPICTIONS = frozenset(
+    (
+        *("art", "artwork", "cartoon", "collage", "cutout", "depiction", "doll", "drawing"),
+        *("figurine", "illustration", "model", "mural", "painting", "portrait", "poster"),
+        *("reflection", "scene", "sculpture", "shadow", "sign", "sketch", "statue", "video"),
+    )
+)
+_GROUPS = frozenset(
+    ("bunch", "couple", "crowd", "flock", "group", "herd", "lot", "lots", "number", "pair", "trio")
+)
+_AMOUNTS = frozenset(("couple", "lot", "lots", "number"))
+_HOLDERS = frozenset(
+    (
+        *("bag", "basket", "batch", "bottle", "bouquet", "bowl", "box", "bucket", "bunch"),
+        *("carton", "case", "container", "cup", "dish", "glass", "jar", "line", "loaf", "mug"),
+        *("pack", "pan", "piece", "pile", "pitcher", "plate", "platter", "pot", "row", "set"),
+        *("slice", "stack", "tray", "vase"),
+    )
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Nominal:
+    """A noun phrase with its "of" phrases.
+
+    Attributes:
+      first, last: its tokens, `last` exclusive.
+      head: the noun that what follows is said of: "people" in "a picture of a group of people".
+      kind: what the head names; None for a living being that may be either.
+      be: the form of "be" behind the phrase as a subject.
+      relative: the form in a clause with "who" or "that" behind it; None where both are usual.
+      there: the form behind "there".
+      is_determined: whether it needs no article: not "man".
+      is_bare: whether it is a plural without a determiner: "men".
+      is_indefinite: whether the phrase introduces what it names: "a man", "two men", "men".
+      is_framed: whether it opens with what shows the rest: "a picture of a man".
+    """
+
+    first: int
+    last: int
+    head: Token
+    kind: Kind | None
+    be: Be
+    relative: Be | None
+    there: Be
+    is_determined: bool
+    is_bare: bool
+    is_indefinite: bool
+    is_framed: bool
+
+    @property
+    def is_living(self) -> bool:
+        """Whether the head names people or animals."""
+        return self.kind != "thing"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Part:
+    """A noun phrase between two "of"."""
+
+    first: int
+    last: int
+    head: Token
+    be: Be
+    is_determined: bool
+    is_bare: bool
+    is_indefinite: bool
+
+
+def nominal_from(analysis: Analysis, start: int) -> Nominal | None:
+    """Returns the noun phrase that starts at a token, with its "of" phrases; None if unclear.
+
+    Args:
+      analysis: the caption's analysis.
+      start: index of its first token.
+    """
+    parts = []
+    ends = dict(analysis.noun_phrases)
+    here = start
+    while (last := ends.get(here) or ends.get(_joined_core(analysis, here))) is not None:
+        if word_at(analysis, last) == "up" and word_at(analysis, last - 1) == "close":
+            last += 1  # "a close up of"
+        part = _part(analysis, here, last)
+        if part is None:
+            return None
+        parts.append(part)
+        if word_at(analysis, last) != "of":
+            return _join(analysis, parts)
+        here = last + 1
+    return None
+
+
+def _joined_core(analysis: Analysis, start: int) -> int:
+    """Returns the token behind "a black and" and the like, where some taggers begin the phrase."""
+    here = start + (tag_at(analysis, start) in ("DT", "CD", "PRP$"))
+    first = here
+    while tag_at(analysis, here) == "JJ":
+        here += 1
+    is_joined = first < here and word_at(analysis, here) in ("and", "&")
+    return here + 1 if is_joined and tag_at(analysis, here + 1) == "JJ" else -1
+
+
+def nominals(analysis: Analysis) -> Iterator[Nominal]:
+    """Yields the noun phrases of a caption that are no part of another's "of" phrases."""
+    done = 0
+    for first, last in analysis.noun_phrases:
+        start = _joined_start(analysis, first)
+        if first < done or word_at(analysis, start - 1) == "of":
+            continue
+        found = nominal_from(analysis, start)
+        done = last if found is None else found.last
+        if found is not None:
+            yield found
+
+
+def _joined_start(analysis: Analysis, first: int) -> int:
+    """Returns where a noun phrase starts whose adjectives are joined: "a black and white cat"."""
+    here = first
+    if word_at(analysis, first - 1) in ("and", "&"):
+        here = first - 1
+        while tag_at(analysis, here - 1) == "JJ":
+            here -= 1
+        here -= tag_at(analysis, here - 1) in ("DT", "CD", "PRP$")
+    return here if _joined_core(analysis, here) == first else first
+
+
+def _part(analysis: Analysis, first: int, last: int) -> _Part | None:
+    tags = [tag_at(analysis, index) for index in range(first, last)]
+    head = analysis.tokens[last - 1]
+    opener = word_at(analysis, first)
+    if opener == "a" and word_at(analysis, first + 1) in ("dozen", "few"):
+        opener = "several"
+    if any(tag in _PLURAL_TAGS for tag in tags[:-1]) and "POS" not in tags:
+        return None  # "carrots broccoli", "a skateboarder skates"
+    if tags[0] in ("PRP", "EX", "WP", "WDT") or tags[-1].startswith("NNP"):
+        return None
+    number = _number(head, tags[0], opener)
+    if number is None:
+        return None
+    is_bare = not tags[0].startswith(("D", "P", "W", "C")) and opener not in _SEVERAL
+    is_named = tags[0] == "NNP" or opener in _NOT_NEW
+    is_indefinite = (
+        opener in _INDEFINITE
+        or (tags[0] == "CD" and opener != "0")
+        or (is_bare and not is_named and (number == "are" or is_mass(head)))
+    )
+    return _Part(
+        first=first,
+        last=last,
+        head=head,
+        be=number,
+        is_determined=not is_bare or number == "are" or is_mass(head),
+        is_bare=is_bare,
+        is_indefinite=is_indefinite,
+    )
+
+
+def _number(head: Token, tag: str, opener: str) -> Be | None:
+    """Returns the form of "be" that agrees with a noun; None if its opener does not."""
+    is_many = opener in _SEVERAL or (tag == "CD" and opener not in ("one", "1"))
+    if head.lemma in _INVARIANT:
+        return "are" if is_many else "is" if opener in _ONE else None
+    is_plural = head.tag in _PLURAL_TAGS or head.lemma in _PLURALS
+    if (is_plural and opener in _ONE) or (is_many and not is_plural):
+        return None
+    if head.tag not in ("NN", *_PLURAL_TAGS) and head.text.lower() != "up":
+        return None
+    return "are" if is_plural else "is"
+
+
+def _join(analysis: Analysis, parts: list[_Part]) -> Nominal | None:
+    first, last = parts[0].first, parts[-1].last
+    is_framed = parts[0].head.text.lower() in _FRAMES and len(parts) > 1
+    rest = parts[1:] if is_framed else parts
+    if any(part.head.lemma in _DEPICTIONS for part in rest[:-1]) or len(rest) > 2:
+        return None
+    outer, inner = rest[0], rest[-1]
+    be, head = outer.be, outer.head
+    relative: Be | None = be
+    there = parts[0].be
+    kind = _kind(head)
+    if len(rest) == 2:
+        name = outer.head.text.lower()
+        head, kind = inner.head, _kind(inner.head)
+        if inner.be != "are" and name == "bunch":
+            return None
+        if name == "pair" and kind == "thing":
+            return None
+        if name in _GROUPS and (name != "bunch" or kind != "thing"):
+            if inner.be != "are" and name not in ("lot", "lots"):
+                return None
+            be = relative = inner.be
+            there = be if name in (*_AMOUNTS, "bunch") and not is_framed else there
+        elif outer.head.lemma in _HOLDERS:
+            head, kind = outer.head, "thing"
+            relative = be if inner.be == be else None
+        else:
+            return None
+    elif head.lemma in _UNCLEAR:
+        kind, relative = None, None
+    return Nominal(
+        first=first,
+        last=last,
+        head=head,
+        kind=kind,
+        be=be,
+        relative=relative,
+        there=there,
+        is_determined=all(part.is_determined for part in parts),
+        is_bare=parts[0].is_bare,
+        is_indefinite=parts[0].is_indefinite,
+        is_framed=is_framed,
+    )
+
+
+def _kind(noun: Token) -> Kind | None:
+    if noun.lemma in _UNCLEAR:
+        return None
+    if noun.lemma in _listed("person_nouns.txt"):
+        return "person"
+    return "animal" if noun.lemma in _listed("animal_nouns.txt") else "thing"
+
+
+@functools.cache
+def _listed(file: str) -> frozenset[str]:
+    return frozenset(read_word_list(_DATA / file))

@@ -1,0 +1,78 @@
+"""Numbers from two to twelve in words and in digits: "two dogs" and "2 dogs"."""
+
+import functools
+from collections.abc import Iterator
+from typing import Final
+
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
+from eqforge.generators.text.rewordings.places import has_plain_spacing, replacement
+from eqforge.generators.text.rewordings.records import Rewording, Rule
+
+_GROUND = "The Chicago Manual of Style, 17th ed., 9.2 to 9.7: words or numerals, as a style asks."
+_WORDS = (
+    *("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+)
+_DIGITS = {word: str(number) for number, word in enumerate(_WORDS, start=2)}
+_SPELT = {number: word for word, number in _DIGITS.items()}
+# "two story houses" are not two; nor is "a size 2 shoe", where the number is in no phrase's front.
+_UNITS = frozenset(
+    (
+        *("bedroom", "burner", "car", "day", "deck", "decker", "door", "engine", "foot", "hand"),
+        *("hour", "inch", "lane", "layer", "leaf", "legged", "level", "man", "minute", "month"),
+        *("part", "person", "piece", "point", "propeller", "pronged", "row", "seat", "seater"),
+        *(
+            "section",
+            "side",
+            "sided",
+            "slice",
+            "story",
+            "storey",
+            "tier",
+            "tiered",
+            "tone",
+            "toned",
+        ),
+        *("toed", "way", "week", "wheel", "wheeled", "wheeler", "year"),
+    )
+)
+_NAMED_BY = ("CD", "SYM", "#", "$", "HYPH", "NN", "NNS", "NNP", "NNPS", ".", ":")
+
+
+def _find(rule: str, forms: dict[str, str], analysis: Analysis) -> Iterator[Rewording]:
+    for first, last in analysis.noun_phrases:
+        number = first + (tag_at(analysis, first) in ("DT", "PRP$", "PDT"))
+        other = forms.get(word_at(analysis, number))
+        if other is None or not _counts(analysis, number, last):
+            continue
+        token = analysis.tokens[number]
+        if not token.text.isdigit() and token.text[0].isupper() is not (number == 0):
+            continue  # a digit comes back with a capital at the start, and nowhere else
+        if has_plain_spacing(analysis, number, number + 1):
+            cased = other.capitalize() if number == 0 else other
+            edit = replacement(analysis, number, number + 1, cased)
+            yield Rewording(rule=rule, edits=(edit,))
+
+
+def _counts(analysis: Analysis, number: int, last: int) -> bool:
+    """Tells whether a number counts what a noun phrase names."""
+    head = analysis.tokens[last - 1]
+    if head.tag not in ("NNS", "NNPS") and head.lemma not in ("people", "sheep", "deer"):
+        return False
+    if number + 1 >= last or tag_at(analysis, number) != "CD":
+        return False
+    before, behind = word_at(analysis, number - 1), tag_at(analysis, number + 1)
+    if before in ("-", "/", "no", "number", "or", "to"):
+        return False
+    if tag_at(analysis, number - 1) in _NAMED_BY or behind in ("CD", "HYPH"):
+        return False  # "size 2 shoes"
+    return analysis.tokens[number + 1].lemma not in _UNITS or number + 2 == last
+
+
+NUMERALS: Final = tuple(
+    Rule(name=name, reverse=reverse, ground=_GROUND, find=functools.partial(_find, name, forms))
+    for name, reverse, forms in (
+        ("number_to_digits", "digits_to_number", _DIGITS),
+        ("digits_to_number", "number_to_digits", _SPELT),
+    )
+)

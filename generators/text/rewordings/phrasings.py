@@ -1,0 +1,331 @@
+"""Pairs of phrases of which either can stand for the other: "each other" and "one another".
+
+Left out, because only one of the two follows from the other: "a couple of" and "two" (it may be
+three), "on top of" and "on" (a picture on a wall), "in the middle of" and "in the center of".
+"""
+
+import functools
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.articles import article_for
+from eqforge.generators.text.coordination.conjuncts import PRONOUNS, tag_at, word_at
+from eqforge.generators.text.edits import Edit
+from eqforge.generators.text.hard_negatives.lexicon import closed_classes
+from eqforge.generators.text.perturbations.synonyms import match_case
+from eqforge.generators.text.rewordings.places import has_plain_spacing, replacement
+from eqforge.generators.text.rewordings.records import Rewording, Rule
+from eqforge.generators.text.rewordings.verbs import finite_forms
+
+_Fits = Callable[[Analysis, int, int], bool]
+"""Whether a phrase may be exchanged where it stands, given its tokens; the last is exclusive."""
+
+_WEBSTER = "Merriam-Webster's Collegiate Dictionary, 11th ed., "
+_BE = frozenset(("are", "is"))
+_FOODS = frozenset(("dish", "sweet"))
+_FOLDED = frozenset(("bagel", "bread", "bun", "crepe", "omelet", "pastry", "pita", "roll", "wrap"))
+_DEGREES = frozenset(
+    ("as", "extremely", "how", "pretty", "quite", "really", "so", "too", "up", "very")
+)
+_COUNTED_BEFORE = frozenset(
+    (
+        "a",
+        "an",
+        "as",
+        "good",
+        "great",
+        "how",
+        "is",
+        "not",
+        "so",
+        "that",
+        "the",
+        "too",
+        "very",
+        "was",
+    )
+)
+
+
+def _precedes_phrase(analysis: Analysis, _: int, last: int) -> bool:
+    """Tells whether a noun phrase follows, other than "last", "that" and "himself".
+
+    Word lexicons take some verbs for nouns: "a tower with a clock atop sits".
+    """
+    word = word_at(analysis, last)
+    if (
+        word in finite_forms()
+        or word in ("last", "that", "none", "nothing", "front")
+        or word.endswith(("self", "selves"))
+    ):
+        return False
+    return any(start == last for start, _ in analysis.noun_phrases)
+
+
+def _stands_by_itself(analysis: Analysis, _: int, last: int) -> bool:
+    return not tag_at(analysis, last).startswith(("NN", "JJ", "VBN"))
+
+
+def _is_place(analysis: Analysis, first: int, last: int) -> bool:
+    """Tells whether a preposition of place stands before a noun phrase: not "the next to last"."""
+    before = tag_at(analysis, first - 1)
+    return before not in ("DT", "PRP$", "TO") and _precedes_phrase(analysis, first, last)
+
+
+def _is_inside_or_outside(analysis: Analysis, first: int, last: int) -> bool:
+    """Tells whether "inside" or "outside" is no noun and stands before a noun with an article."""
+    before = tag_at(analysis, first - 1)
+    if before.startswith(("DT", "JJ", "PRP$", "IN", "TO", "POS")):
+        return False
+    return word_at(analysis, last) in ("a", "an", "the") and _is_place(analysis, first, last)
+
+
+def _is_distance(analysis: Analysis, first: int, last: int) -> bool:
+    before = word_at(analysis, first - 1)
+    is_plain = before not in _DEGREES and tag_at(analysis, last) not in ("CD", "PRP$")
+    return is_plain and _is_place(analysis, first, last)
+
+
+def _is_full(analysis: Analysis, first: int, last: int) -> bool:
+    """Tells whether what is full is named right before, and is no food with a filling."""
+    is_one = tag_at(analysis, last) in ("DT", "CD", "PRP$") or word_at(analysis, last) == "lots"
+    if is_one or not _precedes_phrase(analysis, first, last):
+        return False  # "filled with a bowl", "filled with lots of"
+    if word_at(analysis, first - 1) in _BE:
+        return word_at(analysis, first - 2) in ("that", "which")
+    if not tag_at(analysis, first - 1).startswith("NN") or word_at(analysis, first - 1) == "half":
+        return False
+    holder = analysis.tokens[first - 1].lemma
+    is_food = bool(_FOODS & set(closed_classes("object").groups.get(holder, ())))
+    return not is_food and holder not in _FOLDED
+
+
+def _is_covered_all_over(analysis: Analysis, first: int, last: int) -> bool:
+    """Tells whether what covers has no article: "covered in snow", not "covered in a box"."""
+    has_article = tag_at(analysis, last) in ("DT", "PRP$", "CD", "PRP", "WP", "EX")
+    return not has_article and _precedes_phrase(analysis, first, last)
+
+
+def _counts(analysis: Analysis, first: int, last: int) -> bool:
+    """Tells whether a quantity is that of a plural noun, and nothing before it belongs to it."""
+    before = tag_at(analysis, first - 1), word_at(analysis, first - 1)
+    if before[0] in ("DT", "PRP$", "POS", "CD") or before[1] in _COUNTED_BEFORE:
+        return False
+    if before[1] == "and" and word_at(analysis, first - 2) == "lots":
+        return False
+    if before[1] == "of" or tag_at(analysis, last) in ("VBN", "VBG", "RB"):
+        return False  # "one of many", "many parked cars", which taggers may read in two ways
+    for start, end in analysis.noun_phrases:
+        if start in (first, last) and end > last:
+            head, opening = analysis.tokens[end - 1], tag_at(analysis, last)
+            is_plural = head.tag in ("NNS", "NNPS") or head.lemma == "people"
+            return is_plural and opening not in ("DT", "PRP$", "CD", "PDT")
+    return False
+
+
+def _is_amount(analysis: Analysis, first: int, last: int) -> bool:
+    before = word_at(analysis, first - 1)
+    if before in ("and", "quite", "such", "whole", "awful", "the"):
+        return False
+    opening = tag_at(analysis, last)
+    if opening in ("DT", "PRP$", "PRP", "CD", "PDT"):
+        return False
+    head = next((end for start, end in analysis.noun_phrases if start == last), None)
+    return head is not None and (before not in _BE or analysis.tokens[head - 1].tag == "NN")
+
+
+def _is_material(analysis: Analysis, first: int, last: int) -> bool:
+    before = tag_at(analysis, first - 1)
+    is_behind = before.startswith("NN") or word_at(analysis, first - 1) in _BE
+    return is_behind and _is_covered_all_over(analysis, first, last)
+
+
+def _is_whole_noun(analysis: Analysis, first: int, last: int) -> bool:
+    """Tells whether a noun is no part of a compound: "photo booth", "stock photo"."""
+    return not any(
+        tag_at(analysis, index).startswith("NN") or tag_at(analysis, index) in ("HYPH", "POS")
+        for index in (first - 1, last)
+    )
+
+
+def _opens_frame(analysis: Analysis, first: int, last: int) -> bool:
+    """Tells whether the caption opens with a noun for itself: "a large picture of a dog"."""
+    opener = word_at(analysis, 0) in ("a", "an", "the", "this") or first == 0
+    is_first = bool(analysis.noun_phrases) and analysis.noun_phrases[0] == (0, last)
+    is_of = word_at(analysis, last) == "of" and tag_at(analysis, last + 1) not in PRONOUNS
+    return opener and is_first and is_of and _is_whole_noun(analysis, first, last)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Pair:
+    """Two phrases, in lower case, and where either stands for the other; nouns with a plural."""
+
+    one: str
+    other: str
+    ground: str
+    fits: _Fits
+    has_plural: bool = False
+
+
+_PAIRS: tuple[_Pair, ...] = (
+    _Pair(
+        one="each other",
+        other="one another",
+        ground=f"{_WEBSTER}'one another': each other.",
+        fits=_stands_by_itself,
+    ),
+    _Pair(
+        one="next to",
+        other="beside",
+        ground="Oxford Dictionary of English, 'beside': at the side of, next to.",
+        fits=_is_place,
+    ),
+    _Pair(
+        one="on top of",
+        other="atop",
+        ground=f"{_WEBSTER}'atop': on top of.",
+        fits=_is_place,
+    ),
+    _Pair(
+        one="near",
+        other="close to",
+        ground=f"{_WEBSTER}'near': close to.",
+        fits=_is_distance,
+    ),
+    _Pair(
+        one="inside",
+        other="inside of",
+        ground=f"{_WEBSTER}'inside of': inside.",
+        fits=_is_inside_or_outside,
+    ),
+    _Pair(
+        one="outside",
+        other="outside of",
+        ground=f"{_WEBSTER}'outside of': outside.",
+        fits=_is_inside_or_outside,
+    ),
+    _Pair(
+        one="filled with",
+        other="full of",
+        ground="Oxford Advanced Learner's Dictionary, 'full of': filled with, holding much of.",
+        fits=_is_full,
+    ),
+    _Pair(
+        one="covered in",
+        other="covered with",
+        ground="Oxford Advanced Learner's Dictionary, 'covered': covered in or with something.",
+        fits=_is_covered_all_over,
+    ),
+    _Pair(
+        one="made of",
+        other="made out of",
+        ground="Oxford Advanced Learner's Dictionary, 'make': made out of, made of.",
+        fits=_is_material,
+    ),
+    _Pair(
+        one="a lot of",
+        other="lots of",
+        ground="Huddleston and Pullum 2002, ch. 5, 3.3: 'a lot' and 'lots' are non-count quantity "
+        "nouns of the same meaning.",
+        fits=_is_amount,
+    ),
+    _Pair(
+        one="many",
+        other="lots of",
+        ground="Oxford Advanced Learner's Dictionary, 'lots': a large number or amount.",
+        fits=_counts,
+    ),
+    _Pair(
+        one="many",
+        other="a large number of",
+        ground=f"{_WEBSTER}'many': consisting of a large but indefinite number.",
+        fits=_counts,
+    ),
+    _Pair(
+        one="several",
+        other="a number of",
+        ground="Oxford Dictionary of English, 'number': a number of, several.",
+        fits=_counts,
+    ),
+    _Pair(
+        one="photo",
+        other="photograph",
+        ground=f"{_WEBSTER}'photo': photograph.",
+        fits=_is_whole_noun,
+        has_plural=True,
+    ),
+    _Pair(
+        one="picture",
+        other="image",
+        ground=f"{_WEBSTER}'picture': a visual representation, by painting, drawing or photograph; "
+        "'image': a visual representation of something.",
+        fits=_opens_frame,
+    ),
+)
+
+
+def _find(rule: str, pair: _Pair, phrase: str, analysis: Analysis) -> Iterator[Rewording]:
+    if not _pattern(phrase).search(analysis.text):
+        return
+    other = pair.other if phrase == pair.one else pair.one
+    size = len(phrase.split())
+    for first in range(len(analysis.tokens) - size + 1):
+        last = first + size
+        words = " ".join(word_at(analysis, index) for index in range(first, last))
+        ending = "s" if pair.has_plural and words == f"{phrase}s" else ""
+        if words != phrase + ending or _is_part(analysis, first, other):
+            continue
+        if not (has_plain_spacing(analysis, first, last) and pair.fits(analysis, first, last)):
+            continue
+        if any(token.text[0].isupper() for token in analysis.tokens[first + 1 : last]):
+            continue
+        cased = match_case(other + ending, analysis.tokens[first].text)
+        if analysis.tokens[first].text == "A":
+            cased = other[0].upper() + other[1:]
+        edit = replacement(analysis, first, last, cased)
+        yield Rewording(rule=rule, edits=(*_article(analysis, first, other), edit))
+
+
+@functools.cache
+def _pattern(phrase: str) -> re.Pattern[str]:
+    return re.compile(r"\s+".join(map(re.escape, phrase.split())), re.IGNORECASE)
+
+
+def _is_part(analysis: Analysis, first: int, other: str) -> bool:
+    """Tells whether the phrase is the start of the other: "inside" of "inside of"."""
+    longer = other.split()
+    return len(longer) > 1 and longer == [
+        word_at(analysis, index) for index in range(first, first + len(longer))
+    ]
+
+
+def _article(analysis: Analysis, first: int, other: str) -> tuple[Edit, ...]:
+    """Returns the edit of an "a" or "an" right before the phrase, if it has to agree anew."""
+    before = word_at(analysis, first - 1)
+    right = article_for(other.split()[0]) if before in ("a", "an") else None
+    if right is None or right == before:
+        return ()
+    cased = match_case(right, analysis.tokens[first - 1].text)
+    return (replacement(analysis, first - 1, first, cased),)
+
+
+def _rules() -> Iterator[Rule]:
+    for pair in _PAIRS:
+        for phrase, other in ((pair.one, pair.other), (pair.other, pair.one)):
+            name = _name(phrase, other)
+            yield Rule(
+                name=name,
+                reverse=_name(other, phrase),
+                ground=pair.ground,
+                find=functools.partial(_find, name, pair, phrase),
+            )
+
+
+def _name(phrase: str, other: str) -> str:
+    return f"{phrase}_as_{other}".replace(" ", "_")
+
+
+PHRASINGS: Final = tuple(_rules())

@@ -1,0 +1,40 @@
+"""Edits of a rewording: words put in before a token, and words taken out."""
+
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.edits import Edit
+
+
+def has_plain_spacing(analysis: Analysis, first: int, last: int) -> bool:
+    """Tells whether the tokens of a range are in no capitals and have one space between them.
+
+    Words are put in and taken out with the space behind them, so that either can be undone.
+
+    Args:
+      analysis: the caption's analysis.
+      first: index of the first token.
+      last: index after the last token.
+    """
+    if first < 0 or last > len(analysis.tokens) or analysis.text.isupper():
+        return False
+    tokens = analysis.tokens[first:last]
+    written = analysis.text[tokens[0].start : tokens[-1].end]
+    capitals = any(len(token.text) > 1 and token.text.isupper() for token in tokens)
+    return written == " ".join(token.text for token in tokens) and not capitals
+
+
+def insertion(analysis: Analysis, index: int, words: str) -> Edit:
+    """Returns the edit that puts words in before a token."""
+    start = analysis.tokens[index].start
+    return Edit(start=start, end=start, replacement=f"{words} ")
+
+
+def deletion(analysis: Analysis, first: int, last: int) -> Edit:
+    """Returns the edit that takes out tokens, with the space behind them; `last` exclusive."""
+    tokens = analysis.tokens
+    return Edit(start=tokens[first].start, end=tokens[last].start, replacement="")
+
+
+def replacement(analysis: Analysis, first: int, last: int, words: str) -> Edit:
+    """Returns the edit that puts words in the place of tokens; `last` exclusive."""
+    tokens = analysis.tokens
+    return Edit(start=tokens[first].start, end=tokens[last - 1].end, replacement=words)

@@ -1,0 +1,51 @@
+"""All rules by name: to add one, add it to the rules of its module, or its module to the list."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.rewordings.aspect import ASPECT
+from eqforge.generators.text.rewordings.clothing import CLOTHING
+from eqforge.generators.text.rewordings.colors import COLORS
+from eqforge.generators.text.rewordings.converses import CONVERSES
+from eqforge.generators.text.rewordings.existentials import EXISTENTIALS
+from eqforge.generators.text.rewordings.headlines import HEADLINES
+from eqforge.generators.text.rewordings.numerals import NUMERALS
+from eqforge.generators.text.rewordings.phrases import PHRASES
+from eqforge.generators.text.rewordings.phrasings import PHRASINGS
+from eqforge.generators.text.rewordings.possession import POSSESSION
+from eqforge.generators.text.rewordings.records import Rewording, Rule
+from eqforge.generators.text.rewordings.relative_clauses import RELATIVE_CLAUSES
+from eqforge.generators.text.rewordings.voice import VOICE
+
+RULES: Final[Mapping[str, Rule]] = {
+    rule.name: rule
+    for rule in (
+        *RELATIVE_CLAUSES,
+        *HEADLINES,
+        *ASPECT,
+        *EXISTENTIALS,
+        *VOICE,
+        *CONVERSES,
+        *CLOTHING,
+        *POSSESSION,
+        *NUMERALS,
+        *PHRASINGS,
+        *PHRASES,
+        *COLORS,
+    )
+}
+"""The rules by name."""
+
+
+def find_rewordings(analysis: Analysis) -> Iterator[Rewording]:
+    """Yields the rewordings of a caption by all rules, rule by rule.
+
+    Args:
+      analysis: the caption's analysis.
+
+    Raises:
+      MissingExtra: a package of the extra "text" is not installed.
+    """
+    for rule in RULES.values():
+        yield from rule.find(analysis)

@@ -1,0 +1,86 @@
+"""Verbs of what a picture shows, and how each is used in captions.
+
+The table has the columns
+
+    verb    object    subject    simple
+
+`object` is `none` where no noun phrase follows the verb ("sitting on"), `object` where one has to
+("holding a cup"), and `both` where one may. `subject` is `living` where things that are said to do
+it mean something else ("a shelf holds books"), `mover` where those that cannot move do ("a bridge
+crosses a river"), `posture` where only movable things do ("a cup sits
+on a table", but not "a house sits on a hill"), and `any`. `simple` is `yes` where "rides" and "is
+riding" are said of the same moment.
+"""
+
+import csv
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Literal, cast
+
+from eqforge.generators.text.inflection import inflect_word
+
+ObjectUse = Literal["none", "object", "both"]
+SubjectKind = Literal["living", "mover", "posture", "any"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CaptionVerb:
+    """A verb and its forms.
+
+    Attributes:
+      lemma: dictionary form: "ride".
+      third: third person singular: "rides".
+      participle: present participle: "riding".
+      takes: whether a noun phrase follows.
+      subject: what may do it.
+      is_momentary: whether simple present and progressive are said of the same moment.
+    """
+
+    lemma: str
+    third: str
+    participle: str
+    takes: ObjectUse
+    subject: SubjectKind
+    is_momentary: bool
+
+
+@functools.cache
+def participles() -> Mapping[str, CaptionVerb]:
+    """Returns the verbs by their present participles.
+
+    Raises:
+      MissingExtra: lemminflect is not installed.
+    """
+    return {verb.participle: verb for verb in _verbs()}
+
+
+@functools.cache
+def finite_forms() -> Mapping[str, tuple[CaptionVerb, str]]:
+    """Returns the verbs by their forms of the simple present, with the form of "be" that agrees.
+
+    Raises:
+      MissingExtra: lemminflect is not installed.
+    """
+    return {
+        form: (verb, be)
+        for verb in _verbs()
+        for form, be in ((verb.third, "is"), (verb.lemma, "are"))
+    }
+
+
+@functools.cache
+def _verbs() -> tuple[CaptionVerb, ...]:
+    text = (files("eqforge.generators.text") / "data" / "caption_verbs.tsv").read_text("utf-8")
+    return tuple(
+        CaptionVerb(
+            lemma=row["verb"],
+            third=inflect_word(row["verb"], "VBZ") or f"{row['verb']}s",
+            participle=inflect_word(row["verb"], "VBG") or f"{row['verb']}ing",
+            takes=cast(ObjectUse, row["object"]),
+            subject=cast(SubjectKind, row["subject"]),
+            is_momentary=row["simple"] == "yes",
+        )
+        for row in csv.DictReader(text.splitlines(), delimiter="\t")
+    )

@@ -1,0 +1,205 @@
+import pytest
+
+from tests.generators.rewordings.reworded import check_both_ways, reworded
+
+TO_SENTENCE, TO_HEADLINE = "headline_to_sentence", "sentence_to_headline"
+TO_PROGRESSIVE, TO_SIMPLE = "simple_to_progressive", "progressive_to_simple"
+ADD_THERE, DROP_THERE = "add_there_is", "drop_there_is"
+
+
+@pytest.mark.parametrize(
+    ("caption", "other"),
+    [
+        ("A man riding a wave.", "A man is riding a wave."),
+        ("Two dogs running", "Two dogs are running"),
+        ("a plate topped with food", "a plate is topped with food"),
+        ("A group of people standing around.", "A group of people are standing around."),
+        ("A herd of cows standing and eating.", "A herd of cows are standing and eating."),
+        ("A man and a woman walking", "A man and a woman are walking"),
+        ("A horse being ridden by a man", "A horse is being ridden by a man"),
+        ("A man sitting on a bench reading", "A man is sitting on a bench reading"),
+        ("Elephants walking, \u00e9\U0001f600", "Elephants are walking, \u00e9\U0001f600"),
+        ("A man in a hat riding a horse", "A man in a hat is riding a horse"),
+        ("A woman in a red dress standing", "A woman in a red dress is standing"),
+        ("A black and white cat sleeping", "A black and white cat is sleeping"),
+        ("A man riding a horse that is brown", "A man is riding a horse that is brown"),
+    ],
+)
+def test_a_headline_is_a_sentence(caption: str, other: str) -> None:
+    check_both_ways(TO_SENTENCE, TO_HEADLINE, caption, other)
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "A picture of a man riding a wave.",
+        "The man riding a wave.",
+        "Man riding a wave.",
+        "A man riding a bike and a dog",
+        "A man riding a bike and a woman walking",
+        "A man holding a cup sitting on a bench",
+        "A glass filled with milk sitting on a table",
+        "A man riding a wave is smiling.",
+        "A man and a woman wearing a hat",
+        "A man riding a wave. He is happy.",
+        "A man riding a wave takes a bow.",
+        "A bathroom having a sink",
+        "A man with a dog running",
+        "A man on a boat sitting in a chair",
+        "A man in a boat floating on a river",
+    ],
+)
+def test_other_headlines_stay(caption: str) -> None:
+    assert reworded(TO_SENTENCE, caption) == []
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "The man is riding a wave.",
+        "A man is riding a wave and is smiling.",
+        "A man is riding a wave. ",
+        "A man is happy.",
+        "A man are riding a wave.",
+        "He is riding a wave.",
+        "A man is not riding a wave.",
+    ],
+)
+def test_other_sentences_stay(caption: str) -> None:
+    found = reworded(TO_HEADLINE, caption)
+    assert found == (["A man riding a wave. "] if caption.endswith(" ") else [])
+
+
+@pytest.mark.parametrize(
+    ("caption", "other"),
+    [
+        ("A man rides a horse.", "A man is riding a horse."),
+        ("Two dogs run on a beach", "Two dogs are running on a beach"),
+        ("The girl holds an umbrella.", "The girl is holding an umbrella."),
+        ("A plane flies in the sky", "A plane is flying in the sky"),
+        ("A cup sits on a table.", "A cup is sitting on a table."),
+        ("A group of men stand outside.", "A group of men are standing outside."),
+        ("A group of men stands outside.", "A group of men is standing outside."),
+        ("A man and a woman ride horses.", "A man and a woman are riding horses."),
+        ("A man skis down a hill.", "A man is skiing down a hill."),
+        ("Two buses drive on a road.", "Two buses are driving on a road."),
+        ("A man in a hat rides a horse.", "A man in a hat is riding a horse."),
+        ("A man looks at a dog.", "A man is looking at a dog."),
+        ("a cat sleeps, \u00e9\U0001f600", "a cat is sleeping, \u00e9\U0001f600"),
+    ],
+)
+def test_what_is_going_on_is_told_in_both_tenses(caption: str, other: str) -> None:
+    check_both_ways(TO_PROGRESSIVE, TO_SIMPLE, caption, other)
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "A man has a dog.",
+        "A man looks like a dog.",
+        "A man looks happy.",
+        "A shelf holds books.",
+        "A tower stands on a hill.",
+        "A bridge crosses a river.",
+        "Giraffes eat leaves.",
+        "A man sits and reads a book.",
+        "A man rides a horse and waves.",
+        "A picture of a man rides a horse.",
+        "A man does not ride.",
+        "A bowl contains fruit.",
+        "A man is happy.",
+        "A couple of cats lay on a bed.",
+        "A MAN RIDES A HORSE.",
+    ],
+)
+def test_a_state_is_not_told_in_the_progressive(caption: str) -> None:
+    assert reworded(TO_PROGRESSIVE, caption) == []
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "A man is eating and drinking.",
+        "A man is going to eat.",
+        "A man is trying to eat.",
+        "A man is being watched.",
+        "A man is not riding a horse.",
+        "A man who is riding a horse.",
+        "Giraffes are eating leaves.",
+        "A couple of cats are laying on a bed.",
+        "A man is eating but is sad.",
+    ],
+)
+def test_what_is_no_single_activity_stays_progressive(caption: str) -> None:
+    assert reworded(TO_SIMPLE, caption) == []
+
+
+@pytest.mark.parametrize(
+    ("caption", "other"),
+    [
+        ("A man riding a wave.", "There is a man riding a wave."),
+        ("two dogs on a bed", "there are two dogs on a bed"),
+        ("2 dogs on a bed", "There are 2 dogs on a bed"),
+        ("Zebras in a field!", "There are zebras in a field!"),
+        ("A couple of cats on a mat.", "There are a couple of cats on a mat."),
+        ("A group of people standing.", "There is a group of people standing."),
+        ("A few men sitting.", "There are a few men sitting."),
+        ("A man who is sitting.", "There is a man who is sitting."),
+        ("Food on a table \u00e9\U0001f600", "There is food on a table \u00e9\U0001f600"),
+        ("A kitchen with a stove and a sink.", "There is a kitchen with a stove and a sink."),
+        ("An apple.", "There is an apple."),
+        ("Two cats and a dog", "There are two cats and a dog"),
+        ("A dog runs", None),
+        ("A dog running while a man walks", "There is a dog running while a man walks"),
+    ],
+)
+def test_what_a_caption_names_is_there(caption: str, other: str | None) -> None:
+    if other is None:
+        assert reworded(ADD_THERE, caption) == []
+    else:
+        check_both_ways(ADD_THERE, DROP_THERE, caption, other)
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "The man riding a wave.",
+        "Man riding a wave.",
+        "His dog on a bed.",
+        "A picture of a dog.",
+        "A close up of a dog.",
+        "A view of a street.",
+        "A day at the beach.",
+        "A dog jumped over a fence.",
+        "A cat and a dog on a bed.",
+        "Other people standing.",
+        "All dogs on a bed.",
+        "A dog. A cat.",
+        "Kim on a bed.",
+        "A DOG ON A BED",
+        "No dogs on a bed",
+        "Close up of a dog",
+        "A man sits.",
+    ],
+)
+def test_what_introduces_nothing_is_not_there(caption: str) -> None:
+    assert reworded(ADD_THERE, caption) == []
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "There is the man.",
+        "There are a man on a horse.",
+        "there are 2 dogs on a bed",
+        "There is a Dog.",
+        "There is no dog.",
+        "There is a man on a horse and he is happy.",
+        "There was a man.",
+        "There is",
+        "There  is a man.",
+    ],
+)
+def test_other_clauses_with_there_stay(caption: str) -> None:
+    found = reworded(DROP_THERE, caption)
+    assert all(caption in reworded(ADD_THERE, text) for text in found)
