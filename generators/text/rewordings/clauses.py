@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
-from eqforge.generators.text.rewordings.nominals import Be, Nominal, nominal_from
+from eqforge.generators.text.rewordings.nominals import Be, Nominal, names_person, nominal_from
 from eqforge.generators.text.rewordings.verbs import finite_forms
 
 _FINITE = ("VBZ", "VBP", "VBD", "MD", "VB")
@@ -78,21 +78,29 @@ def with_first_verb(analysis: Analysis) -> Analysis:
     if not analysis.noun_phrases or analysis.noun_phrases[0][0] != 0:
         return analysis
     (_, last), *others = analysis.noun_phrases
-    verb = finite_forms().get(word_at(analysis, last - 1))
-    nouns = (tag_at(analysis, last - 2), tag_at(analysis, last - 1))
-    if verb is None or last < 3:
-        return analysis
-    opener, is_counted = word_at(analysis, 0), tag_at(analysis, 0) == "CD"
-    is_third = verb[1] == "is" and opener in ("a", "an") and nouns == ("NN", "NNS")
-    is_plain = verb[1] == "are" and nouns == ("NNS", "NN") and (is_counted or opener in _MANY)
-    if not (is_third or is_plain):
-        return analysis
-    token = dataclasses.replace(analysis.tokens[last - 1], tag="VBZ" if is_third else "VBP")
-    return dataclasses.replace(
-        analysis,
-        tokens=(*analysis.tokens[: last - 1], token, *analysis.tokens[last:]),
-        noun_phrases=((0, last - 1), *others),
-    )
+    for index in range(2, last):
+        if (tag := _verb_tag(analysis, index)) is not None:
+            token = dataclasses.replace(analysis.tokens[index], tag=tag)
+            rest = [(index + 1, last)] if index + 1 < last else []
+            return dataclasses.replace(
+                analysis,
+                tokens=(*analysis.tokens[:index], token, *analysis.tokens[index + 1 :]),
+                noun_phrases=((0, index), *rest, *others),
+            )
+    return analysis
+
+
+def _verb_tag(analysis: Analysis, index: int) -> str | None:
+    """Returns the tag of a verb that is taken for a noun in the caption's first noun phrase."""
+    verb, be = finite_forms().get(word_at(analysis, index), (None, ""))
+    if verb is None:
+        return None
+    tags = (tag_at(analysis, index - 1), tag_at(analysis, index))
+    opener, is_person = word_at(analysis, 0), names_person(analysis.tokens[index - 1])
+    if be == "is" and tags == ("NN", "NNS") and (is_person or opener in ("a", "an")):
+        return "VBZ"
+    is_many = is_person or tag_at(analysis, 0) == "CD" or opener in _MANY
+    return "VBP" if be == "are" and tags == ("NNS", "NN") and is_many else None
 
 
 def finite_verbs(analysis: Analysis, start: int) -> list[int]:
@@ -120,10 +128,16 @@ def finite_verbs(analysis: Analysis, start: int) -> list[int]:
 def is_one_sentence(analysis: Analysis) -> bool:
     """Tells whether nothing but the end of a caption ends a sentence, and all tags may be right.
 
-    "A pink top takes": a plural noun behind "a" is a verb.
+    "A pink top takes", "two dogs and a cat sleep": what ends such a phrase is a verb.
     """
     tags = [token.tag for token in analysis.tokens]
     if any(tag in (".", ":", "-LRB-", "-RRB-", "``", "''") for tag in tags[:-1]):
+        return False
+    if any(
+        word_at(analysis, last - 1) in finite_forms() and tags[last - 2].startswith("NN")
+        for first, last in analysis.noun_phrases
+        if last - first > 1
+    ):
         return False
     return not any(
         word_at(analysis, first) in ("a", "an")

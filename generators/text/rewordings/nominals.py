@@ -157,7 +157,7 @@ def nominals(analysis: Analysis) -> Iterator[Nominal]:
     """Yields the noun phrases of a caption that are no part of another's "of" phrases."""
     done = 0
     for first, last in analysis.noun_phrases:
-        start = _joined_start(analysis, first)
+        start = joined_start(analysis, first)
         if first < done or word_at(analysis, start - 1) == "of":
             continue
         found = nominal_from(analysis, start)
@@ -166,8 +166,13 @@ def nominals(analysis: Analysis) -> Iterator[Nominal]:
             yield found
 
 
-def _joined_start(analysis: Analysis, first: int) -> int:
-    """Returns where a noun phrase starts whose adjectives are joined: "a black and white cat"."""
+def joined_start(analysis: Analysis, first: int) -> int:
+    """Returns where a noun phrase starts whose adjectives are joined: "a black and white cat".
+
+    Args:
+      analysis: the caption's analysis.
+      first: the start of the phrase in the analysis, which may be behind the "and".
+    """
     here = first
     if word_at(analysis, first - 1) in ("and", "&"):
         here = first - 1
@@ -266,10 +271,15 @@ def _join(analysis: Analysis, parts: list[_Part]) -> Nominal | None:
     )
 
 
+def names_person(noun: Token) -> bool:
+    """Tells whether a noun is one of those that name a person, whatever stands before it."""
+    return noun.lemma in _listed("person_nouns.txt")
+
+
 def _kind(noun: Token) -> Kind | None:
     if noun.lemma in _UNCLEAR:
         return None
-    if noun.lemma in _listed("person_nouns.txt"):
+    if names_person(noun):
         return "person"
     return "animal" if noun.lemma in _listed("animal_nouns.txt") else "thing"
 

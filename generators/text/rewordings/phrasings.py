@@ -71,8 +71,15 @@ def _stands_by_itself(analysis: Analysis, _: int, last: int) -> bool:
 
 def _is_place(analysis: Analysis, first: int, last: int) -> bool:
     """Tells whether a preposition of place stands before a noun phrase: not "the next to last"."""
-    before = tag_at(analysis, first - 1)
-    return before not in ("DT", "PRP$", "TO") and _precedes_phrase(analysis, first, last)
+    is_free = tag_at(analysis, first - 1) not in ("DT", "PRP$", "TO")
+    return (
+        is_free and word_at(analysis, first - 1) != "by" and _precedes_phrase(analysis, first, last)
+    )
+
+
+def _is_support(analysis: Analysis, first: int, last: int) -> bool:
+    """Tells whether something stands on another thing: not "a kiss on top of her head"."""
+    return tag_at(analysis, last) != "PRP$" and _is_place(analysis, first, last)
 
 
 def _is_inside_or_outside(analysis: Analysis, first: int, last: int) -> bool:
@@ -86,7 +93,9 @@ def _is_inside_or_outside(analysis: Analysis, first: int, last: int) -> bool:
 def _is_distance(analysis: Analysis, first: int, last: int) -> bool:
     before = word_at(analysis, first - 1)
     is_plain = before not in _DEGREES and tag_at(analysis, last) not in ("CD", "PRP$")
-    return is_plain and _is_place(analysis, first, last)
+    others = [token.text.lower() for token in analysis.tokens[:first] + analysis.tokens[last:]]
+    is_repeated = {"close", "near"} & set(others)  # "close to a log close to a tree"
+    return is_plain and not is_repeated and _is_place(analysis, first, last)
 
 
 def _is_full(analysis: Analysis, first: int, last: int) -> bool:
@@ -187,7 +196,7 @@ _PAIRS: tuple[_Pair, ...] = (
         one="on top of",
         other="atop",
         ground=f"{_WEBSTER}'atop': on top of.",
-        fits=_is_place,
+        fits=_is_support,
     ),
     _Pair(
         one="near",

@@ -17,7 +17,7 @@ from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.exchange import exchange_phrases
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.inflection import inflect_word
-from eqforge.generators.text.rewordings.nominals import Nominal, nominal_from
+from eqforge.generators.text.rewordings.nominals import Nominal, joined_start, nominal_from
 from eqforge.generators.text.rewordings.participles import can_do
 from eqforge.generators.text.rewordings.places import has_plain_spacing, replacement
 from eqforge.generators.text.rewordings.records import Rewording, Rule
@@ -109,7 +109,8 @@ def _read(analysis: Analysis, verb_between: _Reader) -> _Clause | None:
     left = nominal_from(analysis, 0)
     if left is None or left.is_framed or not _is_clear(analysis, left):
         return None
-    for first, _ in analysis.noun_phrases:
+    for start, _ in analysis.noun_phrases:
+        first = joined_start(analysis, start)
         if first <= left.last:
             continue
         found = verb_between(analysis, left, first)

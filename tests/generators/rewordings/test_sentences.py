@@ -45,6 +45,7 @@ def test_a_headline_is_a_sentence(caption: str, other: str) -> None:
         "A man riding a wave takes a bow.",
         "A bathroom having a sink",
         "A man with a dog running",
+        "A group of people in a field smile holding frisbees.",
         "A man on a boat sitting in a chair",
         "A man in a boat floating on a river",
     ],
@@ -180,6 +181,7 @@ def test_what_a_caption_names_is_there(caption: str, other: str | None) -> None:
         "No dogs on a bed",
         "Close up of a dog",
         "A man sits.",
+        "two men and a cat sleep on a bed",
     ],
 )
 def test_what_introduces_nothing_is_not_there(caption: str) -> None:
