@@ -80,7 +80,8 @@ class Config(DatasetConfig):
     the hub, or with a metadata file. Both texts are made by rules."""
 
     lexicon: Path | None = None
-    """Your own lexicon of words and replacements; without it the paper's."""
+    """Your own lexicon of words and replacements: in place of the paper's for --vl-checklist, beside
+    the rules for --captions."""
 
     weak_synonyms: bool = True
     """Use the lexicon's weak synonyms, such as metallic for silver, in corrected mode."""
@@ -153,7 +154,7 @@ def rules(config: Config) -> HardPositiveRules:
         allow_weak=config.weak_synonyms,
         edits=EditRules(
             seed=config.run.seed,
-            lexicon=load_lexicon(config.lexicon),
+            lexicon=None if config.lexicon is None else load_lexicon(config.lexicon),
             spacy_model=config.spacy_model,
         ),
         images=_images(config),

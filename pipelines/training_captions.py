@@ -59,7 +59,7 @@ class Config(CaptionDataset):
     """Captions with a hard positive and a hard negative each, to fine-tune models on."""
 
     lexicon: Path | None = None
-    """Your own lexicon of words and replacements; without it the paper's."""
+    """Your own lexicon of words and replacements, beside the rules."""
 
     negative_kinds: tuple[NegativeKind, ...] = NEGATIVE_KINDS
     """Kinds of hard negatives that are tried; the caption's seed decides which comes first."""
@@ -111,7 +111,7 @@ def rules(config: Config) -> TrainingRules:
     return TrainingRules(
         edits=EditRules(
             seed=config.run.seed,
-            lexicon=load_lexicon(config.lexicon),
+            lexicon=None if config.lexicon is None else load_lexicon(config.lexicon),
             kinds=config.negative_kinds,
             spacy_model=config.spacy_model,
             writer=writer(config),

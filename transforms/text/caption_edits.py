@@ -2,21 +2,20 @@
 
 import random
 import threading
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.coordination.conjuncts import SWAP_REFUSALS
-from eqforge.generators.text.coordination.swap import Swap, swap_coordination
-from eqforge.generators.text.edits import EditedText
+from eqforge.generators.text.coordination.swap import Swap, SwapRefusal, swap_coordination
+from eqforge.generators.text.edits import EditedText, apply_edits
 from eqforge.generators.text.hard_negatives.make import known_words, make_hard_negative
 from eqforge.generators.text.hard_negatives.records import (
     NEGATIVE_KINDS,
     HardNegative,
     NegativeKind,
 )
-from eqforge.generators.text.hard_positives.free import NO_SYNONYM, Rewording, reword_caption
+from eqforge.generators.text.hard_positives.free import reword_caption
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
 from eqforge.generators.text.lexicon import Lexicon
 from eqforge.generators.text.llm.prompts import PROMPTS, PromptName
@@ -28,6 +27,7 @@ from eqforge.generators.text.llm.rewrite import (
 )
 from eqforge.generators.text.llm.validate import REWRITE_REFUSALS
 from eqforge.generators.text.llm.writer import CaptionWriter, WriterSettings
+from eqforge.generators.text.rewordings.rules import KINDS, find_rewordings
 from eqforge.schemas.identity import derive_seed, picture_key
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.caption_sources import CaptionRecord
@@ -35,17 +35,17 @@ from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.text.perturb import analyse_captions
 
-VERSION = 2
+VERSION = 3
 GENERATOR = f"eqforge.caption_edits {VERSION}"
+NO_REWORDING = "no_rewording"
 NO_NEGATIVE = "no_hard_negative"
 TRUE_OF_IMAGE = "true_of_image"
 EDIT_REASONS = {
-    NO_SYNONYM: "The caption has no word of the lexicon whose sense is plain.",
+    NO_REWORDING: "No rule rewords the caption so that it says the same without doubt.",
     NO_NEGATIVE: "No kind of hard negative fits the caption.",
-    **{reason: text for reason, text in SWAP_REFUSALS.items() if reason != "no_and"},
     **REWRITE_REFUSALS,
 }
-"""Why a caption is not edited; a caption without an "and" is edited in another way."""
+"""Why a caption is not edited."""
 
 _WRITER_LOCK = threading.Lock()
 
@@ -74,7 +74,7 @@ class EditRules:
 
     Attributes:
       seed: of the run.
-      lexicon: words and replacements of hard positives.
+      lexicon: the user's words and replacements of hard positives, beside the rules; None for none.
       kinds: hard negatives that are tried; which one is drawn for a caption is up to its seed.
       spacy_model: a spaCy pipeline for the tags; None uses the lexicon tagger.
       writer: the language model that writes the hard positives; None uses rules.
@@ -83,7 +83,7 @@ class EditRules:
     """
 
     seed: int
-    lexicon: Lexicon
+    lexicon: Lexicon | None = None
     kinds: tuple[NegativeKind, ...] = NEGATIVE_KINDS
     spacy_model: str | None = None
     writer: WriterSettings | None = None
@@ -243,21 +243,34 @@ def _taken(written: WrittenCaption) -> CaptionEdit | Rejection:
 
 
 def _positive(analysis: Analysis, caption_id: str, rules: EditRules) -> CaptionEdit | Rejection:
-    """Swaps around "and" where that keeps the meaning, else exchanges a word for its synonym."""
+    """Returns a rewording of a kind that the seed draws among those that the caption has."""
     swap = swap_coordination(analysis)
-    if isinstance(swap, Swap):
-        return CaptionEdit(kind=f"swap/{swap.level}", edited=swap.edited)
+    by_kind: dict[str, list[CaptionEdit]] = {}
+    for edit in _rewordings(analysis, swap, rules.lexicon):
+        by_kind.setdefault(edit.kind, []).append(edit)
+    if not by_kind:
+        detail = swap.detail[:200] if isinstance(swap, SwapRefusal) else ""
+        return Rejection(reason=NO_REWORDING, detail=detail)
     rng = random.Random(derive_seed(rules.seed, caption_id, "hard_positive", VERSION))
-    found: Rewording | None = reword_caption(analysis, rules.lexicon, rng)
-    if found is None:
-        reason = NO_SYNONYM if swap.reason == "no_and" else swap.reason
-        return Rejection(reason=reason, detail=swap.detail[:200])
-    return CaptionEdit(
-        kind=f"replace/{found.entry.group}",
-        edited=found.edited,
-        original=found.entry.word,
-        replacement=found.entry.replacement,
-    )
+    return rng.choice(by_kind[rng.choice(sorted(by_kind))])
+
+
+def _rewordings(
+    analysis: Analysis, swap: Swap | SwapRefusal, lexicon: Lexicon | None
+) -> Iterator[CaptionEdit]:
+    """Yields every rewording of a caption, by rules and by the user's lexicon."""
+    if isinstance(swap, Swap):
+        yield CaptionEdit(kind=f"swap/{swap.level}", edited=swap.edited)
+    for found in find_rewordings(analysis):
+        edited = apply_edits(analysis.text, found.edits)
+        yield CaptionEdit(kind=KINDS[found.rule], edited=edited)
+    for word in () if lexicon is None else reword_caption(analysis, lexicon):
+        yield CaptionEdit(
+            kind=f"replace/{word.entry.group}",
+            edited=word.edited,
+            original=word.entry.word,
+            replacement=word.entry.replacement,
+        )
 
 
 def _guarded_negative(

@@ -6,7 +6,7 @@ negative, so only entries that keep their sense wherever the tag fits are used; 
 """
 
 import functools
-import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis, Token
@@ -18,7 +18,6 @@ from eqforge.generators.text.lexicon import Lexicon, LexiconEntry
 from eqforge.generators.text.words import find_words
 
 AMBIGUOUS = frozenset(("in", "by", "above"))
-NO_SYNONYM = "no_lexicon_word"
 _TAGS = {"color": "JJ", "size": "JJ", "state": "JJ", "action": "VB", "spatial": "IN"}
 _DIRECTIONS = ("IN", "RB", "RP", ".", ",", "CC")
 
@@ -36,25 +35,20 @@ class Rewording:
     entry: LexiconEntry
 
 
-def reword_caption(analysis: Analysis, lexicon: Lexicon, rng: random.Random) -> Rewording | None:
-    """Returns a free caption with one word of the lexicon replaced; None if it has none.
+def reword_caption(analysis: Analysis, lexicon: Lexicon) -> Iterator[Rewording]:
+    """Yields a free caption with each of its words of the lexicon replaced, one at a time.
 
     Args:
       analysis: the caption's analysis.
       lexicon: words and replacements; entries of the groups color, size, state, action and
         spatial are used where the word's tag fits.
-      rng: draws one of the possible places.
 
     Raises:
       MissingExtra: a package of the extra "text" is not installed.
     """
-    places = _places(analysis, lexicon)
-    if not places:
-        return None
-    start, end, entry = rng.choice(places)
-    return Rewording(
-        edited=apply_edits(analysis.text, _edits(analysis, start, end, entry)), entry=entry
-    )
+    for start, end, entry in _places(analysis, lexicon):
+        edits = _edits(analysis, start, end, entry)
+        yield Rewording(edited=apply_edits(analysis.text, edits), entry=entry)
 
 
 @functools.lru_cache(maxsize=4)

@@ -47,9 +47,10 @@ class _Phrase:
 def _find(rule: str, phrase: _Phrase, analysis: Analysis) -> Iterator[Rewording]:
     for index in range(len(analysis.tokens)):
         span = (index, index + len(phrase.word))
-        if _is_at(analysis, index, phrase) and _fits(analysis, span, phrase):
-            if edits := _edits(analysis, *span, phrase):
-                yield Rewording(rule=rule, edits=edits)
+        if not (_is_at(analysis, index, phrase) and _fits(analysis, span, phrase)):
+            continue
+        if edits := _edits(analysis, *span, phrase):
+            yield Rewording(rule=rule, edits=edits)
 
 
 def _is_at(analysis: Analysis, index: int, phrase: _Phrase) -> bool:

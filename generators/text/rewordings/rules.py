@@ -18,24 +18,30 @@ from eqforge.generators.text.rewordings.records import Rewording, Rule
 from eqforge.generators.text.rewordings.relative_clauses import RELATIVE_CLAUSES
 from eqforge.generators.text.rewordings.voice import VOICE
 
+FAMILIES: Final[Mapping[str, tuple[Rule, ...]]] = {
+    "relative_clause": RELATIVE_CLAUSES,
+    "headline": HEADLINES,
+    "aspect": ASPECT,
+    "existential": EXISTENTIALS,
+    "voice": VOICE,
+    "converse": CONVERSES,
+    "clothing": CLOTHING,
+    "possession": POSSESSION,
+    "numeral": NUMERALS,
+    "phrase": (*PHRASINGS, *PHRASES),
+    "color": COLORS,
+}
+"""The rules by family."""
+
 RULES: Final[Mapping[str, Rule]] = {
-    rule.name: rule
-    for rule in (
-        *RELATIVE_CLAUSES,
-        *HEADLINES,
-        *ASPECT,
-        *EXISTENTIALS,
-        *VOICE,
-        *CONVERSES,
-        *CLOTHING,
-        *POSSESSION,
-        *NUMERALS,
-        *PHRASINGS,
-        *PHRASES,
-        *COLORS,
-    )
+    rule.name: rule for family in FAMILIES.values() for rule in family
 }
 """The rules by name."""
+
+KINDS: Final[Mapping[str, str]] = {
+    rule.name: f"{family}/{rule.name}" for family, rules in FAMILIES.items() for rule in rules
+}
+"""What the column of kinds has of each rule."""
 
 
 def find_rewordings(analysis: Analysis) -> Iterator[Rewording]:
