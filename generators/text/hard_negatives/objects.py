@@ -19,6 +19,8 @@ from eqforge.generators.text.inflection import inflect_word
 
 # Words whose usual sense in captions is not that of their class.
 _NEVER = frozenset(("back", "glasses"))
+_GENDERED = frozenset(("boy", "gentleman", "girl", "guy", "lady", "man", "woman"))
+_GENDER = frozenset(("he", "her", "hers", "herself", "him", "himself", "his", "she"))
 _LISTS = frozenset((",", "and", "&", "or"))
 _BESIDE = frozenset(
     ("beside", "by", "has", "have", "having", "includes", "including", "near", "of", "to", "with")
@@ -31,7 +33,7 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
     """Yields the heads of noun phrases with their replacements.
 
     A compound ("fire hydrant") is replaced as a whole or not at all. Things in a list, or beside
-    something, are left alone: what replaces them may be there as well.
+    something, are left alone: what replaces them may be there as well. So is a man with "his" hat.
 
     Args:
       analysis: the caption's analysis.
@@ -39,6 +41,7 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
     Raises:
       MissingExtra: a package of the extra "text" is not installed.
     """
+    has_gender = any(token.text.lower() in _GENDER for token in analysis.tokens)
     for phrase, first, is_open in _heads(analysis):
         last = phrase[1]
         head = analysis.tokens[last - 1]
@@ -46,6 +49,8 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
         if words[-1] in _NEVER or tag_at(analysis, last) in OPENERS:  # "watches the water"
             continue
         if not is_living(analysis, phrase) and _is_among_others(analysis, phrase):
+            continue
+        if head.lemma in _GENDERED and has_gender:
             continue
         names = (" ".join(words), " ".join([*words[:-1], head.lemma]))
         found = next(filter(None, (_alternatives(analysis, first, last, n) for n in names)), ())
