@@ -80,8 +80,8 @@ class Config(DatasetConfig):
     the hub, or with a metadata file. Both texts are made by rules."""
 
     lexicon: Path | None = None
-    """Your own lexicon of words and replacements: in place of the paper's for --vl-checklist, beside
-    the rules for --captions."""
+    """Your own lexicon of words and replacements: for --vl-checklist in place of the rules, beside
+    them for --captions."""
 
     weak_synonyms: bool = True
     """Use the lexicon's weak synonyms, such as metallic for silver, in corrected mode."""

@@ -1,11 +1,13 @@
 """The hard positives of one record: of VL-CheckList, of text pairs and of free captions."""
 
+import random
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from eqforge.generators.text.coordination.swap import SwapRefusal, swap_coordination, swap_phrases
-from eqforge.generators.text.hard_positives.corrected import reword_foil
+from eqforge.generators.text.hard_positives.by_rules import reword_by_rules
+from eqforge.generators.text.hard_positives.corrected import record_id, reword_foil
 from eqforge.generators.text.hard_positives.published import (
     PublishedTriple,
     published_place,
@@ -16,6 +18,7 @@ from eqforge.generators.text.inflection import with_inflections
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import Lexicon
 from eqforge.generators.text.words import word_edit
+from eqforge.schemas.identity import derive_seed
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.spans import spans_of
 from eqforge.schemas.sources.text_pairs import TextPair
@@ -29,7 +32,8 @@ from eqforge.transforms.text.caption_edits import (
 from eqforge.transforms.text.image_texts import FoilRecord
 from eqforge.transforms.text.perturb import tagger_of
 
-GENERATOR = "eqforge.hard_positives 2"
+VERSION = 3
+GENERATOR = f"eqforge.hard_positives {VERSION}"
 Outcome = HardPositiveSample | Rejection
 
 
@@ -106,12 +110,43 @@ def _inflected(lexicon: Lexicon) -> Lexicon:
 
 
 def corrected_sample(foil: FoilRecord, rules: HardPositiveRules) -> Outcome:
-    """Returns a record of VL-CheckList reworded by the lexicon, or why it cannot be."""
-    lexicon = _inflected(rules.lexicon)
+    """Returns a record of VL-CheckList reworded by rules, or by the user's lexicon, or why not."""
+    if rules.edits.lexicon is None:
+        return _sample_by_rules(foil, rules)
+    lexicon = _inflected(rules.edits.lexicon)
     made = reword_foil(foil.record, foil.kind, foil.group, lexicon, allow_weak=rules.allow_weak)
     if isinstance(made, Refusal):
         return Rejection(reason=made.reason, detail=made.detail)
     return _corrected_sample(made, foil)
+
+
+def _sample_by_rules(foil: FoilRecord, rules: HardPositiveRules) -> Outcome:
+    name = record_id(foil.record, foil.kind, foil.group)
+    rng = random.Random(derive_seed(rules.edits.seed, name, "hard_positive", VERSION))
+    made = reword_by_rules(foil.record, name, tagger_of(rules.edits.spacy_model), rng)
+    if isinstance(made, Refusal):
+        return Rejection(reason=made.reason, detail=made.detail)
+    return HardPositiveSample(
+        sample_id=name,
+        image=foil.record.image,
+        image_id=None,
+        split="all",
+        caption=made.mended.caption,
+        hard_positive=made.edited.text,
+        hard_negative=made.mended.negative,
+        hard_positive_kind=made.kind,
+        hard_negative_kind=f"vl-checklist/{foil.kind}",
+        group=foil.group,
+        original=None,
+        replacement=None,
+        caption_spans=made.edited.spans_before,
+        hard_positive_spans=made.edited.spans_after,
+        foil_spans=(made.foil.span,),
+        hard_negative_spans=(made.foil.negative_span,),
+        repairs=made.mended.repairs,
+        generator=f"{GENERATOR} corrected",
+        source_order=published_place(foil.kind, foil.group, foil.record.index),
+    )
 
 
 def _corrected_sample(found: HardPositive, foil: FoilRecord) -> HardPositiveSample:

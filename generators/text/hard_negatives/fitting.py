@@ -35,6 +35,28 @@ def fitting_words(analysis: Analysis, span: Range, kind: ClassKind, name: str) -
     return tuple(sorted(set().union(*found)))
 
 
+def is_excluded(analysis: Analysis, span: Range, kind: ClassKind, name: str, other: str) -> bool:
+    """Tells whether some words of a caption exclude others in their place: "red" excludes "blue".
+
+    Args:
+      analysis: the caption's analysis.
+      span: the words: tokens.
+      kind: of the closed classes.
+      name: what the words are in the classes.
+      other: the words that would stand there.
+
+    Raises:
+      InputError: WordNet is needed and not on this machine.
+    """
+    senses = closed_classes(kind).senses
+    own, others = senses.get(name, frozenset()), senses.get(other, frozenset())
+    contexts = _contexts(kind)
+    shared = {group for group, _ in own} & {group for group, _ in others}
+    return not own & others and any(
+        group not in contexts or stands_in(analysis, span, contexts[group]) for group in shared
+    )
+
+
 @functools.cache
 def _contexts(kind: ClassKind) -> Mapping[str, Context]:
     rows = read_rows("hard_negative_contexts.tsv", kind)

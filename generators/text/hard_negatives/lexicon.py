@@ -24,10 +24,12 @@ class ClosedClasses:
     Attributes:
       alternatives: for each word, by group, the words that may replace it, sorted.
       groups: for each word the names of its groups, sorted.
+      senses: for each word its groups, each with its sense, for words that exclude others.
     """
 
     alternatives: Mapping[str, Mapping[str, tuple[str, ...]]]
     groups: Mapping[str, tuple[str, ...]]
+    senses: Mapping[str, frozenset[tuple[str, str]]]
 
     def are_synonyms(self, left: str, right: str) -> bool:
         """Tells whether two words of these classes have the same alternatives."""
@@ -42,6 +44,7 @@ def closed_classes(kind: ClassKind) -> ClosedClasses:
     that shares a sense with it in some group.
     """
     senses: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    known: dict[str, set[tuple[str, str]]] = defaultdict(set)
     groups: dict[str, set[str]] = defaultdict(set)
     leaders: dict[str, set[str]] = defaultdict(set)
     members: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -51,6 +54,7 @@ def closed_classes(kind: ClassKind) -> ClosedClasses:
             groups[row["word"]].add(row["group"])
         if row["role"] == "class":
             continue
+        known[row["word"]].add(sense)
         if row["role"] == "both":
             senses[row["word"]].add(sense)
         leaders[row["group"]].add(row["sense"])
@@ -64,6 +68,7 @@ def closed_classes(kind: ClassKind) -> ClosedClasses:
     return ClosedClasses(
         alternatives=alternatives,
         groups={word: tuple(sorted(own)) for word, own in groups.items()},
+        senses={word: frozenset(own) for word, own in known.items()},
     )
 
 

@@ -31,7 +31,9 @@ _PREPOSITIONS = frozenset(
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class _Mended:
+class Mended:
+    """A caption and its negative after the same repairs."""
+
     caption: str
     negative: str
     repairs: tuple[str, ...]
@@ -71,7 +73,7 @@ def reword_foil(
       MissingExtra: a package of the extra "text" is not installed.
     """
     name = record_id(record, kind, group)
-    mended = _mend(record.positives[0], record.negatives[0])
+    mended = mend(record.positives[0], record.negatives[0])
     foil = find_foil(mended.caption, mended.negative)
     if foil is None:
         return Refusal(
@@ -90,7 +92,7 @@ def reword_foil(
 
 
 def _hard_positive(
-    name: str, record: VlChecklistRecord, mended: _Mended, foil: Foil, target: _Target
+    name: str, record: VlChecklistRecord, mended: Mended, foil: Foil, target: _Target
 ) -> HardPositive:
     edited = apply_edits(mended.caption, _edits(mended.caption, target))
     return HardPositive(
@@ -123,7 +125,7 @@ def mend_caption(text: str) -> tuple[str, tuple[str, ...]]:
     return agreed, tuple(repair for repair, before, after in steps if before != after)
 
 
-def _mend(caption: str, negative: str) -> _Mended:
+def mend(caption: str, negative: str) -> Mended:
     """Repairs both captions, and restores a determiner that the negative lost with its foil."""
     caption, repairs = mend_caption(caption)
     negative, more = mend_caption(negative)
@@ -132,7 +134,7 @@ def _mend(caption: str, negative: str) -> _Mended:
         more = (*more, "restored_article")
         negative = _restore_determiner(negative, foil)
     ordered = tuple(dict.fromkeys((*repairs, *more)))
-    return _Mended(caption=caption, negative=negative, repairs=ordered)
+    return Mended(caption=caption, negative=negative, repairs=ordered)
 
 
 def _restore_determiner(negative: str, foil: Foil) -> str:
@@ -161,7 +163,7 @@ def _find_target(caption: str, foil: Foil, entries: Sequence[LexiconEntry]) -> _
 
 
 def _refuse(
-    mended: _Mended, foil: Foil, target: _Target, entries: Sequence[LexiconEntry], allow_weak: bool
+    mended: Mended, foil: Foil, target: _Target, entries: Sequence[LexiconEntry], allow_weak: bool
 ) -> str | None:
     caption = mended.caption
     if is_in_fixed_expression(caption, target.span.start, target.span.end):

@@ -8,6 +8,9 @@ from eqforge.generators.text.lexicon import Kind, LexiconEntry
 REFUSALS: dict[str, str] = {
     "negative_equals_positive": "The negative says what the caption says: nothing can tell them.",
     "foil_not_in_lexicon": "The words that the negative changed are no entry of the lexicon.",
+    "negative_not_clear": "The words of the negative may be true of the image as well: 'beige' and "
+    "'white', 'serving' and 'wearing'.",
+    "foil_not_reworded": "No rule rewords what the negative changed.",
     "fixed_expression": "The foiled word is part of an expression: 'in front of', 'red wine'.",
     "repeated_word": "The foiled word appears twice in a row, and one of them would stay.",
     "weak_replacement": "The only entry is a weak synonym, and those are switched off.",

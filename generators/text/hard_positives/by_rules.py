@@ -1,0 +1,98 @@
+"""Corrected REPLACE: rewords what the negative changed, where the negative is false for sure.
+
+The negative has to exclude the words that it replaces (`hard_negatives.fitting`), and the caption
+is reworded by those of the rules of `rewordings` that touch these words, so that a model is asked
+about what the negative changed.
+"""
+
+import random
+from dataclasses import dataclass
+
+from eqforge.generators.text.analysis import Analysis, Tagger
+from eqforge.generators.text.coordination.conjuncts import Range
+from eqforge.generators.text.edits import EditedText, apply_edits
+from eqforge.generators.text.hard_negatives.fitting import is_excluded
+from eqforge.generators.text.hard_positives.corrected import Mended, mend
+from eqforge.generators.text.hard_positives.foils import Foil, find_foil
+from eqforge.generators.text.hard_positives.records import Refusal
+from eqforge.generators.text.rewordings.records import Rewording
+from eqforge.generators.text.rewordings.rules import KINDS, find_rewordings
+from eqforge.generators.text.taggers import lemmatise
+from eqforge.schemas.sources.vl_checklist import VlChecklistRecord
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RewordedFoil:
+    """A caption of VL-CheckList, its rewording and its negative.
+
+    Attributes:
+      mended: both captions after the repairs.
+      foil: what the negative changes.
+      kind: of the rewording.
+      edited: the caption after it.
+    """
+
+    mended: Mended
+    foil: Foil
+    kind: str
+    edited: EditedText
+
+
+def reword_by_rules(
+    record: VlChecklistRecord, name: str, tagger: Tagger, rng: random.Random
+) -> RewordedFoil | Refusal:
+    """Returns a record's caption with its foiled words reworded, or why that is not possible.
+
+    Args:
+      record: a record of the Visual Genome part: one positive, one negative.
+      name: id of the record.
+      tagger: of the caption.
+      rng: draws the rule, then the place.
+
+    Raises:
+      InputError: WordNet is not on this machine.
+      MissingExtra: a package of the extra "text" is not installed.
+    """
+    mended = mend(record.positives[0], record.negatives[0])
+    foil = find_foil(mended.caption, mended.negative)
+    if foil is None:
+        return Refusal(
+            record_id=name, reason="negative_equals_positive", detail=record.negatives[0]
+        )
+    detail = f"{' '.join(foil.words)} | {' '.join(foil.negative_words)}"
+    (analysis,) = tagger.analyse([mended.caption])
+    if not _excludes(analysis, foil):
+        return Refusal(record_id=name, reason="negative_not_clear", detail=detail)
+    by_rule: dict[str, list[Rewording]] = {}
+    for found in find_rewordings(analysis):
+        if any(_touches(edit.start, edit.end, foil) for edit in found.edits):
+            by_rule.setdefault(found.rule, []).append(found)
+    if not by_rule:
+        return Refusal(record_id=name, reason="foil_not_reworded", detail=detail)
+    chosen = rng.choice(by_rule[rng.choice(sorted(by_rule))])
+    edited = apply_edits(mended.caption, chosen.edits)
+    return RewordedFoil(mended=mended, foil=foil, kind=KINDS[chosen.rule], edited=edited)
+
+
+def _excludes(analysis: Analysis, foil: Foil) -> bool:
+    """Tells whether the foiled words exclude those of the negative, where they stand."""
+    here = [
+        index
+        for index, token in enumerate(analysis.tokens)
+        if token.start < foil.span.end and token.end > foil.span.start
+    ]
+    if not here:
+        return False
+    span: Range = (here[0], here[-1] + 1)
+    words, others = " ".join(foil.words), " ".join(foil.negative_words)
+    if any(is_excluded(analysis, span, kind, words, others) for kind in ("attribute", "relation")):
+        return True
+    if len(foil.negative_words) > 1 or len(foil.words) > 1:
+        return False
+    verbs = analysis.tokens[here[0]].lemma, lemmatise(others, "VBG")
+    return is_excluded(analysis, span, "verb", *verbs)
+
+
+def _touches(start: int, end: int, foil: Foil) -> bool:
+    """Tells whether an edit changes the foiled words, or stands right before or behind them."""
+    return start <= foil.span.end and end >= foil.span.start - 1
