@@ -1,5 +1,3 @@
-import random
-
 import pytest
 
 from eqforge.generators.text.hard_positives.free import reword_caption
@@ -7,10 +5,9 @@ from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.taggers import load_tagger
 
 
-def reworded(caption: str, seed: int = 0) -> str | None:
+def reworded(caption: str) -> set[str]:
     (analysis,) = load_tagger().analyse([caption])
-    found = reword_caption(analysis, load_lexicon(), random.Random(seed))
-    return None if found is None else found.edited.text
+    return {found.edited.text for found in reword_caption(analysis, load_lexicon())}
 
 
 @pytest.mark.parametrize(
@@ -26,7 +23,7 @@ def reworded(caption: str, seed: int = 0) -> str | None:
     ],
 )
 def test_one_word_is_exchanged_and_nothing_else_changes(caption: str, expected: str) -> None:
-    assert reworded(caption) == expected
+    assert reworded(caption) == {expected}
 
 
 @pytest.mark.parametrize(
@@ -46,15 +43,11 @@ def test_one_word_is_exchanged_and_nothing_else_changes(caption: str, expected: 
     ],
 )
 def test_words_whose_sense_is_open_stay(caption: str) -> None:
-    assert reworded(caption) is None
+    assert reworded(caption) == set()
 
 
-def test_the_seed_chooses_the_place() -> None:
-    caption = "a red car near a blue house"
-
-    found = {reworded(caption, seed) for seed in range(30)}
-
-    assert found == {
+def test_each_word_of_the_lexicon_is_a_rewording_of_its_own() -> None:
+    assert reworded("a red car near a blue house") == {
         "a crimson car near a blue house",
         "a red car next to a blue house",
         "a red car near a sapphire house",

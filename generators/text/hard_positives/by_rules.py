@@ -7,6 +7,7 @@ about what the negative changed.
 
 import random
 from dataclasses import dataclass
+from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Tagger
 from eqforge.generators.text.coordination.conjuncts import Range
@@ -16,9 +17,12 @@ from eqforge.generators.text.hard_positives.corrected import Mended, mend
 from eqforge.generators.text.hard_positives.foils import Foil, find_foil
 from eqforge.generators.text.hard_positives.records import Refusal
 from eqforge.generators.text.rewordings.records import Rewording
-from eqforge.generators.text.rewordings.rules import KINDS, find_rewordings
+from eqforge.generators.text.rewordings.rules import FAMILIES, KINDS, find_rewordings
 from eqforge.generators.text.taggers import lemmatise
 from eqforge.schemas.sources.vl_checklist import VlChecklistRecord
+
+_OF_ALL: Final = frozenset(rule.name for rule in FAMILIES["existential"])
+"""Rules that reword the caption as a whole, whatever it starts with."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,7 +69,9 @@ def reword_by_rules(
         return Refusal(record_id=name, reason="negative_not_clear", detail=detail)
     by_rule: dict[str, list[Rewording]] = {}
     for found in find_rewordings(analysis):
-        if any(_touches(edit.start, edit.end, foil) for edit in found.edits):
+        if found.rule not in _OF_ALL and any(
+            _touches(edit.start, edit.end, foil) for edit in found.edits
+        ):
             by_rule.setdefault(found.rule, []).append(found)
     if not by_rule:
         return Refusal(record_id=name, reason="foil_not_reworded", detail=detail)
@@ -93,6 +99,7 @@ def _excludes(analysis: Analysis, foil: Foil) -> bool:
     return is_excluded(analysis, span, "verb", *verbs)
 
 
-def _touches(start: int, end: int, foil: Foil) -> bool:
+def _touches(found: Rewording, foil: Foil) -> bool:
     """Tells whether an edit changes the foiled words, or stands right before or behind them."""
-    return start <= foil.span.end and end >= foil.span.start - 1
+    start, end = foil.span.start - 1, foil.span.end
+    return any(edit.start <= end and edit.end >= start for edit in found.edits)
