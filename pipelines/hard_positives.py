@@ -180,9 +180,14 @@ def inputs(config: Config) -> Iterator[Input]:
 
 
 def needs(config: Config) -> None:
-    """Looks for WordNet where captions are free; see check_wordnet."""
-    if config.captions is not None:
+    """Looks for WordNet where texts are made by rules; see check_wordnet."""
+    if _uses_rules(config):
         check_wordnet()
+
+
+def _uses_rules(config: Config) -> bool:
+    own = config.lexicon is not None or config.mode == "paper"
+    return config.captions is not None or (config.vl_checklist is not None and not own)
 
 
 def check(config: Config) -> None:
@@ -202,7 +207,7 @@ def check(config: Config) -> None:
     check_language(config.language)
     load_lexicon(config.lexicon)
     tagger_of(config.spacy_model)
-    if config.captions is not None:
+    if _uses_rules(config):
         open_wordnet()
 
 

@@ -21,7 +21,7 @@ RECORDS: dict[str, list[Any]] = {
         ["VG/3.jpg", {"POS": ["a shiny car"], "NEG": ["a dull car"]}],
     ],
     "Relation/vg/spatial.json": [
-        ["VG/4.jpg", {"POS": ["cup near plate"], "NEG": ["cup far plate"]}]
+        ["VG/4.jpg", {"POS": ["cup near plate"], "NEG": ["cup far from plate"]}]
     ],
 }
 
@@ -51,12 +51,24 @@ def test_corrected_mode_rewords_the_foiled_word_alone(checklist: Path, tmp_path:
     rows = build(tmp_path / "out", "--vl-checklist", checklist)
 
     assert {row["caption"]: row["hard_positive"] for row in rows} == {
-        "a red car": "a crimson car",
-        "a covered red barn": "a covered crimson barn",
-        "cup near plate": "cup next to plate",
+        "a red car": "a red-colored car",
+        "cup near plate": "cup close to plate",
     }
     reasons = {r["reason"] for r in open_dataset(str(tmp_path / "out")).rows("rejects")}
-    assert reasons == {"duplicate", "foil_not_in_lexicon"}
+    assert reasons == {"duplicate", "foil_not_reworded", "negative_not_clear"}
+
+
+def test_one_s_own_lexicon_replaces_the_foiled_word(checklist: Path, tmp_path: Path) -> None:
+    lexicon = tmp_path / "own.tsv"
+    header = "kind\tgroup\tword\treplacement\tsynonymy\tsource\n"
+    lexicon.write_text(f"{header}attribute\tcolor\tred\tscarlet\tfull\tmine\n")
+
+    rows = build(tmp_path / "out", "--vl-checklist", checklist, "--lexicon", lexicon)
+
+    assert sorted((row["hard_positive"], row["replacement"]) for row in rows) == [
+        ("a covered scarlet barn", "scarlet"),
+        ("a scarlet car", "scarlet"),
+    ]
 
 
 def test_paper_mode_keeps_duplicates_and_edits_inside_words(
@@ -75,10 +87,12 @@ def test_paper_mode_keeps_duplicates_and_edits_inside_words(
 def test_the_stored_spans_are_the_edit(checklist: Path, tmp_path: Path) -> None:
     rows = build(tmp_path / "out", "--vl-checklist", checklist, "--kinds", "attribute")
 
+    assert rows
     for row in rows:
         (before,), (after,) = row["caption_spans"], row["hard_positive_spans"]
-        assert row["caption"][before["start"] : before["end"]] == "red"
-        assert row["hard_positive"][after["start"] : after["end"]] == "crimson"
+        assert row["caption"][: before["start"]].endswith("red")
+        assert before["start"] == before["end"]
+        assert row["hard_positive"][after["start"] : after["end"]] == "-colored"
 
 
 def test_images_are_embedded_as_they_are_and_a_missing_one_is_a_reject(
@@ -239,15 +253,18 @@ def test_free_captions_get_both_texts_by_rules(tmp_path: Path) -> None:
 
     rows = {row["sample_id"]: row for row in build(tmp_path / "out", "--captions", captions)}
 
-    assert rows["two"]["hard_positive"] == "A cat and a dog on a sofa."
+    assert rows["two"]["hard_positive"] in (
+        "A cat and a dog on a sofa.",
+        "There are a dog and a cat on a sofa.",
+    )
     assert rows["one"]["hard_positive"] in (
-        "An ivory dog sleeps under the table.",
-        "A white dog sleeps beneath the table.",
+        "A white dog is sleeping under the table.",
+        "A white dog sleeps underneath the table.",
     )
     assert all(row["hard_negative"] != row["caption"] for row in rows.values())
     assert "cat" not in rows["one"]["hard_negative"], "another caption of the image names a cat"
     (reject,) = open_dataset(str(tmp_path / "out")).rows("rejects")
-    assert (reject["candidate_id"], reject["reason"]) == ("three", "no_lexicon_word")
+    assert (reject["candidate_id"], reject["reason"]) == ("three", "no_rewording")
 
 
 @pytest.mark.parametrize(
@@ -273,7 +290,7 @@ def test_a_wrong_source_is_one_message_and_status_2(
 
 def test_only_and_limit_select_records(checklist: Path, tmp_path: Path) -> None:
     everything = build(tmp_path / "all", "--vl-checklist", checklist)
-    record = RECORDS["Attribute/vg/color.json"][2]
+    record = RECORDS["Attribute/vg/color.json"][0]
     content = json.dumps([record[0], record[1]["POS"], record[1]["NEG"]]).encode()
     name = f"vl-checklist/attribute/color/{hashlib.sha256(content).hexdigest()[:12]}"
 

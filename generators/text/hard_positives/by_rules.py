@@ -69,9 +69,7 @@ def reword_by_rules(
         return Refusal(record_id=name, reason="negative_not_clear", detail=detail)
     by_rule: dict[str, list[Rewording]] = {}
     for found in find_rewordings(analysis):
-        if found.rule not in _OF_ALL and any(
-            _touches(edit.start, edit.end, foil) for edit in found.edits
-        ):
+        if found.rule not in _OF_ALL and _touches(found, foil):
             by_rule.setdefault(found.rule, []).append(found)
     if not by_rule:
         return Refusal(record_id=name, reason="foil_not_reworded", detail=detail)
