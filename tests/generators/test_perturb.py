@@ -58,6 +58,8 @@ def check_spans(caption: str, result: Perturbation) -> None:
 
 def check_corrected(caption: str, result: Perturbation) -> None:
     check_spans(caption, result)
+    assert result.words_changed <= result.applied
+    assert result.words_changed == result.applied or not caption.isascii()
     if result.applied:
         assert result.reason is None
         assert result.text.casefold() != caption.casefold()
@@ -105,6 +107,7 @@ def test_paper_mode_takes_any_caption(caption: str, seed: int) -> None:
     for result in perturb_all(analysis, "id", seed, PAPER):
         check_spans(caption, result)
         assert result.applied == (result.text != caption[:300])
+        assert result.words_changed <= result.applied
         assert result.applied == (result.reason is None)
 
 
