@@ -14,6 +14,7 @@ from eqforge.evaluation.tables.report import Measure, Rules
 from eqforge.evaluation.tables.retrieval_contest import RetrievalRules, derived
 from eqforge.evaluation.tables.retrieval_task import retrieval_report
 from eqforge.schemas.dataset.reader import open_dataset
+from tests.builds import patch_manifest
 from tests.made_datasets import vectors, write_dataset, write_scores
 from tests.statuses import status_of
 
@@ -29,7 +30,7 @@ class Made:
     A perturbation that changes no word puts a space into the caption.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_old: bool = False) -> None:
         rng = np.random.default_rng(0)
         self.images = [f"{number:02d}.jpg" for number in range(IMAGES)]
         self.counts = rng.integers(4, 9, IMAGES)
@@ -49,6 +50,8 @@ class Made:
             for model in ("m", "judge")
         }
         self.folder = self._write(folder)
+        if is_old:
+            self._leave_out_what_older_versions_lack()
         self.scores = {model: self._score(folder / model, model) for model in self.vectors}
 
     def _write(self, folder: Path) -> Path:
@@ -70,6 +73,19 @@ class Made:
         order = np.random.default_rng(1).permutation(len(captions))
         tables = {"captions": [captions[i] for i in order], "samples": samples[::-1]}
         return write_dataset(folder / "d", TASK, tables)
+
+    def _leave_out_what_older_versions_lack(self) -> None:
+        paths = sorted((self.folder / "data").glob("samples-*.parquet"))
+        for path in paths:
+            table = pq.read_table(path).drop(["applied"])
+            pq.write_table(table.rename_columns({"words_changed": "applied"}), path)
+        sizes = {f"data/{path.name}": path.stat().st_size for path in paths}
+        patch_manifest(
+            self.folder,
+            lambda manifest: [
+                file.update(num_bytes=sizes[file["path"]]) for file in manifest["tables"]["samples"]
+            ],
+        )
 
     def _score(self, folder: Path, model: str) -> Path:
         images, captions = self.vectors[model]
@@ -166,11 +182,7 @@ def test_a_drop_compares_the_perturbed_captions_with_themselves_unperturbed(
 
 
 def test_of_an_older_dataset_what_was_not_applied_is_left_out(made: Made, tmp_path: Path) -> None:
-    older = Made(tmp_path / "older")
-    for path in (older.folder / "data").glob("samples-*.parquet"):
-        table = pq.read_table(path)
-        renamed = table.drop(["applied"]).rename_columns({"words_changed": "applied"})
-        pq.write_table(renamed, path)
+    older = Made(tmp_path / "older", is_old=True)
     assert _measured(older, tmp_path / "a") == _measured(made, tmp_path / "b")
 
 
