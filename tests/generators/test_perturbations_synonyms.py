@@ -30,6 +30,9 @@ def replaced(text: str, pos: Any, max_words: int = 1) -> set[str]:
     ("text", "pos", "expected"),
     [
         ("A couch.", "n", {"A sofa."}),
+        ("A wet TV.", "n", {"A wet television."}),
+        ("TV on top", "n", {"Television on top"}),
+        ("A TV", "n", {"A TELEVISION"}),
         ("A car, parked", "n", {"An automobile, parked", "An auto, parked"}),
         ("near an  airplane", "n", {"near a  plane"}),
         ("Two young Children", "n", {"Two young Kids", "Two young Youngsters"}),

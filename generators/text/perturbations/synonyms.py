@@ -14,8 +14,9 @@ import random
 from collections.abc import Sequence
 from typing import Literal
 
-from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun
+from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun, is_word
 from eqforge.generators.text.articles import article_for
+from eqforge.generators.text.capitals import raised
 from eqforge.generators.text.caption_synonyms import caption_synonyms
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
@@ -86,7 +87,7 @@ def replacement_edits(tokens: Sequence[Token], index: int, replacement: str) -> 
       replacement: inflected, in lower case; it takes the letter case of the token.
     """
     token = tokens[index]
-    cased = match_case(replacement, token.text)
+    cased = _cased(replacement, tokens, index)
     edits = [Edit(start=token.start, end=token.end, replacement=cased)]
     article = tokens[index - 1] if index > 0 else None
     if article is not None and article.text.lower() in ("a", "an"):
@@ -95,6 +96,15 @@ def replacement_edits(tokens: Sequence[Token], index: int, replacement: str) -> 
             cased = match_case(agreeing, article.text)
             edits.insert(0, Edit(start=article.start, end=article.end, replacement=cased))
     return edits
+
+
+def _cased(replacement: str, tokens: Sequence[Token], index: int) -> str:
+    """Returns the replacement in the letter case of the token; "TV" becomes "television"."""
+    token = tokens[index]
+    is_acronym = is_noun(token) and len(token.text) > 1 and token.text.isupper()
+    if is_acronym and any(other.text.islower() for other in tokens):
+        return replacement if any(map(is_word, tokens[:index])) else raised(replacement)
+    return match_case(replacement, token.text)
 
 
 def match_case(replacement: str, replaced: str) -> str:
