@@ -10,7 +10,7 @@ import csv
 import functools
 from importlib.resources import files
 
-from eqforge.generators.text.caption_synonyms import caption_synonyms
+from eqforge.generators.text.caption_synonyms import PartOfSpeech, caption_synonyms
 from eqforge.generators.text.inflection import inflect_word
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.lints.word_edits import WordExchange
@@ -68,10 +68,15 @@ def _is_word_kept(before: str, after: str, is_denial: bool) -> bool:
     return not is_denial and before in _narrower().get(after, ())
 
 
-def _are_synonyms(left: str, right: str, pos: str) -> bool:
+def _are_synonyms(left: str, right: str, pos: PartOfSpeech) -> bool:
     """Tells whether the list for captions has one of two words as a synonym of the other."""
-    synonyms = caption_synonyms()
-    return right in synonyms.get((pos, left), ()) or left in synonyms.get((pos, right), ())
+    return right in _synonyms(left, pos) or left in _synonyms(right, pos)
+
+
+def _synonyms(word: str, pos: PartOfSpeech) -> tuple[str, ...]:
+    """Returns the synonyms that hold in any caption."""
+    rows = caption_synonyms().get((pos, word), ())
+    return tuple(synonym for row in rows if row.are_everywhere for synonym in row.words)
 
 
 def _is_same_verb(before: str, after: str) -> bool:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun
 from eqforge.generators.text.capitals import lowered, raised, sentence_capitals
 from eqforge.generators.text.edits import Edit
+from eqforge.generators.text.fixed_expressions import is_in_function_phrase
 from eqforge.generators.text.perturbations.record import Reason
 from eqforge.generators.text.tokenizer import MARKS
 
@@ -30,7 +31,7 @@ Place = tuple[int, int]
 
 def shuffle_nouns_and_adjectives(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
     """Shuffles the nouns among their places, and the adjectives among theirs."""
-    free = [token for token in analysis.tokens if _stands_alone(analysis.text, token)]
+    free = [t for t in _nouns_and_adjectives(analysis) if _stands_alone(analysis.text, t)]
     nouns = [_place(token) for token in free if is_noun(token)]
     adjectives = [_place(token) for token in free if is_adjective(token)]
 
@@ -47,8 +48,7 @@ def shuffle_all_words(analysis: Analysis, rng: random.Random) -> list[Edit] | Re
 
 def shuffle_other_words(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
     """Shuffles all words except those that contain a noun or an adjective."""
-    fixed = [token for token in analysis.tokens if is_noun(token) or is_adjective(token)]
-    starts = [token.start for token in fixed]
+    starts = [token.start for token in _nouns_and_adjectives(analysis)]
     others = [
         word
         for word in find_words(analysis.text)
@@ -115,6 +115,16 @@ def _rearrange(
                 if word != before
             ]
     return Reason.ONE_ORDER_ONLY
+
+
+def _nouns_and_adjectives(analysis: Analysis) -> list[Token]:
+    """Returns the nouns and adjectives, but for those of "in front of" and "next to"."""
+    return [
+        token
+        for token in analysis.tokens
+        if (is_noun(token) or is_adjective(token))
+        and not is_in_function_phrase(analysis.text, token.start, token.end)
+    ]
 
 
 def _shuffled(words: list[str], rng: random.Random) -> list[str]:
