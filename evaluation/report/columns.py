@@ -17,8 +17,17 @@ Row = Mapping[str, Any]
 
 FACETS: Final = (
     *("dataset", "split", "kind", "change", "task", "part", "group", "role", "label"),
-    *("perturbation", "applied", "stage", "reason", "hard_positive_kind", "hard_negative_kind"),
-    *("source_word", "target_word", "repairs", "findings", "answer_listed", "changed columns"),
+    *("perturbation", "applied", "words_changed", "stage", "reason"),
+    *(
+        "hard_positive_kind",
+        "hard_negative_kind",
+        "source_word",
+        "target_word",
+        "repairs",
+        "findings",
+        "answer_listed",
+        "changed columns",
+    ),
 )
 """Columns whose values tell kinds of rows."""
 

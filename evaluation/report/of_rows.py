@@ -126,7 +126,8 @@ def of_perturbations(rows: Sequence[Row]) -> Item:
         name = row["perturbation"]
         if row["applied"]:
             spans = _given(row, "perturbed_spans") or ()
-            texts.append(marked(row["perturbed_caption"], spans, name))
+            note = "" if row.get("words_changed", True) else ", the same words"
+            texts.append(marked(row["perturbed_caption"], spans, f"{name}{note}"))
         else:
             texts.append(plain(f"({row['reason']})", f"{name}, not applied"))
     return _group(first["caption_id"], rows, panes=(_pane(first),), texts=tuple(texts))

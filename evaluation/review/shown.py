@@ -20,13 +20,13 @@ _TONES: Final[dict[str, Tone]] = {"hard_positive": "true", "hard_negative": "fal
 def ids_of(dataset: Dataset) -> list[str]:
     """Returns the ids of the samples that can be reviewed.
 
-    Perturbations that were not applied have no text that could be judged.
+    Perturbations that changed no word have no text that could be judged.
     """
-    applied = "applied" in dataset.columns("samples")
-    columns = ["sample_id", *(["applied"] if applied else [])]
-    return [
-        row["sample_id"] for row in dataset.rows("samples", columns) if row.get("applied", True)
-    ]
+    there = dataset.columns("samples")
+    # Earlier versions wrote `applied` alone.
+    changed = next((name for name in ("words_changed", "applied") if name in there), None)
+    columns = ["sample_id", *([changed] if changed else [])]
+    return [row["sample_id"] for row in dataset.rows("samples", columns) if row.get(changed, True)]
 
 
 def items_of(dataset: Dataset, ids: Sequence[str]) -> dict[str, Item]:

@@ -19,12 +19,12 @@ class Perturbed:
     Attributes:
       caption_of: which caption each was made from [m].
       texts: the perturbed captions [m].
-      applied: whether the perturbed caption differs from the original [m].
+      changed: whether its words differ from the original's [m].
     """
 
     caption_of: NDArray[np.int64]
     texts: NDArray[Any]
-    applied: NDArray[np.bool_]
+    changed: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -98,7 +98,9 @@ def read_gallery(dataset: Dataset) -> Gallery:
 
 
 def _read_perturbed(dataset: Dataset, captions: NDArray[Any]) -> dict[str, Perturbed]:
-    names = ["sample_id", "caption_id", "perturbation", "perturbed_caption", "applied"]
+    told = "words_changed" in column_names(dataset, "samples")
+    changed = "words_changed" if told else "applied"  # all that earlier versions wrote
+    names = ["sample_id", "caption_id", "perturbation", "perturbed_caption", changed]
     found = read_columns(dataset, "samples", names)
     columns = {name: np.array(values, dtype=object) for name, values in found.items()}
     order = np.argsort(columns["sample_id"])
@@ -110,7 +112,7 @@ def _read_perturbed(dataset: Dataset, captions: NDArray[Any]) -> dict[str, Pertu
         str(name): Perturbed(
             caption_of=places[columns["perturbation"] == name].astype(np.int64),
             texts=columns["perturbed_caption"][columns["perturbation"] == name],
-            applied=columns["applied"][columns["perturbation"] == name].astype(bool),
+            changed=columns[changed][columns["perturbation"] == name].astype(bool),
         )
         for name in np.unique(columns["perturbation"])
     }

@@ -34,8 +34,8 @@ class RetrievalRules:
 
     Attributes:
       rules: ties, seed and resamples.
-      mode: `paper` counts R@k as the authors of the dataset do, and keeps captions that a
-        perturbation did not change.
+      mode: `paper` counts R@k as the authors of the dataset do, and keeps captions whose
+        words a perturbation did not change.
       allow_missing: whether images and captions may have no scores.
     """
 

@@ -44,7 +44,7 @@ def damage(contest: Contest) -> Iterator[Damaged]:
       InputError: a perturbed caption has no score though it must.
     """
     for name, perturbed in contest.gallery.perturbed.items():
-        kept = perturbed.applied | (contest.settings.mode == "paper")
+        kept = perturbed.changed | (contest.settings.mode == "paper")
         chosen = _usable(contest, perturbed, kept)
         of = perturbed.caption_of[chosen]
         queries = Side(keys=perturbed.texts[chosen], entries=contest.gallery.entry_of[of])
@@ -59,7 +59,7 @@ def damage(contest: Contest) -> Iterator[Damaged]:
 
 
 def _usable(contest: Contest, perturbed: Perturbed, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Returns the perturbed captions that are judged; the paper keeps unchanged ones."""
+    """Returns the perturbed captions that are judged; the paper keeps all."""
     scored = is_scored(contest.scores, "captions", perturbed.texts)
     expected = kept & contest.scored[perturbed.caption_of]
     missing = int((expected & ~scored).sum())

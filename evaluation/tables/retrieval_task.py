@@ -203,9 +203,9 @@ def _notes(found: Sequence[_Found], judge: CrossedScores | None) -> Iterator[str
 def _unchanged(contest: Contest) -> Iterator[str]:
     left = "kept, as published" if contest.settings.mode == "paper" else "left out"
     for name, perturbed in contest.gallery.perturbed.items():
-        unchanged = int((~perturbed.applied).sum())
+        unchanged = int((~perturbed.changed).sum())
         if unchanged:
-            yield f"{name}: {unchanged:,} captions that it did not change are {left}."
+            yield f"{name}: {unchanged:,} captions whose words it did not change are {left}."
 
 
 def _lost(one: _Found) -> Iterator[str]:

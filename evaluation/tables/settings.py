@@ -79,10 +79,10 @@ class MetricsSettings:
 
     mode: Literal["corrected", "paper"] = "corrected"
     """For retrieval: paper counts what the dataset's authors do. For perturbed captions it divides
-    R@k by five captions or one image whatever there are, and keeps captions that a perturbation
-    did not change; for VLUE a query counts where any true candidate is among the first k. In
-    either a tie loses. For SIMAT: paper excludes the query's own region alone, not other crops of
-    the same."""
+    R@k by five captions or one image whatever there are, and keeps captions whose words a
+    perturbation did not change; for VLUE a query counts where any true candidate is among the
+    first k. In either a tie loses. For SIMAT: paper excludes the query's own region alone, not
+    other crops of the same."""
 
     relevance: Path | None = None
     """For retrieval: the folder of scores, vectors, whose model says how similar a false candidate

@@ -1,18 +1,68 @@
-"""Words that mean the same in a caption: a list made by hand, for which WordNet is not needed."""
+"""Words that mean the same in a caption: a list made by hand, for which WordNet is not needed.
+
+A row of `caption_synonyms.tsv` has a word, what says the same, and on what conditions. `before`
+names what has to follow: of an adjective the noun that it describes, else the next word; `NOUN` is
+any noun. `unless` names what the caption must not have. The first row of a word whose conditions
+hold is taken; its synonyms are empty where the word is better kept. A word that is no dictionary
+form, such as "clothes", stands for this form alone, and its synonyms are taken as they are.
+"""
 
 import csv
 import functools
+from collections.abc import Set
+from dataclasses import dataclass
 from importlib.resources import files
+from typing import Final, Literal
+
+PartOfSpeech = Literal["n", "a"]
+
+ANY_NOUN: Final = "NOUN"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Synonyms:
+    """The synonyms of a word, and where they hold.
+
+    Attributes:
+      words: in lower case, or as they are always written ("TV").
+      before: one of which has to follow; empty asks for none.
+      unless: none of which may be in the caption.
+    """
+
+    words: tuple[str, ...]
+    before: frozenset[str]
+    unless: frozenset[str]
+
+    @property
+    def are_everywhere(self) -> bool:
+        """Whether they hold in any caption."""
+        return not self.before and not self.unless
+
+    def hold(self, following: Set[str], there: Set[str]) -> bool:
+        """Tells whether they hold.
+
+        Args:
+          following: what follows the word: text and lemma, and `ANY_NOUN` before a noun.
+          there: the texts and lemmas of the caption's words.
+        """
+        is_followed = not self.before or not self.before.isdisjoint(following)
+        return is_followed and self.unless.isdisjoint(there)
 
 
 @functools.cache
-def caption_synonyms() -> dict[tuple[str, str], tuple[str, ...]]:
-    """Returns the synonyms of each word of the list, by part of speech ("n" or "a") and lemma.
-
-    They are empty where WordNet's first sense is rarely the one meant in a caption.
-    """
+def caption_synonyms() -> dict[tuple[PartOfSpeech, str], tuple[Synonyms, ...]]:
+    """Returns the rows of each word of the list, by part of speech and word, in order."""
     resource = files("eqforge.generators.text") / "data" / "caption_synonyms.tsv"
-    rows = csv.DictReader(resource.read_text(encoding="utf-8").splitlines(), delimiter="\t")
-    return {
-        (row["pos"], row["word"]): tuple(filter(None, row["synonyms"].split(","))) for row in rows
-    }
+    found: dict[tuple[PartOfSpeech, str], tuple[Synonyms, ...]] = {}
+    for row in csv.DictReader(
+        resource.read_text(encoding="utf-8").splitlines(), delimiter="\t", restval=""
+    ):
+        key: tuple[PartOfSpeech, str] = ("n" if row["pos"] == "n" else "a", row["word"])
+        words, before, unless = (_listed(row[name]) for name in ("synonyms", "before", "unless"))
+        entry = Synonyms(words=words, before=frozenset(before), unless=frozenset(unless))
+        found[key] = (*found.get(key, ()), entry)
+    return found
+
+
+def _listed(cell: str) -> tuple[str, ...]:
+    return tuple(filter(None, cell.split(",")))

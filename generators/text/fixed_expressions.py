@@ -1,27 +1,48 @@
-"""Expressions that lose their sense if one word is replaced: "red wine", "in front of"."""
+"""Expressions whose words are not exchanged: "red wine", and "next to", which is a preposition."""
 
 import functools
 from pathlib import Path
 
 from eqforge.generators.text.words import find_words, read_word_list
 
-FIXED_EXPRESSIONS = Path(__file__).with_name("data") / "fixed_expressions.txt"
+_DATA = Path(__file__).with_name("data")
+FIXED_EXPRESSIONS = _DATA / "fixed_expressions.txt"
+FUNCTION_PHRASES = _DATA / "function_phrases.txt"
 
 
 def is_in_fixed_expression(text: str, start: int, end: int) -> bool:
-    """Tells whether a span of a text overlaps a fixed expression.
+    """Tells whether a span of a text overlaps an expression that loses its sense with a word.
 
     Args:
       text: any text.
       start: the span's first character.
       end: the first character after it.
     """
-    return any(
-        found_start < end and start < found_end
-        for found_start, found_end, _ in find_words(text, _expressions())
-    )
+    return _overlaps(_found(text, FIXED_EXPRESSIONS), start, end)
+
+
+def is_in_function_phrase(text: str, start: int, end: int) -> bool:
+    """Tells whether a span overlaps a phrase that works as a preposition, pronoun or adverb.
+
+    "top" is no noun in "on top of", nor "next" an adjective in "next to".
+
+    Args:
+      text: any text.
+      start: the span's first character.
+      end: the first character after it.
+    """
+    return _overlaps(_found(text, FUNCTION_PHRASES), start, end)
+
+
+def _overlaps(spans: tuple[tuple[int, int], ...], start: int, end: int) -> bool:
+    return any(first < end and start < last for first, last in spans)
+
+
+@functools.lru_cache(maxsize=8)  # several words of a text are asked for, one after the other
+def _found(text: str, path: Path) -> tuple[tuple[int, int], ...]:
+    return tuple((start, end) for start, end, _ in find_words(text, _expressions(path)))
 
 
 @functools.cache
-def _expressions() -> tuple[str, ...]:
-    return read_word_list(FIXED_EXPRESSIONS)
+def _expressions(path: Path) -> tuple[str, ...]:
+    return read_word_list(path)

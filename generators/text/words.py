@@ -130,6 +130,16 @@ def word_edit(text_0: str, text_1: str) -> WordEdit:
     )
 
 
+def has_same_words(text_0: str, text_1: str) -> bool:
+    """Tells whether two texts differ in letter case, spacing and punctuation alone, or not at all.
+
+    A word that is only cut up stays the same: "The man's t-shirt." and "the man 's t - shirt .".
+    """
+    words_0, words_1 = _words(text_0), _words(text_1)
+    is_reordered = words_0 != words_1 and sorted(words_0) == sorted(words_1)
+    return not is_reordered and _letters(words_0) == _letters(words_1)
+
+
 def word_spans(text: str) -> list[Span]:
     """Returns the spans of a text's words, in order."""
     pattern = _ASCII_WORD if text.isascii() else _word_pattern()
@@ -148,6 +158,18 @@ def count_words(text: str) -> int:
     """Returns the number of parts between white space, or of words in scripts without spaces."""
     parts = text.split()
     return sum(max(1, len(word_spans(part))) if _UNSPACED.search(part) else 1 for part in parts)
+
+
+@functools.lru_cache(maxsize=4)  # a text is compared with several others
+def _words(text: str) -> tuple[str, ...]:
+    """Returns the case-folded words of a text; what stands between spaces in any script."""
+    if text.isascii():
+        return tuple(_ASCII_WORD.findall(text.lower()))
+    return tuple(_word_pattern().findall(_folded(text)))
+
+
+def _letters(words: tuple[str, ...]) -> str:
+    return "".join(words).replace("'", "")
 
 
 def _words_of(text: str, run: Span) -> Iterator[Span]:
@@ -193,7 +215,11 @@ def _fold_all(phrase: str) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=65_536)
 def _fold(word: str) -> str:
     """Returns a word case-folded and in a single encoding of its accents."""
-    decomposed = unicodedata.normalize("NFD", word).casefold()
+    return _folded(word)
+
+
+def _folded(text: str) -> str:
+    decomposed = unicodedata.normalize("NFD", text).casefold()
     return unicodedata.normalize("NFC", decomposed).replace("\u2019", "'")
 
 

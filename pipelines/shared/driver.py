@@ -244,7 +244,9 @@ def finished(manifest: Manifest, output: str, stages: Sequence[Stage] = ()) -> I
     others = [table for table in manifest.tables if table not in ("samples", "rejects")]
     rows = "".join(f", {counted(manifest.num_rows(table), table)}" for table in others)
     unchanged, samples = manifest.unchanged or 0, num_samples(manifest)
-    rows = (f", {counted(unchanged, 'rows')} that could not be changed" if unchanged else "") + rows
+    rows = (
+        f", {counted(unchanged, 'rows')} whose words did not change" if unchanged else ""
+    ) + rows
     for stage, books in manifest.stages.items():
         if books.rejected:
             yield f"{stage}: {books.kept:,} of {books.candidates:,} kept; {_commonest(books)}"
@@ -259,7 +261,7 @@ def finished(manifest: Manifest, output: str, stages: Sequence[Stage] = ()) -> I
 
 
 def num_samples(manifest: Manifest) -> int:
-    """Returns the number of samples, without the rows that no edit could change."""
+    """Returns the number of samples, without the rows whose words did not change."""
     return manifest.num_rows("samples") - (manifest.unchanged or 0)
 
 

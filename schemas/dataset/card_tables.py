@@ -15,7 +15,10 @@ def sizes(manifest: Manifest) -> str:
         for name, files in manifest.tables.items()
     )
     if manifest.unchanged is not None:
-        lines += ["", f"Of the rows of `samples`, {manifest.unchanged:,} have `applied` false."]
+        lines += [
+            "",
+            f"Of the rows of `samples`, {manifest.unchanged:,} have `words_changed` false.",
+        ]
     return "\n".join(lines)
 
 

@@ -110,8 +110,8 @@ class Manifest:
       tables: the files of every table.
       warnings: what a user should know before trusting the numbers.
       findings: rows of the table `findings` by task and rule, where the dataset has that table.
-      unchanged: rows of the table `samples` whose `applied` is false, which are no tests; null
-        where there is no such column, or an earlier version did not count them.
+      unchanged: rows of the table `samples` whose `words_changed` is false, which are no tests;
+        null where there is no such column, or an earlier version did not count them.
       errata: what was dropped and corrected by `--errata`, and what it notes.
       parts: the datasets that it was combined of, each behind those that it was combined of itself.
     """

@@ -237,8 +237,8 @@ def limitations(profile: Profile) -> Iterator[str]:
     manifest = profile.manifest
     if manifest.unchanged:
         yield (
-            f"{manifest.unchanged:,} rows of samples have applied false: nothing was changed in "
-            "them, and they test nothing."
+            f"{manifest.unchanged:,} rows of samples have words_changed false: no word was "
+            "changed in them, and they test nothing."
         )
     if not profile.about.annotation:
         yield annotation(profile)

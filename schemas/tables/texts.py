@@ -26,8 +26,10 @@ class PerturbedCaption:
       perturbation: which it is.
       mode, version: by which rules, and in which version of them.
       caption, perturbed_caption: before and after; equal where nothing was applied.
-      applied: whether the caption was changed; leave the others out of every contrast.
-      reason: why it was not; None where it was.
+      applied: whether the caption was changed, be it by a space alone, as paper mode may.
+      words_changed: whether its words were, not only their case, spacing and punctuation; leave the
+        others out of every contrast.
+      reason: why it was not applied; None where it was.
       spans, perturbed_spans: the edited characters [start, end) before and after.
     """
 
@@ -42,6 +44,7 @@ class PerturbedCaption:
     caption: str
     perturbed_caption: str
     applied: bool
+    words_changed: bool
     reason: str | None
     spans: tuple[Span, ...]
     perturbed_spans: tuple[Span, ...]
@@ -175,8 +178,9 @@ MEASURED_TABLE = TableType(
 RETRIEVAL_PERTURBATIONS = DatasetType(
     tables=(PERTURBED_TABLE, MEASURED_TABLE, IMAGES_TABLE, REJECTS_TABLE),
     card="A row of `samples` is one caption after one perturbation. Where `applied` is false, "
-    "`perturbed_caption` equals `caption` and `reason` says why; leave these rows out of every "
-    "contrast. `captions` has each caption once, with its granularity.",
+    "`perturbed_caption` equals `caption` and `reason` says why. Where `words_changed` is false, "
+    "it has the same words, at most spaced otherwise; leave these rows out of every contrast. "
+    "`captions` has each caption once, with its granularity.",
 )
 HARD_POSITIVES_TABLE = TableType(
     name="samples", record=HardPositiveSample, key=("sample_id",), references=_IMAGE

@@ -58,6 +58,8 @@ def check_spans(caption: str, result: Perturbation) -> None:
 
 def check_corrected(caption: str, result: Perturbation) -> None:
     check_spans(caption, result)
+    assert result.words_changed <= result.applied
+    assert result.words_changed == result.applied or not caption.isascii()
     if result.applied:
         assert result.reason is None
         assert result.text.casefold() != caption.casefold()
@@ -70,8 +72,8 @@ def check_corrected(caption: str, result: Perturbation) -> None:
 
 
 def check_permutation(caption: str, shuffled: str) -> None:
-    """The same words, and the same punctuation and white space between them."""
-    assert Counter(shuffled) == Counter(caption)
+    """The same words in any case, and the same punctuation and white space between them."""
+    assert Counter(shuffled.casefold()) == Counter(caption.casefold())
     assert [len(gap) for gap in re.findall(r"\s+", shuffled)] == [
         len(gap) for gap in re.findall(r"\s+", caption)
     ]
@@ -95,7 +97,7 @@ def test_word_shuffles_permute_words(caption: str, seed: int) -> None:
     for name in SHUFFLES[1:]:
         after = perturb(name, analysis, seed).text
         found = [after[start:end] for start, end in find_words(after)]
-        assert sorted(found) == sorted(before)
+        assert sorted(map(str.casefold, found)) == sorted(map(str.casefold, before))
 
 
 @pytest.mark.usefixtures("wordnet")
@@ -105,6 +107,7 @@ def test_paper_mode_takes_any_caption(caption: str, seed: int) -> None:
     for result in perturb_all(analysis, "id", seed, PAPER):
         check_spans(caption, result)
         assert result.applied == (result.text != caption[:300])
+        assert result.words_changed <= result.applied
         assert result.applied == (result.reason is None)
 
 
@@ -193,8 +196,8 @@ def test_coco_captions_are_perturbed_and_measured(data_folder: Path) -> None:
         assert sum(books[name, reason] for reason in (None, *Reason)) == len(records)
     for name in (*TYPOS, *DISTRACTIONS, *SHUFFLES):
         assert books[name, None] > 0.99 * len(records)
-    assert books["synonym_noun", None] > 0.4 * len(records)
-    assert books["synonym_adj", None] > 0.15 * len(records)
+    assert books["synonym_noun", None] > 0.65 * len(records)
+    assert books["synonym_adj", None] > 0.24 * len(records)
 
 
 def test_a_perturbation_that_was_not_published_is_left_out_of_paper_mode(

@@ -177,6 +177,17 @@ def test_an_unchanged_caption_is_told() -> None:
     assert result.spans_before == result.spans_after == ()
 
 
+@pytest.mark.usefixtures("wordnet")
+def test_a_caption_that_was_only_spaced_otherwise_has_its_words(wordnet: Any) -> None:
+    text = 'A man\'s "zzz", near him.'
+    for name, changed in (("synonym_noun", True), ("synonym_adj", False)):
+        result = published(name, text)
+        assert (result.applied, result.words_changed) == (True, changed)
+    assert published("synonym_adj", text).text == "A man 's `` zzz '' , near him ."
+    cut = published("distraction_true", "a " * 160)
+    assert (cut.applied, cut.words_changed) == (False, False)
+
+
 def test_the_changed_stretch_is_one_span_of_either_text() -> None:
     text = "A cat sits."
     result = published("distraction_true", text)

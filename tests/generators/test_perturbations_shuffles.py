@@ -3,6 +3,8 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import Edit, apply_edits
@@ -41,10 +43,10 @@ def test_all_other_orders_of_words_are_drawn_equally_often() -> None:
     found = orders(shuffle_all_words, "One, two: three.", seeds=1_000)
     assert set(found) == {
         "One, three: two.",
-        "two, One: three.",
-        "two, three: One.",
-        "three, One: two.",
-        "three, two: One.",
+        "Two, one: three.",
+        "Two, three: one.",
+        "Three, one: two.",
+        "Three, two: one.",
     }
     assert all(150 < count < 250 for count in found.values())
 
@@ -94,6 +96,59 @@ def test_groups_of_three_move_whole() -> None:
         "seven one two, three four five; six.",
         "seven four five, six one two; three.",
     }
+
+
+@pytest.mark.parametrize(
+    ("shuffle", "text", "expected"),
+    [
+        (shuffle_nouns_and_adjectives, "New and old building.", {"Old and new building."}),
+        (shuffle_nouns_and_adjectives, "TV near a wall", {"Wall near a TV"}),
+        (shuffle_nouns_and_adjectives, "Asian man.", None),
+        (shuffle_all_words, "I ran", {"Ran I"}),
+        (shuffle_all_words, "Asian man", {"Man Asian"}),
+        (shuffle_all_words, "Obama waves", {"Waves Obama"}),
+        (shuffle_all_words, '"A dog."', {'"Dog a."'}),
+        (shuffle_all_words, "Phones: iPhone", {"iPhone: phones"}),
+        (shuffle_all_words, "A MAN", {"MAN A"}),
+        (shuffle_all_words, "A Man", {"Man A"}),
+        (shuffle_all_words, "the Man", {"Man the"}),
+        (shuffle_all_words, "\u00dcber \u00dfs", {"\u00dfs \u00fcber"}),
+        (shuffle_all_words, "\u041a\u043e\u0442 \u0441\u043f\u0438\u0442",
+         {"\u0421\u043f\u0438\u0442 \u043a\u043e\u0442"}),
+        (shuffle_within_trigrams, "One. Two", {"Two. One"}),
+        (shuffle_other_words, "He is a man", {"Is he a man", "Is a he man", "A he is man",
+                                             "A is he man", "He a is man"}),
+        (shuffle_trigrams, "See St. Louis now", {"Now see. St Louis"}),
+    ],
+)  # fmt: skip
+def test_a_sentences_capital_stays_at_its_start_and_a_names_goes_with_it(
+    shuffle: Shuffle, text: str, expected: set[str] | None
+) -> None:
+    if expected is None:
+        (analysis,) = load_tagger().analyse([text])
+        assert shuffle(analysis, random.Random(0)) is Reason.ONE_ORDER_ONLY
+    else:
+        assert set(orders(shuffle, text, seeds=60)) == expected
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ("A", "a", "The", "Dog", "TV", "iPhone", "runs", ".", "I", "\u0130", "\u00c9t\u00e9")
+        )
+    )
+)
+def test_the_first_letter_of_a_shuffled_caption_keeps_its_case(words: list[str]) -> None:
+    text = " ".join(words)
+    (analysis,) = load_tagger().analyse([text])
+    for shuffle in (shuffle_all_words, shuffle_trigrams, shuffle_nouns_and_adjectives):
+        edits = shuffle(analysis, random.Random(0))
+        if isinstance(edits, Reason):
+            continue
+        after = apply_edits(text, edits).text
+        first = find_words(after)[0][0]
+        assert after[first].isupper() >= text[first].isupper() or "iPhone" in text
+        assert after.casefold() != text.casefold()
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from eqforge.generators.text.words import (
     ACTION_WORDS,
     count_words,
     find_words,
+    has_same_words,
     read_word_list,
     word_edit,
     word_spans,
@@ -205,6 +206,32 @@ def test_neighbouring_edited_words_share_a_span() -> None:
 def test_case_spacing_and_punctuation_are_no_edit() -> None:
     edit = word_edit("The cat,  sleeping.", "the CAT sleeping")
     assert (edit.distance, edit.spans_0, edit.spans_1) == (0, (), ())
+
+
+@pytest.mark.parametrize(
+    ("text_0", "text_1", "same"),
+    [
+        ("The man's t-shirt.", "the man 's t - shirt .", True),
+        ('It isn\'t "blue/white"', "It is n't `` blue / white ''", True),
+        ("caf\u00e9", "Cafe\u0301 !", True),
+        ("\u72d7\u548c\u732b", "\u72d7 \u548c \u732b", True),
+        ("", " .", True),
+        ("a cat", "a cta", False),
+        ("a dog, a cat", "a cat, a dog", False),
+        ("ha haha", "haha ha", False),  # the same letters, and other words
+        ("cafe\u0301 cafe", "cafe cafe\u0301", False),
+        ("\u0915\u093f \u0915\u093e", "\u0915\u093e \u0915\u093f", False),
+        ("a cat", "", False),
+    ],
+)
+def test_words_are_the_same_however_they_are_spaced(text_0: str, text_1: str, same: bool) -> None:
+    assert has_same_words(text_0, text_1) is same
+    assert has_same_words(text_1, text_0) is same
+
+
+@given(TEXTS, st.text(" \t.,-!\u3000", min_size=1, max_size=3))
+def test_punctuation_and_space_at_the_ends_change_no_word(text: str, around: str) -> None:
+    assert has_same_words(text, f"{around}{text}{around}")
 
 
 @given(SENTENCES, SENTENCES)

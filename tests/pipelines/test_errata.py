@@ -169,7 +169,7 @@ def test_a_part_of_a_dataset_is_built_with_the_errata_of_the_whole(tmp_path: Pat
     assert main(["verify", str(part)]) in (0, 3)
 
 
-@pytest.mark.parametrize("column", ["sample_id", "image_id", "split", "applied", "nothing"])
+@pytest.mark.parametrize("column", ["sample_id", "image_id", "split", "words_changed", "nothing"])
 def test_what_is_no_text_cannot_be_corrected(
     tmp_path: Path, column: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -60,6 +60,7 @@ def test_every_caption_has_every_perturbation_once(captions: Path, tmp_path: Pat
 def test_a_perturbed_caption_differs_or_says_why_not(captions: Path, tmp_path: Path) -> None:
     for row in build(tmp_path / "out", "--captions", captions):
         assert row["applied"] == (row["perturbed_caption"] != row["caption"])
+        assert row["words_changed"] == row["applied"]
         assert (row["reason"] is None) == row["applied"]
 
 
@@ -68,21 +69,21 @@ def test_captions_that_could_not_be_changed_are_counted_apart(
 ) -> None:
     rows = build(tmp_path / "out", "--captions", captions)
 
-    unchanged = sum(not row["applied"] for row in rows)
+    unchanged = sum(not row["words_changed"] for row in rows)
     assert 0 < unchanged < len(rows)
     manifest = tmp_path / "out" / "dataset.json"
     found = json.loads(manifest.read_text())
     assert found["unchanged"] == unchanged
     said = (
-        f"{len(rows) - unchanged} samples, {unchanged} rows that could not be changed, 3 captions"
+        f"{len(rows) - unchanged} samples, {unchanged} rows whose words did not change, 3 captions"
     )
     assert said in capsys.readouterr().out
-    assert f"{unchanged} have `applied` false" in (tmp_path / "out" / "README.md").read_text()
+    assert f"{unchanged} have `words_changed` false" in (tmp_path / "out" / "README.md").read_text()
     assert inspection.main([str(tmp_path / "out")]) == 0
     assert f"{len(rows)} ({unchanged} unchanged)" in capsys.readouterr().out
     manifest.write_text(json.dumps(found | {"unchanged": 1}))
     assert verify.main([str(tmp_path / "out")]) == 1
-    assert f"{unchanged} samples are not applied, 1 booked" in capsys.readouterr().out
+    assert f"{unchanged} samples have no word changed, 1 booked" in capsys.readouterr().out
 
 
 def test_outside_the_stored_spans_nothing_changes(captions: Path, tmp_path: Path) -> None:
@@ -149,6 +150,20 @@ def test_paper_mode_writes_the_published_typo(captions: Path, tmp_path: Path) ->
 
     distracted = [r["perturbed_caption"] for r in rows if r["perturbation"] == "distraction_true"]
     assert all(text.endswith("and true it true.") for text in distracted)
+
+
+def test_in_paper_mode_a_row_may_be_spaced_otherwise_and_is_no_sample(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    captions = tmp_path / "captions.jsonl"
+    captions.write_text(json.dumps({"image": "0.jpg", "caption": "A dog runs.", "id": "c"}))
+    rows = build(tmp_path / "out", "--captions", captions, "--mode", "paper")
+
+    spaced = [row["sample_id"] for row in rows if row["applied"] and not row["words_changed"]]
+    assert "c/synonym_adj" in spaced
+    assert "c/synonym_noun" not in spaced
+    unchanged = sum(not row["words_changed"] for row in rows)
+    assert f"{unchanged} rows whose words did not change" in capsys.readouterr().out
 
 
 def test_coco_captions_balance(data_folder: Path, tmp_path: Path) -> None:

@@ -76,9 +76,9 @@ def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str
 
 
 def _unchanged(target: "DatasetTarget", shards: list[WrittenShard]) -> int | None:
-    """Returns the number of samples to which nothing was applied; None where all are changed."""
+    """Returns the number of samples whose words did not change; None where all did."""
     samples = [table for table in target.tables if table.name == "samples"]
-    if not any("applied" in table.schema.names for table in samples):
+    if not any("words_changed" in table.schema.names for table in samples):
         return None
     return _count_tags(shards, "samples").get(UNCHANGED, Counter()).total()
 

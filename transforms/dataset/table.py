@@ -14,11 +14,11 @@ SPLIT = "split"
 
 
 UNCHANGED = "unchanged"
-"""Stands for SPLIT where a row of samples says that nothing could be applied to its text."""
+"""Stands for SPLIT where a row of samples says that its words did not change."""
 
 
 def _split_of(record: Any) -> tuple[str, str]:
-    return SPLIT if getattr(record, "applied", True) else UNCHANGED, record.split
+    return SPLIT if getattr(record, "words_changed", True) else UNCHANGED, record.split
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -135,6 +135,7 @@ def _perturbed(
             caption=record.caption,
             perturbed_caption=perturbation.text,
             applied=perturbation.applied,
+            words_changed=perturbation.words_changed,
             reason=perturbation.reason,
             spans=perturbation.spans_before,
             perturbed_spans=perturbation.spans_after,

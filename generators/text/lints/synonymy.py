@@ -10,7 +10,7 @@ import csv
 import functools
 from importlib.resources import files
 
-from eqforge.generators.text.caption_synonyms import caption_synonyms
+from eqforge.generators.text.caption_synonyms import PartOfSpeech, caption_synonyms
 from eqforge.generators.text.inflection import inflect_word
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.lints.word_edits import WordExchange
@@ -59,19 +59,19 @@ def _is_word_kept(before: str, after: str, is_denial: bool) -> bool:
         return True
     nouns = (*_nouns(before), *_nouns(after))
     if len(nouns) == 2 and nouns[0][1] == nouns[1][1]:
-        if _are_synonyms(nouns[0][0], nouns[1][0], "n"):
+        if _is_synonym(nouns[0][0], nouns[1][0], "n"):
             return True
         if not is_denial and nouns[0][0] in _narrower().get(nouns[1][0], ()):
             return True
-    if _are_synonyms(before, after, "a"):
+    if _is_synonym(before, after, "a"):
         return True
     return not is_denial and before in _narrower().get(after, ())
 
 
-def _are_synonyms(left: str, right: str, pos: str) -> bool:
-    """Tells whether the list for captions has one of two words as a synonym of the other."""
-    synonyms = caption_synonyms()
-    return right in synonyms.get((pos, left), ()) or left in synonyms.get((pos, right), ())
+def _is_synonym(word: str, synonym: str, pos: PartOfSpeech) -> bool:
+    """Tells whether the list for captions has a synonym of a word that holds in any caption."""
+    rows = caption_synonyms().get((pos, word), ())
+    return any(row.are_everywhere and synonym in row.words for row in rows)
 
 
 def _is_same_verb(before: str, after: str) -> bool:

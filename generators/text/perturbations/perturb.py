@@ -12,6 +12,7 @@ from eqforge.generators.text.perturbations.record import (
     PerturbationSettings,
     Reason,
 )
+from eqforge.generators.text.words import has_same_words
 from eqforge.schemas.identity import derive_seed
 
 _DEFAULTS = PerturbationSettings()
@@ -49,6 +50,7 @@ def perturb(
         version=VERSIONS["corrected"],
         text=edited.text,
         applied=reason is None,
+        words_changed=not has_same_words(analysis.text, edited.text),
         reason=reason,
         spans_before=edited.spans_before,
         spans_after=edited.spans_after,

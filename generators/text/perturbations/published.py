@@ -35,6 +35,7 @@ from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import Span
 from eqforge.generators.text.perturbations.record import VERSIONS, Perturbation, Reason
 from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
+from eqforge.generators.text.words import has_same_words
 from eqforge.schemas.errors import MissingExtra
 
 MAX_CHARACTERS = 300
@@ -76,6 +77,7 @@ def perturb_as_published(
         version=VERSIONS["paper"],
         text=after,
         applied=applied,
+        words_changed=not has_same_words(before[:MAX_CHARACTERS], after),
         reason=reason,
         spans_before=span_before,
         spans_after=span_after,

@@ -8,7 +8,7 @@ from eqforge.generators.text.edits import Span
 
 Mode = Literal["corrected", "paper"]
 
-VERSIONS: dict[Mode, int] = {"corrected": 1, "paper": 1}
+VERSIONS: dict[Mode, int] = {"corrected": 2, "paper": 1}
 """Increased whenever the same caption and seed would be perturbed differently."""
 
 
@@ -58,7 +58,9 @@ class Perturbation:
       version: version of the rules of that mode.
       text: the perturbed caption; the caption itself if nothing was applied.
       applied: whether `text` differs from the caption, in more than letter case (corrected mode)
-        or at all (paper mode). Rows where it does not are left out of every contrast, and counted.
+        or at all (paper mode).
+      words_changed: whether its words differ from the caption's, not only their case, spacing and
+        punctuation. Rows where they do not are left out of every contrast, and counted.
       reason: why not, if `applied` is false.
       spans_before: the parts of the caption that were edited.
       spans_after: the same parts in `text`; outside them the two are equal.
@@ -69,6 +71,7 @@ class Perturbation:
     version: int
     text: str
     applied: bool
+    words_changed: bool
     reason: Reason | None
     spans_before: tuple[Span, ...]
     spans_after: tuple[Span, ...]

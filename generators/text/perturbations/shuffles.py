@@ -3,8 +3,9 @@
 Words move; the punctuation and white space between them stay. Words are separated by white space,
 without the punctuation at their ends, so that "man's" and "t-shirt" move whole; only the shuffle of
 nouns and adjectives moves single tokens ("man" of "man's"), except those that a letter, digit,
-hyphen or underscore touches. Orders are drawn until the caption reads differently, ignoring letter
-case: at most about half of all orders read the same.
+hyphen or underscore touches. The capital of a sentence stays at its start, that of a name goes
+with it: "New and old building" becomes "Old and new building". Orders are drawn until the caption
+reads differently, ignoring letter case: at most about half of all orders read the same.
 
 Source: `TextShuffler` in ARO's dataset_zoo/perturbations.py, which the published code copies. It
 splits differently (see `published`), joins with spaces and may return the caption itself.
@@ -15,7 +16,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun
+from eqforge.generators.text.capitals import lowered, raised, sentence_capitals
 from eqforge.generators.text.edits import Edit
+from eqforge.generators.text.fixed_expressions import is_in_function_phrase
 from eqforge.generators.text.perturbations.record import Reason
 from eqforge.generators.text.tokenizer import MARKS
 
@@ -28,31 +31,30 @@ Place = tuple[int, int]
 
 def shuffle_nouns_and_adjectives(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
     """Shuffles the nouns among their places, and the adjectives among theirs."""
-    free = [token for token in analysis.tokens if _stands_alone(analysis.text, token)]
+    free = [t for t in _nouns_and_adjectives(analysis) if _stands_alone(analysis.text, t)]
     nouns = [_place(token) for token in free if is_noun(token)]
     adjectives = [_place(token) for token in free if is_adjective(token)]
 
     def draw(words: list[str]) -> list[str]:
         return [*_shuffled(words[: len(nouns)], rng), *_shuffled(words[len(nouns) :], rng)]
 
-    return _rearrange(analysis.text, nouns + adjectives, draw)
+    return _rearrange(analysis, nouns + adjectives, draw)
 
 
 def shuffle_all_words(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
     """Shuffles all words."""
-    return _rearrange(analysis.text, find_words(analysis.text), lambda words: _shuffled(words, rng))
+    return _rearrange(analysis, find_words(analysis.text), lambda words: _shuffled(words, rng))
 
 
 def shuffle_other_words(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
     """Shuffles all words except those that contain a noun or an adjective."""
-    fixed = [token for token in analysis.tokens if is_noun(token) or is_adjective(token)]
-    starts = [token.start for token in fixed]
+    starts = [token.start for token in _nouns_and_adjectives(analysis)]
     others = [
         word
         for word in find_words(analysis.text)
         if not any(word[0] <= start < word[1] for start in starts)
     ]
-    return _rearrange(analysis.text, others, lambda words: _shuffled(words, rng))
+    return _rearrange(analysis, others, lambda words: _shuffled(words, rng))
 
 
 def shuffle_within_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
@@ -61,7 +63,7 @@ def shuffle_within_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit
     def draw(words: list[str]) -> list[str]:
         return [word for group in _trigrams(words) for word in _shuffled(group, rng)]
 
-    return _rearrange(analysis.text, find_words(analysis.text), draw)
+    return _rearrange(analysis, find_words(analysis.text), draw)
 
 
 def shuffle_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
@@ -72,7 +74,7 @@ def shuffle_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit] | Rea
         rng.shuffle(groups)
         return [word for group in groups for word in group]
 
-    return _rearrange(analysis.text, find_words(analysis.text), draw)
+    return _rearrange(analysis, find_words(analysis.text), draw)
 
 
 def find_words(text: str) -> list[Place]:
@@ -81,29 +83,48 @@ def find_words(text: str) -> list[Place]:
 
 
 def _rearrange(
-    text: str, places: Sequence[Place], draw: Callable[[list[str]], list[str]]
+    analysis: Analysis, places: Sequence[Place], draw: Callable[[list[str]], list[str]]
 ) -> list[Edit] | Reason:
     """Returns the edits that put the words at some places in a random order.
 
     Args:
-      text: the caption.
+      analysis: the caption's analysis.
       places: of words, not overlapping.
       draw: returns the same words in a random order; called until the order reads differently, at
         most `_ATTEMPTS` times.
     """
-    words = [text[start:end] for start, end in places]
+    capitals = sentence_capitals(analysis)
+    written = [analysis.text[start:end] for start, end in places]
+    words = [
+        lowered(word) if capitals.get(start) is False else word
+        for word, (start, _) in zip(written, places, strict=True)
+    ]
     folded = [word.casefold() for word in words]
     if len(set(folded)) < 2:
         return Reason.ONE_ORDER_ONLY
     for _ in range(_ATTEMPTS):
         drawn = draw(words)
         if [word.casefold() for word in drawn] != folded:
+            cased = [
+                raised(word) if start in capitals else word
+                for word, (start, _) in zip(drawn, places, strict=True)
+            ]
             return [
                 Edit(start=start, end=end, replacement=word)
-                for (start, end), before, word in sorted(zip(places, words, drawn, strict=True))
+                for (start, end), before, word in sorted(zip(places, written, cased, strict=True))
                 if word != before
             ]
     return Reason.ONE_ORDER_ONLY
+
+
+def _nouns_and_adjectives(analysis: Analysis) -> list[Token]:
+    """Returns the nouns and adjectives, but for those of "in front of" and "next to"."""
+    return [
+        token
+        for token in analysis.tokens
+        if (is_noun(token) or is_adjective(token))
+        and not is_in_function_phrase(analysis.text, token.start, token.end)
+    ]
 
 
 def _shuffled(words: list[str], rng: random.Random) -> list[str]:

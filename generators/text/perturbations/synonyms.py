@@ -1,33 +1,31 @@
 """Replaces nouns and adjectives with words that mean the same in a caption.
 
-Synonyms come from a list made for captions or, for words not in it, from WordNet: those of the same
-part of speech, in the first (most frequent) sense of both words, with at least `MIN_COUNT`
-occurrences in that sense in the texts in which WordNet's senses are counted. So "couch" becomes
-"sofa", and neither "put" nor "redact", as in the published code.
+Synonyms come from a list made for captions (`caption_synonyms`), which says where they hold: so
+"couch" becomes "sofa", and neither "put" nor "redact", as in the published code.
 
-Parts of compounds ("fire hydrant") and of fixed expressions ("red wine") are kept. The replacement
+Parts of compounds ("fire hydrant"), of fixed expressions ("red wine") and of phrases that work as
+one word ("next to") are kept, and no word becomes one that the caption has already. The replacement
 takes the number, degree and letter case of the word, and an article before it is made to agree.
 """
 
 import functools
 import random
 from collections.abc import Sequence
-from typing import Literal
 
-from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun
+from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun, is_word
 from eqforge.generators.text.articles import article_for
-from eqforge.generators.text.caption_synonyms import caption_synonyms
+from eqforge.generators.text.capitals import raised
+from eqforge.generators.text.caption_synonyms import ANY_NOUN, PartOfSpeech, caption_synonyms
 from eqforge.generators.text.edits import Edit
-from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
+from eqforge.generators.text.fixed_expressions import is_in_fixed_expression, is_in_function_phrase
 from eqforge.generators.text.inflection import inflect_word
+from eqforge.generators.text.parts import inflect_engine
 from eqforge.generators.text.perturbations.record import Reason
-from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
 
-PartOfSpeech = Literal["n", "a"]
-
-MIN_COUNT = 2
 _TAGS: dict[PartOfSpeech, tuple[str, ...]] = {"n": ("NN", "NNS"), "a": ("JJ", "JJR", "JJS")}
 _PLAIN_TAGS = ("NN", "JJ")
+_BEFORE_NOUNS = ("JJ", "JJR", "JJS", "VBN", "VBG", "CD", ",")
+"""Tags of what may stand between an adjective and its noun."""
 
 
 def replace_by_synonyms(
@@ -40,17 +38,17 @@ def replace_by_synonyms(
       rng: draws the words and their synonyms.
       pos: "n" for common nouns, "a" for adjectives.
       max_words: 1 or more; fewer are replaced if fewer have a synonym.
-
-    Raises:
-      InputError: WordNet is not on this machine; the message says how to get it.
     """
+    tokens = analysis.tokens
+    there = {form for token in tokens for form in (token.text.lower(), token.lemma)}
     options = {
         index: forms
-        for index, token in enumerate(analysis.tokens)
+        for index, token in enumerate(tokens)
         if token.tag in _TAGS[pos]
-        and not _is_in_compound(analysis.tokens, index)
-        and (forms := _inflected_synonyms(token.text.lower(), token.lemma, token.tag, pos))
+        and not _is_in_compound(tokens, index)
+        and (forms := _synonyms(tokens, index, pos, there))
         and not is_in_fixed_expression(analysis.text, token.start, token.end)
+        and not is_in_function_phrase(analysis.text, token.start, token.end)
     }
     if not options:
         return Reason.NO_SYNONYM
@@ -58,23 +56,30 @@ def replace_by_synonyms(
     return [
         edit
         for index in chosen
-        for edit in replacement_edits(analysis.tokens, index, rng.choice(options[index]))
+        for edit in replacement_edits(tokens, index, rng.choice(options[index]))
     ]
 
 
-@functools.lru_cache(maxsize=65_536)
-def find_synonyms(lemma: str, pos: PartOfSpeech) -> tuple[str, ...]:
-    """Returns the words that can safely replace a word in a caption; may be empty.
-
-    Args:
-      lemma: dictionary form, in lower case.
-      pos: "n" or "a".
-
-    Raises:
-      InputError: WordNet is not on this machine; the message says how to get it.
-    """
-    listed = caption_synonyms().get((pos, lemma))
-    return _wordnet_synonyms(lemma, pos) if listed is None else listed
+def _synonyms(
+    tokens: Sequence[Token], index: int, pos: PartOfSpeech, there: set[str]
+) -> tuple[str, ...]:
+    """Returns the words that can replace a token, in its form, without those that are there."""
+    token = tokens[index]
+    listed = caption_synonyms()
+    rows = listed.get((pos, token.text.lower()))
+    tag = _PLAIN_TAGS[0] if rows else token.tag
+    following = _following(tokens, index, pos)
+    for row in rows or listed.get((pos, token.lemma), ()):
+        if row.hold(following, there):
+            forms = ((word, _inflected(word, tag)) for word in row.words)
+            return tuple(
+                form
+                for word, form in forms
+                if form is not None
+                and there.isdisjoint((word.lower(), form.lower()))
+                and not (form.endswith("s") and _is_possessor(tokens, index))
+            )
+    return ()
 
 
 def replacement_edits(tokens: Sequence[Token], index: int, replacement: str) -> list[Edit]:
@@ -86,7 +91,7 @@ def replacement_edits(tokens: Sequence[Token], index: int, replacement: str) -> 
       replacement: inflected, in lower case; it takes the letter case of the token.
     """
     token = tokens[index]
-    cased = match_case(replacement, token.text)
+    cased = _cased(replacement, tokens, index)
     edits = [Edit(start=token.start, end=token.end, replacement=cased)]
     article = tokens[index - 1] if index > 0 else None
     if article is not None and article.text.lower() in ("a", "an"):
@@ -95,6 +100,15 @@ def replacement_edits(tokens: Sequence[Token], index: int, replacement: str) -> 
             cased = match_case(agreeing, article.text)
             edits.insert(0, Edit(start=article.start, end=article.end, replacement=cased))
     return edits
+
+
+def _cased(replacement: str, tokens: Sequence[Token], index: int) -> str:
+    """Returns the replacement in the letter case of the token; "TV" becomes "television"."""
+    token = tokens[index]
+    is_acronym = is_noun(token) and len(token.text) > 1 and token.text.isupper()
+    if is_acronym and any(other.text.islower() for other in tokens):
+        return replacement if any(map(is_word, tokens[:index])) else raised(replacement)
+    return match_case(replacement, token.text)
 
 
 def match_case(replacement: str, replaced: str) -> str:
@@ -106,12 +120,35 @@ def match_case(replacement: str, replaced: str) -> str:
     return replacement
 
 
+def _is_possessor(tokens: Sequence[Token], index: int) -> bool:
+    return index + 1 < len(tokens) and tokens[index + 1].tag == "POS"
+
+
+def _following(tokens: Sequence[Token], index: int, pos: PartOfSpeech) -> set[str]:
+    """Returns text and lemma of the noun that an adjective describes, or else of the next word.
+
+    Before a noun also `ANY_NOUN`.
+    """
+    first = index + 1
+    place = first
+    while pos == "a" and place < len(tokens) and tokens[place].tag in _BEFORE_NOUNS:
+        place += 1
+    if place < len(tokens) and is_noun(tokens[place]):
+        while pos == "a" and place + 1 < len(tokens) and is_noun(tokens[place + 1]):
+            place += 1
+        return {tokens[place].text.lower(), tokens[place].lemma, ANY_NOUN}
+    return {tokens[first].text.lower(), tokens[first].lemma} if first < len(tokens) else set()
+
+
 @functools.lru_cache(maxsize=65_536)
-def _inflected_synonyms(word: str, lemma: str, tag: str, pos: PartOfSpeech) -> tuple[str, ...]:
-    """Returns the synonyms in the word's form, except any equal to it ("axes" of "ax", "axis")."""
-    synonyms = find_synonyms(lemma, pos)
-    forms = synonyms if tag in _PLAIN_TAGS else [inflect_word(name, tag) for name in synonyms]
-    return tuple(form for form in forms if form is not None and form.lower() != word)
+def _inflected(word: str, tag: str) -> str | None:
+    """Returns a word in the form of a tag, None for degrees of an adjective that has none."""
+    if tag in _PLAIN_TAGS:
+        return word
+    form = inflect_word(word, tag)
+    if form is not None or tag != "NNS":
+        return form
+    return f"{word}s" if word.isupper() else str(inflect_engine().plural_noun(word))
 
 
 def _is_in_compound(tokens: Sequence[Token], index: int) -> bool:
@@ -126,20 +163,3 @@ def _is_in_compound(tokens: Sequence[Token], index: int) -> bool:
     if is_adjective(tokens[index]):
         return False
     return any(token is not None and is_noun(token) for token in (before, after))
-
-
-def _wordnet_synonyms(lemma: str, pos: PartOfSpeech) -> tuple[str, ...]:
-    wordnet = open_wordnet()
-    with WORDNET_LOCK:
-        senses = wordnet.synsets(lemma, pos)
-        if not senses or lemma not in senses[0].lemma_names():
-            return ()
-        return tuple(
-            word.name()
-            for word in senses[0].lemmas()
-            if word.name() != lemma
-            and word.name().isalpha()
-            and word.name().islower()
-            and word.count() >= MIN_COUNT
-            and wordnet.synsets(word.name(), pos)[0] == senses[0]
-        )

@@ -124,10 +124,11 @@ def check_books(dataset: Dataset) -> Iterator[str]:
         if not (known.get(stage) or Stage(stage)).may_give(reason):
             yield f"{stage}, {reason}: not a documented reason"
     yield from _wrong_findings(dataset)
-    if manifest.unchanged is not None and "applied" in dataset.columns("samples"):
-        unchanged = sum(not row["applied"] for row in dataset.rows("samples", ["applied"]))
+    if manifest.unchanged is not None and "words_changed" in dataset.columns("samples"):
+        changed = (row["words_changed"] for row in dataset.rows("samples", ["words_changed"]))
+        unchanged = sum(not one for one in changed)
         if unchanged != manifest.unchanged:
-            yield f"{unchanged} samples are not applied, {manifest.unchanged} booked"
+            yield f"{unchanged} samples have no word changed, {manifest.unchanged} booked"
     kept = [books.kept for books in manifest.stages.values()][-1:]
     if kept != [manifest.num_rows("samples")]:
         yield f"{sum(kept)} candidates kept, {manifest.num_rows('samples')} samples"

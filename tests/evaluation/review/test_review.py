@@ -371,10 +371,10 @@ def test_perturbations_are_shown_one_by_one_and_only_where_there_is_one(tmp_path
         PerturbedCaption(
             sample_id=f"a/{name}", caption_id="a", image="i.jpg", image_id=None, split="test",
             perturbation=name, mode="corrected", version=1, caption="a cat",
-            perturbed_caption=text, applied=text != "a cat", reason=None, spans=(),
-            perturbed_spans=(),
+            perturbed_caption=text, applied=True, words_changed=name != "colours",
+            reason=None, spans=(), perturbed_spans=(),
         )
-        for name, text in (("typos", "a act"), ("colours", "a cat"), ("synonyms", "a kitty"))
+        for name, text in (("typos", "a act"), ("colours", "a  cat"), ("synonyms", "a kitty"))
     ]  # fmt: skip
     folder = written(tmp_path / "d", "retrieval-perturbations", PERTURBED_TABLE, some)
     dataset = open_dataset(str(folder))

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from eqforge.evaluation.tables.command import main as command
@@ -13,6 +14,7 @@ from eqforge.evaluation.tables.report import Measure, Rules
 from eqforge.evaluation.tables.retrieval_contest import RetrievalRules, derived
 from eqforge.evaluation.tables.retrieval_task import retrieval_report
 from eqforge.schemas.dataset.reader import open_dataset
+from tests.builds import patch_manifest
 from tests.made_datasets import vectors, write_dataset, write_scores
 from tests.statuses import status_of
 
@@ -23,21 +25,24 @@ TASK = "retrieval-perturbations"
 
 
 class Made:
-    """A gallery with four to eight captions an image, two perturbations, vectors of two models."""
+    """A gallery with four to eight captions an image, two perturbations, vectors of two models.
 
-    def __init__(self, folder: Path) -> None:
+    A perturbation that changes no word puts a space into the caption.
+    """
+
+    def __init__(self, folder: Path, *, is_old: bool = False) -> None:
         rng = np.random.default_rng(0)
         self.images = [f"{number:02d}.jpg" for number in range(IMAGES)]
         self.counts = rng.integers(4, 9, IMAGES)
         self.owner = np.repeat(np.arange(IMAGES), self.counts)
         self.texts = [f"caption {number}" for number in range(len(self.owner))]
         self.texts[7] = self.texts[20] = "two images have this caption"
-        self.applied = {
+        self.changed = {
             name: rng.random(len(self.owner)) < share for name, share in (("p", 0.9), ("q", 0.5))
         }
         self.perturbed = {
-            name: [f"{name} of {n}" if done[n] else text for n, text in enumerate(self.texts)]
-            for name, done in self.applied.items()
+            name: [f"{name} of {n}" if done[n] else f" {text}" for n, text in enumerate(self.texts)]
+            for name, done in self.changed.items()
         }
         self.names = sorted({*self.texts, *self.perturbed["p"], *self.perturbed["q"]})
         self.vectors = {
@@ -45,6 +50,8 @@ class Made:
             for model in ("m", "judge")
         }
         self.folder = self._write(folder)
+        if is_old:
+            self._leave_out_what_older_versions_lack()
         self.scores = {model: self._score(folder / model, model) for model in self.vectors}
 
     def _write(self, folder: Path) -> Path:
@@ -58,13 +65,27 @@ class Made:
                     "caption_id": f"c{number:03d}",
                     "perturbation": name,
                     "perturbed_caption": found[number],
-                    "applied": bool(self.applied[name][number]),
+                    "applied": True,
+                    "words_changed": bool(self.changed[name][number]),
                 }
                 for name, found in self.perturbed.items()
             ]
         order = np.random.default_rng(1).permutation(len(captions))
         tables = {"captions": [captions[i] for i in order], "samples": samples[::-1]}
         return write_dataset(folder / "d", TASK, tables)
+
+    def _leave_out_what_older_versions_lack(self) -> None:
+        paths = sorted((self.folder / "data").glob("samples-*.parquet"))
+        for path in paths:
+            table = pq.read_table(path).drop(["applied"])
+            pq.write_table(table.rename_columns({"words_changed": "applied"}), path)
+        sizes = {f"data/{path.name}": path.stat().st_size for path in paths}
+        patch_manifest(
+            self.folder,
+            lambda manifest: [
+                file.update(num_bytes=sizes[file["path"]]) for file in manifest["tables"]["samples"]
+            ],
+        )
 
     def _score(self, folder: Path, model: str) -> Path:
         images, captions = self.vectors[model]
@@ -139,7 +160,7 @@ def test_a_drop_compares_the_perturbed_captions_with_themselves_unperturbed(
 ) -> None:
     rows = _measured(made, tmp_path, "--relevance", made.scores["judge"])
     before = _reference(made, made.texts, made.owner, "t2i")
-    for name, done in made.applied.items():
+    for name, done in made.changed.items():
         texts = [made.perturbed[name][n] for n in np.flatnonzero(done)]
         after = _reference(made, texts, made.owner[done], "t2i")
         for column, metric in enumerate(NAMES):
@@ -148,9 +169,9 @@ def test_a_drop_compares_the_perturbed_captions_with_themselves_unperturbed(
             drop = float(rows[name, f"drop t2i {metric}"]["value"])
             assert drop == pytest.approx((was - now) / was, abs=1e-4)
         assert rows[name, "t2i R@1"]["expected"] == str(done.sum())
-    both = made.applied["p"] & made.applied["q"]
+    both = made.changed["p"] & made.changed["q"]
     signs = {}
-    for name, done in made.applied.items():
+    for name, done in made.changed.items():
         after = _reference(made, made.perturbed[name], made.owner, "t2i")[:, 3]
         signs[name] = np.where(done, np.sign(after - before[:, 3]), 9)
     for group, sign in (("decreased", -1), ("increased", 1), ("unchanged", 0)):
@@ -158,6 +179,23 @@ def test_a_drop_compares_the_perturbed_captions_with_themselves_unperturbed(
         expected = (p & q).sum() / (p | q).sum()
         assert float(rows["Jaccard", group]["value"]) == pytest.approx(expected)
     assert both.any()
+
+
+def test_of_an_older_dataset_what_was_not_applied_is_left_out(made: Made, tmp_path: Path) -> None:
+    older = Made(tmp_path / "older", is_old=True)
+    assert _measured(older, tmp_path / "a") == _measured(made, tmp_path / "b")
+
+
+def test_captions_whose_words_did_not_change_are_counted_in_a_note(
+    made: Made, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for mode, left in (("corrected", "left out"), ("paper", "kept, as published")):
+        assert main([str(made.folder), str(made.scores["m"]), "--mode", mode]) == 0
+        said = capsys.readouterr().out
+        for name, done in made.changed.items():
+            assert (
+                f"{name}: {(~done).sum()} captions whose words it did not change are {left}" in said
+            )
 
 
 def test_paper_mode_divides_by_five_and_keeps_unchanged_captions(
