@@ -27,7 +27,7 @@ from eqforge.generators.text.rewordings.records import Rewording, Rule
 from eqforge.generators.text.rewordings.verbs import CaptionVerb, finite_forms, participles
 
 _GROUND = (
-    "Quirk et al. 1985, A Comprehensive Grammar of the English Language, 4.7 and 4.25: the "
+    "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 4: the "
     "instantaneous present of captions and commentaries, and the progressive, tell of an event in "
     "progress at the moment."
 )

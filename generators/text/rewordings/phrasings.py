@@ -269,7 +269,7 @@ _PAIRS: tuple[_Pair, ...] = (
     _Pair(
         one="a lot of",
         other="lots of",
-        ground="Huddleston and Pullum 2002, ch. 5, 3.3: 'a lot' and 'lots' are non-count quantity "
+        ground="Huddleston and Pullum 2002, ch. 5: 'a lot' and 'lots' are non-count quantity "
         "nouns of the same meaning.",
         fits=_is_amount,
     ),

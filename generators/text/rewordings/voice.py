@@ -24,7 +24,7 @@ from eqforge.generators.text.rewordings.records import Rewording, Rule
 from eqforge.generators.text.rewordings.verbs import CaptionVerb, finite_forms, participles
 
 _GROUND = (
-    "Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 16, 10.1: an "
+    "Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 16: an "
     "active clause and its passive with a by-phrase have the same truth conditions."
 )
 _LEMMAS = frozenset(
