@@ -11,6 +11,7 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
+from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.parts import lemmatizer
 from eqforge.generators.text.rewordings.clauses import (
     Subject,
@@ -19,18 +20,20 @@ from eqforge.generators.text.rewordings.clauses import (
     read_subject,
     with_first_verb,
 )
+from eqforge.generators.text.rewordings.nominals import Nominal
 from eqforge.generators.text.rewordings.participles import can_do, fits_behind
 from eqforge.generators.text.rewordings.places import has_plain_spacing, replacement
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 from eqforge.generators.text.rewordings.verbs import CaptionVerb, finite_forms, participles
 
 _GROUND = (
-    "Quirk et al. 1985, A Comprehensive Grammar of the English Language, 4.7 and 4.25: the "
+    "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 4: the "
     "instantaneous present of captions and commentaries, and the progressive, tell of an event in "
     "progress at the moment."
 )
 _EITHER = frozenset(("bunch", "crowd", "flock", "group", "herd", "pair"))
 """Heads behind which both "is" and "are" are usual."""
+_FURNITURE = frozenset(("appliance", "seat or bed", "table"))
 
 
 def _to_progressive(rule: str, analysis: Analysis) -> Iterator[Rewording]:
@@ -100,8 +103,16 @@ def _fits(analysis: Analysis, subject: Subject, verb: CaptionVerb, be: str, inde
         return False
     if verb.lemma == "lay" and be == "are":
         return False  # "lay" may be the past of "lie"
+    if verb.subject == "posture" and word_at(analysis, index + 1) in ("down", "up"):
+        return False  # "is lying down" is a state, "lies down" is a movement
+    if verb.lemma == "stand" and any(_is_furniture(part) for part in subject.parts):
+        return False  # "a counter is standing in a kitchen"
     can_all = all(can_do(verb, part) for part in subject.parts)
     return verb.is_momentary and can_all and fits_behind(analysis, index, verb)
+
+
+def _is_furniture(noun: Nominal) -> bool:
+    return bool(_FURNITURE & set(closed_classes("object").groups.get(noun.head.lemma, ())))
 
 
 ASPECT: Final = tuple(

@@ -11,7 +11,7 @@ from eqforge.generators.text.rewordings.places import has_plain_spacing, replace
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 
 _GROUND = (
-    "Oxford Advanced Learner's Dictionary, 'in' (preposition), 5: wearing something; 'dressed': "
+    "Oxford Advanced Learner's Dictionary, 'in' (preposition): wearing something; 'dressed': "
     "wearing clothes of a particular type."
 )
 GARMENTS = frozenset(

@@ -22,7 +22,7 @@ from eqforge.generators.text.rewordings.places import has_plain_spacing, replace
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 
 _GROUND = (
-    "Levinson 2003, Space in Language and Cognition, 2.2: in absolute and relative frames of "
+    "Levinson 2003, Space in Language and Cognition, ch. 2: in absolute and relative frames of "
     "reference spatial relations have converses, in intrinsic ones they have none; Talmy 1983, How "
     "Language Structures Space: figure and ground."
 )

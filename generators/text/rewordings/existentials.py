@@ -14,7 +14,7 @@ from eqforge.generators.text.rewordings.places import has_plain_spacing
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 
 _GROUND = (
-    "Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 16, 6: the "
+    "Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 16: the "
     "existential clause says that what an indefinite noun phrase describes is there."
 )
 # What a caption calls the picture itself, or a time: "a view of a street", "a day at the beach".

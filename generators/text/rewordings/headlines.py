@@ -24,7 +24,7 @@ from eqforge.generators.text.rewordings.records import Rewording, Rule
 from eqforge.generators.text.rewordings.verbs import participles
 
 _GROUND = (
-    "Quirk et al. 1985, A Comprehensive Grammar of the English Language, 11.44 to 11.48: in block "
+    "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 11: in block "
     "language, such as headlines and captions, forms of 'be' are left out."
 )
 

@@ -9,7 +9,7 @@ from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.rewordings.places import has_plain_spacing, replacement
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 
-_GROUND = "The Chicago Manual of Style, 17th ed., 9.2 to 9.7: words or numerals, as a style asks."
+_GROUND = "The Chicago Manual of Style, 17th ed., ch. 9: words or numerals, as a style asks."
 _WORDS = (
     *("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
 )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.analysis import Analysis, Token
 from eqforge.generators.text.articles import article_for
 from eqforge.generators.text.coordination.conjuncts import PRONOUNS, tag_at, word_at
 from eqforge.generators.text.edits import Edit
@@ -92,7 +92,8 @@ def _is_inside_or_outside(analysis: Analysis, first: int, last: int) -> bool:
 
 def _is_distance(analysis: Analysis, first: int, last: int) -> bool:
     before = word_at(analysis, first - 1)
-    is_plain = before not in _DEGREES and tag_at(analysis, last) not in ("CD", "PRP$")
+    is_plain = before not in (*_DEGREES, "and", "or")  # "clean and near modern"
+    is_plain = is_plain and tag_at(analysis, last) not in ("CD", "PRP$")
     others = [token.text.lower() for token in analysis.tokens[:first] + analysis.tokens[last:]]
     is_repeated = {"close", "near"} & set(others)  # "close to a log close to a tree"
     return is_plain and not is_repeated and _is_place(analysis, first, last)
@@ -101,7 +102,7 @@ def _is_distance(analysis: Analysis, first: int, last: int) -> bool:
 def _is_full(analysis: Analysis, first: int, last: int) -> bool:
     """Tells whether what is full is named right before, and is no food with a filling."""
     is_one = tag_at(analysis, last) in ("DT", "CD", "PRP$") or word_at(analysis, last) == "lots"
-    if is_one or not _precedes_phrase(analysis, first, last):
+    if is_one or not _precedes_phrase(analysis, first, last) or _adds_one(analysis, last):
         return False  # "filled with a bowl", "filled with lots of"
     if word_at(analysis, first - 1) in _BE:
         return word_at(analysis, first - 2) in ("that", "which")
@@ -110,6 +111,15 @@ def _is_full(analysis: Analysis, first: int, last: int) -> bool:
     holder = analysis.tokens[first - 1].lemma
     is_food = bool(_FOODS & set(closed_classes("object").groups.get(holder, ())))
     return not is_food and holder not in _FOLDED
+
+
+def _adds_one(analysis: Analysis, start: int) -> bool:
+    """Tells whether one thing is joined to a noun phrase: "furniture and a window"."""
+    end = next((last for first, last in analysis.noun_phrases if first == start), start)
+    while word_at(analysis, end) == ",":
+        end = next((last for first, last in analysis.noun_phrases if first == end + 1), start)
+    joined = end + (word_at(analysis, end) in ("&", "and"))
+    return joined > end and word_at(analysis, joined) in ("a", "an", "one", "the")
 
 
 def _is_covered_all_over(analysis: Analysis, first: int, last: int) -> bool:
@@ -127,11 +137,31 @@ def _counts(analysis: Analysis, first: int, last: int) -> bool:
         return False
     if before[1] == "of" or tag_at(analysis, last) in ("VBN", "VBG", "RB"):
         return False  # "one of many", "many parked cars", which taggers may read in two ways
+    if "many" in (before[1], word_at(analysis, last)):
+        return False  # "many many dogs"
     for start, end in analysis.noun_phrases:
         if start in (first, last) and end > last:
             head, opening = analysis.tokens[end - 1], tag_at(analysis, last)
-            is_plural = head.tag in ("NNS", "NNPS") or head.lemma == "people"
-            return is_plural and opening not in ("DT", "PRP$", "CD", "PDT")
+            is_open = opening not in ("DT", "PRP$", "CD", "PDT")
+            return _is_plural(head) and is_open and not _adds_mass(analysis, end)
+    return False
+
+
+def _counts_large(analysis: Analysis, first: int, last: int) -> bool:
+    """Tells whether nothing else is large: not "a large number of large dogs"."""
+    others = analysis.tokens[:first] + analysis.tokens[last:]
+    return all(token.lemma != "large" for token in others) and _counts(analysis, first, last)
+
+
+def _is_plural(noun: Token) -> bool:
+    return noun.tag in ("NNS", "NNPS") or noun.lemma == "people"
+
+
+def _adds_mass(analysis: Analysis, end: int) -> bool:
+    """Tells whether a bare singular is joined to a noun phrase: "lots of cars and traffic"."""
+    for first, last in analysis.noun_phrases:
+        if first == end + 1 and word_at(analysis, end) in ("&", ",", "and", "or"):
+            return not _is_plural(analysis.tokens[last - 1]) and tag_at(analysis, first) != "DT"
     return False
 
 
@@ -153,7 +183,9 @@ def _is_material(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def _is_whole_noun(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether a noun is no part of a compound: "photo booth", "stock photo"."""
+    """Tells whether a noun is no part of a compound, such as "photo booth", and no verb."""
+    if tag_at(analysis, last) in ("DT", "PRP", "PRP$"):
+        return False  # "photographs herself"
     return not any(
         tag_at(analysis, index).startswith("NN") or tag_at(analysis, index) in ("HYPH", "POS")
         for index in (first - 1, last)
@@ -237,7 +269,7 @@ _PAIRS: tuple[_Pair, ...] = (
     _Pair(
         one="a lot of",
         other="lots of",
-        ground="Huddleston and Pullum 2002, ch. 5, 3.3: 'a lot' and 'lots' are non-count quantity "
+        ground="Huddleston and Pullum 2002, ch. 5: 'a lot' and 'lots' are non-count quantity "
         "nouns of the same meaning.",
         fits=_is_amount,
     ),
@@ -251,7 +283,7 @@ _PAIRS: tuple[_Pair, ...] = (
         one="many",
         other="a large number of",
         ground=f"{_WEBSTER}'many': consisting of a large but indefinite number.",
-        fits=_counts,
+        fits=_counts_large,
     ),
     _Pair(
         one="several",

@@ -16,7 +16,7 @@ from eqforge.generators.text.rewordings.places import has_plain_spacing, replace
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 
 _GROUND = (
-    "Oxford Advanced Learner's Dictionary, 'with', 2: having or carrying something, as in 'a girl "
+    "Oxford Advanced Learner's Dictionary, 'with': having or carrying something, as in 'a girl "
     "with red hair'."
 )
 _BODY_PARTS = frozenset(

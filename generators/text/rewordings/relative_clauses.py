@@ -22,7 +22,7 @@ from eqforge.generators.text.rewordings.places import deletion, has_plain_spacin
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 
 _GROUND = (
-    "Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 14, 9.3: "
+    "Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 14: "
     "participial modifiers have the meaning of relative clauses with 'be'."
 )
 _FINITE = ("VBZ", "VBP", "VBD", "MD")

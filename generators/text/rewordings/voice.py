@@ -24,7 +24,7 @@ from eqforge.generators.text.rewordings.records import Rewording, Rule
 from eqforge.generators.text.rewordings.verbs import CaptionVerb, finite_forms, participles
 
 _GROUND = (
-    "Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 16, 10.1: an "
+    "Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 16: an "
     "active clause and its passive with a by-phrase have the same truth conditions."
 )
 _LEMMAS = frozenset(
@@ -39,8 +39,19 @@ _LEMMAS = frozenset(
 _BOUND = frozenset(
     (
         *("arm", "bite", "breakfast", "dinner", "finger", "foot", "hair", "hand", "head", "home"),
-        *("leg", "lunch", "meal", "mouth", "other", "phone call", "pose", "something", "tail"),
-        *("time", "tooth", "way"),
+        *(
+            "jump",
+            "leg",
+            "lunch",
+            "meal",
+            "mouth",
+            "other",
+            "phone call",
+            "pose",
+            "something",
+            "tail",
+        ),
+        *("time", "tooth", "trick", "way"),
     )
 )
 _STANDING = frozenset(("at", "in", "near", "on"))
@@ -167,6 +178,8 @@ def _can_turn(clause: _Clause, subject: Nominal, thing: Nominal) -> bool:
 
 def _is_clear(analysis: Analysis, noun: Nominal) -> bool:
     tags = {token.tag for token in analysis.tokens[noun.first : noun.last]}
+    if any(word_at(analysis, index) == "other" for index in range(noun.first, noun.last)):
+        return False
     return noun.is_determined and noun.relative is not None and not tags & {"PRP$", "PRP"}
 
 

@@ -40,6 +40,8 @@ def test_what_is_done_is_told_from_either_side(caption: str, other: str) -> None
         "A shelf holding a cup",
         "A man riding a horse and a dog.",
         "Man riding a horse",
+        "A man hitting a trick",
+        "A group of people holding other people",
         "A man  riding a horse",
         "A MAN RIDING A HORSE",
         "A man riding the horse",

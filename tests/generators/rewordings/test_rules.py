@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from eqforge.generators.text.edits import apply_edits
 from eqforge.generators.text.rewordings.records import Rewording
 from eqforge.generators.text.rewordings.rules import RULES, find_rewordings
+from eqforge.generators.text.taggers import load_tagger
 from tests.generators.rewordings.reworded import analysed, reworded
 from tests.undone import invert
 
@@ -47,6 +48,14 @@ def test_each_rule_is_known_by_its_name_and_is_the_reverse_of_its_reverse() -> N
 )
 def test_what_is_no_english_caption_has_no_rewording(caption: str) -> None:
     assert list(_rewordings(caption)) == []
+
+
+def test_a_pipelines_tags_and_phrases_are_taken_as_well(pipeline_folder: Path) -> None:
+    (analysis,) = load_tagger(str(pipeline_folder)).analyse(["A dog sits on the mat"])
+
+    found = [apply_edits(analysis.text, made.edits).text for made in find_rewordings(analysis)]
+
+    assert "A dog is sitting on the mat" in found
 
 
 WORDS = st.sampled_from(
