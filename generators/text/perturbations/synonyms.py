@@ -39,9 +39,30 @@ def replace_by_synonyms(
       pos: "n" for common nouns, "a" for adjectives.
       max_words: 1 or more; fewer are replaced if fewer have a synonym.
     """
+    options = synonym_places(analysis, pos)
+    if not options:
+        return Reason.NO_SYNONYM
+    chosen = sorted(rng.sample(list(options), min(max_words, len(options))))
+    return [
+        edit
+        for index in chosen
+        for edit in replacement_edits(analysis.tokens, index, rng.choice(options[index])[1])
+    ]
+
+
+def synonym_places(analysis: Analysis, pos: PartOfSpeech) -> dict[int, tuple[tuple[str, str], ...]]:
+    """Returns the words of a caption that have synonyms, by token.
+
+    Args:
+      analysis: the caption's analysis.
+      pos: "n" for common nouns, "a" for adjectives.
+
+    Returns:
+      For each token its synonyms: as the list has them, and in the form of the token.
+    """
     tokens = analysis.tokens
     there = {form for token in tokens for form in (token.text.lower(), token.lemma)}
-    options = {
+    return {
         index: forms
         for index, token in enumerate(tokens)
         if token.tag in _TAGS[pos]
@@ -50,20 +71,12 @@ def replace_by_synonyms(
         and not is_in_fixed_expression(analysis.text, token.start, token.end)
         and not is_in_function_phrase(analysis.text, token.start, token.end)
     }
-    if not options:
-        return Reason.NO_SYNONYM
-    chosen = sorted(rng.sample(list(options), min(max_words, len(options))))
-    return [
-        edit
-        for index in chosen
-        for edit in replacement_edits(tokens, index, rng.choice(options[index]))
-    ]
 
 
 def _synonyms(
     tokens: Sequence[Token], index: int, pos: PartOfSpeech, there: set[str]
-) -> tuple[str, ...]:
-    """Returns the words that can replace a token, in its form, without those that are there."""
+) -> tuple[tuple[str, str], ...]:
+    """Returns the words that can replace a token, and in its form, without those that are there."""
     token = tokens[index]
     listed = caption_synonyms()
     rows = listed.get((pos, token.text.lower()))
@@ -73,7 +86,7 @@ def _synonyms(
         if row.hold(following, there):
             forms = ((word, _inflected(word, tag)) for word in row.words)
             return tuple(
-                form
+                (word, form)
                 for word, form in forms
                 if form is not None
                 and there.isdisjoint((word.lower(), form.lower()))

@@ -16,6 +16,7 @@ from eqforge.generators.text.rewordings.phrasings import PHRASINGS
 from eqforge.generators.text.rewordings.possession import POSSESSION
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 from eqforge.generators.text.rewordings.relative_clauses import RELATIVE_CLAUSES
+from eqforge.generators.text.rewordings.synonyms import SYNONYMS
 from eqforge.generators.text.rewordings.voice import VOICE
 
 FAMILIES: Final[Mapping[str, tuple[Rule, ...]]] = {
@@ -30,6 +31,7 @@ FAMILIES: Final[Mapping[str, tuple[Rule, ...]]] = {
     "numeral": NUMERALS,
     "phrase": (*PHRASINGS, *PHRASES),
     "color": COLORS,
+    "synonym": SYNONYMS,
 }
 """The rules by family."""
 
