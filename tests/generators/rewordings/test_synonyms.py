@@ -1,0 +1,27 @@
+import pytest
+
+from eqforge.generators.text.edits import apply_edits
+from eqforge.generators.text.rewordings.synonyms import SYNONYMS
+from eqforge.generators.text.taggers import load_tagger
+
+
+def reworded(caption: str) -> set[str]:
+    (analysis,) = load_tagger().analyse([caption])
+    found = [each for rule in SYNONYMS for each in rule.find(analysis)]
+    return {apply_edits(caption, each.edits).text for each in found}
+
+
+@pytest.mark.parametrize(
+    ("caption", "expected"),
+    [
+        ("A couch and an armchair", {"A sofa and an armchair"}),
+        ("an old church", set()),
+        ("two old men", {"two elderly men", "two old guys"}),
+        ("a large number of dogs", set()),
+        ("a stop sign", set()),
+        ("un canapé", set()),
+        ("", set()),
+    ],
+)
+def test_words_become_those_that_are_theirs_in_turn(caption: str, expected: set[str]) -> None:
+    assert reworded(caption) == expected
