@@ -79,7 +79,16 @@ def stands_in(analysis: Analysis, span: Range, context: Context) -> bool:
 
 
 def _is_object(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
-    return _suits(analysis, _starting(analysis, span[1]), wanted)
+    phrase = _starting(analysis, span[1])
+    if phrase is None or _is_modifier(analysis, phrase):
+        return False
+    return _suits(analysis, phrase, wanted)
+
+
+def _is_modifier(analysis: Analysis, phrase: Range) -> bool:
+    """Tells whether a noun phrase belongs to what follows: "a horse drawn carriage"."""
+    after = tag_at(analysis, phrase[1] + 1)
+    return tag_at(analysis, phrase[1]) == "VBN" and after.startswith("NN")
 
 
 def _is_alone(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:

@@ -21,6 +21,12 @@ from eqforge.generators.text.inflection import inflect_word
 _NEVER = frozenset(("back", "glasses"))
 _GENDERED = frozenset(("boy", "gentleman", "girl", "guy", "lady", "man", "woman"))
 _GENDER = frozenset(("he", "her", "hers", "herself", "him", "himself", "his", "she"))
+_MANY = frozenset(
+    (
+        *("both", "few", "many", "multiple", "numerous", "several", "some", "these", "those"),
+        *("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    )
+)
 _LISTS = frozenset((",", "and", "&", "or"))
 _BESIDE = frozenset(
     ("beside", "by", "has", "have", "having", "includes", "including", "near", "of", "to", "with")
@@ -45,17 +51,20 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
     for phrase, first, is_open in _heads(analysis):
         last = phrase[1]
         head = analysis.tokens[last - 1]
-        words = [token.text.lower() for token in analysis.tokens[first:last]]
-        if words[-1] in _NEVER or tag_at(analysis, last) in OPENERS:  # "watches the water"
+        own = [token.text.lower() for token in analysis.tokens[first:last]]
+        if own[-1] in _NEVER or tag_at(analysis, last) in OPENERS:  # "watches the water"
             continue
         if not is_living(analysis, phrase) and _is_among_others(analysis, phrase):
             continue
         if head.lemma in _GENDERED and has_gender:
             continue
-        names = (" ".join(words), " ".join([*words[:-1], head.lemma]))
+        names = (" ".join(own), " ".join([*own[:-1], head.lemma]))
         found = next(filter(None, (_alternatives(analysis, first, last, n) for n in names)), ())
         counted = word_at(analysis, first - 1) in ("a", "an", "one")
-        forms = tuple(f for w in found if (f := _in_number(w, head, counted, is_open)) is not None)
+        is_plural = head.tag == "NNS" or _are_several(analysis, phrase, is_open)
+        forms = tuple(
+            f for w in found if (f := _in_number(w, head, counted, is_open, is_plural)) is not None
+        )
         if forms:
             yield Place(first=first, last=last, words=forms)
 
@@ -91,7 +100,18 @@ def _heads(analysis: Analysis) -> Iterator[tuple[Range, int, bool]]:
             yield (first, last), start, opened
 
 
-def _in_number(word: str, head: Token, is_counted: bool, is_opened: bool) -> str | None:
+def _are_several(analysis: Analysis, phrase: Range, is_opened: bool) -> bool:
+    """Tells whether a noun without ending is a plural: "three sheep", "a group of zebra"."""
+    before = [word_at(analysis, index) for index in range(phrase[0], phrase[1] - 1)]
+    if not _MANY.isdisjoint(before):
+        return True
+    is_of_many = word_at(analysis, phrase[0] - 1) == "of" and not is_opened
+    return is_of_many and is_living(analysis, phrase)
+
+
+def _in_number(
+    word: str, head: Token, is_counted: bool, is_opened: bool, is_plural: bool
+) -> str | None:
     """Returns a noun in the number needed to replace another, None if it has no such form.
 
     Args:
@@ -100,12 +120,13 @@ def _in_number(word: str, head: Token, is_counted: bool, is_opened: bool) -> str
       is_counted: whether "a", "an" or "one" stands before it, which "rice" cannot follow.
       is_opened: whether any determiner opens its phrase; without one, "rice" can only become
         "potatoes", not "potato".
+      is_plural: whether it names several.
     """
     *rest, last = word.split()
     if is_mass_noun(last):
-        return None if is_counted or head.tag == "NNS" else word
-    is_plural = head.tag == "NNS" or (not is_opened and is_mass(head))
-    if not is_plural or last in _PLURAL_ONLY:
+        return None if is_counted or is_plural else word
+    is_bare = not is_opened and is_mass(head)
+    if not (is_plural or is_bare) or last in _PLURAL_ONLY:
         return word
     plural = inflect_word(last, "NNS")
     return None if plural is None else " ".join([*rest, plural])
