@@ -24,7 +24,7 @@ def ids_of(dataset: Dataset) -> list[str]:
     """
     there = dataset.columns("samples")
     # Earlier versions wrote `applied` alone.
-    changed = next((name for name in ("words_changed", "applied") if name in there), None)
+    changed = next((name for name in ("words_changed", "applied") if name in there), "")
     columns = ["sample_id", *([changed] if changed else [])]
     return [row["sample_id"] for row in dataset.rows("samples", columns) if row.get(changed, True)]
 
