@@ -24,9 +24,9 @@ def ids_of(dataset: Dataset) -> list[str]:
     """
     there = dataset.columns("samples")
     # Earlier versions wrote `applied` alone.
-    changed = [name for name in ("words_changed", "applied") if name in there][:1]
-    rows = dataset.rows("samples", ["sample_id", *changed])
-    return [row["sample_id"] for row in rows if all(row[name] for name in changed)]
+    changed = next((name for name in ("words_changed", "applied") if name in there), "")
+    columns = ["sample_id", *([changed] if changed else [])]
+    return [row["sample_id"] for row in dataset.rows("samples", columns) if row.get(changed, True)]
 
 
 def items_of(dataset: Dataset, ids: Sequence[str]) -> dict[str, Item]:

@@ -1,11 +1,13 @@
 """Capitals at the starts of sentences: they belong to the place, those of names to the word."""
 
+import re
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Token, is_word
 from eqforge.generators.text.parts import english
 
 _SENTENCE_ENDS: Final = frozenset((".", "!", "?", "\u2026", ".."))
+_HAS_SENTENCES: Final = re.compile(r"[.!?\u2026]\W*\w")
 
 
 def sentence_capitals(analysis: Analysis) -> dict[int, bool]:
@@ -25,14 +27,16 @@ def sentence_capitals(analysis: Analysis) -> dict[int, bool]:
         return found
     is_first = begins = True
     for token in analysis.tokens:
-        if not is_word(token):
-            begins = begins or token.text in _SENTENCE_ENDS
-            continue
-        if begins and token.text[0].isupper():
-            is_own = _has_own_capital(token)
-            if is_first or not is_own:
-                found[token.start] = is_own
-        is_first = begins = False
+        if token.text in _SENTENCE_ENDS:
+            begins = True
+        elif begins and is_word(token):
+            if token.text[0].isupper():
+                is_own = _has_own_capital(token)
+                if is_first or not is_own:
+                    found[token.start] = is_own
+            if is_first and not _HAS_SENTENCES.search(analysis.text):
+                break
+            is_first = begins = False
     return found
 
 

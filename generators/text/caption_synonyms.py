@@ -34,9 +34,9 @@ class Synonyms:
     unless: frozenset[str]
 
     @property
-    def are_everywhere(self) -> bool:
-        """Whether they hold in any caption."""
-        return not self.before and not self.unless
+    def are_of_anything(self) -> bool:
+        """Whether they hold in any caption, if only before a noun."""
+        return self.before <= {ANY_NOUN} and not self.unless
 
     def hold(self, following: Set[str], there: Set[str]) -> bool:
         """Tells whether they hold.

@@ -18,7 +18,7 @@ def is_in_fixed_expression(text: str, start: int, end: int) -> bool:
       start: the span's first character.
       end: the first character after it.
     """
-    return _overlaps(_found(text, FIXED_EXPRESSIONS), start, end)
+    return _is_in(FIXED_EXPRESSIONS, text, start, end)
 
 
 def is_in_function_phrase(text: str, start: int, end: int) -> bool:
@@ -31,16 +31,25 @@ def is_in_function_phrase(text: str, start: int, end: int) -> bool:
       start: the span's first character.
       end: the first character after it.
     """
-    return _overlaps(_found(text, FUNCTION_PHRASES), start, end)
+    return _is_in(FUNCTION_PHRASES, text, start, end)
 
 
-def _overlaps(spans: tuple[tuple[int, int], ...], start: int, end: int) -> bool:
-    return any(first < end and start < last for first, last in spans)
+def _is_in(path: Path, text: str, start: int, end: int) -> bool:
+    span = text[start:end].lower()
+    if _words(path).isdisjoint(span.split() if " " in span else (span,)):
+        return False
+    return any(first < end and start < last for first, last in _found(path, text))
 
 
 @functools.lru_cache(maxsize=8)  # several words of a text are asked for, one after the other
-def _found(text: str, path: Path) -> tuple[tuple[int, int], ...]:
+def _found(path: Path, text: str) -> tuple[tuple[int, int], ...]:
     return tuple((start, end) for start, end, _ in find_words(text, _expressions(path)))
+
+
+@functools.cache
+def _words(path: Path) -> frozenset[str]:
+    """Returns the words of all expressions, of which most words of a text are none."""
+    return frozenset(word for phrase in _expressions(path) for word in phrase.split())
 
 
 @functools.cache

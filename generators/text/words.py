@@ -27,6 +27,8 @@ ACTION_WORDS = Path(__file__).with_name("data") / "action_words.txt"
 _ASCII_WORD = re.compile(r"\w+(?:'\w+)*", re.ASCII)
 """Equivalent to `_word_pattern` for ASCII text, and nine times as fast."""
 
+_NOT_LETTERS = re.sub(rb"\w", b"", bytes(range(128)))
+
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff"  # Thai, Lao
     "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Burmese
@@ -135,9 +137,10 @@ def has_same_words(text_0: str, text_1: str) -> bool:
 
     A word that is only cut up stays the same: "The man's t-shirt." and "the man 's t - shirt .".
     """
+    if _letters(text_0) != _letters(text_1):
+        return False
     words_0, words_1 = _words(text_0), _words(text_1)
-    is_reordered = words_0 != words_1 and sorted(words_0) == sorted(words_1)
-    return not is_reordered and _letters(words_0) == _letters(words_1)
+    return words_0 == words_1 or sorted(words_0) != sorted(words_1)
 
 
 def word_spans(text: str) -> list[Span]:
@@ -160,16 +163,19 @@ def count_words(text: str) -> int:
     return sum(max(1, len(word_spans(part))) if _UNSPACED.search(part) else 1 for part in parts)
 
 
-@functools.lru_cache(maxsize=4)  # a text is compared with several others
-def _words(text: str) -> tuple[str, ...]:
+def _words(text: str) -> list[str]:
     """Returns the case-folded words of a text; what stands between spaces in any script."""
     if text.isascii():
-        return tuple(_ASCII_WORD.findall(text.lower()))
-    return tuple(_word_pattern().findall(_folded(text)))
+        return _ASCII_WORD.findall(text.lower())
+    return _word_pattern().findall(_folded(text))
 
 
-def _letters(words: tuple[str, ...]) -> str:
-    return "".join(words).replace("'", "")
+@functools.lru_cache(maxsize=2)  # a text is compared with several others
+def _letters(text: str) -> str:
+    """Returns the case-folded words of a text without spaces and apostrophes."""
+    if text.isascii():  # the same, and five times as fast
+        return text.lower().encode().translate(None, _NOT_LETTERS).decode()
+    return "".join(_words(text)).replace("'", "")
 
 
 def _words_of(text: str, run: Span) -> Iterator[Span]:

@@ -71,7 +71,7 @@ def _is_word_kept(before: str, after: str, is_denial: bool) -> bool:
 def _is_synonym(word: str, synonym: str, pos: PartOfSpeech) -> bool:
     """Tells whether the list for captions has a synonym of a word that holds in any caption."""
     rows = caption_synonyms().get((pos, word), ())
-    return any(row.are_everywhere and synonym in row.words for row in rows)
+    return any(row.are_of_anything and synonym in row.words for row in rows)
 
 
 def _is_same_verb(before: str, after: str) -> bool:

@@ -34,7 +34,7 @@ def perturb(
 
     Raises:
       KeyError: the mode has no perturbation of that name.
-      InputError: the perturbation needs WordNet, which is not on this machine.
+      InputError: paper mode needs WordNet, which is not on this machine.
     """
     rules, rng = PERTURBATIONS[name], random.Random(seed)
     if settings.mode == "paper":
@@ -73,7 +73,7 @@ def perturb_all(
       settings: mode and strength.
 
     Raises:
-      InputError: WordNet is not on this machine.
+      InputError: paper mode needs WordNet, which is not on this machine.
     """
     version = VERSIONS[settings.mode]
     names = names_of(settings.mode)

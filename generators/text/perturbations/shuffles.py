@@ -11,8 +11,10 @@ Source: `TextShuffler` in ARO's dataset_zoo/perturbations.py, which the publishe
 splits differently (see `published`), joins with spaces and may return the caption itself.
 """
 
+import functools
 import random
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun
@@ -52,7 +54,7 @@ def shuffle_other_words(analysis: Analysis, rng: random.Random) -> list[Edit] | 
     others = [
         word
         for word in find_words(analysis.text)
-        if not any(word[0] <= start < word[1] for start in starts)
+        if bisect_left(starts, word[0]) == bisect_left(starts, word[1])  # none starts in it
     ]
     return _rearrange(analysis, others, lambda words: _shuffled(words, rng))
 
@@ -77,9 +79,10 @@ def shuffle_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit] | Rea
     return _rearrange(analysis, find_words(analysis.text), draw)
 
 
-def find_words(text: str) -> list[Place]:
+@functools.lru_cache(maxsize=2)  # four shuffles of a caption ask
+def find_words(text: str) -> tuple[Place, ...]:
     """Returns the words separated by white space, without the punctuation at their ends."""
-    return [match.span() for match in _WORD.finditer(text)]
+    return tuple(match.span() for match in _WORD.finditer(text))
 
 
 def _rearrange(
@@ -90,28 +93,27 @@ def _rearrange(
     Args:
       analysis: the caption's analysis.
       places: of words, not overlapping.
-      draw: returns the same words in a random order; called until the order reads differently, at
-        most `_ATTEMPTS` times.
+      draw: returns the same words in a new list, in a random order; called until the order reads
+        differently, at most `_ATTEMPTS` times.
     """
     capitals = sentence_capitals(analysis)
     written = [analysis.text[start:end] for start, end in places]
-    words = [
-        lowered(word) if capitals.get(start) is False else word
-        for word, (start, _) in zip(written, places, strict=True)
-    ]
+    words = written.copy()
+    firsts = [index for index, (start, _) in enumerate(places) if start in capitals]
+    for index in firsts:
+        if not capitals[places[index][0]]:
+            words[index] = lowered(words[index])
     folded = [word.casefold() for word in words]
     if len(set(folded)) < 2:
         return Reason.ONE_ORDER_ONLY
     for _ in range(_ATTEMPTS):
         drawn = draw(words)
         if [word.casefold() for word in drawn] != folded:
-            cased = [
-                raised(word) if start in capitals else word
-                for word, (start, _) in zip(drawn, places, strict=True)
-            ]
+            for index in firsts:
+                drawn[index] = raised(drawn[index])
             return [
                 Edit(start=start, end=end, replacement=word)
-                for (start, end), before, word in sorted(zip(places, written, cased, strict=True))
+                for (start, end), before, word in sorted(zip(places, written, drawn, strict=True))
                 if word != before
             ]
     return Reason.ONE_ORDER_ONLY

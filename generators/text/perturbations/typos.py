@@ -4,9 +4,9 @@ Each changes one word of two or more letters and digits, at a place drawn unifor
 the change shows. One-letter words are kept: dropping "a" altogether is not a typo.
 """
 
+import functools
 import random
 import re
-from collections.abc import Iterator
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import Edit
@@ -56,12 +56,7 @@ def hit_nearby_key(analysis: Analysis, rng: random.Random) -> list[Edit] | Reaso
 
 
 def _hit_neighbour(analysis: Analysis, rng: random.Random, replaced: int) -> list[Edit] | Reason:
-    places = [
-        start + i
-        for start, word in _words(analysis.text)
-        for i, letter in enumerate(word)
-        if letter.lower() in NEIGHBOURING_LETTERS
-    ]
+    places = _neighboured(analysis.text)
     if not places:
         return Reason.NO_WORD_TO_EDIT
     place = rng.choice(places)
@@ -71,9 +66,21 @@ def _hit_neighbour(analysis: Analysis, rng: random.Random, replaced: int) -> lis
     return [Edit(start=place, end=place + replaced, replacement=cased)]
 
 
-def _words(text: str) -> Iterator[tuple[int, str]]:
-    """Yields the start and text of each run of two or more letters and digits."""
-    return ((match.start(), match[0]) for match in _WORD.finditer(text))
+@functools.lru_cache(maxsize=2)  # two perturbations of a caption ask
+def _neighboured(text: str) -> tuple[int, ...]:
+    """Returns the places of letters of words that have neighbours on the keyboard."""
+    return tuple(
+        start + i
+        for start, word in _words(text)
+        for i, letter in enumerate(word)
+        if letter.lower() in NEIGHBOURING_LETTERS
+    )
+
+
+@functools.lru_cache(maxsize=2)  # all four ask
+def _words(text: str) -> tuple[tuple[int, str], ...]:
+    """Returns the start and text of each run of two or more letters and digits."""
+    return tuple((match.start(), match[0]) for match in _WORD.finditer(text))
 
 
 def _swap(first: str, second: str) -> str:
