@@ -13,6 +13,8 @@ FUNCTION_PHRASES = _DATA / "function_phrases.txt"
 def is_in_fixed_expression(text: str, start: int, end: int) -> bool:
     """Tells whether a span of a text overlaps an expression that loses its sense with a word.
 
+    A whole expression may be exchanged: it is not in itself.
+
     Args:
       text: any text.
       start: the span's first character.
@@ -38,7 +40,8 @@ def _is_in(path: Path, text: str, start: int, end: int) -> bool:
     span = text[start:end].lower()
     if _words(path).isdisjoint(span.split() if " " in span else (span,)):
         return False
-    return any(first < end and start < last for first, last in _found(path, text))
+    found = (each for each in _found(path, text) if each != (start, end))
+    return any(first < end and start < last for first, last in found)
 
 
 @functools.lru_cache(maxsize=8)  # several words of a text are asked for, one after the other

@@ -106,7 +106,7 @@ def test_up_to_k_words_are_replaced() -> None:
             "a",
             {"an elderly, tired, grey man", "an old, tired, gray man"},
         ),
-        ("an old brick house", "a", {"an aged brick house"}),
+        ("an old brick wall", "a", {"an aged brick wall"}),
         ("an old truck", "a", set()),
         ("he is old", "a", set()),
         ("a tall clock tower", "a", {"a high clock tower"}),

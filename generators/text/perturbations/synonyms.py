@@ -61,22 +61,34 @@ def synonym_places(analysis: Analysis, pos: PartOfSpeech) -> dict[int, tuple[tup
       For each token its synonyms: as the list has them, and in the form of the token.
     """
     tokens = analysis.tokens
-    there = {form for token in tokens for form in (token.text.lower(), token.lemma)}
+    there = words_there(tokens)
     return {
         index: forms
         for index, token in enumerate(tokens)
         if token.tag in _TAGS[pos]
         and not _is_in_compound(tokens, index)
-        and (forms := _synonyms(tokens, index, pos, there))
+        and (forms := synonyms_at(tokens, index, pos, there))
         and not is_in_fixed_expression(analysis.text, token.start, token.end)
         and not is_in_function_phrase(analysis.text, token.start, token.end)
     }
 
 
-def _synonyms(
+def words_there(tokens: Sequence[Token]) -> set[str]:
+    """Returns the texts, in lower case, and the lemmas of a caption's words."""
+    return {form for token in tokens for form in (token.text.lower(), token.lemma)}
+
+
+def synonyms_at(
     tokens: Sequence[Token], index: int, pos: PartOfSpeech, there: set[str]
 ) -> tuple[tuple[str, str], ...]:
-    """Returns the words that can replace a token, and in its form, without those that are there."""
+    """Returns the words that can replace a token, and in its form, without those that are there.
+
+    Args:
+      tokens: the caption's tokens.
+      index: of the token.
+      pos: "n" for common nouns, "a" for adjectives.
+      there: the texts, in lower case, and lemmas of the caption's words.
+    """
     token = tokens[index]
     listed = caption_synonyms()
     rows = listed.get((pos, token.text.lower()))

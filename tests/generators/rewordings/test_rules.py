@@ -85,4 +85,4 @@ def test_coco_captions_come_back(data_folder: Path) -> None:
             reverse = RULES[found.rule].reverse
             edited = apply_edits(caption, found.edits).text
             lost[found.rule] += reverse is not None and caption not in reworded(reverse, edited)
-    assert all(lost[rule] <= 0.05 * made[rule] for rule in made), lost
+    assert all(lost[rule] <= max(1, 0.05 * made[rule]) for rule in made), lost
