@@ -9,25 +9,33 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eqforge.generators.text.hard_positives.corrected import mend_caption, record_id, reword_foil
+from eqforge.generators.text.hard_positives.corrected import mend_caption, record_id
 from eqforge.generators.text.hard_positives.published import (
     PUBLISHED_GROUPS,
     PublishedTriple,
     replace_as_published,
 )
 from eqforge.generators.text.hard_positives.reconcile import reconcile_image
-from eqforge.generators.text.hard_positives.records import REFUSALS, REPAIRS, HardPositive, Refusal
-from eqforge.generators.text.inflection import with_inflections
+from eqforge.generators.text.hard_positives.records import REFUSALS, REPAIRS
 from eqforge.generators.text.lexicon import Kind, Lexicon, load_lexicon
 from eqforge.pipelines.hard_positives import FOLDERS
+from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
+from eqforge.schemas.tables.texts import HardPositiveSample
+from eqforge.transforms.text.caption_edits import EditRules
+from eqforge.transforms.text.hard_positive_samples import (
+    HardPositiveRules,
+    Outcome,
+    corrected_sample,
+)
+from eqforge.transforms.text.image_texts import FoilRecord
 
 Records = Mapping[str, Sequence[VlChecklistRecord]]
-Result = HardPositive | Refusal
 
 CHANGES: dict[str, str] = {
     "same": "Kept to the letter.",
     **{f"mended: {repair}": text for repair, text in REPAIRS.items()},
+    "hard positive: by rules": "The caption is reworded by rules in place of the lexicon.",
     "hard positive: whole words": "The published edit is inside a longer word.",
     "hard positive: foiled word": "The published edit is not, or not only, of the foiled word.",
     "hard positive: article": "The published edit left 'a' before a vowel, or 'an' before none.",
@@ -63,64 +71,75 @@ class ModeComparison:
         return "\n".join([*lines, f"| corrected | {self.corrected:,} | |"])
 
 
-def correct_all(records: Records, kind: Kind, lexicon: Lexicon) -> Iterator[Result]:
-    """Yields the result of corrected mode for every record of one kind, image by image.
+def correct_all(records: Records, kind: Kind, lexicon: Lexicon | None = None) -> dict[str, Outcome]:
+    """Returns what corrected mode makes of every record of one kind, by id.
 
     Args:
       records: the records of each group's file.
       kind: whether the files are of relations or attributes.
-      lexicon: the lexicon without inflections; they are added here.
+      lexicon: as --lexicon names it, without inflections; None for the rules.
     """
-    inflected = with_inflections(lexicon)
-    candidates: dict[str, list[HardPositive]] = collections.defaultdict(list)
+    rules = HardPositiveRules(
+        published=False,
+        lexicon=load_lexicon(),
+        allow_weak=True,
+        edits=EditRules(seed=0, lexicon=lexicon),
+        images=None,
+    )
+    found: dict[str, Outcome] = {}
+    candidates: dict[str, dict[str, HardPositiveSample]] = collections.defaultdict(dict)
     true: dict[str, list[str]] = collections.defaultdict(list)
     for group in PUBLISHED_GROUPS[kind]:
         for record in records[group]:
+            name = record_id(record, kind, group)
             true[record.image].append(record.positives[0])
-            result = reword_foil(record, kind, group, inflected)
-            if isinstance(result, Refusal):
-                yield result
-            else:
-                candidates[record.image].append(result)
-    for image, found in candidates.items():
-        by_id = {candidate.record_id: candidate for candidate in found}
-        yield from (by_id | reconcile_image(by_id, true[image])).values()
+            foil = FoilRecord(kind=kind, group=group, record=record)
+            found[name] = made = corrected_sample(foil, rules)
+            if isinstance(made, HardPositiveSample):
+                candidates[record.image][name] = made
+    for image, samples in candidates.items():
+        for name, refusal in reconcile_image(samples, true[image]).items():
+            found[name] = Rejection(reason=refusal.reason, detail=refusal.detail)
+    return found
 
 
-def compare_modes(records: Records, kind: Kind, lexicon: Lexicon) -> ModeComparison:
+def compare_modes(records: Records, kind: Kind, lexicon: Lexicon | None = None) -> ModeComparison:
     """Compares the published rule with corrected mode on the same records.
 
     Args:
       records: the records of each group's file.
       kind: whether the files are of relations or attributes.
-      lexicon: the paper's lexicon, or another.
+      lexicon: as in `correct_all`.
     """
-    results = {result.record_id: result for result in correct_all(records, kind, lexicon)}
+    results = correct_all(records, kind, lexicon)
     touched: collections.Counter[str] = collections.Counter()
     published = 0
     for group in PUBLISHED_GROUPS[kind]:
         for record in records[group]:
             result = results[record_id(record, kind, group)]
-            triples = replace_as_published(record, kind, group, lexicon)
+            triples = replace_as_published(record, kind, group, load_lexicon())
             published += len(triples)
             touched.update(change for row in triples for change in _changes(row, result))
-            touched["added"] += not triples and isinstance(result, HardPositive)
-    corrected = sum(isinstance(result, HardPositive) for result in results.values())
+            touched["added"] += not triples and isinstance(result, HardPositiveSample)
+    corrected = sum(isinstance(result, HardPositiveSample) for result in results.values())
     return ModeComparison(published=published, corrected=corrected, touched=dict(touched))
 
 
-def _changes(row: PublishedTriple, result: Result) -> Iterable[str]:
-    if isinstance(result, Refusal):
+def _changes(row: PublishedTriple, result: Outcome) -> Iterable[str]:
+    if isinstance(result, Rejection):
         return [f"dropped: {result.reason}"]
     found = [f"mended: {repair}" for repair in result.repairs]
     return [*found, *_edit_changes(row, result)] or ["same"]
 
 
-def _edit_changes(row: PublishedTriple, result: HardPositive) -> Iterator[str]:
+def _edit_changes(row: PublishedTriple, result: HardPositiveSample) -> Iterator[str]:
     """Yields how the published edit of a row differs from the corrected one."""
     word, replacement = row.entry.word, row.entry.replacement
     words = row.caption.split(" ")
     whole = " ".join(replacement if found == word else found for found in words)
+    if result.original is None:
+        yield "hard positive: by rules"
+        return
     if row.kind == "attribute" and row.hard_positive != whole:
         yield "hard positive: whole words"
     elif mend_caption(row.hard_positive)[0] != result.hard_positive:
@@ -130,15 +149,17 @@ def _edit_changes(row: PublishedTriple, result: HardPositive) -> Iterator[str]:
 
 
 def main() -> None:
-    """Prints one table for attributes and one for relations."""
+    """Prints the tables of attributes and of relations, by rules and by the paper's lexicon."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="VL-CheckList's folder `data`")
     folder = parser.parse_args().folder
-    for kind, groups in PUBLISHED_GROUPS.items():
-        files = {group: folder / FOLDERS[kind] / f"{group}.json" for group in groups}
-        records = {group: read_vl_checklist(path) for group, path in files.items()}
-        print(f"## {kind.title()}s\n")
-        print(f"{compare_modes(records, kind, load_lexicon()).as_markdown()}\n")
+    for title, lexicon in (("By rules", None), ("By the paper's lexicon", load_lexicon())):
+        print(f"## {title}\n")
+        for kind, groups in PUBLISHED_GROUPS.items():
+            files = {group: folder / FOLDERS[kind] / f"{group}.json" for group in groups}
+            records = {group: read_vl_checklist(path) for group, path in files.items()}
+            print(f"### {kind.title()}s\n")
+            print(f"{compare_modes(records, kind, lexicon).as_markdown()}\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 import dataclasses
 import functools
 import itertools
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -22,8 +21,10 @@ from eqforge.generators.text.hard_positives.records import REFUSALS, HardPositiv
 from eqforge.generators.text.inflection import with_inflections
 from eqforge.generators.text.lexicon import Kind, Lexicon, load_lexicon
 from eqforge.generators.text.lints.lint import lint_records
+from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.text_pairs import TextPair
 from eqforge.schemas.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
+from eqforge.schemas.tables.texts import HardPositiveSample
 from tests.undone import invert
 
 
@@ -256,22 +257,21 @@ def _records(folder: Path, kind: Kind) -> dict[str, list[VlChecklistRecord]]:
     return {group: read_vl_checklist(root / f"{group}.json") for group in PUBLISHED_GROUPS[kind]}
 
 
-def test_corrected_vl_checklist_has_no_defect(data_folder: Path) -> None:
+@pytest.mark.parametrize("lexicon", [None, load_lexicon()], ids=["rules", "lexicon"])
+def test_corrected_vl_checklist_has_no_defect(data_folder: Path, lexicon: Lexicon | None) -> None:
     """Every record is kept or refused with a reason; lint finds nothing in what is kept."""
-    reasons: Counter[str] = Counter()
-    kept: list[HardPositive] = []
-    for kind in PUBLISHED_GROUPS:
-        for result in correct_all(_records(data_folder, kind), kind, load_lexicon()):
-            if isinstance(result, Refusal):
-                reasons[result.reason] += 1
-            else:
-                kept.append(result)
-    assert len(kept) + reasons.total() == 60_480
-    assert set(reasons) <= set(REFUSALS)
-    assert len(kept) == 25_404
+    made = [
+        outcome
+        for kind in PUBLISHED_GROUPS
+        for outcome in correct_all(_records(data_folder, kind), kind, lexicon).values()
+    ]
+    kept = [outcome for outcome in made if isinstance(outcome, HardPositiveSample)]
+    assert len(made) == 60_480
+    assert {each.reason for each in made if isinstance(each, Rejection)} <= set(REFUSALS)
+    assert len(kept) == (10_072 if lexicon is None else 25_404)
     findings = lint_records(
         TextPair(
-            pair_id=row.record_id,
+            pair_id=row.sample_id,
             image=row.image,
             positive=row.caption,
             negative=row.hard_negative,
