@@ -5,6 +5,7 @@ A context is written as places separated by ";": `subject:living;object:room,-ga
   object    a noun phrase starts behind the words
   alone     none does
   subject   a noun phrase ends before them, or before a form of "be" there
+  besides   no noun phrase of these classes ends there
   noun      they are adjectives in a noun phrase, before its head
   end       nothing but punctuation follows
   clause    a noun phrase and a finite verb follow
@@ -101,6 +102,10 @@ def _is_subject(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
     return _suits(analysis, phrase, wanted)
 
 
+def _is_besides(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
+    return not _is_subject(analysis, span, wanted)
+
+
 def _is_of_noun(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
     first, last = span
     phrase = next((p for p in analysis.noun_phrases if p[0] <= first and last < p[1]), None)
@@ -136,6 +141,7 @@ _PLACES: Final[Mapping[str, Callable[[Analysis, Range, _Wanted], bool]]] = {
     "object": _is_object,
     "alone": _is_alone,
     "subject": _is_subject,
+    "besides": _is_besides,
     "noun": _is_of_noun,
     "end": _is_at_end,
     "clause": _is_before_clause,

@@ -23,6 +23,15 @@ def is_in_fixed_expression(text: str, start: int, end: int) -> bool:
     return _is_in(FIXED_EXPRESSIONS, text, start, end)
 
 
+def is_fixed_expression(text: str) -> bool:
+    """Tells whether a text is one of the expressions, which as a whole may be exchanged.
+
+    Args:
+      text: words in lower case.
+    """
+    return text in _expressions(FIXED_EXPRESSIONS)
+
+
 def is_in_function_phrase(text: str, start: int, end: int) -> bool:
     """Tells whether a span overlaps a phrase that works as a preposition, pronoun or adverb.
 

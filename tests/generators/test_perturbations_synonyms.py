@@ -117,7 +117,7 @@ def test_up_to_k_words_are_replaced() -> None:
         ("a slice", "n", set()),
         ("a train with a car", "n", set()),  # not one that could be called an automobile
         ("he takes a picture", "n", set()),
-        ("a picture", "n", {"an image"}),
+        ("a picture of it", "n", {"an image of it"}),
         ("various dogs", "a", {"different dogs"}),
         ("Dogs", "n", {"Canines"}),
         ("dog", "n", {"canine"}),

@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass
 from typing import Final
 
-from eqforge.generators.text.analysis import Analysis, Tagger
+from eqforge.generators.text.analysis import Analysis, Tagger, is_noun
 from eqforge.generators.text.coordination.conjuncts import Range
 from eqforge.generators.text.edits import EditedText, apply_edits
 from eqforge.generators.text.hard_negatives.fitting import is_excluded
@@ -89,12 +89,21 @@ def _excludes(analysis: Analysis, foil: Foil) -> bool:
         return False
     span: Range = (here[0], here[-1] + 1)
     words, others = " ".join(foil.words), " ".join(foil.negative_words)
+    if _joins_alike(analysis, span):
+        return False
     if any(is_excluded(analysis, span, kind, words, others) for kind in ("attribute", "relation")):
         return True
     if len(foil.negative_words) > 1 or len(foil.words) > 1:
         return False
     verbs = analysis.tokens[here[0]].lemma, lemmatise(others, "VBG")
     return is_excluded(analysis, span, "verb", *verbs)
+
+
+def _joins_alike(analysis: Analysis, span: Range) -> bool:
+    """Tells whether words join two of a kind, of which there may be more: "leaf next to leaf"."""
+    before = {token.lemma for token in analysis.tokens[: span[0]] if is_noun(token)}
+    behind = {token.lemma for token in analysis.tokens[span[1] :] if is_noun(token)}
+    return bool(before & behind)
 
 
 def _touches(found: Rewording, foil: Foil) -> bool:

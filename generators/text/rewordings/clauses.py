@@ -6,8 +6,14 @@ from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
-from eqforge.generators.text.rewordings.nominals import Be, Nominal, names_person, nominal_from
-from eqforge.generators.text.rewordings.verbs import finite_forms
+from eqforge.generators.text.rewordings.nominals import (
+    Be,
+    Nominal,
+    names_living,
+    names_person,
+    nominal_from,
+)
+from eqforge.generators.text.rewordings.verbs import finite_forms, participles
 
 _FINITE = ("VBZ", "VBP", "VBD", "MD", "VB")
 _RELATIVE = frozenset(("that", "where", "which", "who"))
@@ -16,6 +22,7 @@ _SUBORDINATING = frozenset(
 )
 _MANY = frozenset(("many", "several", "some", "these", "those"))
 _PREPOSITIONS = frozenset(("at", "in", "inside", "near", "on", "outside", "under", "with"))
+_NOUNS = frozenset(("being", "building", "carving", "crossing", "drawing", "painting"))
 _JOINING = frozenset(("&", ",", "and", "but", "or", "then"))
 
 
@@ -90,6 +97,32 @@ def with_first_verb(analysis: Analysis) -> Analysis:
     return analysis
 
 
+def with_first_participle(analysis: Analysis) -> Analysis:
+    """Returns an analysis in which a participle behind the caption's subject is no noun.
+
+    Word lexicons know "reading" as a noun, but there is no "person reading" of nouns before "a".
+    """
+    if not analysis.noun_phrases or analysis.noun_phrases[0][0] != 0:
+        return analysis
+    (_, last), *others = analysis.noun_phrases
+    index = last - 1
+    token, subject = analysis.tokens[index], analysis.tokens[index - 1]
+    is_verb = token.tag == "NN" and token.text.lower() in participles()
+    is_determined = tag_at(analysis, 0) in ("DT", "CD") or subject.tag == "NNS"
+    if index == 0 or not (is_verb and is_determined and names_living(subject)):
+        return analysis
+    if tag_at(analysis, last) not in ("DT", "PRP$", "CD", "IN"):
+        return analysis
+    if word_at(analysis, index - 2) == "of" or token.text.lower() in _NOUNS:
+        return analysis
+    tokens = (*analysis.tokens[:index], dataclasses.replace(token, tag="VBG"))
+    return dataclasses.replace(
+        analysis,
+        tokens=(*tokens, *analysis.tokens[last:]),
+        noun_phrases=((0, index), *others),
+    )
+
+
 def _verb_tag(analysis: Analysis, index: int) -> str | None:
     """Returns the tag of a verb that is taken for a noun in the caption's first noun phrase."""
     verb, be = finite_forms().get(word_at(analysis, index), (None, ""))
@@ -101,6 +134,17 @@ def _verb_tag(analysis: Analysis, index: int) -> str | None:
         return "VBZ"
     is_many = is_person or tag_at(analysis, 0) == "CD" or opener in _MANY
     return "VBP" if be == "are" and tags == ("NNS", "NN") and is_many else None
+
+
+def _is_noun(analysis: Analysis, index: int) -> bool:
+    """Tells whether a token is a noun that word lexicons take for a verb.
+
+    Such are the "tracks" of trains, and the "sinks" of "with sinks".
+    """
+    before, word = word_at(analysis, index - 1), word_at(analysis, index)
+    if word == "tracks" and before in ("rail", "railroad", "railway", "train"):
+        return True
+    return tag_at(analysis, index) == "VBZ" and before in ("between", "for", "of", "with")
 
 
 def finite_verbs(analysis: Analysis, start: int) -> list[int]:
@@ -118,7 +162,7 @@ def finite_verbs(analysis: Analysis, start: int) -> list[int]:
         if word in _SUBORDINATING and index > start:
             break
         joined = word_at(analysis, index - 1) in _JOINING and word in finite_forms()
-        if tag in _FINITE or joined:
+        if (tag in _FINITE or joined) and not _is_noun(analysis, index):
             before = word_at(analysis, index - 1), tag_at(analysis, index - 1)
             if before[0] not in _RELATIVE and not (tag == "VB" and before[1] in ("TO", "MD")):
                 found.append(index)

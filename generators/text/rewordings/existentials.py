@@ -1,4 +1,10 @@
-"""Captions that say what there is: "a man riding a wave" and "there is a man riding a wave"."""
+"""Captions that say what there is: "there is a man riding a wave".
+
+So does a caption that is no sentence, "a man riding a wave", and one whose subject is new to the
+reader, "a man is riding a wave". Where it is a place that is said of the subject ("a dog is on a
+couch" and "there is a dog on a couch"), the sentence with "there" is the usual one, and the other
+is not made of it.
+"""
 
 import functools
 from collections.abc import Iterator
@@ -9,13 +15,26 @@ from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.rewordings.clauses import finite_verbs, is_one_sentence
 from eqforge.generators.text.rewordings.nominals import Nominal, nominal_from
-from eqforge.generators.text.rewordings.participles import active_verb, describes
-from eqforge.generators.text.rewordings.places import has_plain_spacing
+from eqforge.generators.text.rewordings.participles import (
+    active_verb,
+    describes,
+    has_second_participle,
+)
+from eqforge.generators.text.rewordings.places import (
+    deletion,
+    has_plain_spacing,
+    insertion,
+    replacement,
+)
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 
 _GROUND = (
     "Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 16: the "
     "existential clause says that what an indefinite noun phrase describes is there."
+)
+_CONTRACTED = (
+    "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 3: contracted forms "
+    "of 'be' stand for the full ones."
 )
 # What a caption calls the picture itself, or a time: "a view of a street", "a day at the beach".
 _NO_THINGS = frozenset(
@@ -35,6 +54,12 @@ _PREPOSITIONS = frozenset(
         *("which", "who", "with", "without"),
     )
 )
+_PLACES = _PREPOSITIONS - {"close", "full", "next", "that", "which", "who", "with", "without"}
+_ADVERBS = frozenset(("high", "out", "up"))
+_NO_PARTICIPLES = frozenset(("according", "concerning", "during", "following", "including"))
+_BEHIND_PARTICIPLES = ("DT", "PRP$", "CD", "NN", "NNS", "IN", "TO")
+_THERE_IS = ("there", "is")
+_THERES = (("there", "'s"), ("there", "\u2019s"))
 
 
 def _add(rule: str, analysis: Analysis) -> Iterator[Rewording]:
@@ -64,8 +89,111 @@ def _drop(rule: str, analysis: Analysis) -> Iterator[Rewording]:
     yield Rewording(rule=rule, edits=(edit,))
 
 
+def _from_clause(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+    noun = _subject(analysis)
+    if noun is None:
+        return
+    if [word_at(analysis, noun.last + place) for place in (1, 2)] == ["going", "to"]:
+        return  # what is going to happen is not there yet
+    if describes(analysis, noun.last + 1, noun) or _is_active(analysis, noun.last + 1):
+        yield Rewording(rule=rule, edits=_with_there(analysis, noun))
+
+
+def _from_place(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+    noun = _subject(analysis)
+    if noun is not None and _names_place(analysis, noun.last + 1):
+        yield Rewording(rule=rule, edits=_with_there(analysis, noun))
+
+
+def _with_there(analysis: Analysis, noun: Nominal) -> tuple[Edit, Edit]:
+    first = analysis.tokens[0]
+    letter = first.text[0]
+    there = "there" if letter.islower() else "There"
+    words = f"{there} {noun.there} {letter.lower()}"
+    opening = Edit(start=first.start, end=first.start + 1, replacement=words)
+    return opening, deletion(analysis, noun.last, noun.last + 1)
+
+
+def _names_place(analysis: Analysis, index: int) -> bool:
+    """Tells whether a preposition of place and what it takes stand at a token: "in a box"."""
+    behind = index + 1
+    if [word_at(analysis, index), word_at(analysis, behind)] == ["in", "front"]:
+        return word_at(analysis, behind + 1) == "of"
+    opens = any(first == behind for first, _ in analysis.noun_phrases)
+    return word_at(analysis, index) in _PLACES and opens
+
+
+def _subject(analysis: Analysis) -> Nominal | None:
+    """Returns the indefinite subject of a caption whose only verb, behind it, is "is" or "are"."""
+    noun = _new(analysis, 0)
+    if noun is None or word_at(analysis, noun.last) != noun.be:
+        return None
+    if finite_verbs(analysis, noun.last) != [noun.last] or not is_one_sentence(analysis):
+        return None
+    if _goes_on(analysis, noun.last + 1):
+        return None
+    is_plain = has_plain_spacing(analysis, 0, 2) and has_plain_spacing(
+        analysis, noun.last - 1, noun.last + 2
+    )
+    return noun if is_plain else None
+
+
+def _goes_on(analysis: Analysis, start: int) -> bool:
+    """Tells whether something that is no noun phrase is joined: "is in a wall and on"."""
+    return any(
+        word_at(analysis, index - 1) == "and" and tag_at(analysis, index) in ("IN", "RB", "RP")
+        for index in range(start + 1, len(analysis.tokens))
+    )
+
+
+def _to_clause(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+    if word_at(analysis, 0) != "there":
+        return
+    noun = _whole(analysis, 2)
+    if noun is None or word_at(analysis, 1) != noun.there or not _is_plain(analysis, noun):
+        return
+    if not (describes(analysis, noun.last, noun) or _is_active(analysis, noun.last)):
+        return
+    if not has_second_participle(analysis, noun.last):
+        there, first = analysis.tokens[0].text, analysis.tokens[2]
+        letter = first.text[0] if there == "there" else first.text[0].upper()
+        opening = Edit(start=analysis.tokens[0].start, end=first.start + 1, replacement=letter)
+        edits = (opening, insertion(analysis, noun.last, noun.be))
+        yield Rewording(rule=rule, edits=edits)
+
+
+def _is_plain(analysis: Analysis, noun: Nominal) -> bool:
+    is_lower = analysis.tokens[noun.first].text[0].islower()
+    behind = has_plain_spacing(analysis, noun.last - 1, noun.last + 1)
+    return is_lower and behind and has_plain_spacing(analysis, 0, 3)
+
+
+def _contract(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+    opening = tuple(word_at(analysis, index) for index in range(2))
+    is_of_one = word_at(analysis, 2) in ("a", "an")
+    if opening == _THERE_IS and is_of_one and has_plain_spacing(analysis, 0, 3):
+        words = f"{analysis.tokens[0].text}'s"
+        yield Rewording(rule=rule, edits=(replacement(analysis, 0, 2, words),))
+
+
+def _spell_out(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+    opening = tuple(word_at(analysis, index) for index in range(2))
+    is_of_one = word_at(analysis, 2) in ("a", "an")
+    if opening in _THERES and is_of_one and not analysis.text.isupper():
+        words = f"{analysis.tokens[0].text} is"
+        yield Rewording(rule=rule, edits=(replacement(analysis, 0, 2, words),))
+
+
 def _whole(analysis: Analysis, start: int) -> Nominal | None:
     """Returns the noun phrase that a caption consists of from a token on, with its modifiers."""
+    noun = _new(analysis, start)
+    if noun is None or not _is_modified(analysis, noun) or finite_verbs(analysis, noun.last):
+        return None
+    return noun if is_one_sentence(analysis) else None
+
+
+def _new(analysis: Analysis, start: int) -> Nominal | None:
+    """Returns the noun phrase at a token if it introduces a thing, and not the picture itself."""
     if tag_at(analysis, start).startswith("NNP"):
         return None
     noun = nominal_from(analysis, start)
@@ -73,9 +201,7 @@ def _whole(analysis: Analysis, start: int) -> Nominal | None:
         return None
     if analysis.tokens[noun.first].text.lower() in ("one", "1") or _names_no_thing(analysis, noun):
         return None
-    if not _is_modified(analysis, noun) or finite_verbs(analysis, noun.last):
-        return None
-    return noun if is_one_sentence(analysis) else None
+    return noun
 
 
 def _names_no_thing(analysis: Analysis, noun: Nominal) -> bool:
@@ -89,13 +215,32 @@ def _is_modified(analysis: Analysis, noun: Nominal) -> bool:
         return noun.there == "are" and nominal_from(analysis, noun.last + 1) is not None
     if word in _PREPOSITIONS or tag in ("", "."):
         return True
-    return describes(analysis, noun.last, noun) or active_verb(analysis, noun.last) is not None
+    if word in _ADVERBS and word_at(analysis, noun.last + 1) in _PLACES:
+        return True
+    if word in ("about", "ready") and word_at(analysis, noun.last + 1) == "to":
+        return True
+    if describes(analysis, noun.last, noun) or active_verb(analysis, noun.last) is not None:
+        return True
+    return _is_active(analysis, noun.last)
+
+
+def _is_active(analysis: Analysis, index: int) -> bool:
+    """Tells whether a token is any present participle: "leaking water", not "going to leak"."""
+    word, behind = word_at(analysis, index), tag_at(analysis, index + 1)
+    if tag_at(analysis, index) != "VBG" or word in _NO_PARTICIPLES:
+        return False
+    return behind in _BEHIND_PARTICIPLES
 
 
 EXISTENTIALS: Final = tuple(
-    Rule(name=name, reverse=reverse, ground=_GROUND, find=functools.partial(find, name))
-    for name, reverse, find in (
-        ("add_there_is", "drop_there_is", _add),
-        ("drop_there_is", "add_there_is", _drop),
+    Rule(name=name, reverse=reverse, ground=ground, find=functools.partial(find, name))
+    for name, reverse, ground, find in (
+        ("add_there_is", "drop_there_is", _GROUND, _add),
+        ("drop_there_is", "add_there_is", _GROUND, _drop),
+        ("clause_to_there_is", "there_is_to_clause", _GROUND, _from_clause),
+        ("there_is_to_clause", "clause_to_there_is", _GROUND, _to_clause),
+        ("place_to_there_is", None, _GROUND, _from_place),
+        ("there_is_to_theres", "theres_to_there_is", _CONTRACTED, _contract),
+        ("theres_to_there_is", "there_is_to_theres", _CONTRACTED, _spell_out),
     )
 )

@@ -59,14 +59,30 @@ _DEPICTIONS = frozenset(
     )
 )
 _GROUPS = frozenset(
-    ("bunch", "couple", "crowd", "flock", "group", "herd", "lot", "lots", "number", "pair", "trio")
+    (
+        *("bunch", "couple", "crowd", "family", "flock", "gaggle", "group", "herd", "lot", "lots"),
+        *("number", "pair", "trio"),
+    )
 )
 _AMOUNTS = frozenset(("couple", "lot", "lots", "number"))
 _HOLDERS = frozenset(
     (
         *("bag", "basket", "batch", "bottle", "bouquet", "bowl", "box", "bucket", "bunch"),
-        *("carton", "case", "container", "cup", "dish", "glass", "jar", "line", "loaf", "mug"),
-        *("pack", "pan", "piece", "pile", "pitcher", "plate", "platter", "pot", "row", "set"),
+        *("carton", "case", "cluster", "collection", "container", "cup", "dish", "display"),
+        *("fleet", "formation", "glass", "jar", "line", "loaf", "mug"),
+        *(
+            "pack",
+            "pan",
+            "piece",
+            "pile",
+            "pitcher",
+            "plate",
+            "platter",
+            "pot",
+            "row",
+            "selection",
+            "set",
+        ),
         *("slice", "stack", "tray", "vase"),
     )
 )
@@ -133,7 +149,7 @@ def nominal_from(analysis: Analysis, start: int) -> Nominal | None:
     while (last := ends.get(here) or ends.get(_joined_core(analysis, here))) is not None:
         if word_at(analysis, last) == "up" and word_at(analysis, last - 1) == "close":
             last += 1  # "a close up of"
-        part = _part(analysis, here, last)
+        part = _part(analysis, here, last, is_of_group=here > start)
         if part is None:
             return None
         parts.append(part)
@@ -182,7 +198,7 @@ def joined_start(analysis: Analysis, first: int) -> int:
     return here if _joined_core(analysis, here) == first else first
 
 
-def _part(analysis: Analysis, first: int, last: int) -> _Part | None:
+def _part(analysis: Analysis, first: int, last: int, *, is_of_group: bool) -> _Part | None:
     tags = [tag_at(analysis, index) for index in range(first, last)]
     head = analysis.tokens[last - 1]
     opener = word_at(analysis, first)
@@ -192,10 +208,11 @@ def _part(analysis: Analysis, first: int, last: int) -> _Part | None:
         return None  # "carrots broccoli", "a skateboarder skates"
     if tags[0] in ("PRP", "EX", "WP", "WDT") or tags[-1].startswith("NNP"):
         return None
-    number = _number(head, tags[0], opener)
+    is_bare = not tags[0].startswith(("D", "P", "W", "C")) and opener not in _SEVERAL
+    are_many = is_of_group and is_bare and head.lemma in _INVARIANT
+    number = "are" if are_many else _number(head, tags[0], opener)
     if number is None:
         return None
-    is_bare = not tags[0].startswith(("D", "P", "W", "C")) and opener not in _SEVERAL
     is_named = tags[0] == "NNP" or opener in _NOT_NEW
     is_indefinite = (
         opener in _INDEFINITE
@@ -274,6 +291,11 @@ def _join(analysis: Analysis, parts: list[_Part]) -> Nominal | None:
 def names_person(noun: Token) -> bool:
     """Tells whether a noun is one of those that name a person, whatever stands before it."""
     return noun.lemma in _listed("person_nouns.txt")
+
+
+def names_living(noun: Token) -> bool:
+    """Tells whether a noun is one of those that name a person or an animal."""
+    return names_person(noun) or noun.lemma in _listed("animal_nouns.txt")
 
 
 def _kind(noun: Token) -> Kind | None:

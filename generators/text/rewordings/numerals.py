@@ -1,4 +1,7 @@
-"""Numbers from two to twelve in words and in digits: "two dogs" and "2 dogs"."""
+"""Numbers from two to twelve in words and in digits: "with two dogs" and "with 2 dogs".
+
+No sentence begins with digits: at the start of a caption only digits are spelt out.
+"""
 
 import functools
 from collections.abc import Iterator
@@ -9,7 +12,10 @@ from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.rewordings.places import has_plain_spacing, replacement
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 
-_GROUND = "The Chicago Manual of Style, 17th ed., ch. 9: words or numerals, as a style asks."
+_GROUND = (
+    "The Chicago Manual of Style, 17th ed., ch. 9: words or numerals, as a style asks; words where "
+    "a sentence begins."
+)
 _WORDS = (
     *("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
 )
@@ -39,11 +45,13 @@ _UNITS = frozenset(
 _NAMED_BY = ("CD", "SYM", "#", "$", "HYPH", "NN", "NNS", "NNP", "NNPS", ".", ":")
 
 
-def _find(rule: str, forms: dict[str, str], analysis: Analysis) -> Iterator[Rewording]:
+def _find(
+    rule: str, forms: dict[str, str], is_first: bool, analysis: Analysis
+) -> Iterator[Rewording]:
     for first, last in analysis.noun_phrases:
         number = first + (tag_at(analysis, first) in ("DT", "PRP$", "PDT"))
         other = forms.get(word_at(analysis, number))
-        if other is None or not _counts(analysis, number, last):
+        if other is None or is_first is not (number == 0) or not _counts(analysis, number, last):
             continue
         token = analysis.tokens[number]
         if not token.text.isdigit() and token.text[0].isupper() is not (number == 0):
@@ -70,9 +78,15 @@ def _counts(analysis: Analysis, number: int, last: int) -> bool:
 
 
 NUMERALS: Final = tuple(
-    Rule(name=name, reverse=reverse, ground=_GROUND, find=functools.partial(_find, name, forms))
-    for name, reverse, forms in (
-        ("number_to_digits", "digits_to_number", _DIGITS),
-        ("digits_to_number", "number_to_digits", _SPELT),
+    Rule(
+        name=name,
+        reverse=reverse,
+        ground=_GROUND,
+        find=functools.partial(_find, name, forms, is_first),
+    )
+    for name, reverse, forms, is_first in (
+        ("number_to_digits", "digits_to_number", _DIGITS, False),
+        ("digits_to_number", "number_to_digits", _SPELT, False),
+        ("first_digits_to_number", None, _SPELT, True),
     )
 )

@@ -16,38 +16,70 @@ _PLACES = frozenset(
 _STATES: dict[str, frozenset[str]] = {
     **dict.fromkeys(
         (
-            *("arranged", "displayed", "docked", "gathered", "grouped", "huddled", "located"),
-            *("mounted", "parked", "perched", "placed", "positioned", "seated", "stacked"),
-            *("stationed", "tied"),
+            *("arranged", "crouched", "displayed", "docked", "gathered", "grouped", "huddled"),
+            *("located", "parked", "perched", "placed", "positioned", "posted"),
+            *("seated", "stacked", "stationed", "tied"),
         ),
         _PLACES,
     ),
+    "adorned": frozenset(("with",)),
+    "anchored": frozenset(("in", "to")),
     "attached": frozenset(("to",)),
+    "buried": frozenset(("in", "under")),
+    "bundled": frozenset(("up",)),
+    "chained": frozenset(("to",)),
     "coated": frozenset(("in", "with")),
     "covered": frozenset(("by", "in", "with")),
     "crowded": frozenset(("with",)),
+    "curled": frozenset(("up",)),
     "decorated": frozenset(("in", "with")),
+    "draped": frozenset(("in", "over", "with")),
     "dressed": frozenset(("in",)),
+    "equipped": frozenset(("with",)),
     "filled": frozenset(("with",)),
+    "garnished": frozenset(("with",)),
+    "hitched": frozenset(("to",)),
+    "hooked": frozenset(("to", "up")),
+    "leashed": frozenset(("to",)),
     "lined": frozenset(("with", "up")),
     "loaded": frozenset(("with",)),
+    "locked": frozenset(("to",)),
     "made": frozenset(("from", "of", "out")),
+    "mounted": _PLACES | {"to"},
     "packed": frozenset(("with",)),
     "painted": frozenset(("in", "on", "with")),
     "piled": frozenset(("on", "with")),
+    "plugged": frozenset(("into",)),
+    "propped": frozenset(("against", "up")),
+    "reflected": frozenset(("in",)),
+    "served": frozenset(("in", "on", "with")),
     "shaped": frozenset(("like",)),
     "stocked": frozenset(("with",)),
-    "stopped": frozenset(("at",)),
+    "stopped": frozenset(("at", "in", "on")),
+    "strewn": frozenset(("about", "across", "on")),
+    "stuck": frozenset(("in", "on", "to", "under")),
     "stuffed": frozenset(("with",)),
+    "submerged": frozenset(("in",)),
     "surrounded": frozenset(("by",)),
+    "suspended": frozenset(("above", "from", "over")),
     "topped": frozenset(("with",)),
     "wrapped": frozenset(("in",)),
 }
 """Past participles of states, with the words that follow them."""
 CONTENTS = frozenset(
     (
-        *("coated", "covered", "crowded", "decorated", "filled", "lined", "loaded", "made"),
-        *("packed", "shaped", "stocked", "stuffed", "topped"),
+        *("adorned", "coated", "covered", "crowded", "decorated", "draped", "filled"),
+        *(
+            "garnished",
+            "lined",
+            "loaded",
+            "made",
+            "packed",
+            "shaped",
+            "stocked",
+            "stuffed",
+            "topped",
+        ),
     )
 )
 """States that are said of the noun right before them."""
@@ -75,7 +107,7 @@ _MOVERS = frozenset(
 _FIXED = frozenset(
     (
         *("bathroom fixture", "building", "ground", "land", "opening", "plant", "room"),
-        *("slope or shore", "street furniture", "water", "way"),
+        *("slope or shore", "water", "way"),
     )
 )
 _DOUBTFUL = frozenset((".", "POS", "HYPH", "SYM", "VBZ", "VBP", "VBD", "MD"))

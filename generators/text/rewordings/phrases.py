@@ -17,7 +17,10 @@ from eqforge.generators.text.articles import article_for
 from eqforge.generators.text.contexts import Context, parse_context, stands_in
 from eqforge.generators.text.coordination.conjuncts import Range, word_at
 from eqforge.generators.text.edits import Edit
-from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
+from eqforge.generators.text.fixed_expressions import (
+    is_fixed_expression,
+    is_in_fixed_expression,
+)
 from eqforge.generators.text.inflection import inflect_word
 from eqforge.generators.text.perturbations.synonyms import match_case
 from eqforge.generators.text.rewordings.places import has_plain_spacing
@@ -43,6 +46,11 @@ class _Phrase:
         """Whether the first word is a verb in any form, inflected like the one it replaces."""
         return self.tags == ("V",)
 
+    @property
+    def is_longer(self) -> bool:
+        """Whether the replacement begins with the words: "laptop computer" for "laptop"."""
+        return self.replacement.startswith(f"{' '.join(self.word)} ")
+
 
 def _find(rule: str, phrase: _Phrase, analysis: Analysis) -> Iterator[Rewording]:
     for index in range(len(analysis.tokens)):
@@ -58,6 +66,12 @@ def _is_at(analysis: Analysis, index: int, phrase: _Phrase) -> bool:
     first = token.lemma if phrase.is_verb else token.text.lower()
     if first != words[0] or (phrase.tags and not token.tag.startswith(phrase.tags)):
         return False
+    return _stands_at(analysis, index, words) and not (
+        phrase.is_longer and _stands_at(analysis, index, tuple(phrase.replacement.split()))
+    )
+
+
+def _stands_at(analysis: Analysis, index: int, words: tuple[str, ...]) -> bool:
     return all(
         word_at(analysis, index + place) == word for place, word in enumerate(words) if place
     )
@@ -65,7 +79,9 @@ def _is_at(analysis: Analysis, index: int, phrase: _Phrase) -> bool:
 
 def _fits(analysis: Analysis, span: Range, phrase: _Phrase) -> bool:
     start, end = analysis.tokens[span[0]].start, analysis.tokens[span[1] - 1].end
-    is_fixed = is_in_fixed_expression(analysis.text, start, end)
+    is_fixed = not is_fixed_expression(" ".join(phrase.word)) and is_in_fixed_expression(
+        analysis.text, start, end
+    )
     is_plain = has_plain_spacing(analysis, *span)
     return is_plain and not is_fixed and stands_in(analysis, span, phrase.where)
 

@@ -200,6 +200,29 @@ def _opens_frame(analysis: Analysis, first: int, last: int) -> bool:
     return opener and is_first and is_of and _is_whole_noun(analysis, first, last)
 
 
+def _is_unnamed(analysis: Analysis, first: int, last: int) -> bool:
+    """Tells whether a person is the whole noun phrase: not of "a person shaped cake"."""
+    before = word_at(analysis, first - 1)
+    is_whole = (first, last) in analysis.noun_phrases and word_at(analysis, last) != "else"
+    is_free = before not in ("as", "by", "like", "of")
+    return is_whole and is_free and _stands_by_itself(analysis, first, last)
+
+
+def _is_new_whole_noun(analysis: Analysis, first: int, last: int) -> bool:
+    """Tells whether a noun is no part of a compound, and its phrase begins with "a"."""
+    begins = any(
+        start <= first < end and word_at(analysis, start) in ("a", "an")
+        for start, end in analysis.noun_phrases
+    )
+    return begins and _is_whole_noun(analysis, first, last)
+
+
+def _is_close_up(analysis: Analysis, first: int, last: int) -> bool:
+    """Tells whether what is close up has no degree: not "a very close up view"."""
+    is_free = word_at(analysis, first - 1) not in _DEGREES
+    return is_free and _precedes_phrase(analysis, first, last)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Pair:
     """Two phrases, in lower case, and where either stands for the other; nouns with a plural."""
@@ -267,6 +290,13 @@ _PAIRS: tuple[_Pair, ...] = (
         fits=_is_material,
     ),
     _Pair(
+        one="a person",
+        other="someone",
+        ground="Oxford Advanced Learner's Dictionary, 'someone': a person who is not known or "
+        "mentioned by name.",
+        fits=_is_unnamed,
+    ),
+    _Pair(
         one="a lot of",
         other="lots of",
         ground="Huddleston and Pullum 2002, ch. 5: 'a lot' and 'lots' are non-count quantity "
@@ -297,6 +327,43 @@ _PAIRS: tuple[_Pair, ...] = (
         ground=f"{_WEBSTER}'photo': photograph.",
         fits=_is_whole_noun,
         has_plural=True,
+    ),
+    _Pair(
+        one="close up of",
+        other="close up view of",
+        ground="Oxford Advanced Learner's Dictionary, 'close-up': a photograph that shows its "
+        "subject from a very short distance.",
+        fits=_is_close_up,
+    ),
+    _Pair(
+        one="closeup of",
+        other="closeup view of",
+        ground="Oxford Advanced Learner's Dictionary, 'close-up': a photograph that shows its "
+        "subject from a very short distance.",
+        fits=_is_close_up,
+    ),
+    _Pair(
+        one="laptop",
+        other="laptop computer",
+        ground="Oxford Advanced Learner's Dictionary, 'laptop': a small computer that can be "
+        "easily carried.",
+        fits=_is_whole_noun,
+        has_plural=True,
+    ),
+    _Pair(
+        one="stuffed animal",
+        other="stuffed toy",
+        ground="Oxford Advanced Learner's Dictionary, 'stuffed animal': a toy in the shape of an "
+        "animal, filled with a soft substance.",
+        fits=_is_whole_noun,
+        has_plural=True,
+    ),
+    _Pair(
+        one="city street",
+        other="street in a city",
+        ground="Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 17: a "
+        "noun before a noun says what a prepositional phrase says behind it.",
+        fits=_is_new_whole_noun,
     ),
     _Pair(
         one="picture",

@@ -1,5 +1,7 @@
 """What something has: "a cat with a long tail" and "a cat that has a long tail".
 
+In captions without a verb so does "with" for "has": "a cat has a long tail".
+
 "With" says many things. It says "that has" at the end of a caption, before parts of a body, of a
 room or of a thing, and before what is in a place of its own: "a vase with flowers in it".
 """
@@ -9,8 +11,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.coordination.conjuncts import word_at
+from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
+from eqforge.generators.text.rewordings.clauses import finite_verbs, is_one_sentence
 from eqforge.generators.text.rewordings.nominals import Nominal, nominal_from
 from eqforge.generators.text.rewordings.places import has_plain_spacing, replacement
 from eqforge.generators.text.rewordings.records import Rewording, Rule
@@ -58,6 +61,8 @@ _WHERE = (
     *(["over"], ["above"], ["beside"], ["next", "to"], ["in", "front", "of"], ["on", "top", "of"]),
 )
 _OWN = frozenset(("her", "him", "his", "it", "its", "their", "them"))
+_POSSESSED = ("DT", "PRP$", "CD", "JJ", "NN", "NNS")
+_NO_THINGS = frozenset(("image", "photo", "photograph", "picture", "scene", "view"))
 _HAVE = {"is": "has", "are": "have"}
 
 
@@ -78,6 +83,41 @@ def _drop(rule: str, analysis: Analysis) -> Iterator[Rewording]:
     words = (word_at(analysis, noun.last), word_at(analysis, noun.last + 1))
     if words == _clause(noun) and _has_parts(analysis, noun, noun.last + 2):
         edit = replacement(analysis, noun.last, noun.last + 2, "with")
+        yield Rewording(rule=rule, edits=(edit,))
+
+
+def _to_headline(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+    noun = nominal_from(analysis, 0)
+    if noun is None or noun.is_framed or not (noun.is_indefinite and noun.is_determined):
+        return
+    is_owner = word_at(analysis, noun.last) == _HAVE[noun.be] and noun.head.lemma not in _NO_THINGS
+    if not is_owner or not is_one_sentence(analysis):
+        return
+    if (
+        tag_at(analysis, noun.last + 1) not in _POSSESSED
+        or word_at(analysis, noun.last + 1) == "no"
+    ):
+        return
+    is_only_verb = finite_verbs(analysis, noun.last) == [noun.last]
+    if _is_done_to(analysis, noun.last + 1):
+        return
+    if is_only_verb and has_plain_spacing(analysis, noun.last - 1, noun.last + 2):
+        edit = replacement(analysis, noun.last, noun.last + 1, "with")
+        yield Rewording(rule=rule, edits=(edit,))
+
+
+def _is_done_to(analysis: Analysis, start: int) -> bool:
+    """Tells whether what someone has is what is done to it: "has her picture taken"."""
+    ends = dict(analysis.noun_phrases)
+    return tag_at(analysis, ends.get(start, start)) in ("VBN", "VBD")
+
+
+def _to_sentence(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+    noun = nominal_from(analysis, 0)
+    if noun is None or noun.is_framed or not (noun.is_indefinite and noun.is_determined):
+        return
+    if word_at(analysis, noun.last) == "with" and _has_parts(analysis, noun, noun.last + 1):
+        edit = replacement(analysis, noun.last, noun.last + 1, _HAVE[noun.be])
         yield Rewording(rule=rule, edits=(edit,))
 
 
@@ -147,5 +187,7 @@ POSSESSION: Final = tuple(
     for name, reverse, find in (
         ("with_as_that_has", "that_has_as_with", _add),
         ("that_has_as_with", "with_as_that_has", _drop),
+        ("has_as_with", "with_as_has", _to_headline),
+        ("with_as_has", "has_as_with", _to_sentence),
     )
 )

@@ -1,10 +1,12 @@
 """All rules by name: to add one, add it to the rules of its module, or its module to the list."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.rewordings.aspect import ASPECT
+from eqforge.generators.text.rewordings.clauses import with_first_participle
 from eqforge.generators.text.rewordings.clothing import CLOTHING
 from eqforge.generators.text.rewordings.colors import COLORS
 from eqforge.generators.text.rewordings.converses import CONVERSES
@@ -49,11 +51,28 @@ KINDS: Final[Mapping[str, str]] = {
 def find_rewordings(analysis: Analysis) -> Iterator[Rewording]:
     """Yields the rewordings of a caption by all rules, rule by rule.
 
+    One in capitals is read as if it were not, and stays in capitals.
+
     Args:
       analysis: the caption's analysis.
 
     Raises:
       MissingExtra: a package of the extra "text" is not installed.
     """
+    is_in_capitals = analysis.text.isupper() and analysis.text.isascii()
+    written = with_first_participle(_in_lower_case(analysis) if is_in_capitals else analysis)
     for rule in RULES.values():
-        yield from rule.find(analysis)
+        for found in rule.find(written):
+            yield _in_capitals(found) if is_in_capitals else found
+
+
+def _in_lower_case(analysis: Analysis) -> Analysis:
+    tokens = (dataclasses.replace(each, text=each.text.lower()) for each in analysis.tokens)
+    return dataclasses.replace(analysis, text=analysis.text.lower(), tokens=tuple(tokens))
+
+
+def _in_capitals(found: Rewording) -> Rewording:
+    edits = (
+        dataclasses.replace(edit, replacement=edit.replacement.upper()) for edit in found.edits
+    )
+    return dataclasses.replace(found, edits=tuple(edits))

@@ -1,7 +1,9 @@
 """Nouns and adjectives exchanged for synonyms: "a couch" and "a sofa".
 
 A row of `caption_synonyms.tsv` says what is true wherever a word is; here two rows have to say so
-of each other, where the word stands, so that "an armchair" does not become "a chair".
+of each other, where the word stands, so that "an armchair" does not become "a chair". Some pairs do
+for a perturbation, or tell near-synonyms from foils, and are still not what a careful writer would
+exchange.
 """
 
 import dataclasses
@@ -11,6 +13,7 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_synonyms import PartOfSpeech
+from eqforge.generators.text.coordination.conjuncts import word_at
 from eqforge.generators.text.perturbations.synonyms import (
     replacement_edits,
     synonym_places,
@@ -25,12 +28,22 @@ _NAMES: Final[tuple[tuple[PartOfSpeech, str], ...]] = (
     ("n", "noun_as_synonym"),
     ("a", "adjective_as_synonym"),
 )
+_LEFT_OUT: Final = frozenset((("part", "portion"), ("portion", "part")))
+_SLICED: Final = frozenset(
+    (
+        *("apple", "bacon", "banana", "bread", "cake", "cheese", "cheesecake", "cucumber", "ham"),
+        *("lemon", "lime", "melon", "orange", "pie", "pizza", "tomato", "toast", "watermelon"),
+    )
+)
+_OF_FAMILY: Final = frozenset(("boy", "brother", "girl", "lady", "man", "sister", "woman"))
 
 
 def _find(rule: str, pos: PartOfSpeech, analysis: Analysis) -> Iterator[Rewording]:
     for index, synonyms in synonym_places(analysis, pos).items():
         for word, form in synonyms if has_plain_spacing(analysis, index, index + 1) else ():
-            if _is_mutual(analysis, index, pos, word, form):
+            if _is_exchanged(analysis, index, word) and _is_mutual(
+                analysis, index, pos, word, form
+            ):
                 edits = tuple(replacement_edits(analysis.tokens, index, form))
                 yield Rewording(rule=rule, edits=edits)
 
@@ -42,6 +55,23 @@ def _is_mutual(analysis: Analysis, index: int, pos: PartOfSpeech, word: str, for
     tokens[index] = dataclasses.replace(token, text=form, lemma=word)
     back = synonyms_at(tokens, index, pos, words_there(tokens))
     return token.text.lower() in {form.lower() for _, form in back}
+
+
+def _is_exchanged(analysis: Analysis, index: int, word: str) -> bool:
+    """Tells whether a synonym is as usual as the word where it stands."""
+    pair, behind = (analysis.tokens[index].lemma, word), word_at(analysis, index + 1)
+    if pair == ("piece", "slice"):
+        return behind == "of" and not _SLICED.isdisjoint(_lemmas(analysis, index + 2))
+    if pair == ("small", "little"):
+        return behind != "area" and word_at(analysis, index - 1) not in ("so", "too", "very")
+    if pair == ("little", "small"):
+        return _OF_FAMILY.isdisjoint(_lemmas(analysis, index + 1))
+    return pair not in _LEFT_OUT
+
+
+def _lemmas(analysis: Analysis, start: int) -> list[str]:
+    """Returns the dictionary forms of two tokens: an adjective, if there is one, and a noun."""
+    return [token.lemma for token in analysis.tokens[start : start + 2]]
 
 
 SYNONYMS: Final = tuple(

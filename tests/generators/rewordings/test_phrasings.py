@@ -97,7 +97,6 @@ def test_each_place_is_one_rewording() -> None:
 @pytest.mark.parametrize(
     ("caption", "other"),
     [
-        ("Two dogs", "2 dogs"),
         ("A man with two dogs.", "A man with 2 dogs."),
         ("The three big dogs", "The 3 big dogs"),
         ("his twelve sheep", "his 12 sheep"),
@@ -107,6 +106,33 @@ def test_each_place_is_one_rewording() -> None:
 )
 def test_numbers_are_written_in_words_or_digits(caption: str, other: str) -> None:
     check_both_ways("number_to_digits", "digits_to_number", caption, other)
+
+
+@pytest.mark.parametrize(
+    ("rule", "caption", "other"),
+    [
+        ("number_to_digits", "Two dogs", None),
+        ("digits_to_number", "2 dogs", None),
+        ("first_digits_to_number", "2 dogs", "Two dogs"),
+        ("first_digits_to_number", "A man with 2 dogs", None),
+        ("a_person_as_someone", "A person riding a horse", "Someone riding a horse"),
+        ("someone_as_a_person", "A dog and someone on a bed", "A dog and a person on a bed"),
+        ("someone_as_a_person", "Someone else on a bed", None),
+        ("a_person_as_someone", "A statue of a person", None),
+        ("a_person_as_someone", "A person shaped cake", None),
+        ("close_up_of_as_close_up_view_of", "A close up of a dog", "A close up view of a dog"),
+        ("close_up_view_of_as_close_up_of", "A very close up view of a dog", None),
+        ("laptop_as_laptop_computer", "Two laptops", "Two laptop computers"),
+        ("laptop_as_laptop_computer", "A laptop computer", None),
+        ("laptop_as_laptop_computer", "A laptop keyboard", None),
+        ("stuffed_toy_as_stuffed_animal", "A stuffed toy", "A stuffed animal"),
+        ("city_street_as_street_in_a_city", "A busy city street", "A busy street in a city"),
+        ("city_street_as_street_in_a_city", "The city street", None),
+        ("city_street_as_street_in_a_city", "A city street sign", None),
+    ],
+)
+def test_where_a_phrase_stands_decides(rule: str, caption: str, other: str | None) -> None:
+    assert reworded(rule, caption) == ([] if other is None else [other])
 
 
 @pytest.mark.parametrize(

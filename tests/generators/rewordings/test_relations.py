@@ -182,3 +182,28 @@ def test_with_says_what_something_has(caption: str, other: str) -> None:
 )
 def test_with_says_other_things_too(caption: str) -> None:
     assert reworded("with_as_that_has", caption) == []
+
+
+@pytest.mark.parametrize(
+    ("caption", "other"),
+    [
+        ("A cat has a long tail.", "A cat with a long tail."),
+        ("Two rooms have a bed and a sink", "Two rooms with a bed and a sink"),
+    ],
+)
+def test_what_something_has_makes_a_headline(caption: str, other: str) -> None:
+    check_both_ways("has_as_with", "with_as_has", caption, other)
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "A man has fallen",
+        "A woman has her picture taken",
+        "The cat has a long tail",
+        "A man has a hat and is sitting",
+        "A man has no hat",
+    ],
+)
+def test_other_clauses_with_has_stay(caption: str) -> None:
+    assert reworded("has_as_with", caption) == []

@@ -207,3 +207,62 @@ def test_what_introduces_nothing_is_not_there(caption: str) -> None:
 def test_other_clauses_with_there_stay(caption: str) -> None:
     found = reworded(DROP_THERE, caption)
     assert all(caption in reworded(ADD_THERE, text) for text in found)
+
+
+@pytest.mark.parametrize(
+    ("caption", "other"),
+    [
+        ("A man is riding a wave.", "There is a man riding a wave."),
+        ("two dogs are sitting on a bed", "there are two dogs sitting on a bed"),
+        ("A bus is parked on a street", "There is a bus parked on a street"),
+        ("A group of people are standing.", "There is a group of people standing."),
+    ],
+)
+def test_a_clause_with_a_new_subject_says_what_is_there(caption: str, other: str) -> None:
+    check_both_ways("clause_to_there_is", "there_is_to_clause", caption, other)
+
+
+@pytest.mark.parametrize(
+    ("caption", "other"),
+    [
+        ("A dog is on a couch", "There is a dog on a couch"),
+        ("A bike is in front of a house", "There is a bike in front of a house"),
+        ("A train is on the train tracks.", "There is a train on the train tracks."),
+        ("A television is on", None),
+        ("A dog is in a house and on a couch", None),
+        ("The dog is on a couch", None),
+        ("A dog is happy", None),
+        ("A dog is on a couch and a cat is in a box", None),
+    ],
+)
+def test_what_is_in_a_place_is_there(caption: str, other: str | None) -> None:
+    assert reworded("place_to_there_is", caption) == ([] if other is None else [other])
+
+
+def test_a_man_who_is_going_to_do_something_does_not_do_it() -> None:
+    assert reworded("clause_to_there_is", "A man is going to leak water") == []
+
+
+def test_there_is_may_be_contracted() -> None:
+    there, back = "there_is_to_theres", "theres_to_there_is"
+    check_both_ways(there, back, "There is a dog on a bed", "There's a dog on a bed")
+    assert reworded(back, "there\u2019s a dog") == ["there is a dog"]
+    assert reworded(there, "There is snow") == []
+
+
+@pytest.mark.parametrize(
+    ("caption", "other"),
+    [
+        ("Cat on a bed", "A cat on a bed"),
+        ("old train on tracks", "an old train on tracks"),
+        ("Pair of shoes on a bed", "A pair of shoes on a bed"),
+        ("Broccoli on a plate", None),
+        ("Cats on a bed", None),
+        ("A cat on a bed", None),
+        ("Someone on a bed", None),
+        ("Kim on a bed", None),
+        ("Cat and dog on a bed", None),
+    ],
+)
+def test_an_article_that_a_headline_lacks_is_added(caption: str, other: str | None) -> None:
+    assert reworded("add_article", caption) == ([] if other is None else [other])
