@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterator
 
 from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.caption_verbs import participles
 from eqforge.generators.text.coordination.conjuncts import tag_at, word_at, words_of
 from eqforge.generators.text.edits import Edit, apply_edits
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
@@ -22,6 +23,7 @@ _OF_SOME = frozenset(("that", "which", "who"))
 _SOME = frozenset(
     ("a couple", "different", "few", "lots", "many", "plenty", "several", "some", "various")
 )
+_ALL = frozenset(("all", "always", "both", "each", "every", "only", "together"))
 _PLURALS = frozenset(("people", "cattle", "sheep", "police"))
 _NOUNS = ("NN", "NNS")
 _ARTICLES = frozenset(("a", "an", "some", "several", "many"))
@@ -49,6 +51,8 @@ def negate(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRef
 def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
     for index, token in enumerate(analysis.tokens):
         behind_noun = tag_at(analysis, index - 1) in _NOUNS
+        if word_at(analysis, index + 1) in _ALL:  # "not all" is some
+            continue
         if token.text.lower() in _AUXILIARIES and token.tag[:2] in ("VB", "MD"):
             if word_at(analysis, index - 1) not in _OF_SOME:
                 replacement = match_case(" not", token.text)
@@ -56,7 +60,7 @@ def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
         elif behind_noun and (form := _denied(analysis, index)):
             replacement = match_case(f"{form} {token.lemma}", token.text)
             yield Edit(start=token.start, end=token.end, replacement=replacement)
-        elif token.tag == "VBG" and behind_noun:
+        elif behind_noun and word_at(analysis, index) in participles():  # no "topping"
             yield Edit(start=token.start, end=token.start, replacement="not ")
 
 

@@ -39,7 +39,8 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
     """Yields the heads of noun phrases with their replacements.
 
     A compound ("fire hydrant") is replaced as a whole or not at all. Things in a list, or beside
-    something, are left alone: what replaces them may be there as well. So is a man with "his" hat.
+    something, are left alone: what replaces them may be there as well. So is a man with "his" hat,
+    and what the caption names twice.
 
     Args:
       analysis: the caption's analysis.
@@ -57,6 +58,8 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
         if not is_living(analysis, phrase) and _is_among_others(analysis, phrase):
             continue
         if head.lemma in _GENDERED and has_gender:
+            continue
+        if sum(token.lemma == head.lemma for token in analysis.tokens) > 1:
             continue
         names = (" ".join(own), " ".join([*own[:-1], head.lemma]))
         found = next(filter(None, (_alternatives(analysis, first, last, n) for n in names)), ())

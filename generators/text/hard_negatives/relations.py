@@ -68,7 +68,8 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
             continue
         if word_at(analysis, index + 1) in _PARTICLES or _is_carried(analysis, index):
             continue
-        tag = "VB" if token.tag == "VBP" else token.tag
+        is_base = token.tag == "VBP" or word_at(analysis, index - 1) == "to"
+        tag = "VB" if is_base else token.tag
         found = fitting_words(analysis, (index, index + 1), "verb", token.lemma)
         forms = [inflect_word(word, tag) for word in found]
         if words := tuple(form for form in forms if form is not None):

@@ -21,7 +21,7 @@ from eqforge.generators.text.rewordings.rules import FAMILIES, KINDS, find_rewor
 from eqforge.generators.text.taggers import lemmatise
 from eqforge.schemas.sources.vl_checklist import VlChecklistRecord
 
-_OF_ALL: Final = frozenset(rule.name for rule in FAMILIES["existential"])
+_OF_ALL: Final = frozenset((*(rule.name for rule in FAMILIES["existential"]), "add_article"))
 """Rules that reword the caption as a whole, whatever it starts with."""
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.caption_verbs import CaptionVerb, finite_forms, participles
 from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.parts import lemmatizer
@@ -24,7 +25,6 @@ from eqforge.generators.text.rewordings.nominals import Nominal
 from eqforge.generators.text.rewordings.participles import can_do, fits_behind
 from eqforge.generators.text.rewordings.places import has_plain_spacing, replacement
 from eqforge.generators.text.rewordings.records import Rewording, Rule
-from eqforge.generators.text.rewordings.verbs import CaptionVerb, finite_forms, participles
 
 _GROUND = (
     "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 4: the "

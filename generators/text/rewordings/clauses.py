@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.caption_verbs import finite_forms, participles
 from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.rewordings.nominals import (
     Be,
@@ -13,7 +14,6 @@ from eqforge.generators.text.rewordings.nominals import (
     names_person,
     nominal_from,
 )
-from eqforge.generators.text.rewordings.verbs import finite_forms, participles
 
 _FINITE = ("VBZ", "VBP", "VBD", "MD", "VB")
 _RELATIVE = frozenset(("that", "where", "which", "who"))

@@ -10,6 +10,7 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.articles import article_for
+from eqforge.generators.text.caption_verbs import finite_forms, participles
 from eqforge.generators.text.coordination.conjuncts import is_mass, tag_at, word_at
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
@@ -29,7 +30,6 @@ from eqforge.generators.text.rewordings.participles import (
 )
 from eqforge.generators.text.rewordings.places import deletion, has_plain_spacing, insertion
 from eqforge.generators.text.rewordings.records import Rewording, Rule
-from eqforge.generators.text.rewordings.verbs import finite_forms, participles
 
 _GROUND = (
     "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 11: in block "

@@ -1,10 +1,10 @@
 """Participles that describe the noun before them: "riding a wave", "topped with food"."""
 
 from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.caption_verbs import CaptionVerb, participles
 from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.rewordings.nominals import Nominal
-from eqforge.generators.text.rewordings.verbs import CaptionVerb, participles
 
 _PLACES = frozenset(
     (

@@ -12,13 +12,13 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Token
 from eqforge.generators.text.articles import article_for
+from eqforge.generators.text.caption_verbs import finite_forms
 from eqforge.generators.text.coordination.conjuncts import PRONOUNS, tag_at, word_at
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.perturbations.synonyms import match_case
 from eqforge.generators.text.rewordings.places import has_plain_spacing, replacement
 from eqforge.generators.text.rewordings.records import Rewording, Rule
-from eqforge.generators.text.rewordings.verbs import finite_forms
 
 _Fits = Callable[[Analysis, int, int], bool]
 """Whether a phrase may be exchanged where it stands, given its tokens; the last is exclusive."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.caption_verbs import CaptionVerb, finite_forms, participles
 from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.exchange import exchange_phrases
@@ -21,7 +22,6 @@ from eqforge.generators.text.rewordings.nominals import Nominal, joined_start, n
 from eqforge.generators.text.rewordings.participles import can_do
 from eqforge.generators.text.rewordings.places import has_plain_spacing, replacement
 from eqforge.generators.text.rewordings.records import Rewording, Rule
-from eqforge.generators.text.rewordings.verbs import CaptionVerb, finite_forms, participles
 
 _GROUND = (
     "Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 16: an "
