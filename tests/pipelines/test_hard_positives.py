@@ -255,7 +255,7 @@ def test_free_captions_get_both_texts_by_rules(tmp_path: Path) -> None:
 
     assert rows["two"]["hard_positive"] in (
         "A cat and a dog on a sofa.",
-        "There are a dog and a cat on a sofa.",
+        "A dog and a cat on a couch.",
     )
     assert rows["one"]["hard_positive"] in (
         "A white dog is sleeping under the table.",
