@@ -98,13 +98,6 @@ def _is_place(analysis: Analysis, phrase: Range) -> bool:
     return not _PLACES.isdisjoint(groups)
 
 
-def _is_object(analysis: Analysis, phrase: Range) -> bool:
-    """Tells whether a verb, or a verb and its particle, stands right before a noun phrase."""
-    here = phrase[0] - 1
-    here -= tag_at(analysis, here) in ("IN", "RP", "TO")
-    return tag_at(analysis, here) in _VERBS
-
-
 def _is_thing(analysis: Analysis, phrase: Range) -> bool:
     head = head_of(analysis, phrase)
     return bool({head.lemma, head.text.lower()} & set(closed_classes("object").groups))
@@ -115,9 +108,8 @@ def _changes_meaning(analysis: Analysis, left: Range, right: Range) -> bool:
     between = analysis.tokens[left[1] : right[0]]
     words = {token.text.lower() for token in between}
     heads = head_of(analysis, left), head_of(analysis, right)
-    are_places = _is_place(analysis, left), _is_place(analysis, right)
-    if all(are_places) or (any(are_places) and _is_object(analysis, left)):
-        return False  # "in sand on a beach", "riding a bike on a road"
+    if _is_place(analysis, left) or _is_place(analysis, right):
+        return False  # "in sand on a beach", "the ocean is floating in a boat"
     has_finite = any(token.tag in _FINITE for token in analysis.tokens)
     if heads[0].lemma == heads[1].lemma or (has_finite and heads[0].tag != heads[1].tag):
         return False
