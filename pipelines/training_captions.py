@@ -62,7 +62,8 @@ class Config(CaptionDataset):
     """Your own lexicon of words and replacements, beside the rules."""
 
     negative_kinds: tuple[NegativeKind, ...] = NEGATIVE_KINDS
-    """Kinds of hard negatives that are tried; the caption's seed decides which comes first."""
+    """Kinds of hard negatives that are tried; the caption's seed decides which comes first, and
+    negation comes last."""
 
     model: str | None = None
     """A language model that writes the hard positives by the paper's prompts: a folder saved by

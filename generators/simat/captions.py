@@ -1,7 +1,8 @@
 """Writes a triplet as a sentence, such as "A man sitting on a chair".
 
 The published captions were written by hand. Where a template reads badly, the user can replace the
-caption in a file.
+caption in a file. The published wording keeps the names of relations where it can ("a bear laying
+in a wall"); the other one says what annotators meant by them ("a bear lying against a wall").
 
 Source: SIMAT, section 3.2, "Writing captions for OSCAR".
 """
@@ -30,16 +31,35 @@ _SURFACES = frozenset(
 )  # fmt: skip
 _ON = frozenset({"beach", "court", "ground", "sand", "sidewalk", "street", "tennis court"})
 _IN = frozenset({"dirt", "field", "grass", "mud", "park", "snow", "water", "yard"})
+_INSIDE = frozenset(
+    {
+        "bag", "bathtub", "boat", "bowl", "box", "bucket", "car", "crate", "dirt", "feeder",
+        "field", "grass", "hay", "kitchen", "mud", "park", "sand", "sink", "snow", "straw",
+        "suitcase", "tree", "truck", "tub", "water", "yard",
+    }
+)  # fmt: skip
+_PATHS = frozenset(
+    {"beach", "grass", "path", "road", "sand", "sidewalk", "street", "tennis court", "track"}
+)
+_VEHICLES = frozenset({"bus", "plane", "taxi", "train"})
+_DESKS = frozenset({"computer", "counter", "desk", "laptop", "table"})
+_PEOPLE = frozenset({"boy", "girl", "man", "people", "woman"})
+_DRINKS = frozenset({"bottle", "cup", "glass", "toilet"})
+_FODDER = frozenset({"grass", "hay", "leaf", "leaves", "straw"})
 
 
-def write_caption(triplet: Triplet) -> str:
+def write_caption(triplet: Triplet, *, published: bool = False) -> str:
     """Returns a triplet as a sentence.
+
+    Args:
+      triplet: subject, relation and object.
+      published: whether the relation keeps its published name where it can.
 
     Raises:
       MissingExtra: inflect, which tells "a" from "an", is not installed.
     """
     subject = _with_article(triplet.subject)
-    relation = _relation(triplet)
+    relation = _published(triplet) if published else _meant(triplet)
     if triplet.object == "outside":
         verb = relation.partition(" ")[0]
         return f"{_capital(subject)} {verb} outside."
@@ -48,7 +68,47 @@ def write_caption(triplet: Triplet) -> str:
     return f"{_capital(subject)} {relation} {_with_article(triplet.object)}."
 
 
-def _relation(triplet: Triplet) -> str:
+def _meant(triplet: Triplet) -> str:
+    """Returns a relation in the words for its object: "lying on" a couch, "waiting for" a bus."""
+    thing = triplet.object
+    match triplet.relation:
+        case "laying in":
+            return f"lying {_where(thing)}"
+        case "sitting on a" if thing in _DESKS and triplet.subject in _PEOPLE:
+            return "sitting at"
+        case "sitting on a" if thing in ("grass", "sand") or triplet.subject == "bird":
+            return "sitting in" if thing in ("bowl", "feeder", "tree") else "sitting on"
+        case "sitting on a":
+            return f"sitting {_where(thing)}"
+        case "leaning on" if thing == "wall":
+            return "leaning against"
+        case "running in" if thing in _PATHS:
+            return "running on"
+        case "waiting at" if thing in _VEHICLES:
+            return "waiting for"
+        case "eating from" if thing in _DRINKS:
+            return "drinking from"
+        case "eating from" if thing == "water":
+            return "drinking"
+        case "eating from" if thing in _FODDER:
+            return "eating"
+        case "jumping on" if thing in ("fence", "pole", "poles"):
+            return "jumping over"
+        case "playing with" if thing in ("carpet", "computer", "floor", "laptop"):
+            return "playing on"
+        case "playing with" if thing in ("wave", "waves"):
+            return "playing in"
+        case _:
+            return _published(triplet)
+
+
+def _where(thing: str) -> str:
+    if thing == "wall":
+        return "against"
+    return "in" if thing in _INSIDE else "on"
+
+
+def _published(triplet: Triplet) -> str:
     match triplet.relation:
         case "laying in" if triplet.object in _SURFACES:
             return "laying on"

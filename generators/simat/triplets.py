@@ -13,16 +13,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from eqforge.generators.simat.queries import changes_of
+from eqforge.generators.simat.vocabulary import SUBJECTS
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.simat import Region, Triplet
 
 TRIPLET_REASONS = {
+    "implausible": "As it is annotated, the triplet can hardly be shown: a man running in a man.",
     "too_few_regions": "The triplet is shown by fewer regions than asked for.",
     "one_way_object": "The object of the triplet is met in too few different relations.",
     "rare_object": "Other objects of the same subject and relation are more frequent.",
     "no_neighbour": "No other triplet differs in one word alone, so nothing could be asked.",
 }
+_BODY_PARTS = frozenset(("arm", "back", "hand", "head", "leg"))
+_POSTURES = frozenset(("laying in", "leaning on", "running in", "sitting on a", "sleeping on"))
+_NOT_AMONG_LIVING = frozenset(("eating from", "running in"))
+_NO_SUPPORTS = frozenset(("kite", "umbrella", "frisbee", "ball"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,10 +65,11 @@ def select_triplets(
       regions: in the order of the source.
       settings: the limits.
       published: whether ties go to the triplet that comes first, and every region counts, as
-        published; else ties are broken alphabetically, and the regions of an image count once.
+        published; else ties are broken alphabetically, the regions of an image count once, and
+        what is implausible is refused.
     """
     counts = _count(regions, published)
-    refused: dict[Triplet, Rejection] = {}
+    refused = {} if published else _implausible(counts)
     for judge in (_too_few, _one_way, _rare):
         refused |= judge({t: n for t, n in counts.items() if t not in refused}, settings)
     left = {triplet: n for triplet, n in counts.items() if triplet not in refused}
@@ -78,6 +85,25 @@ def _count(regions: Iterable[Region], published: bool) -> dict[Triplet, int]:
     )
     counts = Counter(triplet for triplet, _ in dict.fromkeys(seen))
     return dict(counts) if published else dict(sorted(counts.items()))
+
+
+def _implausible(counts: Mapping[Triplet, int]) -> dict[Triplet, Rejection]:
+    return {t: Rejection(reason="implausible") for t in counts if not is_plausible(t)}
+
+
+def is_plausible(triplet: Triplet) -> bool:
+    """Tells whether a triplet may be shown as it reads, whatever its annotators meant.
+
+    They wrote "woman laying in head" of a head on a pillow, and "giraffe eating from woman" of one
+    that is fed.
+    """
+    if triplet.object in _BODY_PARTS and triplet.relation in _POSTURES:
+        return triplet.subject == "bird"
+    if triplet.object in SUBJECTS and triplet.relation in _NOT_AMONG_LIVING:
+        return False
+    if triplet.subject == triplet.object and triplet.relation == "sitting on a":
+        return False
+    return triplet.object not in _NO_SUPPORTS or triplet.relation not in _POSTURES
 
 
 def _too_few(counts: Mapping[Triplet, int], settings: TripletSettings) -> dict[Triplet, Rejection]:

@@ -3,7 +3,9 @@
 Captions are too short for one test, so a dictionary and a classifier have to agree: some word is in
 no English dictionary, and py3langid, which identifies 139 languages from character n-grams, finds
 another one 19 times as likely (999 times if the dictionary has at least four words in five). A
-caption whose words are all in the dictionary is English: most take only a few microseconds.
+caption whose words are all in the dictionary is English: most take only a few microseconds. But a
+large dictionary has "une femme en robe", too: where articles and prepositions are those of another
+language, and none is English, the classifier alone decides.
 """
 
 import functools
@@ -22,6 +24,22 @@ KNOWN_WORDS = 0.8
 MIN_ENGLISH = 0.05
 MIN_ENGLISH_KNOWN = 0.001
 """Minimum probabilities of English against another language, below and from KNOWN_WORDS."""
+MIN_ENGLISH_FOREIGN = 0.5
+"""Minimum probability of English where all articles and prepositions are another language's."""
+_FOREIGN = frozenset(
+    (
+        *("auf", "das", "der", "ein", "eine", "einem", "einen", "einer", "im", "mit", "und"),
+        *("au", "avec", "dans", "des", "et", "le", "les", "sur", "un", "une"),
+        *("del", "el", "una", "uno", "y", "di", "il", "nel", "su", "com", "em", "um", "uma"),
+        *("een", "het", "met", "op", "en", "ett", "med", "och", "og"),
+    )
+)
+_ENGLISH = frozenset(
+    (
+        *("a", "an", "and", "are", "at", "by", "for", "from", "has", "is", "it", "next", "of"),
+        *("on", "some", "that", "the", "there", "this", "to", "two", "while", "with"),
+    )
+)
 _CLITIC = re.compile("n['\u2019]t|['\u2019]")
 
 
@@ -34,9 +52,11 @@ def refuse_language(text: str) -> Rejection | None:
       MissingExtra: a package of the extra "text" is not installed.
     """
     known = known_words(text)
-    if known == 1:
+    is_foreign = _has_foreign_grammar(text)
+    if known == 1 and not is_foreign:
         return None
     least = MIN_ENGLISH if known < KNOWN_WORDS else MIN_ENGLISH_KNOWN
+    least = MIN_ENGLISH_FOREIGN if is_foreign else least
     other, english = _against_english(text.lower())
     if not any(map(_is_latin, text)):
         english = 0.0
@@ -56,6 +76,11 @@ def known_words(text: str) -> float:
     parts = [max(_CLITIC.split(word), key=len) for word in words]
     named = [part for part in parts if any(map(str.isalpha, part))]
     return sum(map(in_dictionary, named)) / len(named) if named else 1.0
+
+
+def _has_foreign_grammar(text: str) -> bool:
+    words = {text[start:end].lower() for start, end in word_spans(text)}
+    return not words.isdisjoint(_FOREIGN) and words.isdisjoint(_ENGLISH)
 
 
 def _is_latin(letter: str) -> bool:

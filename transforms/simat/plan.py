@@ -35,7 +35,8 @@ class PlanRules:
 
     Attributes:
       triplets: which triplets are kept.
-      published: whether regions are counted and split as published.
+      published: whether regions are counted and split as published, and relations keep their
+        published names in captions.
       chosen: the regions of triplets.csv with their triplets; None chooses by `triplets`.
       queries: those of transfos.csv; None takes every change to another triplet.
       captions: a user's, by triplet; the others are written by template.
@@ -241,7 +242,7 @@ def _caption(triplet: Triplet, counts: Mapping[Triplet, int], rules: PlanRules) 
         subject=triplet.subject,
         relation=triplet.relation,
         object=triplet.object,
-        caption=write_caption(triplet) if written is None else written,
+        caption=(write_caption(triplet, published=rules.published) if written is None else written),
         origin="template" if written is None else "file",
         regions=counts.get(triplet, 0),
     )

@@ -47,6 +47,12 @@ EDIT_REASONS = {
 }
 """Why a caption is not edited."""
 
+_RARELY_DRAWN = frozenset(("existential",))
+_TIERS: tuple[tuple[NegativeKind, ...], ...] = (
+    ("swap_object", "swap_attribute", "replace_object", "replace_attribute", "replace_relation"),
+    ("negation",),
+)
+"""Kinds of hard negatives: negation comes last, since nearly all captions can be negated."""
 _WRITER_LOCK = threading.Lock()
 
 
@@ -75,7 +81,8 @@ class EditRules:
     Attributes:
       seed: of the run.
       lexicon: the user's words and replacements of hard positives, beside the rules; None for none.
-      kinds: hard negatives that are tried; which one is drawn for a caption is up to its seed.
+      kinds: hard negatives that are tried: negation last, and which of the others is drawn for a
+        caption is up to its seed.
       spacy_model: a spaCy pipeline for the tags; None uses the lexicon tagger.
       writer: the language model that writes the hard positives; None uses rules.
       retries: how often an answer that is not taken is asked for again.
@@ -243,15 +250,21 @@ def _taken(written: WrittenCaption) -> CaptionEdit | Rejection:
 
 
 def _positive(analysis: Analysis, caption_id: str, rules: EditRules) -> CaptionEdit | Rejection:
-    """Returns a rewording of a kind that the seed draws among those that the caption has."""
+    """Returns a rewording that the seed draws: first the family of its kind, then the kind.
+
+    Families of many rules are drawn no more often than others, and one of `_RARELY_DRAWN` only
+    where a caption has no other: most captions could begin with "there is".
+    """
     swap = swap_coordination(analysis)
-    by_kind: dict[str, list[CaptionEdit]] = {}
+    families: dict[str, dict[str, list[CaptionEdit]]] = {}
     for edit in _rewordings(analysis, swap, rules.lexicon):
-        by_kind.setdefault(edit.kind, []).append(edit)
-    if not by_kind:
+        family = families.setdefault(edit.kind.partition("/")[0], {})
+        family.setdefault(edit.kind, []).append(edit)
+    if not families:
         detail = swap.detail[:200] if isinstance(swap, SwapRefusal) else ""
         return Rejection(reason=NO_REWORDING, detail=detail)
     rng = random.Random(derive_seed(rules.seed, caption_id, "hard_positive", VERSION))
+    by_kind = families[rng.choice(sorted(families.keys() - _RARELY_DRAWN) or sorted(families))]
     return rng.choice(by_kind[rng.choice(sorted(by_kind))])
 
 
@@ -294,13 +307,22 @@ def _negative(
     true: Set[str],
     rules: EditRules,
 ) -> CaptionEdit | Rejection:
-    """Returns a hard negative of the first kind that has one, in an order drawn by the seed."""
+    """Returns a hard negative of the first kind that has one, tier by tier.
+
+    The seed draws the order within a tier. A negation can be told without the image.
+    """
     rng = random.Random(derive_seed(rules.seed, caption_id, "hard_negative", VERSION))
     reasons: list[str] = []
-    for kind in rng.sample(rules.kinds, len(rules.kinds)):
+    for kind in _in_tiers(rules.kinds, rng):
         made = make_hard_negative(analysis, kind, rng, known)
         if isinstance(made, HardNegative) and what_is_said(made.edited.text) not in true:
             return CaptionEdit(kind=made.kind, edited=made.edited)
         reason = TRUE_OF_IMAGE if isinstance(made, HardNegative) else made.reason
         reasons.append(f"{kind}: {reason}")
     return Rejection(reason=NO_NEGATIVE, detail=", ".join(sorted(reasons)))
+
+
+def _in_tiers(kinds: tuple[NegativeKind, ...], rng: random.Random) -> Iterator[NegativeKind]:
+    for tier in _TIERS:
+        asked = [kind for kind in kinds if kind in tier]
+        yield from rng.sample(asked, len(asked))

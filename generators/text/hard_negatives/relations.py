@@ -68,6 +68,8 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
             continue
         if word_at(analysis, index + 1) in _PARTICLES or _is_carried(analysis, index):
             continue
+        if token.lemma == "talk" and word_at(analysis, index + 1) == "to":
+            continue  # nobody sings or sleeps to an umpire
         is_base = token.tag == "VBP" or word_at(analysis, index - 1) == "to"
         tag = "VB" if is_base else token.tag
         found = fitting_words(analysis, (index, index + 1), "verb", token.lemma)

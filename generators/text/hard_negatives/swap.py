@@ -34,8 +34,11 @@ _ASYMMETRIC = frozenset(
         *("over", "under", "underneath", "without"),
     )
 )
-_FINITE = ("VBP", "VBZ", "VBD")
-_VERBS = (*_FINITE, "VB", "VBG", "VBN")
+_FINITE = ("VB", "VBP", "VBZ", "VBD")  # taggers take "bottles sit" for the infinitive
+_VERBS = (*_FINITE, "VBG", "VBN")
+_PLACES = frozenset(
+    ("building", "ground", "land", "room", "slope or shore", "street furniture", "water", "way")
+)
 _QUANTIFIERS = frozenset(
     (
         *("different", "few", "first", "last", "many", "more", "most", "much", "next", "only"),
@@ -72,9 +75,27 @@ def _object_pairs(analysis: Analysis) -> Iterator[tuple[Range, Range]]:
         tags = {tag_at(analysis, index) for phrase in (left, right) for index in range(*phrase)}
         if "of" in around or tags & {*PRONOUNS, "POS"}:
             continue
+        if not (_is_whole(analysis, left) and _is_whole(analysis, right)):
+            continue
         living = [is_living(analysis, phrase) for phrase in (left, right)]
         if all(living) or (not any(living) and all(_is_thing(analysis, p) for p in (left, right))):
             yield left, right
+
+
+def _is_whole(analysis: Analysis, phrase: Range) -> bool:
+    """Tells whether a noun phrase begins where it seems to: not "trees" of "downed trees"."""
+    has_opener = tag_at(analysis, phrase[0]) in ("DT", "CD")
+    is_plural = head_of(analysis, phrase).tag == "NNS"
+    is_cut = tag_at(analysis, phrase[0] - 1) in ("JJ", "VBN", "RB", "DT", "CD")
+    goes_on = tag_at(analysis, phrase[1]) == "VBN" and (
+        tag_at(analysis, phrase[1] + 1) in ("NN", "NNS", "JJ")  # "a snow covered hill"
+    )
+    return (has_opener or is_plural) and not is_cut and not goes_on
+
+
+def _is_place(analysis: Analysis, phrase: Range) -> bool:
+    groups = closed_classes("object").groups.get(head_of(analysis, phrase).lemma, ())
+    return not _PLACES.isdisjoint(groups)
 
 
 def _is_thing(analysis: Analysis, phrase: Range) -> bool:
@@ -87,6 +108,8 @@ def _changes_meaning(analysis: Analysis, left: Range, right: Range) -> bool:
     between = analysis.tokens[left[1] : right[0]]
     words = {token.text.lower() for token in between}
     heads = head_of(analysis, left), head_of(analysis, right)
+    if _is_place(analysis, left) or _is_place(analysis, right):
+        return False  # "in sand on a beach", "the ocean is floating in a boat"
     has_finite = any(token.tag in _FINITE for token in analysis.tokens)
     if heads[0].lemma == heads[1].lemma or (has_finite and heads[0].tag != heads[1].tag):
         return False

@@ -88,3 +88,25 @@ def test_a_caption_that_breaks_the_tagger_breaks_no_other(monkeypatch: pytest.Mo
     error = Rejection(reason="error:ValueError", detail="no umbrellas")
     assert (found["three"].positive, found["three"].negative) == (error, error)
     assert [found[name] for name in ("one", "two")] == [expected[name] for name in ("one", "two")]
+
+
+def test_there_is_and_negation_are_drawn_where_nothing_else_can_be() -> None:
+    captions = [
+        CaptionRecord(caption_id=str(n), image=f"{n}.jpg", caption="A man holds a red umbrella.")
+        for n in range(40)
+    ]
+    alone = CaptionRecord(caption_id="alone", image="alone.jpg", caption="An apple.")
+
+    made = edit_captions(captions, RULES)
+    families = {_kind(each.positive).partition("/")[0] for each in made}
+    negatives = {_kind(each.negative) for each in made}
+
+    assert len(families) > 2
+    assert "existential" not in families
+    assert negatives == {"replace_object", "replace_attribute", "replace_relation"}
+    assert _kind(edit_captions([alone], RULES)[0].positive) == "existential/add_there_is"
+
+
+def _kind(edit: CaptionEdit | Rejection) -> str:
+    assert isinstance(edit, CaptionEdit)
+    return edit.kind
