@@ -31,7 +31,7 @@ _FOREIGN = frozenset(
         *("auf", "das", "der", "ein", "eine", "einem", "einen", "einer", "im", "mit", "und"),
         *("au", "avec", "dans", "des", "et", "le", "les", "sur", "un", "une"),
         *("del", "el", "una", "uno", "y", "di", "il", "nel", "su", "com", "em", "um", "uma"),
-        *("een", "het", "met", "op", "en", "ett", "med", "och", "og"),
+        *("een", "het", "met", "op", "en", "ett", "med", "och"),
     )
 )
 _ENGLISH = frozenset(

@@ -43,6 +43,7 @@ SWAP_REFUSALS: dict[str, str] = {
     "pronoun": "A pronoun points from one side to the other: 'a man and his dog', "
     "'a bus and a car near the bus'.",
     "fixed_expression": "The two sides have a fixed order: 'a black and white photo'.",
+    "agreement": "A verb before the sides agrees with the left one: 'there is a cat and two dogs'.",
     "same_words": "The two sides are the same, and so would be the caption.",
 }
 """The closed list of reasons why a caption is not swapped, each in one sentence."""

@@ -17,6 +17,7 @@ from eqforge.generators.text.coordination.conjuncts import (
     refuse,
     refuse_mentions,
     tag_at,
+    word_at,
     words_of,
 )
 from eqforge.generators.text.coordination.noun_phrases import join_noun_phrases
@@ -28,6 +29,7 @@ from eqforge.generators.text.coordination.verb_phrases import (
 from eqforge.generators.text.edits import Edit, EditedText, apply_edits
 from eqforge.generators.text.exchange import exchange_phrases
 
+_BE = frozenset(("is", "are", "was", "were"))
 _ARO = re.compile(r"(the .+?)( and )(the .+)", re.DOTALL)
 
 
@@ -110,9 +112,19 @@ def _find_conjuncts(analysis: Analysis, conjunction: int) -> Conjuncts:
         refuse("fixed_expression")
     conjuncts = _join(analysis, conjunction)
     refuse_mentions(analysis, conjuncts.left, conjuncts.right)
+    if word_at(analysis, conjuncts.left[0] - 1) in _BE and not _are_alike(analysis, conjuncts):
+        refuse("agreement")
     if words_of(analysis, conjuncts.left) == words_of(analysis, conjuncts.right):
         refuse("same_words")
     return conjuncts
+
+
+def _are_alike(analysis: Analysis, conjuncts: Conjuncts) -> bool:
+    """Tells whether both sides start with nouns of the same number, with which a verb agrees."""
+    sides = (conjuncts.left, conjuncts.right)
+    tags = [[tag_at(analysis, index) for index in range(*side)] for side in sides]
+    numbers = [next((tag for tag in own if tag in ("NN", "NNS")), "") for own in tags]
+    return numbers[0] == numbers[1]
 
 
 def _join(analysis: Analysis, conjunction: int) -> Conjuncts:

@@ -3,7 +3,8 @@
 The file has the columns kind, group, sense, word and role. Words of one group exclude each other,
 except those of the same sense: "car" and "automobile". A word whose role is "target" is only put
 in, never replaced: "eating" may become "selling", but not everything sold can be eaten. One whose
-role is "class" is neither: a kitchen has a sink and an oven.
+role is "source" is only replaced: who throws a ball has held it. One whose role is "class" is
+neither: a kitchen has a sink and an oven.
 """
 
 import csv
@@ -55,9 +56,10 @@ def closed_classes(kind: ClassKind) -> ClosedClasses:
         if row["role"] == "class":
             continue
         known[row["word"]].add(sense)
-        if row["role"] == "both":
+        if row["role"] != "target":
             senses[row["word"]].add(sense)
-        leaders[row["group"]].add(row["sense"])
+        if row["role"] != "source":
+            leaders[row["group"]].add(row["sense"])
         members[sense].add(row["word"])
     alternatives = {}
     for word, own in senses.items():

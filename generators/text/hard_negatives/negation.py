@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterator
 
 from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.capitals import sentence_capitals
 from eqforge.generators.text.caption_verbs import participles
 from eqforge.generators.text.coordination.conjuncts import tag_at, word_at, words_of
 from eqforge.generators.text.edits import Edit, apply_edits
@@ -19,6 +20,7 @@ _NEGATIONS = frozenset(
     ("n't", "n\u2019t", "never", "no", "nobody", "none", "not", "nothing", "without")
 )
 _AUXILIARIES = frozenset(("am", "are", "can", "could", "is", "may", "was", "were", "will"))
+_SOMEONE = frozenset(("someone", "somebody", "something", "anyone", "everyone", "everybody"))
 _OF_SOME = frozenset(("that", "which", "who"))
 _SOME = frozenset(
     ("a couple", "different", "few", "lots", "many", "plenty", "several", "some", "various")
@@ -39,8 +41,11 @@ def negate(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRef
       analysis: the caption's analysis.
       rng: draws the place to negate.
     """
-    if any(token.text.lower() in _NEGATIONS for token in analysis.tokens):
+    words = {token.text.lower() for token in analysis.tokens}
+    if words & _NEGATIONS:
         return NegativeRefusal(kind="negation", reason="already_negated")
+    if words & _SOMEONE:
+        return NegativeRefusal(kind="negation", reason="nothing_to_negate")
     options = [*_verb_edits(analysis), *_with_edits(analysis)] or [*_phrase_edits(analysis)]
     if not options:
         return NegativeRefusal(kind="negation", reason="nothing_to_negate")
@@ -96,8 +101,11 @@ def _phrase_edits(analysis: Analysis) -> Iterator[Edit]:
         token = analysis.tokens[first]
         word = token.text.lower()
         is_list = word_at(analysis, last) in ("and", ",", "or")
-        if first or is_list or "and" in words_of(analysis, (first, last)):
+        is_of = word_at(analysis, last) == "of"  # "no couple of men", "no picture of a man"
+        if first or is_list or is_of or "and" in words_of(analysis, (first, last)):
             continue
         if word in _ARTICLES or token.tag in (*_NOUNS, "JJ"):
-            replacement = match_case("no" if word in _ARTICLES else f"no {word}", token.text)
+            is_name = sentence_capitals(analysis).get(token.start, False)
+            rest = token.text if is_name else word
+            replacement = match_case("no" if word in _ARTICLES else f"no {rest}", token.text)
             yield Edit(start=token.start, end=token.end, replacement=replacement)

@@ -18,7 +18,7 @@ from eqforge.generators.text.hard_negatives.places import Place
 from eqforge.generators.text.inflection import inflect_word
 
 # Words whose usual sense in captions is not that of their class.
-_NEVER = frozenset(("back", "glasses"))
+_NEVER = frozenset(("back", "glasses", "skis"))
 _GENDERED = frozenset(("boy", "gentleman", "girl", "guy", "lady", "man", "woman"))
 _GENDER = frozenset(("he", "her", "hers", "herself", "him", "himself", "his", "she"))
 _MANY = frozenset(
@@ -29,7 +29,10 @@ _MANY = frozenset(
 )
 _LISTS = frozenset((",", "and", "&", "or"))
 _BESIDE = frozenset(
-    ("beside", "by", "has", "have", "having", "includes", "including", "near", "of", "to", "with")
+    (
+        *("beside", "by", "has", "have", "having", "includes", "including", "near", "of", "sell"),
+        *("selling", "sells", "to", "with"),
+    )
 )
 _NOUN_TAGS = ("NN", "NNS")
 _PLURAL_ONLY = frozenset(("jeans", "pants", "shorts", "trousers"))

@@ -12,11 +12,14 @@ from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.conjuncts import (
     ADJECTIVES,
     COLOURS,
+    Range,
     is_fixed_pair,
     tag_at,
+    words_of,
 )
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
+from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.noun_classes import classes_of
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 
@@ -55,7 +58,7 @@ def _is_plain(analysis: Analysis, index: int) -> bool:
     """Tells whether a colour is that of a thing, alone before its noun."""
     token = analysis.tokens[index]
     phrase = next((p for p in analysis.noun_phrases if p[0] <= index < p[1] - 1), None)
-    if phrase is None or tag_at(analysis, index + 1) not in ("NN", "NNS"):
+    if phrase is None or not _is_noun_alone(analysis, (index + 1, phrase[1])):
         return False
     if tag_at(analysis, index - 1) in (*ADJECTIVES, "CC", "HYPH", ",", "NN", "RB", "VBN"):
         return False
@@ -65,6 +68,12 @@ def _is_plain(analysis: Analysis, index: int) -> bool:
         return False
     classes = classes_of(analysis, phrase)
     return "artifact" in classes and not classes & (_NATURAL | _VARIED)
+
+
+def _is_noun_alone(analysis: Analysis, span: Range) -> bool:
+    """Tells whether words are one noun, or a compound that is known: "fire hydrant"."""
+    words = " ".join(words_of(analysis, span))
+    return span[1] == span[0] + 1 or words in closed_classes("object").groups
 
 
 _GROUND = "ODE, '-coloured': having the colour that is named."

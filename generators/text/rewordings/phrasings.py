@@ -201,11 +201,9 @@ def _opens_frame(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def _is_unnamed(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether a person is the whole noun phrase: not of "a person shaped cake"."""
-    before = word_at(analysis, first - 1)
+    """Tells whether a person opens the caption as a noun phrase: not in "a person shaped cake"."""
     is_whole = (first, last) in analysis.noun_phrases and word_at(analysis, last) != "else"
-    is_free = before not in ("as", "by", "like", "of")
-    return is_whole and is_free and _stands_by_itself(analysis, first, last)
+    return first == 0 and is_whole and _stands_by_itself(analysis, first, last)
 
 
 def _is_new_whole_noun(analysis: Analysis, first: int, last: int) -> bool:

@@ -28,7 +28,12 @@ _NAMES: Final[tuple[tuple[PartOfSpeech, str], ...]] = (
     ("n", "noun_as_synonym"),
     ("a", "adjective_as_synonym"),
 )
-_LEFT_OUT: Final = frozenset((("part", "portion"), ("portion", "part")))
+_LEFT_OUT: Final = (
+    *({"adult", "grownup"}, {"animal", "creature"}, {"crowd", "throng"}, {"damp", "wet"}),
+    *({"blossom", "flower"}, {"contemporary", "modern"}, {"different", "various"}),
+    *({"foggy", "misty"}, {"part", "portion"}, {"phone", "telephone"}, {"cop", "policeman"}),
+    {"cloudy", "overcast"},
+)
 _SLICED: Final = frozenset(
     (
         *("apple", "bacon", "banana", "bread", "cake", "cheese", "cheesecake", "cucumber", "ham"),
@@ -66,7 +71,7 @@ def _is_exchanged(analysis: Analysis, index: int, word: str) -> bool:
         return behind != "area" and word_at(analysis, index - 1) not in ("so", "too", "very")
     if pair == ("little", "small"):
         return _OF_FAMILY.isdisjoint(_lemmas(analysis, index + 1))
-    return pair not in _LEFT_OUT
+    return pair != ("bunch", "group") and set(pair) not in _LEFT_OUT
 
 
 def _lemmas(analysis: Analysis, start: int) -> list[str]:
