@@ -26,6 +26,9 @@ _SOME = frozenset(
     ("a couple", "different", "few", "lots", "many", "plenty", "several", "some", "various")
 )
 _ALL = frozenset(("all", "always", "both", "each", "every", "only", "together"))
+_GROUPS = frozenset(  # "no couple of men" and "no picture of a man" would say something else
+    ("bowl", "bunch", "flock", "group", "herd", "pile", "plate", "row", "slice", "stack", "team")
+)
 _PLURALS = frozenset(("people", "cattle", "sheep", "police"))
 _NOUNS = ("NN", "NNS")
 _ARTICLES = frozenset(("a", "an", "some", "several", "many"))
@@ -101,7 +104,7 @@ def _phrase_edits(analysis: Analysis) -> Iterator[Edit]:
         token = analysis.tokens[first]
         word = token.text.lower()
         is_list = word_at(analysis, last) in ("and", ",", "or")
-        is_of = word_at(analysis, last) == "of"  # "no couple of men", "no picture of a man"
+        is_of = word_at(analysis, last) == "of" and word_at(analysis, last - 1) not in _GROUPS
         if first or is_list or is_of or "and" in words_of(analysis, (first, last)):
             continue
         if word in _ARTICLES or token.tag in (*_NOUNS, "JJ"):

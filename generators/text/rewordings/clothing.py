@@ -10,10 +10,7 @@ from eqforge.generators.text.rewordings.nominals import nominals
 from eqforge.generators.text.rewordings.places import has_plain_spacing, replacement
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 
-_GROUND = (
-    "Oxford Advanced Learner's Dictionary, 'in' (preposition): wearing something; 'dressed': "
-    "wearing clothes of a particular type."
-)
+_GROUND = "Oxford Advanced Learner's Dictionary, 'in' (preposition)."
 GARMENTS = frozenset(
     (
         *("apron", "attire", "bikini", "blouse", "cap", "clothes", "clothing", "coat", "costume"),

@@ -76,7 +76,7 @@ def _is_noun_alone(analysis: Analysis, span: Range) -> bool:
     return span[1] == span[0] + 1 or words in closed_classes("object").groups
 
 
-_GROUND = "ODE, '-coloured': having the colour that is named."
+_GROUND = "ODE, '-coloured'."
 
 COLORS: Final = (
     Rule(name="colored", reverse="not_colored", ground=_GROUND, find=_add),

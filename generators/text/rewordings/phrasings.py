@@ -236,62 +236,61 @@ _PAIRS: tuple[_Pair, ...] = (
     _Pair(
         one="each other",
         other="one another",
-        ground=f"{_WEBSTER}'one another': each other.",
+        ground=f"{_WEBSTER}'one another'.",
         fits=_stands_by_itself,
     ),
     _Pair(
         one="next to",
         other="beside",
-        ground="Oxford Dictionary of English, 'beside': at the side of, next to.",
+        ground="Oxford Dictionary of English, 'beside'.",
         fits=_is_place,
     ),
     _Pair(
         one="on top of",
         other="atop",
-        ground=f"{_WEBSTER}'atop': on top of.",
+        ground=f"{_WEBSTER}'atop'.",
         fits=_is_support,
     ),
     _Pair(
         one="near",
         other="close to",
-        ground=f"{_WEBSTER}'near': close to.",
+        ground=f"{_WEBSTER}'near'.",
         fits=_is_distance,
     ),
     _Pair(
         one="inside",
         other="inside of",
-        ground=f"{_WEBSTER}'inside of': inside.",
+        ground=f"{_WEBSTER}'inside of'.",
         fits=_is_inside_or_outside,
     ),
     _Pair(
         one="outside",
         other="outside of",
-        ground=f"{_WEBSTER}'outside of': outside.",
+        ground=f"{_WEBSTER}'outside of'.",
         fits=_is_inside_or_outside,
     ),
     _Pair(
         one="filled with",
         other="full of",
-        ground="Oxford Advanced Learner's Dictionary, 'full of': filled with, holding much of.",
+        ground="Oxford Advanced Learner's Dictionary, 'full of'.",
         fits=_is_full,
     ),
     _Pair(
         one="covered in",
         other="covered with",
-        ground="Oxford Advanced Learner's Dictionary, 'covered': covered in or with something.",
+        ground="Oxford Advanced Learner's Dictionary, 'covered'.",
         fits=_is_covered_all_over,
     ),
     _Pair(
         one="made of",
         other="made out of",
-        ground="Oxford Advanced Learner's Dictionary, 'make': made out of, made of.",
+        ground="Oxford Advanced Learner's Dictionary, 'make'.",
         fits=_is_material,
     ),
     _Pair(
         one="a person",
         other="someone",
-        ground="Oxford Advanced Learner's Dictionary, 'someone': a person who is not known or "
-        "mentioned by name.",
+        ground="Oxford Advanced Learner's Dictionary, 'someone'.",
         fits=_is_unnamed,
     ),
     _Pair(
@@ -304,55 +303,51 @@ _PAIRS: tuple[_Pair, ...] = (
     _Pair(
         one="many",
         other="lots of",
-        ground="Oxford Advanced Learner's Dictionary, 'lots': a large number or amount.",
+        ground="Oxford Advanced Learner's Dictionary, 'lots'.",
         fits=_counts,
     ),
     _Pair(
         one="many",
         other="a large number of",
-        ground=f"{_WEBSTER}'many': consisting of a large but indefinite number.",
+        ground=f"{_WEBSTER}'many'.",
         fits=_counts_large,
     ),
     _Pair(
         one="several",
         other="a number of",
-        ground="Oxford Dictionary of English, 'number': a number of, several.",
+        ground="Oxford Dictionary of English, 'number'.",
         fits=_counts,
     ),
     _Pair(
         one="photo",
         other="photograph",
-        ground=f"{_WEBSTER}'photo': photograph.",
+        ground=f"{_WEBSTER}'photo'.",
         fits=_is_whole_noun,
         has_plural=True,
     ),
     _Pair(
         one="close up of",
         other="close up view of",
-        ground="Oxford Advanced Learner's Dictionary, 'close-up': a photograph that shows its "
-        "subject from a very short distance.",
+        ground="Oxford Advanced Learner's Dictionary, 'close-up'.",
         fits=_is_close_up,
     ),
     _Pair(
         one="closeup of",
         other="closeup view of",
-        ground="Oxford Advanced Learner's Dictionary, 'close-up': a photograph that shows its "
-        "subject from a very short distance.",
+        ground="Oxford Advanced Learner's Dictionary, 'close-up'.",
         fits=_is_close_up,
     ),
     _Pair(
         one="laptop",
         other="laptop computer",
-        ground="Oxford Advanced Learner's Dictionary, 'laptop': a small computer that can be "
-        "easily carried.",
+        ground="Oxford Advanced Learner's Dictionary, 'laptop'.",
         fits=_is_whole_noun,
         has_plural=True,
     ),
     _Pair(
         one="stuffed animal",
         other="stuffed toy",
-        ground="Oxford Advanced Learner's Dictionary, 'stuffed animal': a toy in the shape of an "
-        "animal, filled with a soft substance.",
+        ground="Oxford Advanced Learner's Dictionary, 'stuffed animal'.",
         fits=_is_whole_noun,
         has_plural=True,
     ),
@@ -366,8 +361,7 @@ _PAIRS: tuple[_Pair, ...] = (
     _Pair(
         one="picture",
         other="image",
-        ground=f"{_WEBSTER}'picture': a visual representation, by painting, drawing or photograph; "
-        "'image': a visual representation of something.",
+        ground=f"{_WEBSTER}'picture'.",
         fits=_opens_frame,
     ),
 )

@@ -18,10 +18,7 @@ from eqforge.generators.text.rewordings.nominals import Nominal, nominal_from
 from eqforge.generators.text.rewordings.places import has_plain_spacing, replacement
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 
-_GROUND = (
-    "Oxford Advanced Learner's Dictionary, 'with': having or carrying something, as in 'a girl "
-    "with red hair'."
-)
+_GROUND = "Oxford Advanced Learner's Dictionary, 'with'."
 _BODY_PARTS = frozenset(
     (
         *("antler", "antlers", "arm", "back", "beak", "beard", "belly", "body", "braid", "chest"),
