@@ -100,12 +100,18 @@ def _with_edits(analysis: Analysis) -> Iterator[Edit]:
 
 def _phrase_edits(analysis: Analysis) -> Iterator[Edit]:
     """Yields the noun phrase that opens the caption: "No dog on a beach"."""
+    words = {token.text.lower() for token in analysis.tokens}
     for first, last in analysis.noun_phrases[:1]:
         token = analysis.tokens[first]
         word = token.text.lower()
         is_list = word_at(analysis, last) in ("and", ",", "or")
         is_of = word_at(analysis, last) == "of" and word_at(analysis, last - 1) not in _GROUPS
-        if first or is_list or is_of or "and" in words_of(analysis, (first, last)):
+        is_open = (
+            word_at(analysis, last) in _OF_SOME
+            or "some" in words
+            or tag_at(analysis, first + 1) == "RB"
+        )
+        if first or is_list or is_of or is_open or "and" in words_of(analysis, (first, last)):
             continue
         if word in _ARTICLES or token.tag in (*_NOUNS, "JJ"):
             is_name = sentence_capitals(analysis).get(token.start, False)

@@ -34,6 +34,21 @@ _BESIDE = frozenset(
         *("selling", "sells", "to", "with"),
     )
 )
+_INSIDE = frozenset(  # of which nothing is "on"
+    (
+        *("backpack", "bag", "basket", "bottle", "bowl", "bucket", "crate", "cup", "desert"),
+        *("forest", "glass", "mug", "pan", "pot", "suitcase", "tent", "vase"),
+    )
+)
+_UPON = frozenset(  # of which nothing is "in"
+    (
+        *("beach", "bench", "bridge", "counter", "couch", "desk", "hill", "mountain", "path"),
+        *("plate", "shelf", "sidewalk", "skateboard", "snowboard", "sofa", "stool", "surfboard"),
+        *("table", "trail"),
+    )
+)
+_UNFIT = {"in": _UPON, "inside": _UPON, "into": _UPON, "on": _INSIDE, "onto": _INSIDE}
+_UNFIT["of"] = _UNFIT["atop"] = _INSIDE  # "on top of"
 _NOUN_TAGS = ("NN", "NNS")
 _PLURAL_ONLY = frozenset(("jeans", "pants", "shorts", "trousers"))
 
@@ -66,10 +81,14 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
             continue
         names = (" ".join(own), " ".join([*own[:-1], head.lemma]))
         found = next(filter(None, (_alternatives(analysis, first, last, n) for n in names)), ())
+        unfit = _UNFIT.get(word_at(analysis, phrase[0] - 1), frozenset())
         counted = word_at(analysis, first - 1) in ("a", "an", "one")
         is_plural = head.tag == "NNS" or _are_several(analysis, phrase, is_open)
         forms = tuple(
-            f for w in found if (f := _in_number(w, head, counted, is_open, is_plural)) is not None
+            f
+            for w in found
+            if w not in unfit
+            and (f := _in_number(w, head, counted, is_open, is_plural)) is not None
         )
         if forms:
             yield Place(first=first, last=last, words=forms)

@@ -70,6 +70,8 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
             continue
         if token.lemma == "talk" and word_at(analysis, index + 1) == "to":
             continue  # nobody sings or sleeps to an umpire
+        if token.lemma == "swing" and "at" in words_of(analysis, (index, len(analysis.tokens))):
+            continue  # nobody cleans a bat at a ball
         is_base = token.tag == "VBP" or word_at(analysis, index - 1) == "to"
         tag = "VB" if is_base else token.tag
         found = fitting_words(analysis, (index, index + 1), "verb", token.lemma)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Tagger, is_noun
-from eqforge.generators.text.coordination.conjuncts import Range
+from eqforge.generators.text.coordination.conjuncts import Range, is_living, word_at
 from eqforge.generators.text.edits import EditedText, apply_edits
 from eqforge.generators.text.hard_negatives.fitting import is_excluded
 from eqforge.generators.text.hard_positives.corrected import Mended, mend
@@ -89,7 +89,7 @@ def _excludes(analysis: Analysis, foil: Foil) -> bool:
         return False
     span: Range = (here[0], here[-1] + 1)
     words, others = " ".join(foil.words), " ".join(foil.negative_words)
-    if _joins_alike(analysis, span):
+    if _joins_alike(analysis, span) or _is_part(analysis, span):
         return False
     if any(is_excluded(analysis, span, kind, words, others) for kind in ("attribute", "relation")):
         return True
@@ -104,6 +104,13 @@ def _joins_alike(analysis: Analysis, span: Range) -> bool:
     before = {token.lemma for token in analysis.tokens[: span[0]] if is_noun(token)}
     behind = {token.lemma for token in analysis.tokens[span[1] :] if is_noun(token)}
     return bool(before & behind)
+
+
+def _is_part(analysis: Analysis, span: Range) -> bool:
+    """Tells whether words are of what a thing has, which may be several: "has a black stripe"."""
+    has = next((i for i in range(span[0]) if word_at(analysis, i) in ("has", "have")), None)
+    owner = next((p for p in analysis.noun_phrases if p[1] == has), None)
+    return owner is not None and not is_living(analysis, owner)
 
 
 def _touches(found: Rewording, foil: Foil) -> bool:

@@ -42,6 +42,9 @@ _VARIED = frozenset(
 def _add(analysis: Analysis) -> Iterator[Rewording]:
     for index, token in enumerate(analysis.tokens):
         name = token.text.lower()
+        is_repeated = sum(token.text.lower() == name for token in analysis.tokens) > 1
+        if is_repeated:  # "white counters and a white-colored sink" would set them apart
+            continue
         if name in COLOURS - _METALS and token.tag in ADJECTIVES and _is_plain(analysis, index):
             added = "-COLORED" if token.text.isupper() else "-colored"
             edit = Edit(start=token.end, end=token.end, replacement=added)

@@ -6,6 +6,7 @@ follows "there is", the only living being so far, or what "topped with" and the 
 """
 
 import functools
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -25,6 +26,7 @@ _GROUND = (
     "Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 14: "
     "participial modifiers have the meaning of relative clauses with 'be'."
 )
+_HAS_CLAUSE = re.compile(r"(?i)\b(?:that|which|who) (?:is|are)\b")
 _FINITE = ("VBZ", "VBP", "VBD", "MD")
 _TIES = frozenset(("having", "of", "with", "holding", "carrying", "eating"))
 
@@ -33,7 +35,8 @@ def _add(rule: str, analysis: Analysis) -> Iterator[Rewording]:
     for noun, before in _readable(analysis):
         here = noun.last
         if (
-            _is_described(analysis, noun, before, here)
+            not _HAS_CLAUSE.search(analysis.text)
+            and _is_described(analysis, noun, before, here)
             and has_plain_spacing(analysis, here - 1, here + 1)
             and not _goes_on(analysis, here)
         ):
