@@ -48,6 +48,8 @@ _NAMED_BY = ("CD", "SYM", "#", "$", "HYPH", "NN", "NNS", "NNP", "NNPS", ".", ":"
 def _find(
     rule: str, forms: dict[str, str], is_first: bool, analysis: Analysis
 ) -> Iterator[Rewording]:
+    if sum(token.tag == "CD" for token in analysis.tokens) > 1:
+        return  # "two dogs and 2 cats"
     for first, last in analysis.noun_phrases:
         number = first + (tag_at(analysis, first) in ("DT", "PRP$", "PDT"))
         other = forms.get(word_at(analysis, number))
