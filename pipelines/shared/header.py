@@ -41,6 +41,7 @@ _LOCAL_OR_NAMED = ("model", "assets")
 NOT_OF_THE_ROWS = (
     "output", "overwrite", "workers", "max_error_rate", "decoder_timeout_s", "render_timeout_s",
     "local_files_only", "cache_gb", "parts",
+    "model_timeout_s", "model_prices", "model_budget", "model_requests", "model_memory",
 )  # fmt: skip
 
 

@@ -93,6 +93,12 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
     )
 
 
+def captions_of(rules: HardPositiveRules, batch: TextsBatch) -> tuple[CaptionRecord, ...]:
+    """Returns the free captions of a batch that are edited, before their images are looked up."""
+    captions = [record for texts in batch.images for record in texts.captions]
+    return admit_texts(captions, LIMITS, None, rules.only, language=rules.language).records
+
+
 def _with_image(
     sample: HardPositiveSample, record: Text, admitted: Admitted[Text]
 ) -> HardPositiveSample:

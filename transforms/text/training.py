@@ -7,6 +7,7 @@ from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.language import Language
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.schemas.tables.texts import TrainingCaption
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
@@ -74,6 +75,14 @@ def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
             ),
         ),
     )
+
+
+def captions_of(rules: TrainingRules, batch: CaptionBatch) -> tuple[CaptionRecord, ...]:
+    """Returns the captions of a batch that are edited, before their images are looked up."""
+    admitted = admit_texts(
+        batch.captions, rules.captions, None, rules.only, language=rules.language
+    )
+    return admitted.records
 
 
 def _id_of(text: TrainingCaption | Reject) -> str:
