@@ -24,6 +24,7 @@ from eqforge.pipelines.shared.language_model import (
     ModelSettings,
     ask_model,
     check_writer,
+    cost_lines,
     model_of_mode,
     written,
 )
@@ -195,6 +196,12 @@ def prepare(config: Config, plan: PlanFiles) -> None:
     ask_model(config, made.edits, lambda: map(partial(captions_of, made), _batches(plan)))
 
 
+def cost(config: Config) -> Iterator[str]:
+    """Yields what a language model would be asked."""
+    made = rules(config)
+    yield from cost_lines(config, made.edits, lambda: map(partial(captions_of, made), plan(config)))
+
+
 def _batches(plan: PlanFiles) -> Iterator[TextsBatch]:
     return read_plan(TextsBatch, plan.files)
 
@@ -240,7 +247,7 @@ def check(config: Config) -> None:
     check_language(config.language)
     load_lexicon(config.lexicon)
     tagger_of(config.spacy_model)
-    check_writer(config)
+    check_writer(config, config.run)
     if _uses_rules(config):
         open_wordnet()
 
@@ -284,6 +291,7 @@ PIPELINE = Pipeline(
     confirm=confirm,
     media=media,
     prepare=prepare,
+    cost=cost,
     plan=plan,
     measure=measure,
     build=build,

@@ -21,6 +21,7 @@ from eqforge.pipelines.shared.language_model import (
     ModelSettings,
     ask_model,
     check_writer,
+    cost_lines,
     model_of_mode,
     written,
 )
@@ -118,6 +119,12 @@ def prepare(config: Config, plan: PlanFiles) -> None:
     ask_model(config, made.edits, lambda: map(partial(captions_of, made), _batches(plan)))
 
 
+def cost(config: Config) -> Iterator[str]:
+    """Yields what a language model would be asked."""
+    made = rules(config)
+    yield from cost_lines(config, made.edits, lambda: map(partial(captions_of, made), plan(config)))
+
+
 def _batches(plan: PlanFiles) -> Iterator[CaptionBatch]:
     return read_plan(CaptionBatch, plan.files)
 
@@ -148,7 +155,7 @@ def check(config: Config) -> None:
     tagger_of(config.spacy_model)
     load_lexicon(config.lexicon)
     open_wordnet()
-    check_writer(config)
+    check_writer(config, config.run)
 
 
 def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
@@ -182,6 +189,7 @@ PIPELINE = Pipeline(
     confirm=confirm_captions,
     media=media,
     prepare=prepare,
+    cost=cost,
     plan=plan,
     measure=measure,
     build=build,
