@@ -8,9 +8,11 @@ Example:
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tyro.conf import OmitArgPrefixes
 
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.language import Language
@@ -26,6 +28,8 @@ from eqforge.pipelines.shared.text import (
     image_folder,
     images_folder,
     images_of,
+    judgements_table,
+    judging,
     language_of_mode,
     media_root,
     select_images,
@@ -44,6 +48,7 @@ from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
+from eqforge.transforms.judges.settings import JudgeSettings
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.hard_positive_samples import HardPositiveRules
 from eqforge.transforms.text.hard_positives import HARD_POSITIVES_STAGE, MakeHardPositives
@@ -97,13 +102,15 @@ class Config(DatasetConfig):
     language: Language = "en"
     """en refuses what is in another language than that of the rules; any takes it as it comes."""
 
+    judging: OmitArgPrefixes[JudgeSettings] = field(default_factory=JudgeSettings)
+
 
 def plan(config: Config) -> Iterator[TextsBatch]:
     """Yields the records of a source in batches of whole images."""
     from more_itertools import batched
 
     images = map(_texts_of, select_images(_texts(config), config.run))
-    for batch in batched(images, BATCH):
+    for batch in batched(images, config.judging.batch(BATCH)):
         yield TextsBatch(images=tuple(batch))
 
 
@@ -160,6 +167,7 @@ def rules(config: Config) -> HardPositiveRules:
         images=_images(config),
         only=config.run.only,
         language=config.language if config.vl_checklist is None else "any",  # it is in English
+        judging=judging(config.judging, config.images, config.run),
     )
 
 
@@ -177,6 +185,8 @@ def inputs(config: Config) -> Iterator[Input]:
         yield from files_of(config.captions, caption_files(config.captions))
     if config.lexicon is not None:
         yield config.lexicon
+    if config.judging.calibration is not None:
+        yield config.judging.calibration
 
 
 def needs(config: Config) -> None:
@@ -207,6 +217,7 @@ def check(config: Config) -> None:
     check_language(config.language)
     load_lexicon(config.lexicon)
     tagger_of(config.spacy_model)
+    judging(config.judging, config.images, config.run)
     if _uses_rules(config):
         open_wordnet()
 
@@ -237,6 +248,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     shards = files_for(records, config.run.samples_per_file)
     return (
         table_of(HARD_POSITIVES_TABLE, shards),
+        *judgements_table(config.judging, shards),
         *media_tables(records, None if config.images is None else media_root(config.run)),
     )
 

@@ -7,9 +7,11 @@ Example:
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from tyro.conf import OmitArgPrefixes
 
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.hard_negatives.records import NEGATIVE_KINDS, NegativeKind
@@ -19,6 +21,7 @@ from eqforge.generators.text.wordnet import check_wordnet, open_wordnet
 from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.pipeline import Input, Pipeline, Target, files_of
 from eqforge.pipelines.shared.text import (
+    BATCH,
     CaptionDataset,
     batch_images,
     caption_media,
@@ -27,6 +30,8 @@ from eqforge.pipelines.shared.text import (
     check_language,
     confirm_captions,
     image_folder,
+    judgements_table,
+    judging,
     language_of_mode,
     media_root,
     select_images,
@@ -43,6 +48,7 @@ from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
+from eqforge.transforms.judges.settings import JudgeSettings
 from eqforge.transforms.text.caption_edits import EditRules, writer_of
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.training import TRAINING_TEXTS_STAGE, MakeTrainingTexts, TrainingRules
@@ -89,11 +95,13 @@ class Config(CaptionDataset):
     model_retries: int = 3
     """How often an answer that is not valid is asked for again, with the next seed."""
 
+    judging: OmitArgPrefixes[JudgeSettings] = field(default_factory=JudgeSettings)
+
 
 def plan(config: Config) -> Iterator[CaptionBatch]:
     """Yields the captions in batches of whole images."""
     records = read_captions(config.captions, config.source)
-    yield from batch_images(select_images(records, config.run))
+    yield from batch_images(select_images(records, config.run), config.judging.batch(BATCH))
 
 
 def build(root: "beam.Pipeline", target: Target[Config]) -> None:
@@ -124,6 +132,7 @@ def rules(config: Config) -> TrainingRules:
         images=image_folder(config.images, config.run),
         only=config.run.only,
         language=config.language,
+        judging=judging(config.judging, config.images, config.run),
     )
 
 
@@ -147,6 +156,8 @@ def inputs(config: Config) -> Iterator[Input]:
     yield from files_of(config.captions, caption_files(config.captions))
     if config.lexicon is not None:
         yield config.lexicon
+    if config.judging.calibration is not None:
+        yield config.judging.calibration
 
 
 def needs(_config: Config) -> None:
@@ -170,6 +181,7 @@ def check(config: Config) -> None:
     tagger_of(config.spacy_model)
     load_lexicon(config.lexicon)
     open_wordnet()
+    judging(config.judging, config.images, config.run)
     settings = writer(config)
     if settings is not None:
         writer_of(settings)
@@ -192,6 +204,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     shards = files_for(3 * captions, config.run.samples_per_file * 10)
     return (
         table_of(TRAINING_TABLE, shards),
+        *judgements_table(config.judging, shards),
         *media_tables(captions, None if config.images is None else media_root(config.run)),
     )
 
