@@ -117,6 +117,11 @@ def read_calibration(path: Path) -> Calibration:
     return found
 
 
+def calibration_json(calibration: Calibration) -> bytes:
+    """Returns the file of a calibration."""
+    return msgspec.json.format(msgspec.json.encode(calibration), indent=1) + b"\n"
+
+
 def _check(curve: Curve, where: str) -> None:
     numbers = [*curve.weights, curve.bias, *curve.at, *curve.steps]
     if not all(map(math.isfinite, numbers)):
