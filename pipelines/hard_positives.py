@@ -25,6 +25,7 @@ from eqforge.pipelines.shared.text import (
     check_images,
     check_language,
     confirm_images,
+    confirm_judges,
     image_folder,
     images_folder,
     images_of,
@@ -227,6 +228,7 @@ def confirm(config: Config, plan: PlanFiles) -> None:
     batches = read_plan(TextsBatch, plan.files)
     names = (texts.image for batch in batches for texts in batch.images)
     confirm_images(images_folder(config.images, config.run), names)
+    confirm_judges(config.judging, plan.counts.get("records", 0))
 
 
 def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:

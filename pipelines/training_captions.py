@@ -29,6 +29,7 @@ from eqforge.pipelines.shared.text import (
     check_images,
     check_language,
     confirm_captions,
+    confirm_judges,
     image_folder,
     judgements_table,
     judging,
@@ -187,6 +188,12 @@ def check(config: Config) -> None:
         writer_of(settings)
 
 
+def confirm(config: Config, plan: PlanFiles) -> None:
+    """Checks that the images of a plan can be found, and what judges may be asked."""
+    confirm_captions(config, plan)
+    confirm_judges(config.judging, plan.counts.get("captions", 0))
+
+
 def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
     """Yields the images of a plan's captions, and the files of a language model from a folder."""
     yield from caption_media(config, plan)
@@ -216,7 +223,7 @@ PIPELINE = Pipeline(
     inputs=inputs,
     needs=needs,
     check=check,
-    confirm=confirm_captions,
+    confirm=confirm,
     media=media,
     plan=plan,
     measure=measure,

@@ -11,6 +11,7 @@ Source: Platt 1999, "Probabilistic outputs for support vector machines" (logisti
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -20,7 +21,7 @@ from eqforge.evaluation.statistics.bootstrap import percentile_interval, resampl
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import sample_rank
 from eqforge.schemas.late import numpy as np
-from eqforge.schemas.records.judgements import QUESTIONS, Part, features_of, log_odds
+from eqforge.schemas.records.judgements import QUESTIONS, Part, features_of
 from eqforge.schemas.sources.calibration import Calibration, Check, Curve
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def _curve(
         raise MissingExtra("scikit-learn", "text") from error
     count, hits = len(right), int(right.sum())
     if hits in (0, count) or not questions:  # nothing to tell apart: Laplace's rule of succession
-        bias = log_odds((hits + 1) / (count + 2))
+        bias = math.log((hits + 1) / (count - hits + 1))
         return Curve(questions=questions, weights=[0.0] * len(questions), bias=bias)
     if method == "isotonic":
         steps: Any = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")

@@ -42,7 +42,7 @@ _JUDGING = "judging"
 # parts are inputs.
 NOT_OF_THE_ROWS = (
     "output", "overwrite", "workers", "max_error_rate", "decoder_timeout_s", "render_timeout_s",
-    "local_files_only", "cache_gb", "parts",
+    "local_files_only", "cache_gb", "parts", "verify_requests",
 )  # fmt: skip
 
 

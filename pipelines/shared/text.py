@@ -1,5 +1,6 @@
 """Shared by the pipelines over captions."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,6 +166,16 @@ def judging(settings: JudgeSettings, images: str | None, run: RunSettings) -> Ju
     """
     done = storage.join(run.output, WORK, "done")
     return prepare_judges(settings, done, None if images is None else media_root(run))
+
+
+def confirm_judges(settings: JudgeSettings, rows: int) -> None:
+    """Says how many questions servers may be asked about a plan, and checks that it is allowed.
+
+    Raises:
+      InputError: it is not.
+    """
+    if most := settings.check_requests(rows):
+        print(f"judges: at most {most:,} questions to servers", file=sys.stderr)
 
 
 def judgements_table(settings: JudgeSettings, shards: int) -> tuple[Table, ...]:

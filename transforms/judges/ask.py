@@ -134,9 +134,10 @@ def _given(
         assert judging.media_root is not None
         return read_pixels(MediaStore(judging.media_root).get(image.image_id, image.suffix))
 
+    memory = Ledger(root=judging.ledger_root, step="answers", basis=None)
     shared = shared_judge(judging.specs[number], judging.judges[number])
     with shared.lock, one_thread():
-        found = shared.judge.answer(asked, pixels)
+        found = shared.judge.answer(asked, pixels, memory)
     return tuple(_rounded(found[each]) for each in asked)
 
 

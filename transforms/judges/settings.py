@@ -22,9 +22,12 @@ VERSION: Final = 1
 """Of the questions and how answers become probabilities."""
 
 _HELD: Final = frozenset({"device", "precision"})
-KINDS: Final = {"nli": _HELD, "llm": _HELD, "vqa": _HELD}
+PARALLEL: Final = "parallel"
+KINDS: Final = {"nli": _HELD, "llm": _HELD | {PARALLEL}, "vqa": _HELD}
 """The kinds of judges, each with its options."""
 
+QUESTIONS_A_ROW: Final = 4
+"""So many questions are asked about the texts of a row, without the picture."""
 READS_PICTURES: Final = "vqa"
 PICTURES_A_BATCH: Final = 16
 """So many pictures are judged before the progress shows it; the answers do not depend on it."""
@@ -39,9 +42,13 @@ class JudgeSettings:
     verify: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """A model that judges the texts, given once for each: nli:MODEL, a classifier of natural
     language inference; llm:MODEL, a language model that answers yes or no; vqa:MODEL, one that sees
-    the picture. MODEL is a folder that transformers saved, or ID@COMMIT on the Hugging Face hub;
-    options follow after commas, such as ,device=cuda:0,precision=bfloat16. Answers are stored;
-    nothing is refused unless a limit below is given."""
+    the picture. MODEL is a folder that transformers saved, or ID@COMMIT on the Hugging Face hub; of
+    llm also NAME@URL, a model of an OpenAI-compatible server, whose key is in the variable
+    EQFORGE_MODEL_KEY. Options follow after commas, such as ,device=cuda:0 and ,precision=bfloat16,
+    or ,parallel=8 requests to a server. Answers are stored; nothing is refused without a limit."""
+
+    verify_requests: int | None = None
+    """Stop before anything is asked if servers may be asked more questions than this."""
 
     entailed_min: float | None = None
     """Caption and hard positive must each follow from the other with this probability or more."""
@@ -92,6 +99,27 @@ class JudgeSettings:
     def is_on(self) -> bool:
         """Whether samples are judged."""
         return bool(self.verify) or self.rule_precision
+
+    def questions(self, rows: int) -> int:
+        """Returns how many questions servers may be asked about a number of rows."""
+        from eqforge.generators.text.llm.endpoint import is_endpoint
+
+        servers = sum(is_endpoint(spec.source) for spec in specs_of(self) if spec.kind == "llm")
+        return servers * QUESTIONS_A_ROW * rows
+
+    def check_requests(self, rows: int) -> int:
+        """Returns how many questions servers may be asked, each once and if it is not answered yet.
+
+        Raises:
+          InputError: it is more than is allowed.
+        """
+        most = self.questions(rows)
+        if self.verify_requests is not None and most > self.verify_requests:
+            raise InputError(
+                f"--verify-requests {self.verify_requests:,}: {most:,} questions may be asked; "
+                "allow that, or build less with --limit or --sample"
+            )
+        return most
 
     def batch(self, usual: int) -> int:
         """Returns how many pictures share a batch, where `usual` do without judges."""
