@@ -4,11 +4,14 @@ Example:
     eqforge build hard-positives --vl-checklist VL-CheckList/data --output out/replace
     eqforge build hard-positives --pairs visual_genome_attribution.json --output out/swap
     eqforge build hard-positives --captions captions_val2017.json --output out/coco
+    eqforge build hard-positives --captions captions_val2017.json --output out/written \
+        --model llama-2-70b-chat@http://localhost:8000/v1
 """
 
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +22,15 @@ from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.wordnet import check_wordnet, open_wordnet
 from eqforge.pipelines.shared.building import build_command
+from eqforge.pipelines.shared.language_model import (
+    ModelSettings,
+    ask_model,
+    check_writer,
+    model_of_mode,
+    written,
+)
 from eqforge.pipelines.shared.pipeline import Input, Pipeline, Target, files_of
-from eqforge.pipelines.shared.settings import DatasetConfig
+from eqforge.pipelines.shared.settings import DatasetConfig, Mode
 from eqforge.pipelines.shared.text import (
     check_images,
     check_language,
@@ -43,7 +53,7 @@ from eqforge.schemas.sources.pair_records import pair_files
 from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
 from eqforge.schemas.sources.vl_checklist import read_vl_checklist
 from eqforge.schemas.tables.texts import HARD_POSITIVES_TABLE
-from eqforge.transforms.dataset.census import Medium
+from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
@@ -52,7 +62,11 @@ from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
 from eqforge.transforms.judges.settings import JudgeSettings
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.hard_positive_samples import HardPositiveRules
-from eqforge.transforms.text.hard_positives import HARD_POSITIVES_STAGE, MakeHardPositives
+from eqforge.transforms.text.hard_positives import (
+    HARD_POSITIVES_STAGE,
+    MakeHardPositives,
+    captions_of,
+)
 from eqforge.transforms.text.image_texts import FoilRecord, ImageTexts, Text, TextsBatch
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.work import CAPTIONS_STAGE
@@ -65,8 +79,8 @@ BATCH = 256
 FOLDERS = {"attribute": "Attribute/vg", "relation": "Relation/vg"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Config(DatasetConfig):
+@dataclass(frozen=True, kw_only=True)
+class Config(ModelSettings, DatasetConfig):
     """Captions with a rewording that stays true and one that is false: REPLACE and SWAP sets."""
 
     vl_checklist: Path | None = None
@@ -83,7 +97,8 @@ class Config(DatasetConfig):
     """COCO captions, a Karpathy-split JSON, Flickr30k's token or CSV file, or your own: a table
     (.csv, .tsv), a JSON array or JSON lines with a column caption and, if you like, image, id and
     split. Or a folder of Hugging Face's with such columns: of Dataset.save_to_disk, a snapshot of
-    the hub, or with a metadata file. Both texts are made by rules."""
+    the hub, or with a metadata file. Both texts are made by rules, or the hard positives by a
+    language model."""
 
     lexicon: Path | None = None
     """Your own lexicon of words and replacements: for --vl-checklist in place of the rules, beside
@@ -164,6 +179,7 @@ def rules(config: Config) -> HardPositiveRules:
             seed=config.run.seed,
             lexicon=None if config.lexicon is None else load_lexicon(config.lexicon),
             spacy_model=config.spacy_model,
+            written=written(config, config.run),
         ),
         images=_images(config),
         only=config.run.only,
@@ -175,6 +191,21 @@ def rules(config: Config) -> HardPositiveRules:
 def _images(config: Config) -> ImageFolder | None:
     folder = image_folder(config.images, config.run)
     return None if folder is None else replace(folder, clip_boxes=config.mode != "paper")
+
+
+def defaults(mode: Mode) -> dict[str, Any]:
+    """Returns the settings of a mode."""
+    return {**language_of_mode(mode), **model_of_mode(mode)}
+
+
+def prepare(config: Config, plan: PlanFiles) -> None:
+    """Says what a language model will be asked, and asks a server; see `ask_model`."""
+    made = rules(config)
+    ask_model(config, made.edits, lambda: map(partial(captions_of, made), _batches(plan)))
+
+
+def _batches(plan: PlanFiles) -> Iterator[TextsBatch]:
+    return read_plan(TextsBatch, plan.files)
 
 
 def inputs(config: Config) -> Iterator[Input]:
@@ -214,28 +245,30 @@ def check(config: Config) -> None:
         raise InputError("--kinds: name at least one kind")
     if unknown := sorted(set(config.kinds) - set(FOLDERS)):
         raise InputError(f"--kinds {unknown[0]}: expected {' or '.join(FOLDERS)}")
+    if config.model is not None and config.captions is None:
+        raise InputError("--model: writes hard positives of --captions alone")
     check_images(config.images, config.run)
     check_language(config.language)
     load_lexicon(config.lexicon)
     tagger_of(config.spacy_model)
     judging(config.judging, config.images, config.run)
+    check_writer(config)
     if _uses_rules(config):
         open_wordnet()
 
 
 def confirm(config: Config, plan: PlanFiles) -> None:
     """Checks that the images of a plan can be found; see `confirm_images`."""
-    batches = read_plan(TextsBatch, plan.files)
-    names = (texts.image for batch in batches for texts in batch.images)
+    names = (texts.image for batch in _batches(plan) for texts in batch.images)
     confirm_images(images_folder(config.images, config.run), names)
     confirm_judges(config.judging, plan.counts.get("records", 0))
 
 
 def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
-    """Yields the images of a plan."""
-    batches = read_plan(TextsBatch, plan.files)
-    names = (texts.image for batch in batches for texts in batch.images)
+    """Yields the images of a plan, and the files of a language model from a folder."""
+    names = (texts.image for batch in _batches(plan) for texts in batch.images)
     yield from images_of(config.images, config.run, names)
+    yield from model_files(config.model)
 
 
 def measure(_: Config, batch: TextsBatch) -> dict[str, int]:
@@ -258,12 +291,13 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
 PIPELINE = Pipeline(
     name=NAME,
     config=Config,
-    defaults=language_of_mode,
+    defaults=defaults,
     inputs=inputs,
     needs=needs,
     check=check,
     confirm=confirm,
     media=media,
+    prepare=prepare,
     plan=plan,
     measure=measure,
     build=build,

@@ -43,6 +43,7 @@ _JUDGING = "judging"
 NOT_OF_THE_ROWS = (
     "output", "overwrite", "workers", "max_error_rate", "decoder_timeout_s", "render_timeout_s",
     "local_files_only", "cache_gb", "parts", "verify_requests",
+    "model_timeout_s", "model_prices", "model_budget", "model_requests", "model_memory",
 )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ from eqforge.transforms.text.caption_edits import (
     CaptionEdit,
     EditedCaption,
     EditRules,
+    is_written,
 )
 from eqforge.transforms.text.image_texts import FoilRecord
 from eqforge.transforms.text.perturb import tagger_of
@@ -225,6 +226,12 @@ def free_sample(made: EditedCaption) -> Outcome:
         foil_spans=made.negative.edited.spans_before,
         hard_negative_spans=made.negative.edited.spans_after,
         repairs=(),
-        generator=f"{GENERATOR} rules",
+        generator=_generator(made.positive),
         source_order=(),
     )
+
+
+def _generator(positive: CaptionEdit) -> str:
+    """Returns what made the texts: rules, and the language model that wrote the hard positive."""
+    rules = f"{GENERATOR} rules"
+    return f"{positive.generator}; {rules}" if is_written(positive) else rules

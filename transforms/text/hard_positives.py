@@ -107,6 +107,12 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
     )
 
 
+def captions_of(rules: HardPositiveRules, batch: TextsBatch) -> tuple[CaptionRecord, ...]:
+    """Returns the free captions of a batch that are edited, before their images are looked up."""
+    captions = [record for texts in batch.images for record in texts.captions]
+    return admit_texts(captions, LIMITS, None, rules.only, language=rules.language).records
+
+
 def _judged(
     works: Iterable[_Made], admitted: Admitted[Text], judging: Judging
 ) -> dict[str, Judgement | Rejection]:

@@ -94,6 +94,14 @@ def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
     )
 
 
+def captions_of(rules: TrainingRules, batch: CaptionBatch) -> tuple[CaptionRecord, ...]:
+    """Returns the captions of a batch that are edited, before their images are looked up."""
+    admitted = admit_texts(
+        batch.captions, rules.captions, None, rules.only, language=rules.language
+    )
+    return admitted.records
+
+
 def _answers(
     captions: Iterable[EditedCaption], admitted: Admitted[CaptionRecord], judging: Judging
 ) -> dict[str, tuple[JudgeAnswer, ...] | Rejection]:

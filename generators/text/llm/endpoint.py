@@ -10,13 +10,14 @@ import os
 import re
 import urllib.request
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from eqforge.generators.text.llm.model import Answer, Question
-from eqforge.schemas.errors import BuildError, InputError
+from eqforge.schemas.errors import BuildError, EqforgeError, InputError
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.urls import public
 from eqforge.schemas.visible import shortened
@@ -146,21 +147,40 @@ class Endpoint:
           BuildError: it does not answer, and did not after TRIES tries.
         """
         held: list[tuple[int, Answer]] | None = []
-        with ThreadPoolExecutor(self.at_once) as pool:
-            asked = {pool.submit(self._answer, each): n for n, each in enumerate(questions)}
-            try:
-                for done in as_completed(asked):
-                    answer = done.result()
-                    if held is not None and answer.refusal:
-                        held.append((asked[done], answer))
-                        self._check_refusals([each for _, each in held])
-                        continue
-                    yield from held or ()
-                    held = None
-                    yield asked[done], answer
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+        for position, answer in self._as_they_come(questions):
+            if held is not None and answer.refusal:
+                held.append((position, answer))
+                self._check_refusals([each for _, each in held])
+                continue
+            yield from held or ()
+            held = None
+            yield position, answer
         yield from held or ()
+
+    def _as_they_come(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
+        """Yields answers; the next question is sent when one has been taken, so that few are lost.
+
+        After an error no more are sent, and it is raised when those under way have come.
+        """
+        waiting, under_way = iter(enumerate(questions)), dict[Future[Answer], int]()
+        failure: EqforgeError | None = None
+        with ThreadPoolExecutor(self.at_once) as pool:
+            while True:
+                room = 0 if failure else self.at_once - len(under_way)
+                for position, question in islice(waiting, room):
+                    under_way[pool.submit(self._answer, question)] = position
+                if not under_way:
+                    break
+                for done in wait(under_way, return_when=FIRST_COMPLETED).done:
+                    position = under_way.pop(done)
+                    try:
+                        answer = done.result()
+                    except EqforgeError as error:
+                        failure = failure or error
+                        continue
+                    yield position, answer
+        if failure is not None:
+            raise failure
 
     def _check_refusals(self, refused: Sequence[Answer]) -> None:
         """Raises InputError where nothing but refusals came: the form of the questions is wrong."""

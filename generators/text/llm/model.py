@@ -82,18 +82,18 @@ def ask(
     known: dict[Question, Answer] = {}
     unknown: list[Question] = []
     for question in dict.fromkeys(questions):
-        found = None if memory is None else memory.recall(_key(model, question), Answer)
+        found = None if memory is None else memory.recall(key(model, question), Answer)
         if found is None:
             unknown.append(question)
         else:
             known[question] = found
     for position, answer in model.answers(unknown) if unknown else ():
         if memory is not None:
-            memory.write(_key(model, unknown[position]), answer)
+            memory.write(key(model, unknown[position]), answer)
         known[unknown[position]] = answer
     return [known[question] for question in questions]
 
 
-def _key(model: LanguageModel, question: Question) -> list[Any]:
+def key(model: LanguageModel, question: Question) -> list[Any]:
     """Returns what an answer is kept by: the model and the question, whoever asks it."""
     return [model.fingerprint, question.prompt, question.seed, question.max_new_tokens]
