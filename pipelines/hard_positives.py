@@ -10,10 +10,12 @@ Example:
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tyro.conf import OmitArgPrefixes
 
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.language import Language
@@ -34,9 +36,12 @@ from eqforge.pipelines.shared.text import (
     check_images,
     check_language,
     confirm_images,
+    confirm_judges,
     image_folder,
     images_folder,
     images_of,
+    judgements_table,
+    judging,
     language_of_mode,
     media_root,
     select_images,
@@ -55,6 +60,7 @@ from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
+from eqforge.transforms.judges.settings import JudgeSettings
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.hard_positive_samples import HardPositiveRules
 from eqforge.transforms.text.hard_positives import (
@@ -113,13 +119,15 @@ class Config(ModelSettings, DatasetConfig):
     language: Language = "en"
     """en refuses what is in another language than that of the rules; any takes it as it comes."""
 
+    judging: OmitArgPrefixes[JudgeSettings] = field(default_factory=JudgeSettings)
+
 
 def plan(config: Config) -> Iterator[TextsBatch]:
     """Yields the records of a source in batches of whole images."""
     from more_itertools import batched
 
     images = map(_texts_of, select_images(_texts(config), config.run))
-    for batch in batched(images, BATCH):
+    for batch in batched(images, config.judging.batch(BATCH)):
         yield TextsBatch(images=tuple(batch))
 
 
@@ -177,6 +185,7 @@ def rules(config: Config) -> HardPositiveRules:
         images=_images(config),
         only=config.run.only,
         language=config.language if config.vl_checklist is None else "any",  # it is in English
+        judging=judging(config.judging, config.images, config.run),
     )
 
 
@@ -215,6 +224,8 @@ def inputs(config: Config) -> Iterator[Input]:
         yield from files_of(config.captions, caption_files(config.captions))
     if config.lexicon is not None:
         yield config.lexicon
+    if config.judging.calibration is not None:
+        yield config.judging.calibration
 
 
 def needs(config: Config) -> None:
@@ -248,6 +259,7 @@ def check(config: Config) -> None:
     load_lexicon(config.lexicon)
     tagger_of(config.spacy_model)
     check_writer(config, config.run)
+    judging(config.judging, config.images, config.run)
     if _uses_rules(config):
         open_wordnet()
 
@@ -256,6 +268,7 @@ def confirm(config: Config, plan: PlanFiles) -> None:
     """Checks that the images of a plan can be found; see `confirm_images`."""
     names = (texts.image for batch in _batches(plan) for texts in batch.images)
     confirm_images(images_folder(config.images, config.run), names)
+    confirm_judges(config.judging, plan.counts.get("records", 0))
 
 
 def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
@@ -277,6 +290,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     shards = files_for(records, config.run.samples_per_file)
     return (
         table_of(HARD_POSITIVES_TABLE, shards),
+        *judgements_table(config.judging, shards),
         *media_tables(records, None if config.images is None else media_root(config.run)),
     )
 

@@ -7,10 +7,12 @@ Example:
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tyro.conf import OmitArgPrefixes
 
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.hard_negatives.records import NEGATIVE_KINDS, NegativeKind
@@ -28,13 +30,17 @@ from eqforge.pipelines.shared.language_model import (
 from eqforge.pipelines.shared.pipeline import Input, Pipeline, Target, files_of
 from eqforge.pipelines.shared.settings import Mode
 from eqforge.pipelines.shared.text import (
+    BATCH,
     CaptionDataset,
     batch_images,
     caption_media,
     check_images,
     check_language,
     confirm_captions,
+    confirm_judges,
     image_folder,
+    judgements_table,
+    judging,
     language_of_mode,
     media_root,
     select_images,
@@ -48,6 +54,7 @@ from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
+from eqforge.transforms.judges.settings import JudgeSettings
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.training import (
@@ -74,11 +81,13 @@ class Config(ModelSettings, CaptionDataset):
     negative_kinds: tuple[NegativeKind, ...] = NEGATIVE_KINDS
     """Kinds of hard negatives that are tried; the caption's seed decides which comes first."""
 
+    judging: OmitArgPrefixes[JudgeSettings] = field(default_factory=JudgeSettings)
+
 
 def plan(config: Config) -> Iterator[CaptionBatch]:
     """Yields the captions in batches of whole images."""
     records = read_captions(config.captions, config.source)
-    yield from batch_images(select_images(records, config.run))
+    yield from batch_images(select_images(records, config.run), config.judging.batch(BATCH))
 
 
 def build(root: "beam.Pipeline", target: Target[Config]) -> None:
@@ -105,6 +114,7 @@ def rules(config: Config) -> TrainingRules:
         images=image_folder(config.images, config.run),
         only=config.run.only,
         language=config.language,
+        judging=judging(config.judging, config.images, config.run),
     )
 
 
@@ -134,6 +144,8 @@ def inputs(config: Config) -> Iterator[Input]:
     yield from files_of(config.captions, caption_files(config.captions))
     if config.lexicon is not None:
         yield config.lexicon
+    if config.judging.calibration is not None:
+        yield config.judging.calibration
 
 
 def needs(_config: Config) -> None:
@@ -156,6 +168,13 @@ def check(config: Config) -> None:
     load_lexicon(config.lexicon)
     open_wordnet()
     check_writer(config, config.run)
+    judging(config.judging, config.images, config.run)
+
+
+def confirm(config: Config, plan: PlanFiles) -> None:
+    """Checks that the images of a plan can be found, and what judges may be asked."""
+    confirm_captions(config, plan)
+    confirm_judges(config.judging, plan.counts.get("captions", 0))
 
 
 def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
@@ -175,6 +194,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     shards = files_for(3 * captions, config.run.samples_per_file * 10)
     return (
         table_of(TRAINING_TABLE, shards),
+        *judgements_table(config.judging, shards),
         *media_tables(captions, None if config.images is None else media_root(config.run)),
     )
 
@@ -186,7 +206,7 @@ PIPELINE = Pipeline(
     inputs=inputs,
     needs=needs,
     check=check,
-    confirm=confirm_captions,
+    confirm=confirm,
     media=media,
     prepare=prepare,
     cost=cost,

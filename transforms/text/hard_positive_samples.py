@@ -24,6 +24,7 @@ from eqforge.schemas.records.spans import spans_of
 from eqforge.schemas.sources.text_pairs import TextPair
 from eqforge.schemas.tables.texts import HardPositiveSample
 from eqforge.transforms.dataset.image_folder import ImageFolder
+from eqforge.transforms.judges.settings import Judging
 from eqforge.transforms.text.caption_edits import (
     CaptionEdit,
     EditedCaption,
@@ -50,6 +51,7 @@ class HardPositiveRules:
       images: the folder of images, where the user names one.
       only: ids of the samples to make; empty makes all.
       language: what the captions have to be written in.
+      judging: the models that judge the samples; None judges none.
     """
 
     published: bool
@@ -59,6 +61,7 @@ class HardPositiveRules:
     images: ImageFolder | None
     only: tuple[str, ...] = ()
     language: Language = "en"
+    judging: Judging | None = None
 
 
 def published_samples(
