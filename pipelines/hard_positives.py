@@ -27,11 +27,11 @@ from eqforge.pipelines.shared.language_model import (
     ask_model,
     check_writer,
     cost_lines,
-    model_of_mode,
+    language_and_model_of_mode,
     written,
 )
 from eqforge.pipelines.shared.pipeline import Input, Pipeline, Target, files_of
-from eqforge.pipelines.shared.settings import DatasetConfig, Mode
+from eqforge.pipelines.shared.settings import DatasetConfig
 from eqforge.pipelines.shared.text import (
     check_images,
     check_language,
@@ -42,7 +42,6 @@ from eqforge.pipelines.shared.text import (
     images_of,
     judgements_table,
     judging,
-    language_of_mode,
     media_root,
     select_images,
 )
@@ -194,11 +193,6 @@ def _images(config: Config) -> ImageFolder | None:
     return None if folder is None else replace(folder, clip_boxes=config.mode != "paper")
 
 
-def defaults(mode: Mode) -> dict[str, Any]:
-    """Returns the settings of a mode."""
-    return {**language_of_mode(mode), **model_of_mode(mode)}
-
-
 def prepare(config: Config, plan: PlanFiles) -> None:
     """Says what a language model will be asked, and asks a server; see `ask_model`."""
     made = rules(config)
@@ -298,7 +292,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
 PIPELINE = Pipeline(
     name=NAME,
     config=Config,
-    defaults=defaults,
+    defaults=language_and_model_of_mode,
     inputs=inputs,
     needs=needs,
     check=check,

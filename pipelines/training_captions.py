@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tyro.conf import OmitArgPrefixes
 
@@ -24,11 +24,10 @@ from eqforge.pipelines.shared.language_model import (
     ask_model,
     check_writer,
     cost_lines,
-    model_of_mode,
+    language_and_model_of_mode,
     written,
 )
 from eqforge.pipelines.shared.pipeline import Input, Pipeline, Target, files_of
-from eqforge.pipelines.shared.settings import Mode
 from eqforge.pipelines.shared.text import (
     BATCH,
     CaptionDataset,
@@ -41,7 +40,6 @@ from eqforge.pipelines.shared.text import (
     image_folder,
     judgements_table,
     judging,
-    language_of_mode,
     media_root,
     select_images,
 )
@@ -116,11 +114,6 @@ def rules(config: Config) -> TrainingRules:
         language=config.language,
         judging=judging(config.judging, config.images, config.run),
     )
-
-
-def defaults(mode: Mode) -> dict[str, Any]:
-    """Returns the settings of a mode."""
-    return {**language_of_mode(mode), **model_of_mode(mode)}
 
 
 def prepare(config: Config, plan: PlanFiles) -> None:
@@ -202,7 +195,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
 PIPELINE = Pipeline(
     name=NAME,
     config=Config,
-    defaults=defaults,
+    defaults=language_and_model_of_mode,
     inputs=inputs,
     needs=needs,
     check=check,

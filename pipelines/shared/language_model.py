@@ -10,7 +10,7 @@ from eqforge.generators.text.llm.prompts import OF_THE_CODE, OF_THE_PAPER, Promp
 from eqforge.generators.text.llm.rewrite import Taken
 from eqforge.generators.text.llm.writer import WriterSettings, open_model
 from eqforge.pipelines.shared.settings import Mode, RunSettings
-from eqforge.pipelines.shared.text import check_at_least
+from eqforge.pipelines.shared.text import check_at_least, language_of_mode
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
@@ -90,11 +90,12 @@ class ModelSettings:
     the dataset. No question is asked twice."""
 
 
-def model_of_mode(mode: Mode) -> dict[str, Any]:
+def language_and_model_of_mode(mode: Mode) -> dict[str, Any]:
     """Returns a mode's settings: in the paper, two prompts and answers as they came, drawn once."""
     if mode != "paper":
-        return {}
+        return {**language_of_mode(mode)}
     return {
+        **language_of_mode(mode),
         "model_prompts": OF_THE_PAPER,
         "model_answers": "raw",
         "model_sample": True,
