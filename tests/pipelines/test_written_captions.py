@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -296,6 +297,34 @@ def test_a_killed_build_asks_nothing_twice(captions: Path, tmp_path: Path) -> No
     assert len({*answered} & {*again}) <= 1  # it had come, and was not kept yet
     assert len(again) <= len(server.prompts) - 7
     assert {r["sample_id"]: r for r in open_dataset(str(output)).rows("samples")} == whole
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_build_waits_for_what_is_under_way_and_keeps_it(
+    number: signal.Signals, captions: Path, tmp_path: Path
+) -> None:
+    enough = threading.Event()
+
+    def slow(prompt: str, body: dict[str, Any]) -> str:
+        if len(server.asked) >= 4:
+            enough.set()
+            threading.Event().wait(3)
+        return say(prompt, body)
+
+    output = tmp_path / "out"
+    with ChatServer(slow).running() as server:
+        command = ["--captions", str(captions), "--model", server.model, "--model-batch", "3"]
+        line = [sys.executable, "-P", "-m", "eqforge", "build", "training-captions", *command]
+        line += ["--output", str(output), *RAW]
+        process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
+        assert enough.wait(120)
+        time.sleep(1)  # the answers before are kept by now
+        process.send_signal(number)
+        said = process.communicate(timeout=60)[1]
+
+    assert process.returncode == 128 + number
+    assert "the same command goes on where this one stopped" in said
+    assert len(kept(output)) == len(server.asked) < 25
 
 
 def kept(output: Path) -> list[Path]:

@@ -159,10 +159,10 @@ class Endpoint:
     def _as_they_come(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
         """Yields answers; the next question is sent when one has been taken, so that few are lost.
 
-        After an error no more are sent, and it is raised when those under way have come.
+        After an error, or a signal, no more are sent; it is raised when those under way have come.
         """
         waiting, under_way = iter(enumerate(questions)), dict[Future[Answer], int]()
-        failure: EqforgeError | None = None
+        failure: BaseException | None = None
         with ThreadPoolExecutor(self.at_once) as pool:
             while True:
                 room = 0 if failure else self.at_once - len(under_way)
@@ -170,7 +170,12 @@ class Endpoint:
                     under_way[pool.submit(self._answer, question)] = position
                 if not under_way:
                     break
-                for done in wait(under_way, return_when=FIRST_COMPLETED).done:
+                try:
+                    finished = wait(under_way, return_when=FIRST_COMPLETED).done
+                except KeyboardInterrupt as signal:
+                    failure = failure or signal
+                    continue
+                for done in finished:
                     position = under_way.pop(done)
                     try:
                         answer = done.result()
