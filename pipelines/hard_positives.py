@@ -26,11 +26,12 @@ from eqforge.pipelines.shared.language_model import (
     ModelSettings,
     ask_model,
     check_writer,
-    model_of_mode,
+    cost_lines,
+    language_and_model_of_mode,
     written,
 )
 from eqforge.pipelines.shared.pipeline import Input, Pipeline, Target, files_of
-from eqforge.pipelines.shared.settings import DatasetConfig, Mode
+from eqforge.pipelines.shared.settings import DatasetConfig
 from eqforge.pipelines.shared.text import (
     check_images,
     check_language,
@@ -41,7 +42,6 @@ from eqforge.pipelines.shared.text import (
     images_of,
     judgements_table,
     judging,
-    language_of_mode,
     media_root,
     select_images,
 )
@@ -193,15 +193,16 @@ def _images(config: Config) -> ImageFolder | None:
     return None if folder is None else replace(folder, clip_boxes=config.mode != "paper")
 
 
-def defaults(mode: Mode) -> dict[str, Any]:
-    """Returns the settings of a mode."""
-    return {**language_of_mode(mode), **model_of_mode(mode)}
-
-
 def prepare(config: Config, plan: PlanFiles) -> None:
     """Says what a language model will be asked, and asks a server; see `ask_model`."""
     made = rules(config)
     ask_model(config, made.edits, lambda: map(partial(captions_of, made), _batches(plan)))
+
+
+def cost(config: Config) -> Iterator[str]:
+    """Yields what a language model would be asked."""
+    made = rules(config)
+    yield from cost_lines(config, made.edits, lambda: map(partial(captions_of, made), plan(config)))
 
 
 def _batches(plan: PlanFiles) -> Iterator[TextsBatch]:
@@ -251,8 +252,8 @@ def check(config: Config) -> None:
     check_language(config.language)
     load_lexicon(config.lexicon)
     tagger_of(config.spacy_model)
+    check_writer(config, config.run)
     judging(config.judging, config.images, config.run)
-    check_writer(config)
     if _uses_rules(config):
         open_wordnet()
 
@@ -291,13 +292,14 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
 PIPELINE = Pipeline(
     name=NAME,
     config=Config,
-    defaults=defaults,
+    defaults=language_and_model_of_mode,
     inputs=inputs,
     needs=needs,
     check=check,
     confirm=confirm,
     media=media,
     prepare=prepare,
+    cost=cost,
     plan=plan,
     measure=measure,
     build=build,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tyro.conf import OmitArgPrefixes
 
@@ -23,11 +23,11 @@ from eqforge.pipelines.shared.language_model import (
     ModelSettings,
     ask_model,
     check_writer,
-    model_of_mode,
+    cost_lines,
+    language_and_model_of_mode,
     written,
 )
 from eqforge.pipelines.shared.pipeline import Input, Pipeline, Target, files_of
-from eqforge.pipelines.shared.settings import Mode
 from eqforge.pipelines.shared.text import (
     BATCH,
     CaptionDataset,
@@ -40,7 +40,6 @@ from eqforge.pipelines.shared.text import (
     image_folder,
     judgements_table,
     judging,
-    language_of_mode,
     media_root,
     select_images,
 )
@@ -117,15 +116,16 @@ def rules(config: Config) -> TrainingRules:
     )
 
 
-def defaults(mode: Mode) -> dict[str, Any]:
-    """Returns the settings of a mode."""
-    return {**language_of_mode(mode), **model_of_mode(mode)}
-
-
 def prepare(config: Config, plan: PlanFiles) -> None:
     """Says what a language model will be asked, and asks a server; see `ask_model`."""
     made = rules(config)
     ask_model(config, made.edits, lambda: map(partial(captions_of, made), _batches(plan)))
+
+
+def cost(config: Config) -> Iterator[str]:
+    """Yields what a language model would be asked."""
+    made = rules(config)
+    yield from cost_lines(config, made.edits, lambda: map(partial(captions_of, made), plan(config)))
 
 
 def _batches(plan: PlanFiles) -> Iterator[CaptionBatch]:
@@ -160,8 +160,8 @@ def check(config: Config) -> None:
     tagger_of(config.spacy_model)
     load_lexicon(config.lexicon)
     open_wordnet()
+    check_writer(config, config.run)
     judging(config.judging, config.images, config.run)
-    check_writer(config)
 
 
 def confirm(config: Config, plan: PlanFiles) -> None:
@@ -195,13 +195,14 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
 PIPELINE = Pipeline(
     name=NAME,
     config=Config,
-    defaults=defaults,
+    defaults=language_and_model_of_mode,
     inputs=inputs,
     needs=needs,
     check=check,
     confirm=confirm,
     media=media,
     prepare=prepare,
+    cost=cost,
     plan=plan,
     measure=measure,
     build=build,

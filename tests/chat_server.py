@@ -133,8 +133,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Retry-After", self.chat.retry_after)
         if status in (301, 302, 307, 308):
             self.send_header("Location", body["to"])
-        self.end_headers()
-        self.wfile.write(data)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the client was killed
+            self.end_headers()
+            self.wfile.write(data)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Prints nothing."""

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from eqforge.generators.text.llm.endpoint import is_endpoint
+from eqforge.generators.text.llm.endpoint import Endpoint
 from eqforge.generators.text.llm.prompts import OF_THE_CODE, OF_THE_PAPER, PromptName
 from eqforge.generators.text.llm.rewrite import Taken
-from eqforge.generators.text.llm.writer import WriterSettings, check_model
+from eqforge.generators.text.llm.writer import WriterSettings, open_model
 from eqforge.pipelines.shared.settings import Mode, RunSettings
-from eqforge.pipelines.shared.text import check_at_least
+from eqforge.pipelines.shared.text import check_at_least, language_of_mode
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
@@ -90,11 +90,12 @@ class ModelSettings:
     the dataset. No question is asked twice."""
 
 
-def model_of_mode(mode: Mode) -> dict[str, Any]:
+def language_and_model_of_mode(mode: Mode) -> dict[str, Any]:
     """Returns a mode's settings: in the paper, two prompts and answers as they came, drawn once."""
     if mode != "paper":
-        return {}
+        return {**language_of_mode(mode)}
     return {
+        **language_of_mode(mode),
         "model_prompts": OF_THE_PAPER,
         "model_answers": "raw",
         "model_sample": True,
@@ -132,8 +133,10 @@ def _writer(config: ModelSettings) -> WriterSettings:
     )
 
 
-def check_writer(config: ModelSettings) -> None:
+def check_writer(config: ModelSettings, run: RunSettings) -> None:
     """Checks the options, and that the model is there, before any work.
+
+    A server is not needed where all answers are known: where some are kept, it is asked for later.
 
     Raises:
       InputError: one is out of its range, or the model cannot be loaded or reached.
@@ -153,8 +156,12 @@ def check_writer(config: ModelSettings) -> None:
             raise InputError(f"--model-{name.replace('_', '-')} {value}: expected {rule}")
     if config.model_budget is not None and config.model_prices is None:
         raise InputError("--model-budget: name what a million tokens cost with --model-prices")
-    if config.model is not None:
-        check_model(_writer(config))
+    how = written(config, run)
+    if how is None:
+        return
+    model = open_model(how.model)
+    if isinstance(model, Endpoint) and not (how.ledger and how.ledger.exists()):
+        model.check()
 
 
 def ask_model(config: ModelSettings, rules: EditRules, batches: Batches) -> None:
@@ -169,21 +176,31 @@ def ask_model(config: ModelSettings, rules: EditRules, batches: Batches) -> None
       InputError: more may be asked than is allowed; nothing was.
       BuildError: the server does not answer any more; the answers so far are kept.
     """
-    if config.model is None:
+    if rules.written is None:
         return
     found = estimate(batches(), rules)
-    print("\n".join(estimate_lines(found, config)), file=sys.stderr)
-    check_budget(found, config)
-    if is_endpoint(config.model) and found.questions:
-        asked = ask_ahead(batches(), rules, found.questions)
-        print(
-            f"language model: {counted(asked.answered, 'answers')}, by its server's count "
-            f"{asked.tokens_in:,} tokens in and {asked.tokens_out:,} out",
-            file=sys.stderr,
-        )
+    print("\n".join(_lines(found, config)), file=sys.stderr)
+    _check_budget(found, config)
+    model = open_model(rules.written.model)
+    if not isinstance(model, Endpoint):
+        return
+    if found.questions:
+        model.check()
+    asked = ask_ahead(batches(), rules, found.questions)
+    print(
+        f"language model: {counted(asked.answered, 'answers')}, by its server's count "
+        f"{asked.tokens_in:,} tokens in and {asked.tokens_out:,} out",
+        file=sys.stderr,
+    )
 
 
-def estimate_lines(found: Estimate, config: ModelSettings) -> Iterator[str]:
+def cost_lines(config: ModelSettings, rules: EditRules, batches: Batches) -> Iterator[str]:
+    """Yields what a model would be asked, in words; nothing without a model."""
+    if rules.written is not None:
+        yield from _lines(estimate(batches(), rules), config)
+
+
+def _lines(found: Estimate, config: ModelSettings) -> Iterator[str]:
     """Yields what a model would be asked, in words."""
     known = f", {found.known:,} more are answered already" if found.known else ""
     yield (
@@ -204,7 +221,7 @@ def _priced(found: Estimate, config: ModelSettings, times: int) -> str:
     return f"; at your prices {times * found.price(config.model_prices):,.2f}"
 
 
-def check_budget(found: Estimate, config: ModelSettings) -> None:
+def _check_budget(found: Estimate, config: ModelSettings) -> None:
     """Checks that what may be asked is allowed.
 
     Raises:

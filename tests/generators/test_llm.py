@@ -6,12 +6,15 @@ makes both good answers and bad ones.
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from eqforge.generators.text.llm.decode import DecodingSettings, Request, complete
 from eqforge.generators.text.llm.prompts import OF_THE_CODE, OF_THE_PAPER, PROMPTS, PromptName
@@ -421,7 +424,8 @@ CAPTION = "a big dog on a mat"
 def test_what_is_no_text_like_the_caption_is_not_taken_raw(answer: str, reason: str) -> None:
     assert _taken(CAPTION, answer) == reason
     # A checked answer is an edit of the caption, which what stands around it does not reach.
-    assert _checked(CAPTION, answer) in {*REWRITE_REFUSALS, "a large dog on a mat"}
+    checked = _checked(CAPTION, answer)
+    assert checked in {*REWRITE_REFUSALS, "a large dog on a mat", "a large god on a mat"}
 
 
 def test_a_model_may_say_first_that_it_answers() -> None:
@@ -431,3 +435,30 @@ def test_a_model_may_say_first_that_it_answers() -> None:
 
 def test_marks_that_the_caption_has_may_stand_in_the_answer() -> None:
     assert _taken("a $5 note @ home", "a $5 bill @ home") == "a $5 bill @ home"
+
+
+WORDS = st.sampled_from(
+    [*CAPTION.split(), "large", "hound", "and", "<b>", "\u202e", "\x00", "$(rm)"]
+)
+ANSWERS = st.one_of(
+    st.text(max_size=80),
+    st.lists(WORDS, max_size=14).map(" ".join),
+    st.lists(WORDS, max_size=6).map("\n".join),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(answer=ANSWERS)
+def test_whatever_is_taken_is_plain_and_like_the_caption_and_all_else_has_a_reason(
+    answer: str,
+) -> None:
+    raw, checked = _taken(CAPTION, answer), _checked(CAPTION, answer)
+    for text in (raw, checked):
+        if text not in REWRITE_REFUSALS:
+            assert text.isprintable()
+            assert len(text) <= 2 * len(CAPTION) + 20
+            assert not set(text) & set("<>{}[]`$\\|")
+            assert text != CAPTION
+    if checked not in REWRITE_REFUSALS:
+        shared = Counter(checked.split()) & Counter(CAPTION.split())
+        assert shared.total() >= len(CAPTION.split()) - 4

@@ -12,7 +12,7 @@ import pytest
 from eqforge.generators.text.llm import endpoint
 from eqforge.generators.text.llm.endpoint import KEY, Endpoint, address_of, is_endpoint
 from eqforge.generators.text.llm.model import Answer, Question, ask
-from eqforge.generators.text.llm.writer import WriterSettings, check_model, open_model
+from eqforge.generators.text.llm.writer import WriterSettings, open_model
 from eqforge.schemas.errors import BuildError, InputError
 from eqforge.transforms.dataset.ledger import Ledger
 from tests.chat_server import MODEL, ChatServer, Say
@@ -38,6 +38,12 @@ def opened(server: ChatServer, **settings: Any) -> Endpoint:
     found = open_model(WriterSettings(model=server.model, **settings))
     assert isinstance(found, Endpoint)
     return found
+
+
+def check_model(settings: WriterSettings) -> None:
+    model = open_model(settings)
+    assert isinstance(model, Endpoint)
+    model.check()
 
 
 def questions(*prompts: str, seed: int | None = None) -> list[Question]:

@@ -18,6 +18,7 @@ from eqforge.generators.text.llm.endpoint import KEY
 from eqforge.generators.text.llm.validate import REWRITE_REFUSALS
 from eqforge.generators.text.llm.writer import open_model
 from eqforge.pipelines import hard_positives, training_captions
+from eqforge.pipelines.shared.planning import plan_command
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.chat_server import ChatServer
 
@@ -302,16 +303,14 @@ def kept(output: Path) -> list[Path]:
     return [path for path in output.rglob("*.json") if "answers" in path.parts]
 
 
-def test_a_dataset_made_again_asks_nothing(captions: Path, tmp_path: Path) -> None:
+def test_a_dataset_made_again_needs_no_server(captions: Path, tmp_path: Path) -> None:
     with ChatServer(say).running() as server:
         command = ("--captions", captions, "--model", server.model, *RAW)
         first = built(training_captions.main, tmp_path / "out", *command)
-        server.asked = []
-        built(training_captions.main, tmp_path / "out", *command)
-        other = ("--negative-kinds", "replace_object", "--overwrite")
-        again = built(training_captions.main, tmp_path / "out", *command, *other)
+    built(training_captions.main, tmp_path / "out", *command)
+    other = ("--negative-kinds", "replace_object", "--overwrite")
+    again = built(training_captions.main, tmp_path / "out", *command, *other)
 
-    assert not server.asked
     assert again["c0/hard_positive"] == first["c0/hard_positive"]
 
 
@@ -364,6 +363,20 @@ def test_what_is_asked_and_what_was_is_told(
     told = f"25 answers, by its server's count {words:,} tokens in and 175 out"
     assert told in said
     assert said.index("25 questions") < said.index("25 answers")
+
+
+@pytest.mark.parametrize("pipeline", [training_captions.PIPELINE, hard_positives.PIPELINE])
+def test_a_plan_says_what_would_be_asked_and_asks_nothing(
+    pipeline: Any, captions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ChatServer(say).running() as server:
+        command = ("--captions", captions, "--model", server.model, "--model-prices", 10, 20)
+        assert plan_command(pipeline, [*map(str, command)]) == 0
+
+    said = capsys.readouterr().out
+    assert "language model: 25 questions; about 2," in said
+    assert "  if no answer were taken: 100 questions; at your prices 0.1" in said
+    assert not server.asked
 
 
 @pytest.mark.parametrize(

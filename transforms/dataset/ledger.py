@@ -61,6 +61,10 @@ class Ledger:
         """Stores the result for these inputs."""
         storage.write_bytes(self._url(inputs), msgspec.json.encode(result))
 
+    def exists(self) -> bool:
+        """Tells whether any result is stored."""
+        return storage.exists(storage.join(self.root, self.step))
+
     def name(self, inputs: Any) -> str:
         """Returns the name of the file that holds the result for these inputs."""
         return f"{fingerprint([self.step, self.basis, inputs])}.json"

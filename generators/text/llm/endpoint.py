@@ -8,7 +8,6 @@ import functools
 import json
 import os
 import re
-import urllib.request
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -310,6 +309,8 @@ def _pool(url: str, at_once: int) -> "urllib3.PoolManager":
       url: of the server.
       at_once: how many are kept open.
     """
+    import urllib.request
+
     import urllib3
 
     parts = urlsplit(url)
@@ -320,8 +321,10 @@ def _pool(url: str, at_once: int) -> "urllib3.PoolManager":
 
 
 def _plain(said: Any) -> str:
-    """Returns what a server calls itself, as far as it may stand in a row."""
-    return "".join(letter for letter in str(said) if letter.isprintable())[:100]
+    """Returns what a server calls itself, as far as it may stand in a row: no path of its disk."""
+    name = str(said)
+    name = name.rstrip("/").rpartition("/")[2] if name.startswith("/") else name
+    return "".join(letter for letter in name if letter.isprintable())[:100]
 
 
 def _count(value: Any) -> int:

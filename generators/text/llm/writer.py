@@ -67,18 +67,6 @@ def open_model(settings: WriterSettings) -> LanguageModel:
     )
 
 
-def check_model(settings: WriterSettings) -> None:
-    """Loads a model, or asks its server whether it is there, before any work.
-
-    Raises:
-      InputError: it cannot be loaded or reached, or refuses the key.
-      MissingExtra: torch or transformers is not installed.
-    """
-    model = open_model(settings)
-    if isinstance(model, Endpoint):
-        model.check()
-
-
 class CaptionWriter:
     """Completes prompts with a causal language model from transformers.
 
