@@ -59,6 +59,7 @@ bench: $(DEV) ## Run the benchmarks, or one: make bench BENCH=benchmarks/writer.
 	for file in $(BENCH); do echo "== $$file"; $(BIN)/python "$$file" $(ARGS) || exit 1; done
 
 docs: $(DEV) ## Write the pages, and parts of pages, that follow from the code
+	$(BIN)/python -m tools.rule_precision
 	$(BIN)/python scripts/reasons.py >docs/reference/reasons.md
 	$(BIN)/python scripts/documents.py >docs/reference/json.md
 	$(BIN)/python scripts/tables.py

@@ -4,29 +4,44 @@ Example:
     eqforge build hard-positives --vl-checklist VL-CheckList/data --output out/replace
     eqforge build hard-positives --pairs visual_genome_attribution.json --output out/swap
     eqforge build hard-positives --captions captions_val2017.json --output out/coco
+    eqforge build hard-positives --captions captions_val2017.json --output out/written \
+        --model llama-2-70b-chat@http://localhost:8000/v1
 """
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tyro.conf import OmitArgPrefixes
 
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.wordnet import check_wordnet, open_wordnet
 from eqforge.pipelines.shared.building import build_command
+from eqforge.pipelines.shared.language_model import (
+    ModelSettings,
+    ask_model,
+    check_writer,
+    cost_lines,
+    language_and_model_of_mode,
+    written,
+)
 from eqforge.pipelines.shared.pipeline import Input, Pipeline, Target, files_of
 from eqforge.pipelines.shared.settings import DatasetConfig
 from eqforge.pipelines.shared.text import (
     check_images,
     check_language,
     confirm_images,
+    confirm_judges,
     image_folder,
     images_folder,
     images_of,
-    language_of_mode,
+    judgements_table,
+    judging,
     media_root,
     select_images,
 )
@@ -38,15 +53,20 @@ from eqforge.schemas.sources.pair_records import pair_files
 from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
 from eqforge.schemas.sources.vl_checklist import read_vl_checklist
 from eqforge.schemas.tables.texts import HARD_POSITIVES_TABLE
-from eqforge.transforms.dataset.census import Medium
+from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
+from eqforge.transforms.judges.settings import JudgeSettings
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.hard_positive_samples import HardPositiveRules
-from eqforge.transforms.text.hard_positives import HARD_POSITIVES_STAGE, MakeHardPositives
+from eqforge.transforms.text.hard_positives import (
+    HARD_POSITIVES_STAGE,
+    MakeHardPositives,
+    captions_of,
+)
 from eqforge.transforms.text.image_texts import FoilRecord, ImageTexts, Text, TextsBatch
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.work import CAPTIONS_STAGE
@@ -59,8 +79,8 @@ BATCH = 256
 FOLDERS = {"attribute": "Attribute/vg", "relation": "Relation/vg"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Config(DatasetConfig):
+@dataclass(frozen=True, kw_only=True)
+class Config(ModelSettings, DatasetConfig):
     """Captions with a rewording that stays true and one that is false: REPLACE and SWAP sets."""
 
     vl_checklist: Path | None = None
@@ -77,7 +97,8 @@ class Config(DatasetConfig):
     """COCO captions, a Karpathy-split JSON, Flickr30k's token or CSV file, or your own: a table
     (.csv, .tsv), a JSON array or JSON lines with a column caption and, if you like, image, id and
     split. Or a folder of Hugging Face's with such columns: of Dataset.save_to_disk, a snapshot of
-    the hub, or with a metadata file. Both texts are made by rules."""
+    the hub, or with a metadata file. Both texts are made by rules, or the hard positives by a
+    language model."""
 
     lexicon: Path | None = None
     """Your own lexicon of words and replacements: for --vl-checklist in place of the rules, beside
@@ -97,13 +118,15 @@ class Config(DatasetConfig):
     language: Language = "en"
     """en refuses what is in another language than that of the rules; any takes it as it comes."""
 
+    judging: OmitArgPrefixes[JudgeSettings] = field(default_factory=JudgeSettings)
+
 
 def plan(config: Config) -> Iterator[TextsBatch]:
     """Yields the records of a source in batches of whole images."""
     from more_itertools import batched
 
     images = map(_texts_of, select_images(_texts(config), config.run))
-    for batch in batched(images, BATCH):
+    for batch in batched(images, config.judging.batch(BATCH)):
         yield TextsBatch(images=tuple(batch))
 
 
@@ -156,16 +179,34 @@ def rules(config: Config) -> HardPositiveRules:
             seed=config.run.seed,
             lexicon=None if config.lexicon is None else load_lexicon(config.lexicon),
             spacy_model=config.spacy_model,
+            written=written(config, config.run),
         ),
         images=_images(config),
         only=config.run.only,
         language=config.language if config.vl_checklist is None else "any",  # it is in English
+        judging=judging(config.judging, config.images, config.run),
     )
 
 
 def _images(config: Config) -> ImageFolder | None:
     folder = image_folder(config.images, config.run)
     return None if folder is None else replace(folder, clip_boxes=config.mode != "paper")
+
+
+def prepare(config: Config, plan: PlanFiles) -> None:
+    """Says what a language model will be asked, and asks a server; see `ask_model`."""
+    made = rules(config)
+    ask_model(config, made.edits, lambda: map(partial(captions_of, made), _batches(plan)))
+
+
+def cost(config: Config) -> Iterator[str]:
+    """Yields what a language model would be asked."""
+    made = rules(config)
+    yield from cost_lines(config, made.edits, lambda: map(partial(captions_of, made), plan(config)))
+
+
+def _batches(plan: PlanFiles) -> Iterator[TextsBatch]:
+    return read_plan(TextsBatch, plan.files)
 
 
 def inputs(config: Config) -> Iterator[Input]:
@@ -177,6 +218,8 @@ def inputs(config: Config) -> Iterator[Input]:
         yield from files_of(config.captions, caption_files(config.captions))
     if config.lexicon is not None:
         yield config.lexicon
+    if config.judging.calibration is not None:
+        yield config.judging.calibration
 
 
 def needs(config: Config) -> None:
@@ -203,26 +246,30 @@ def check(config: Config) -> None:
         raise InputError("--kinds: name at least one kind")
     if unknown := sorted(set(config.kinds) - set(FOLDERS)):
         raise InputError(f"--kinds {unknown[0]}: expected {' or '.join(FOLDERS)}")
+    if config.model is not None and config.captions is None:
+        raise InputError("--model: writes hard positives of --captions alone")
     check_images(config.images, config.run)
     check_language(config.language)
     load_lexicon(config.lexicon)
     tagger_of(config.spacy_model)
+    check_writer(config, config.run)
+    judging(config.judging, config.images, config.run)
     if _uses_rules(config):
         open_wordnet()
 
 
 def confirm(config: Config, plan: PlanFiles) -> None:
     """Checks that the images of a plan can be found; see `confirm_images`."""
-    batches = read_plan(TextsBatch, plan.files)
-    names = (texts.image for batch in batches for texts in batch.images)
+    names = (texts.image for batch in _batches(plan) for texts in batch.images)
     confirm_images(images_folder(config.images, config.run), names)
+    confirm_judges(config.judging, plan.counts.get("records", 0))
 
 
 def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
-    """Yields the images of a plan."""
-    batches = read_plan(TextsBatch, plan.files)
-    names = (texts.image for batch in batches for texts in batch.images)
+    """Yields the images of a plan, and the files of a language model from a folder."""
+    names = (texts.image for batch in _batches(plan) for texts in batch.images)
     yield from images_of(config.images, config.run, names)
+    yield from model_files(config.model)
 
 
 def measure(_: Config, batch: TextsBatch) -> dict[str, int]:
@@ -237,6 +284,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     shards = files_for(records, config.run.samples_per_file)
     return (
         table_of(HARD_POSITIVES_TABLE, shards),
+        *judgements_table(config.judging, shards),
         *media_tables(records, None if config.images is None else media_root(config.run)),
     )
 
@@ -244,12 +292,14 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
 PIPELINE = Pipeline(
     name=NAME,
     config=Config,
-    defaults=language_of_mode,
+    defaults=language_and_model_of_mode,
     inputs=inputs,
     needs=needs,
     check=check,
     confirm=confirm,
     media=media,
+    prepare=prepare,
+    cost=cost,
     plan=plan,
     measure=measure,
     build=build,

@@ -7,45 +7,60 @@ Example:
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from tyro.conf import OmitArgPrefixes
 
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.hard_negatives.records import NEGATIVE_KINDS, NegativeKind
 from eqforge.generators.text.lexicon import load_lexicon
-from eqforge.generators.text.llm.writer import WriterSettings
 from eqforge.generators.text.wordnet import check_wordnet, open_wordnet
 from eqforge.pipelines.shared.building import build_command
+from eqforge.pipelines.shared.language_model import (
+    ModelSettings,
+    ask_model,
+    check_writer,
+    cost_lines,
+    language_and_model_of_mode,
+    written,
+)
 from eqforge.pipelines.shared.pipeline import Input, Pipeline, Target, files_of
 from eqforge.pipelines.shared.text import (
+    BATCH,
     CaptionDataset,
     batch_images,
     caption_media,
-    check_at_least,
     check_images,
     check_language,
     confirm_captions,
+    confirm_judges,
     image_folder,
-    language_of_mode,
+    judgements_table,
+    judging,
     media_root,
     select_images,
 )
-from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
 from eqforge.schemas.sources.caption_sources import read_captions
 from eqforge.schemas.sources.own_captions import caption_files
 from eqforge.schemas.tables.texts import TRAINING_TABLE
 from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.finish import WriteWorks
-from eqforge.transforms.dataset.ledger import Ledger
-from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
+from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
-from eqforge.transforms.text.caption_edits import EditRules, writer_of
+from eqforge.transforms.judges.settings import JudgeSettings
+from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.perturb import tagger_of
-from eqforge.transforms.text.training import TRAINING_TEXTS_STAGE, MakeTrainingTexts, TrainingRules
+from eqforge.transforms.text.training import (
+    TRAINING_TEXTS_STAGE,
+    MakeTrainingTexts,
+    TrainingRules,
+    captions_of,
+)
 from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch
 
 if TYPE_CHECKING:
@@ -54,8 +69,8 @@ if TYPE_CHECKING:
 NAME = "training-captions"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Config(CaptionDataset):
+@dataclass(frozen=True, kw_only=True)
+class Config(ModelSettings, CaptionDataset):
     """Captions with a hard positive and a hard negative each, to fine-tune models on."""
 
     lexicon: Path | None = None
@@ -65,36 +80,13 @@ class Config(CaptionDataset):
     """Kinds of hard negatives that are tried; the caption's seed decides which comes first, and
     negation comes last."""
 
-    model: str | None = None
-    """A language model that writes the hard positives by the paper's prompts: a folder saved by
-    transformers, or an id on the Hugging Face hub. Without it they are made by rules."""
-
-    model_revision: str | None = None
-    """Branch, tag or commit of the model on the hub; a commit makes runs repeatable."""
-
-    model_device: str = "cpu"
-    """Device of the model as torch names it, such as cuda:0."""
-
-    model_dtype: Literal["float32", "bfloat16", "float16"] = "float32"
-    """Type of the model's weights."""
-
-    model_batch: int = 32
-    """Prompts completed at a time."""
-
-    model_sample: bool = False
-    """Draw the model's answers, each from its caption's seed, instead of the likeliest tokens."""
-
-    model_chat: bool = False
-    """Put the prompts into the model's chat template."""
-
-    model_retries: int = 3
-    """How often an answer that is not valid is asked for again, with the next seed."""
+    judging: OmitArgPrefixes[JudgeSettings] = field(default_factory=JudgeSettings)
 
 
 def plan(config: Config) -> Iterator[CaptionBatch]:
     """Yields the captions in batches of whole images."""
     records = read_captions(config.captions, config.source)
-    yield from batch_images(select_images(records, config.run))
+    yield from batch_images(select_images(records, config.run), config.judging.batch(BATCH))
 
 
 def build(root: "beam.Pipeline", target: Target[Config]) -> None:
@@ -115,32 +107,30 @@ def rules(config: Config) -> TrainingRules:
             lexicon=None if config.lexicon is None else load_lexicon(config.lexicon),
             kinds=config.negative_kinds,
             spacy_model=config.spacy_model,
-            writer=writer(config),
-            retries=config.model_retries,
-            ledger=Ledger(
-                root=storage.join(config.run.output, WORK, "done"), step="rewrite", basis=None
-            ),
+            written=written(config, config.run),
         ),
         captions=CaptionSettings(),
         images=image_folder(config.images, config.run),
         only=config.run.only,
         language=config.language,
+        judging=judging(config.judging, config.images, config.run),
     )
 
 
-def writer(config: Config) -> WriterSettings | None:
-    """Returns the language model of a configuration; None where hard positives come from rules."""
-    if config.model is None:
-        return None
-    return WriterSettings(
-        model=config.model,
-        revision=config.model_revision,
-        device=config.model_device,
-        dtype=config.model_dtype,
-        batch_size=config.model_batch,
-        sample=config.model_sample,
-        chat=config.model_chat,
-    )
+def prepare(config: Config, plan: PlanFiles) -> None:
+    """Says what a language model will be asked, and asks a server; see `ask_model`."""
+    made = rules(config)
+    ask_model(config, made.edits, lambda: map(partial(captions_of, made), _batches(plan)))
+
+
+def cost(config: Config) -> Iterator[str]:
+    """Yields what a language model would be asked."""
+    made = rules(config)
+    yield from cost_lines(config, made.edits, lambda: map(partial(captions_of, made), plan(config)))
+
+
+def _batches(plan: PlanFiles) -> Iterator[CaptionBatch]:
+    return read_plan(CaptionBatch, plan.files)
 
 
 def inputs(config: Config) -> Iterator[Input]:
@@ -148,6 +138,8 @@ def inputs(config: Config) -> Iterator[Input]:
     yield from files_of(config.captions, caption_files(config.captions))
     if config.lexicon is not None:
         yield config.lexicon
+    if config.judging.calibration is not None:
+        yield config.judging.calibration
 
 
 def needs(_config: Config) -> None:
@@ -164,16 +156,19 @@ def check(config: Config) -> None:
     """
     if not config.negative_kinds:
         raise InputError("--negative-kinds: name at least one kind")
-    check_at_least("--model-batch", config.model_batch, 1)
-    check_at_least("--model-retries", config.model_retries, 0)
     check_images(config.images, config.run)
     check_language(config.language)
     tagger_of(config.spacy_model)
     load_lexicon(config.lexicon)
     open_wordnet()
-    settings = writer(config)
-    if settings is not None:
-        writer_of(settings)
+    check_writer(config, config.run)
+    judging(config.judging, config.images, config.run)
+
+
+def confirm(config: Config, plan: PlanFiles) -> None:
+    """Checks that the images of a plan can be found, and what judges may be asked."""
+    confirm_captions(config, plan)
+    confirm_judges(config.judging, plan.counts.get("captions", 0))
 
 
 def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
@@ -193,6 +188,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     shards = files_for(3 * captions, config.run.samples_per_file * 10)
     return (
         table_of(TRAINING_TABLE, shards),
+        *judgements_table(config.judging, shards),
         *media_tables(captions, None if config.images is None else media_root(config.run)),
     )
 
@@ -200,12 +196,14 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
 PIPELINE = Pipeline(
     name=NAME,
     config=Config,
-    defaults=language_of_mode,
+    defaults=language_and_model_of_mode,
     inputs=inputs,
     needs=needs,
     check=check,
-    confirm=confirm_captions,
+    confirm=confirm,
     media=media,
+    prepare=prepare,
+    cost=cost,
     plan=plan,
     measure=measure,
     build=build,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
-from tyro.conf import FlagCreatePairsOff, Positional
+from tyro.conf import FlagCreatePairsOff, Positional, UseAppendAction
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from eqforge.schemas.errors import InputError
@@ -23,7 +23,9 @@ from eqforge.schemas.visible import nearest
 PREFIX = "EQFORGE_"
 CONFIG = "config"
 COMMAND_LINE = "command line"
-_POSITIONAL, _NO_PAIR = (get_args(mark[bool])[1] for mark in (Positional, FlagCreatePairsOff))
+_POSITIONAL, _NO_PAIR, _APPENDS = (
+    get_args(mark[bool])[1] for mark in (Positional, FlagCreatePairsOff, UseAppendAction)
+)
 _WORDS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
@@ -184,6 +186,8 @@ def _arguments(option: Option, value: Any, source: str) -> list[str]:
             raise InputError(f"{source}: {name} is {value!r}; expected true or false")
         has_no = _NO_PAIR not in option.marks  # without it, false is the default
         return [f"--{name}"] if value else [f"--no-{name}"] if has_no else []
+    if isinstance(value, list) and _APPENDS in option.marks:
+        return [f"--{name}={each}" for each in value]
     if isinstance(value, list) and _is_list(option):
         return [f"--{name}", *map(str, value)]
     if isinstance(value, str | int | float) and not isinstance(value, bool):

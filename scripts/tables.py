@@ -8,6 +8,8 @@ Such a table stands between two comments; the first names it:
     <!-- made: eq-sd samples -->       the columns of a dataset's table
     <!-- made: Origin -->              the parts of a column that is a record
     <!-- made: rules of lint -->       what `eqforge lint` looks for
+    <!-- made: questions of judges --> what judges are asked of reworded captions
+    <!-- made: precision of rules -->  how often the rules that edit captions are right
     <!-- made: protocols -->           what reviewers can be asked
     <!-- made: rules of review -->     what follows from several votes
     <!-- made: rules of texts -->      what is asked of texts that reviewers write
@@ -26,6 +28,8 @@ from eqforge.evaluation.review.fields import RULES as TEXT_RULES
 from eqforge.evaluation.review.protocols import PROTOCOLS
 from eqforge.evaluation.review.rules import RULES
 from eqforge.generators.text.lints.findings import KINDS
+from eqforge.generators.text.rule_precision import precisions
+from eqforge.schemas.records.judgements import QUESTIONS
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.columns import arrow_type
 from eqforge.schemas.tables.datasets import DATASETS, TABLE_TYPES, TYPES, table_type
@@ -35,7 +39,7 @@ from eqforge.schemas.tables.meanings import meanings, summary
 ROOT = Path(__file__).parents[1]
 PAGES = (
     *("README.md", "docs/datasets/index.md", "docs/guides/importing.md"),
-    *("docs/guides/annotating.md", "docs/guides/review.md"),
+    *("docs/guides/annotating.md", "docs/guides/judges.md", "docs/guides/review.md"),
     *("docs/reference/tables.md", "docs/reference/lint.md"),
 )
 WIDTH = 120
@@ -58,6 +62,11 @@ def made(name: str) -> str:
     if name == "rules of lint":
         rules = (f"| `{rule}` | {level} | {text} |" for rule, (level, text) in KINDS.items())
         return "\n".join(("| rule | level | a finding says |\n|---|---|---|", *rules))
+    if name == "questions of judges":
+        asked = (f"| `{name}` | {each.text} |" for name, each in QUESTIONS.items())
+        return "\n".join(("| question | probability that |\n|---|---|", *asked))
+    if name == "precision of rules":
+        return "\n".join(_precisions())
     if name == "protocols":
         return "\n".join(_protocols())
     if name == "rules of texts":
@@ -69,6 +78,17 @@ def made(name: str) -> str:
         return "\n".join(_table(table_type(dataset, table)))
     found = {part.__name__: part for table in TABLE_TYPES for part in parts(table.record)}
     return "\n".join(_columns(found[name]))
+
+
+def _precisions() -> Iterator[str]:
+    if not precisions():
+        yield "No texts of today's rules have been read yet: the probability is null."
+        return
+    yield "| text | kind | read | right | share | 95 % interval |\n|---|---|---:|---:|---:|---|"
+    for (part, kind), found in precisions().items():
+        low, high = found.interval
+        numbers = f"{found.read:,} | {found.right:,} | {found.share:.3f} | {low:.3f} to {high:.3f}"
+        yield f"| {part.replace('_', ' ')} | `{kind}` | {numbers} |"
 
 
 def _protocols() -> Iterator[str]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from eqforge.evaluation.conversations.chat_model import ChatModel, QuestionTooLong, load_chat_model
 from eqforge.evaluation.conversations.folder import (
     ANSWERS,
     FAILURES,
@@ -31,6 +30,7 @@ from eqforge.evaluation.conversations.questions import ARRANGEMENTS, Arrangement
 from eqforge.evaluation.conversations.settings import ConverseSettings
 from eqforge.evaluation.conversations.side_by_side import Pixels, side_by_side
 from eqforge.evaluation.scoring.header import device_name
+from eqforge.models.chat_model import ChatModel, QuestionTooLong, load_chat_model
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.score_tables import Counts

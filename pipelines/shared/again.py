@@ -23,6 +23,7 @@ FOLDER = "path/to"
 DIGITS: Final = 12
 """So many digits of a manifest's digest tell datasets of one name apart."""
 _ORACLE = "oracle"
+_VERIFY = "verify"
 _SOURCE = "source"
 
 
@@ -125,6 +126,9 @@ def _arguments(name: str, hint: Any, value: Any) -> list[str]:
         return [f"--{flag}", f"{FOLDER}/{name}"] if value else []
     if name == _ORACLE and value is not None:
         return [f"--{flag}", f"{FOLDER}/{_ORACLE}"]
+    if name == _VERIFY:
+        judges = (f"{each['kind']}:{FOLDER}/{each['model']}" for each in value)
+        return [word for judge in judges for word in (f"--{flag}", judge)]
     if isinstance(value, bool):
         return [f"--{flag}" if value else f"--no-{flag}"]
     values = [str(each) for each in (value if isinstance(value, list) else [value])]

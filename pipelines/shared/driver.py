@@ -162,6 +162,8 @@ def _run_pipeline(
             # Another run may have finished in the meantime.
             if not is_dry and is_finished(pipeline, config, header, plan):
                 return False
+            if not is_dry:
+                pipeline.prepare(config, plan)
             replaces = storage.exists(storage.join(run.output, FILE_NAME))
             if replaces and not is_dry and is_complete(load_manifest(run.output), run.output):
                 settle(run.output)

@@ -24,6 +24,7 @@ from eqforge.schemas.urls import public
 from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.errata import errata_of
 from eqforge.transforms.filters import minimality
+from eqforge.transforms.judges import settings as text_judges
 from eqforge.transforms.oracle.judges import judges_of
 
 # Every package whose version can change the bytes of a dataset.
@@ -36,11 +37,13 @@ VERSIONED = (
 )  # fmt: skip
 # Settings that are a file or folder of this machine, or a public name or URL, which stays as is.
 _LOCAL_OR_NAMED = ("model", "assets")
+_JUDGING = "judging"
 # Settings that say where and how a run happens, and leave no trace in the rows; the manifests of
 # parts are inputs.
 NOT_OF_THE_ROWS = (
     "output", "overwrite", "workers", "max_error_rate", "decoder_timeout_s", "render_timeout_s",
-    "local_files_only", "cache_gb", "parts",
+    "local_files_only", "cache_gb", "parts", "verify_requests",
+    "model_timeout_s", "model_prices", "model_budget", "model_requests", "model_memory",
 )  # fmt: skip
 
 
@@ -100,6 +103,8 @@ def _config_json(config: DatasetConfig) -> dict[str, Any]:
 def without_places(values: dict[str, Any]) -> dict[str, Any]:
     """Returns settings without those that leave no trace in the rows, and without folders."""
     kept = {name: value for name, value in values.items() if name not in NOT_OF_THE_ROWS}
+    if _judges_nothing(kept.get(_JUDGING)):
+        del kept[_JUDGING]  # so that a dataset without judges is what it was before there were any
     for name, value in kept.items():
         if isinstance(value, dict):
             kept[name] = without_places(value)
@@ -112,10 +117,16 @@ def without_places(values: dict[str, Any]) -> dict[str, Any]:
         elif name == "oracle" and value is not None:
             # The models' identities, including their weights' digests, instead of their paths.
             kept[name] = [asdict(judge) for judge in judges_of(value)]
+        elif name == "verify":
+            kept[name] = [asdict(judge) for judge in text_judges.judges_of(tuple(value))]
         elif name in _LOCAL_OR_NAMED and value is not None:
             is_local = os.path.exists(value)
             kept[name] = os.path.basename(os.path.normpath(value)) if is_local else public(value)
     return kept
+
+
+def _judges_nothing(judging: Any) -> bool:
+    return isinstance(judging, dict) and not judging["verify"] and not judging["rule_precision"]
 
 
 def _name_of(value: Any) -> str:

@@ -75,6 +75,15 @@ def _nothing_to_confirm(_config: Any, _plan: PlanFiles) -> None:
     """Accepts any plan."""
 
 
+def _nothing_to_prepare(_config: Any, _plan: PlanFiles) -> None:
+    """Needs no work before the runner starts."""
+
+
+def _no_cost(_config: Any) -> Iterable[str]:
+    """Returns no lines: a build asks nobody."""
+    return ()
+
+
 def _no_media(_config: Any, _plan: PlanFiles) -> Iterable[Medium]:
     """Returns no media."""
     return ()
@@ -144,9 +153,12 @@ class Pipeline(Generic[Configured]):
       measure: returns what a record adds to the plan's counts.
       media: yields the files that a plan needs besides the inputs; opens none.
       confirm: raises InputError if a plan cannot be built; does not read the media.
+      prepare: does what comes before the runner, in the process that starts it; a run that is
+        stopped there goes on there.
       warnings: yields the warnings of the manifest.
       parts: yields the datasets that it is made of, as the manifest has them.
       pilot: how the cost is estimated; None if `eqforge plan` only counts.
+      cost: yields what `eqforge plan` says of those that a build would ask, from the same plan.
       report: yields the lines that `eqforge plan` prints about a plan; None prints its counts.
       build: wires the Beam pipeline.
       tables: the tables, sized for a plan.
@@ -165,9 +177,11 @@ class Pipeline(Generic[Configured]):
     measure: Callable[[Configured, Any], dict[str, int]]
     media: Callable[[Configured, PlanFiles], Iterable[Medium]] = _no_media
     confirm: Callable[[Configured, PlanFiles], None] = _nothing_to_confirm
+    prepare: Callable[[Configured, PlanFiles], None] = _nothing_to_prepare
     warnings: Callable[[Configured], Iterable[str]] = _no_warnings
     parts: Callable[[Configured], Iterable[PartManifest]] = _no_parts
     pilot: Pilot[Configured] | None = None
+    cost: Callable[[Configured], Iterable[str]] = _no_cost
     report: Callable[[Configured, Iterable[Any]], Iterator[str]] | None = None
     build: Callable[["beam.Pipeline", Target[Configured]], None]
     tables: Callable[[Configured, PlanFiles], tuple[Table, ...]]

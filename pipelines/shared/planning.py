@@ -202,6 +202,7 @@ def _report(
     for record in records:
         counts.update(pipeline.measure(config, record))
     yield from (f"{what:>20}  {count:>12,}" for what, count in counts.items())
+    yield from pipeline.cost(config)
 
 
 def _forecast(

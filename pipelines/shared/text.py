@@ -1,5 +1,6 @@
 """Shared by the pipelines over captions."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +23,13 @@ from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.shell import MediaRoot
 from eqforge.schemas.sources.caption_forms import Source
 from eqforge.schemas.sources.caption_sources import CaptionRecord
+from eqforge.schemas.tables.texts import JUDGEMENTS_TABLE
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, no_sample, read_plan
+from eqforge.transforms.dataset.table import Table
+from eqforge.transforms.dataset.tables import table_of
+from eqforge.transforms.judges.settings import JudgeSettings, Judging, prepare_judges
 from eqforge.transforms.text.work import CaptionBatch, Text
 
 BATCH = 256
@@ -153,6 +158,31 @@ def media_root(run: RunSettings) -> str:
     return storage.join(run.output, WORK, "media")
 
 
+def judging(settings: JudgeSettings, images: str | None, run: RunSettings) -> Judging | None:
+    """Returns the judges of a configuration; None where nothing is judged.
+
+    Raises:
+      InputError, MissingExtra: see prepare_judges.
+    """
+    done = storage.join(run.output, WORK, "done")
+    return prepare_judges(settings, done, None if images is None else media_root(run))
+
+
+def confirm_judges(settings: JudgeSettings, rows: int) -> None:
+    """Says how many questions servers may be asked about a plan, and checks that it is allowed.
+
+    Raises:
+      InputError: it is not.
+    """
+    if most := settings.check_requests(rows):
+        print(f"judges: at most {most:,} questions to servers", file=sys.stderr)
+
+
+def judgements_table(settings: JudgeSettings, shards: int) -> tuple[Table, ...]:
+    """Returns the table of judgements, where samples are judged."""
+    return (table_of(JUDGEMENTS_TABLE, shards),) if settings.is_on else ()
+
+
 def select_captions(files: Iterable[Iterable[Text]], run: RunSettings) -> Iterator[Text]:
     """Yields the captions, or other texts, that the run settings select; the limit counts them.
 
@@ -243,12 +273,14 @@ def batch_captions(captions: Iterable[CaptionRecord]) -> Iterator[CaptionBatch]:
     return (CaptionBatch(captions=tuple(chunk)) for chunk in batched(captions, BATCH))
 
 
-def batch_images(images: Iterable[tuple[CaptionRecord, ...]]) -> Iterator[CaptionBatch]:
-    """Yields batches of captions; all captions of an image are in one batch."""
+def batch_images(
+    images: Iterable[tuple[CaptionRecord, ...]], size: int = BATCH
+) -> Iterator[CaptionBatch]:
+    """Yields batches of about `size` captions; all captions of an image are in one batch."""
     batch: list[CaptionRecord] = []
     for captions in images:
         batch += captions
-        if len(batch) >= BATCH:
+        if len(batch) >= size:
             yield CaptionBatch(captions=tuple(batch))
             batch = []
     if batch:

@@ -1,13 +1,17 @@
 """The rows of datasets that `eqforge combine` makes of several: pairs of any kind, or one other."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from eqforge.schemas.tables.benchmark_rows import FOILS, QUESTIONS, REWORDINGS
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
-from eqforge.schemas.tables.texts import HARD_POSITIVES, TRAINING_CAPTIONS
+from eqforge.schemas.tables.texts import (
+    HARD_POSITIVES,
+    JUDGEMENTS_TABLE,
+    TRAINING_CAPTIONS,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,13 +65,21 @@ COMBINED_PAIRS: Final = DatasetType(
     "not all subsets have, as JSON. Stages and rejects bear the name of their part.",
     image="image_0",
 )
+
+
+def _unjudged(kind: DatasetType) -> DatasetType:
+    """Returns datasets of a kind without what judges say: only what they have in common is kept."""
+    kept = tuple(table for table in kind.tables if table is not JUDGEMENTS_TABLE)
+    return replace(kind, tables=kept)
+
+
 PAIRS_NAME: Final = "combined-pairs"
 COMBINED: Final[Mapping[str, DatasetType]] = {
     PAIRS_NAME: COMBINED_PAIRS,
     "combined-foils": FOILS,
     "combined-rewordings": REWORDINGS,
     "combined-questions": QUESTIONS,
-    "combined-hard-positives": HARD_POSITIVES,
-    "combined-training-captions": TRAINING_CAPTIONS,
+    "combined-hard-positives": _unjudged(HARD_POSITIVES),
+    "combined-training-captions": _unjudged(TRAINING_CAPTIONS),
 }
 """What can be combined: pairs, whatever columns they have beside, or samples of one record."""

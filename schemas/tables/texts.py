@@ -7,6 +7,7 @@ them, and `captions` where something is measured on each caption once.
 from dataclasses import dataclass
 
 from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.records.judgements import JudgeAnswer
 from eqforge.schemas.records.numbers import Int32
 from eqforge.schemas.records.spans import Span
 from eqforge.schemas.tables.description import DatasetType, TableType
@@ -165,7 +166,38 @@ class TrainingCaption:
     generator: str | None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judgement:
+    """What is known of a sample's being right: what judges say, and a probability.
+
+    Attributes:
+      sample_id: key into `samples`.
+      probability: that the sample is right: the hard positive says what the caption says, in
+        English, and the hard negative is false; of a single text, that it is so. None where nothing
+        is known.
+      low, high: ends of its 95 % interval, where it is the precision of rules; None otherwise.
+      basis: where it comes from: `rules`, the precision of the rules by kind, or `calibration` and
+        the digest of its file; empty where nothing is known.
+      answers: of each judge, to each question.
+    """
+
+    sample_id: str
+    probability: float | None
+    low: float | None
+    high: float | None
+    basis: str
+    answers: tuple[JudgeAnswer, ...]
+
+
 _IMAGE = {"image_id": "images"}
+JUDGEMENTS_TABLE = TableType(
+    name="judgements",
+    record=Judgement,
+    key=("sample_id",),
+    references={"sample_id": "samples"},
+    card="A row of `judgements` has the probability that the sample of its `sample_id` is right, "
+    "and what each judge answered, with its model and revision.",
+)
 PERTURBED_TABLE = TableType(
     name="samples",
     record=PerturbedCaption,
@@ -186,7 +218,7 @@ HARD_POSITIVES_TABLE = TableType(
     name="samples", record=HardPositiveSample, key=("sample_id",), references=_IMAGE
 )
 HARD_POSITIVES = DatasetType(
-    tables=(HARD_POSITIVES_TABLE, IMAGES_TABLE, REJECTS_TABLE),
+    tables=(HARD_POSITIVES_TABLE, JUDGEMENTS_TABLE, IMAGES_TABLE, REJECTS_TABLE),
     card="A row of `samples` has three texts of one image: `caption` is true of it, "
     "`hard_positive` is a rewording that stays true, and `hard_negative` is false. The columns of "
     "spans say which characters each edit touches, before and after.",
@@ -195,7 +227,7 @@ TRAINING_TABLE = TableType(
     name="samples", record=TrainingCaption, key=("sample_id",), references=_IMAGE
 )
 TRAINING_CAPTIONS = DatasetType(
-    tables=(TRAINING_TABLE, IMAGES_TABLE, REJECTS_TABLE),
+    tables=(TRAINING_TABLE, JUDGEMENTS_TABLE, IMAGES_TABLE, REJECTS_TABLE),
     use="Training vision-language models to tell a rewording from a caption that is false.",
     card="A row of `samples` is one text to train on. Rows with the same `caption_id` belong "
     "together: `role` tells the `original` from its `hard_positive`, which says the same, and its "

@@ -10,7 +10,7 @@ from eqforge.generators.text.coordination.swap import swap_coordination
 from eqforge.generators.text.llm.prompts import PROMPTS
 from eqforge.generators.text.llm.validate import REWRITE_REFUSALS
 from eqforge.generators.text.llm.writer import CaptionWriter, WriterSettings
-from eqforge.pipelines import training_captions
+from eqforge.pipelines import hard_positives, training_captions
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.transforms.text import caption_edits
 
@@ -234,6 +234,11 @@ def test_a_language_model_writes_the_hard_positives_and_is_asked_once(
     dataset = open_dataset(str(output))
     (refused,) = (r for r in dataset.rows("rejects") if r["candidate_id"] == "a bus/hard_positive")
     assert refused["reason"] in REWRITE_REFUSALS
+    tests = tmp_path / "tests"
+    assert hard_positives.main([*map(str, command), "--output", str(tests)]) == 0
+    (row,) = open_dataset(str(tests)).rows("samples")
+    assert (row["hard_positive"], row["hard_positive_kind"]) == (written["text"], written["kind"])
+    assert row["generator"].startswith(f"{written['generator']}; ")
     books = dataset.manifest.stages["training_texts"]
     assert (books.candidates, books.kept) == (6, len(rows))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from tyro.conf import OmitArgPrefixes, Positional
+from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 
 from eqforge.pipelines.shared.registry import pipeline_of
 from eqforge.schemas.console import DocumentOptions
@@ -156,3 +156,16 @@ def test_no_option_has_the_name_of_another_variable() -> None:
     for name in DATASETS:
         options = [*options_of(pipeline_of(name).config), *options_of(DocumentOptions)]
         assert own.isdisjoint(option.name.replace("-", "_").upper() for option in options)
+
+
+def test_an_option_that_is_given_once_for_each_takes_a_list(tmp_path: Path) -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Named:
+        verify: UseAppendAction[tuple[str, ...]] = ()
+
+    file = tmp_path / "settings.toml"
+    file.write_text('verify = ["nli:a", "llm:b,device=cpu"]')
+    expected = ("--verify=nli:a", "--verify=llm:b,device=cpu")
+    assert read_presets([Named], ["--config", str(file)], {}).arguments == expected
+    variables = {"EQFORGE_VERIFY": "nli:a llm:b,device=cpu"}
+    assert read_presets([Named], [], variables).arguments == expected

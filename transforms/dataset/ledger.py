@@ -61,6 +61,20 @@ class Ledger:
         """Stores the result for these inputs."""
         storage.write_bytes(self._url(inputs), msgspec.json.encode(result))
 
+    def exists(self) -> bool:
+        """Tells whether any result is stored."""
+        return storage.exists(storage.join(self.root, self.step))
+
+    def name(self, inputs: Any) -> str:
+        """Returns the name of the file that holds the result for these inputs."""
+        return f"{fingerprint([self.step, self.basis, inputs])}.json"
+
+    def names(self) -> frozenset[str]:
+        """Returns the names of the files of all results that are stored."""
+        root = storage.join(self.root, self.step)
+        folders = (storage.join(root, name) for name in storage.list_names(root))
+        return frozenset(name for folder in folders for name in storage.list_names(folder))
+
     def _url(self, inputs: Any) -> str:
-        name = fingerprint([self.step, self.basis, inputs])
-        return storage.join(self.root, self.step, name[:2], f"{name}.json")
+        name = self.name(inputs)
+        return storage.join(self.root, self.step, name[:2], name)

@@ -1,10 +1,9 @@
 """Makes a hard positive and a hard negative from free captions, by rules or a language model."""
 
 import random
-import threading
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.swap import Swap, SwapRefusal, swap_coordination
@@ -18,25 +17,21 @@ from eqforge.generators.text.hard_negatives.records import (
 from eqforge.generators.text.hard_positives.free import reword_caption
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
 from eqforge.generators.text.lexicon import Lexicon
-from eqforge.generators.text.llm.prompts import PROMPTS, PromptName
-from eqforge.generators.text.llm.rewrite import (
-    STEP_VERSION,
-    Rewrite,
-    RewriteRefusal,
-    rewrite_captions,
-)
+from eqforge.generators.text.llm.model import LanguageModel
+from eqforge.generators.text.llm.rewrite import Rewrite, RewriteRefusal
 from eqforge.generators.text.llm.validate import REWRITE_REFUSALS
-from eqforge.generators.text.llm.writer import CaptionWriter, WriterSettings
 from eqforge.generators.text.rewordings.rules import KINDS, find_rewordings
 from eqforge.schemas.identity import derive_seed, picture_key
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.books import guarded
-from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.text.perturb import analyse_captions
+from eqforge.transforms.text.written import Written, write_captions
 
 VERSION = 3
 GENERATOR = f"eqforge.caption_edits {VERSION}"
+WRITTEN = "llm/"
+"""Begins the kind of what a language model made; its prompt follows."""
 NO_REWORDING = "no_rewording"
 NO_NEGATIVE = "no_hard_negative"
 TRUE_OF_IMAGE = "true_of_image"
@@ -53,7 +48,6 @@ _TIERS: tuple[tuple[NegativeKind, ...], ...] = (
     ("negation",),
 )
 """Kinds of hard negatives: negation comes last, since nearly all captions can be negated."""
-_WRITER_LOCK = threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,18 +78,14 @@ class EditRules:
       kinds: hard negatives that are tried: negation last, and which of the others is drawn for a
         caption is up to its seed.
       spacy_model: a spaCy pipeline for the tags; None uses the lexicon tagger.
-      writer: the language model that writes the hard positives; None uses rules.
-      retries: how often an answer that is not taken is asked for again.
-      ledger: where the model's answers are kept, so that no run asks twice.
+      written: how a language model writes hard positives; None uses rules.
     """
 
     seed: int
     lexicon: Lexicon | None = None
     kinds: tuple[NegativeKind, ...] = NEGATIVE_KINDS
     spacy_model: str | None = None
-    writer: WriterSettings | None = None
-    retries: int = 3
-    ledger: Ledger | None = None
+    written: Written | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,7 +104,7 @@ def edit_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list[E
     caption or hard positive of the image, so all captions of an image have to come together.
     """
     records = list(captions)
-    analyses = analyse_captions([record.caption for record in records], rules.spacy_model)
+    analyses = _analyses(records, rules)
     by_image: dict[str, list[str]] = {}
     for record in records:
         by_image.setdefault(_picture(record), []).append(record.caption)
@@ -144,109 +134,76 @@ def _picture(record: CaptionRecord) -> str:
     return picture_key(record.image, record.caption_id)
 
 
-def _positives(
-    records: list[CaptionRecord], analyses: list[Analysis | Rejection], rules: EditRules
+def positives_of(
+    captions: Iterable[CaptionRecord], rules: EditRules, model: LanguageModel | None = None
 ) -> list[CaptionEdit | Rejection]:
-    named = [(record.caption_id, a) for record, a in zip(records, analyses, strict=True)]
-    if rules.writer is None:
-        return [
-            analysis
-            if isinstance(analysis, Rejection)
-            else guarded(partial(_positive, analysis, caption_id, rules))
-            for caption_id, analysis in named
-        ]
-    asked = [(name, analysis) for name, analysis in named if not isinstance(analysis, Rejection)]
-    results = iter(_written(asked, rules, rules.writer).results if asked else ())
-    return [
-        analysis if isinstance(analysis, Rejection) else _taken(next(results))
-        for _, analysis in named
+    """Returns the hard positive of each caption alone, or why it has none.
+
+    Args:
+      captions: the captions.
+      rules: how they are edited.
+      model: what writes those that a language model writes; None opens that of the rules.
+    """
+    records = list(captions)
+    return _positives(records, _analyses(records, rules), rules, model)
+
+
+def captions_left(captions: Iterable[CaptionRecord], rules: EditRules) -> list[CaptionRecord]:
+    """Returns the captions whose hard positives a language model writes."""
+    records = list(captions)
+    made = map(partial(_by_rules, rules), records, _analyses(records, rules))
+    return [each for each, found in zip(records, made, strict=True) if isinstance(found, Analysis)]
+
+
+def _analyses(records: list[CaptionRecord], rules: EditRules) -> list[Analysis | Rejection]:
+    return analyse_captions([record.caption for record in records], rules.spacy_model)
+
+
+def _positives(
+    records: list[CaptionRecord],
+    analyses: list[Analysis | Rejection],
+    rules: EditRules,
+    model: LanguageModel | None = None,
+) -> list[CaptionEdit | Rejection]:
+    made = list(map(partial(_by_rules, rules), records, analyses))
+    left = [
+        (record.caption_id, found)
+        for record, found in zip(records, made, strict=True)
+        if isinstance(found, Analysis)
     ]
+    if rules.written is None or not left:
+        return [found for found in made if not isinstance(found, Analysis)]
+    written = iter(write_captions(left, rules.written, rules.seed, model))
+    return [_taken(next(written)) if isinstance(found, Analysis) else found for found in made]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WrittenCaption:
-    """What a language model made of one caption: a rewrite, or why there is none."""
-
-    name: str
-    rewrite: Rewrite | None = None
-    refusal: RewriteRefusal | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WrittenCaptions:
-    """What a language model made of a batch, in its order."""
-
-    results: tuple[WrittenCaption, ...]
+def _by_rules(
+    rules: EditRules, record: CaptionRecord, analysis: Analysis | Rejection
+) -> CaptionEdit | Rejection | Analysis:
+    """Returns what the rules make of a caption; its analysis if it is left to a language model."""
+    written = rules.written
+    if isinstance(analysis, Rejection) or (written is not None and not written.rest):
+        return analysis
+    made = guarded(partial(_positive, analysis, record.caption_id, rules))
+    is_left = isinstance(made, Rejection) and made.reason == NO_REWORDING
+    return analysis if written is not None and is_left else made
 
 
-def _written(
-    captions: list[tuple[str, Analysis]], rules: EditRules, settings: WriterSettings
-) -> WrittenCaptions:
-    """Returns the results for a batch; the model is asked once, however often a build starts."""
-    with _WRITER_LOCK:
-        writer = writer_of(settings)
-        inputs = [
-            *(writer.fingerprint, rules.seed, rules.retries, STEP_VERSION),
-            [[caption_id, analysis.text] for caption_id, analysis in captions],
-        ]
-        if rules.ledger is None:
-            return _ask(captions, rules, writer)
-        return rules.ledger.remember(inputs, WrittenCaptions, lambda: _ask(captions, rules, writer))
-
-
-@lru_cache(maxsize=1)
-def writer_of(settings: WriterSettings) -> CaptionWriter:
-    """Returns a language model, loaded once in every process."""
-    return CaptionWriter(settings)
-
-
-def _ask(
-    captions: list[tuple[str, Analysis]], rules: EditRules, writer: CaptionWriter
-) -> WrittenCaptions:
-    """Asks for each caption by the prompt that its seed draws among those that apply."""
-    by_prompt: dict[PromptName, list[int]] = {}
-    for place, (caption_id, analysis) in enumerate(captions):
-        by_prompt.setdefault(_prompt_of(caption_id, analysis, rules.seed), []).append(place)
-    results: list[WrittenCaption] = [WrittenCaption(name=writer.name)] * len(captions)
-    for prompt, places in sorted(by_prompt.items()):
-        answers = rewrite_captions(
-            [captions[place] for place in places],
-            writer,
-            prompt,
-            run_seed=rules.seed,
-            sample=writer.settings.sample,
-            retries=rules.retries,
-        )
-        for place, answer in zip(places, answers, strict=True):
-            results[place] = (
-                WrittenCaption(name=writer.name, rewrite=answer)
-                if isinstance(answer, Rewrite)
-                else WrittenCaption(name=writer.name, refusal=answer)
-            )
-    return WrittenCaptions(results=tuple(results))
-
-
-def _prompt_of(caption_id: str, analysis: Analysis, seed: int) -> PromptName:
-    """SWAP where it applies, as in the paper; else one of the REPLACE prompts."""
-    if PROMPTS["swap"].applies_to(analysis.text):
-        return "swap"
-    others = sorted(name for name in PROMPTS if name != "swap")
-    return random.Random(derive_seed(seed, caption_id, "prompt", VERSION)).choice(others)
-
-
-def _taken(written: WrittenCaption) -> CaptionEdit | Rejection:
-    if written.rewrite is None:
-        assert written.refusal is not None
-        refusal = written.refusal
-        detail = f"{refusal.prompt}, {refusal.attempts} answers, the last: {refusal.answer[:150]}"
-        return Rejection(reason=refusal.reason, detail=detail)
-    rewrite = written.rewrite
-    seed = "greedy" if rewrite.seed is None else f"seed {rewrite.seed}"
+def _taken(written: Rewrite | RewriteRefusal) -> CaptionEdit | Rejection:
+    if isinstance(written, RewriteRefusal):
+        detail = f"{written.prompt}, {written.attempts} answers, the last: {written.answer[:150]}"
+        return Rejection(reason=written.reason, detail=detail)
+    seed = "greedy" if written.seed is None else f"seed {written.seed}"
     return CaptionEdit(
-        kind=f"llm/{rewrite.prompt}",
-        edited=rewrite.edited,
-        generator=f"{written.name} {seed}",
+        kind=f"{WRITTEN}{written.prompt}",
+        edited=written.edited,
+        generator=f"{written.model} {seed}",
     )
+
+
+def is_written(edit: CaptionEdit) -> bool:
+    """Tells whether a language model made an edit."""
+    return edit.kind.startswith(WRITTEN)
 
 
 def _positive(analysis: Analysis, caption_id: str, rules: EditRules) -> CaptionEdit | Rejection:

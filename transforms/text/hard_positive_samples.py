@@ -24,10 +24,12 @@ from eqforge.schemas.records.spans import spans_of
 from eqforge.schemas.sources.text_pairs import TextPair
 from eqforge.schemas.tables.texts import HardPositiveSample
 from eqforge.transforms.dataset.image_folder import ImageFolder
+from eqforge.transforms.judges.settings import Judging
 from eqforge.transforms.text.caption_edits import (
     CaptionEdit,
     EditedCaption,
     EditRules,
+    is_written,
 )
 from eqforge.transforms.text.image_texts import FoilRecord
 from eqforge.transforms.text.perturb import tagger_of
@@ -49,6 +51,7 @@ class HardPositiveRules:
       images: the folder of images, where the user names one.
       only: ids of the samples to make; empty makes all.
       language: what the captions have to be written in.
+      judging: the models that judge the samples; None judges none.
     """
 
     published: bool
@@ -58,6 +61,7 @@ class HardPositiveRules:
     images: ImageFolder | None
     only: tuple[str, ...] = ()
     language: Language = "en"
+    judging: Judging | None = None
 
 
 def published_samples(
@@ -222,6 +226,12 @@ def free_sample(made: EditedCaption) -> Outcome:
         foil_spans=made.negative.edited.spans_before,
         hard_negative_spans=made.negative.edited.spans_after,
         repairs=(),
-        generator=f"{GENERATOR} rules",
+        generator=_generator(made.positive),
         source_order=(),
     )
+
+
+def _generator(positive: CaptionEdit) -> str:
+    """Returns what made the texts: rules, and the language model that wrote the hard positive."""
+    rules = f"{GENERATOR} rules"
+    return f"{positive.generator}; {rules}" if is_written(positive) else rules

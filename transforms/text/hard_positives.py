@@ -12,13 +12,17 @@ from eqforge.generators.text.lexicon import Lexicon
 from eqforge.schemas.identity import picture_key
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.records.judgements import Part
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.schemas.sources.text_pairs import TextPair
-from eqforge.schemas.tables.texts import HardPositiveSample
+from eqforge.schemas.tables.texts import HardPositiveSample, Judgement
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.engines.counted_step import CountedStep
+from eqforge.transforms.judges.ask import JudgedTexts, ask_judges
+from eqforge.transforms.judges.decide import JUDGE_REASONS, judge_sample
+from eqforge.transforms.judges.settings import Judging
 from eqforge.transforms.text.caption_edits import (
     EDIT_REASONS,
     EditedCaption,
@@ -42,6 +46,7 @@ HARD_POSITIVES_STAGE = Stage(
         **EDIT_REASONS,
         **SWAP_REFUSALS,
         **REFUSALS,
+        **JUDGE_REASONS,
     },
 )
 LIMITS = CaptionSettings(max_tokens=None)
@@ -73,17 +78,26 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
     samples: list[HardPositiveSample] = []
     rejects: list[Reject] = list(admitted.rejects)
     candidates = 0
-    for made in _make(admitted.records, rules):
+    works = tuple(_make(admitted.records, rules))
+    judged = {} if rules.judging is None else _judged(works, admitted, rules.judging)
+    for made in works:
         record = made.record
         candidates += sum(is_wanted(name, rules.only) for name in made.candidates)
         for found in made.outcomes:
             if isinstance(found, HardPositiveSample):
-                if is_wanted(found.sample_id, rules.only):
+                name, verdict = found.sample_id, judged.get(found.sample_id)
+                if not is_wanted(name, rules.only):
+                    continue
+                if isinstance(verdict, Rejection):
+                    rejects.append(reject(record, name, HARD_POSITIVES_STAGE, verdict))
+                else:
                     samples.append(_with_image(found, record, admitted))
             elif is_wanted(record.text_id, rules.only):
                 rejects.append(reject(record, record.text_id, HARD_POSITIVES_STAGE, found))
+    verdicts = (judged.get(sample.sample_id) for sample in samples)
     return TextWork(
         samples=tuple(samples),
+        judgements=tuple(found for found in verdicts if isinstance(found, Judgement)),
         images=admitted.images_of(samples),
         rejects=tuple(rejects),
         tallies=(
@@ -91,6 +105,49 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
             HARD_POSITIVES_STAGE.tally(candidates, len(samples)),
         ),
     )
+
+
+def captions_of(rules: HardPositiveRules, batch: TextsBatch) -> tuple[CaptionRecord, ...]:
+    """Returns the free captions of a batch that are edited, before their images are looked up."""
+    captions = [record for texts in batch.images for record in texts.captions]
+    return admit_texts(captions, LIMITS, None, rules.only, language=rules.language).records
+
+
+def _judged(
+    works: Iterable[_Made], admitted: Admitted[Text], judging: Judging
+) -> dict[str, Judgement | Rejection]:
+    """Returns what judges say of the samples, by their ids."""
+    samples = [
+        (made.record, found)
+        for made in works
+        for found in made.outcomes
+        if isinstance(found, HardPositiveSample)
+    ]
+    asked = [
+        JudgedTexts(
+            key=sample.sample_id,
+            picture=(picture_key(record.image, record.text_id), record.box),
+            caption=sample.caption,
+            hard_positive=sample.hard_positive,
+            hard_negative=sample.hard_negative,
+            image=admitted.image(record.text_id),
+        )
+        for record, sample in samples
+    ]
+    answers = ask_judges(asked, judging)
+    kinds: dict[str, dict[Part, str]] = {
+        sample.sample_id: {
+            "hard_positive": sample.hard_positive_kind,
+            "hard_negative": sample.hard_negative_kind,
+        }
+        for _, sample in samples
+    }
+    return {
+        name: given
+        if isinstance(given, Rejection)
+        else judge_sample(name, given, kinds[name], judging)
+        for name, given in answers.items()
+    }
 
 
 def _with_image(
@@ -178,6 +235,10 @@ class MakeHardPositives(CountedStep[HardPositiveRules]):
     """Makes the hard positives of batches of images."""
 
     counted = "reworded"
+
+    @property
+    def uses_gpu(self) -> bool:
+        return self.rules.judging is not None and self.rules.judging.uses_gpu
 
     def size(self, batch: TextsBatch) -> int:
         return len(batch.images)

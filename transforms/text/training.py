@@ -1,16 +1,22 @@
 """Makes the texts to train on: each caption, its hard positive and its hard negative."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.language import Language
+from eqforge.schemas.identity import picture_key
 from eqforge.schemas.records.books import Reject, Stage
+from eqforge.schemas.records.judgements import JudgeAnswer, Part
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.tables.texts import TrainingCaption
+from eqforge.schemas.sources.caption_sources import CaptionRecord
+from eqforge.schemas.tables.texts import Judgement, TrainingCaption
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.engines.counted_step import CountedStep
+from eqforge.transforms.judges.ask import JudgedTexts, ask_judges
+from eqforge.transforms.judges.decide import JUDGE_REASONS, answers_about, judge_sample
+from eqforge.transforms.judges.settings import Judging
 from eqforge.transforms.text.caption_edits import (
     EDIT_REASONS,
     CaptionEdit,
@@ -18,9 +24,9 @@ from eqforge.transforms.text.caption_edits import (
     EditRules,
     edit_captions,
 )
-from eqforge.transforms.text.work import CaptionBatch, TextWork, admit_texts, reject
+from eqforge.transforms.text.work import Admitted, CaptionBatch, TextWork, admit_texts, reject
 
-TRAINING_TEXTS_STAGE = Stage("training_texts", EDIT_REASONS)
+TRAINING_TEXTS_STAGE = Stage("training_texts", {**EDIT_REASONS, **JUDGE_REASONS})
 ROLES = ("original", "hard_positive", "hard_negative")
 
 
@@ -34,6 +40,7 @@ class TrainingRules:
       images: the folder of images, where the user names one.
       only: ids of the samples to make; empty makes all.
       language: what the captions have to be written in.
+      judging: the models that judge the texts; None judges none.
     """
 
     edits: EditRules
@@ -41,6 +48,7 @@ class TrainingRules:
     images: ImageFolder | None
     only: tuple[str, ...] = ()
     language: Language = "en"
+    judging: Judging | None = None
 
 
 def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
@@ -55,16 +63,26 @@ def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
     candidates = [f"{record.caption_id}/{role}" for record in admitted.records for role in ROLES]
     samples: list[TrainingCaption] = []
     rejects: list[Reject] = list(admitted.rejects)
-    for edited in edit_captions(admitted.records, rules.edits):
+    judgements: list[Judgement] = []
+    captions = edit_captions(admitted.records, rules.edits)
+    answers = {} if rules.judging is None else _answers(captions, admitted, rules.judging)
+    for edited in captions:
         for text in _texts(edited, admitted.image_id(edited.record)):
             if not is_wanted(_id_of(text), rules.only):
                 continue
             if isinstance(text, Reject):
                 rejects.append(text)
-            else:
-                samples.append(text)
+                continue
+            found = _judged(text, answers.get(text.caption_id), rules.judging)
+            if isinstance(found, Rejection):
+                refused = reject(edited.record, text.sample_id, TRAINING_TEXTS_STAGE, found)
+                rejects.append(refused)
+                continue
+            samples.append(text)
+            judgements += [] if found is None else [found]
     return TextWork(
         samples=tuple(samples),
+        judgements=tuple(judgements),
         images=admitted.images_of(samples),
         rejects=tuple(rejects),
         tallies=(
@@ -74,6 +92,51 @@ def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
             ),
         ),
     )
+
+
+def captions_of(rules: TrainingRules, batch: CaptionBatch) -> tuple[CaptionRecord, ...]:
+    """Returns the captions of a batch that are edited, before their images are looked up."""
+    admitted = admit_texts(
+        batch.captions, rules.captions, None, rules.only, language=rules.language
+    )
+    return admitted.records
+
+
+def _answers(
+    captions: Iterable[EditedCaption], admitted: Admitted[CaptionRecord], judging: Judging
+) -> dict[str, tuple[JudgeAnswer, ...] | Rejection]:
+    """Returns what judges say of captions and what was made of them, by the captions' ids."""
+    return ask_judges(
+        (
+            JudgedTexts(
+                key=each.record.caption_id,
+                picture=picture_key(each.record.image, each.record.caption_id),
+                caption=each.record.caption,
+                hard_positive=_made(each.positive),
+                hard_negative=_made(each.negative),
+                image=admitted.image(each.record.text_id),
+            )
+            for each in captions
+        ),
+        judging,
+    )
+
+
+def _made(edit: CaptionEdit | Rejection) -> str | None:
+    return None if isinstance(edit, Rejection) else edit.edited.text
+
+
+def _judged(
+    text: TrainingCaption,
+    answers: tuple[JudgeAnswer, ...] | Rejection | None,
+    judging: Judging | None,
+) -> Judgement | Rejection | None:
+    """Returns what judges say of one text; None where none judges."""
+    if judging is None or answers is None or isinstance(answers, Rejection):
+        return answers if isinstance(answers, Rejection) else None
+    part: Part = text.role  # type: ignore[assignment]
+    kinds: dict[Part, str] = {} if text.kind is None else {part: text.kind}
+    return judge_sample(text.sample_id, answers_about(answers, part), kinds, judging)
 
 
 def _id_of(text: TrainingCaption | Reject) -> str:
@@ -111,6 +174,10 @@ class MakeTrainingTexts(CountedStep[TrainingRules]):
     """Makes the training texts of batches of captions."""
 
     counted = "edited"
+
+    @property
+    def uses_gpu(self) -> bool:
+        return self.rules.judging is not None and self.rules.judging.uses_gpu
 
     def size(self, batch: CaptionBatch) -> int:
         return len(batch.captions)

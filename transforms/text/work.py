@@ -12,6 +12,7 @@ from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.schemas.tables.pairs import ImageRow
+from eqforge.schemas.tables.texts import Judgement
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import FOLDER_REASONS, FoundImage, ImageFolder, bad_box
 from eqforge.transforms.dataset.plan import is_wanted
@@ -70,6 +71,7 @@ class TextWork:
     Attributes:
       samples: rows of the samples table.
       captions: rows of the captions table, for datasets that have one.
+      judgements: what judges say of the samples, where there are judges.
       images: the images of the captions.
       rejects: what was refused.
       tallies: the books.
@@ -77,6 +79,7 @@ class TextWork:
 
     samples: tuple[Any, ...] = ()
     captions: tuple[Any, ...] = ()
+    judgements: tuple[Judgement, ...] = ()
     images: tuple[ImageRow, ...] = ()
     rejects: tuple[Reject, ...] = ()
     tallies: tuple[Tally, ...] = ()
@@ -117,6 +120,11 @@ class Admitted(Generic[Shown]):
         """Returns the digest of the file of a text's image; None where no folder was named."""
         image = self.images.get(record.text_id)
         return None if image is None else image.source_sha256
+
+    def image(self, text_id: str) -> ImageRow | None:
+        """Returns the image of a text by its id; None where no folder of images was named."""
+        image = self.images.get(text_id)
+        return None if image is None else image.row
 
     def images_of(self, rows: Iterable[Any]) -> tuple[ImageRow, ...]:
         """Returns the images that some rows refer to, each once."""

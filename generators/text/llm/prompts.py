@@ -1,7 +1,7 @@
-"""The authors' four prompts for SWAP and REPLACE.
+"""The authors' prompts for SWAP and REPLACE.
 
-The texts are those of their code. The paper's REPLACE prompt has no "Input:" and "Output:", and
-says "this sentence"; REPLACE_VERB and REPLACE_SPATIAL are only in the code.
+The texts are those of their code, but `replace_printed`, which is the paper's: it has no "Input:"
+and "Output:", and says "this sentence". REPLACE_VERB and REPLACE_SPATIAL are only in the code.
 
 Source: Kamath et al. 2024, appendix C.1; github.com/amitakamath/hard_positives,
 generate_hard_positives.py.
@@ -10,7 +10,12 @@ generate_hard_positives.py.
 from dataclasses import dataclass
 from typing import Literal
 
-PromptName = Literal["swap", "replace", "replace_verb", "replace_spatial"]
+PromptName = Literal["swap", "replace", "replace_printed", "replace_verb", "replace_spatial"]
+
+OF_THE_CODE: tuple[PromptName, ...] = ("swap", "replace", "replace_verb", "replace_spatial")
+"""The prompts of the authors' code."""
+OF_THE_PAPER: tuple[PromptName, ...] = ("swap", "replace_printed")
+"""Those of the paper's main training set (section 5.1, appendix C.1): SWAP, and one REPLACE."""
 
 _MAX_SWAP_WORDS = 15
 
@@ -70,6 +75,11 @@ sentence. Only output the changed sentence.
 Input: {example}
 Output: """
 
+_REPLACE_PRINTED = """\
+Replace one word in this sentence with a synonym, without changing the meaning of the sentence. \
+Only output the changed sentence.
+{example}"""
+
 _REPLACE_VERB = """\
 Replace one verb in this sentence with a synonym, without changing the meaning of the sentence. \
 Only output the changed sentence.
@@ -91,6 +101,7 @@ Output: """
 PROMPTS: dict[PromptName, Prompt] = {
     "swap": Prompt(name="swap", template=_SWAP, max_new_tokens=20),
     "replace": Prompt(name="replace", template=_REPLACE, max_new_tokens=30),
+    "replace_printed": Prompt(name="replace_printed", template=_REPLACE_PRINTED, max_new_tokens=30),
     "replace_verb": Prompt(name="replace_verb", template=_REPLACE_VERB, max_new_tokens=30),
     "replace_spatial": Prompt(name="replace_spatial", template=_REPLACE_SPATIAL, max_new_tokens=30),
 }

@@ -1,26 +1,59 @@
 """Rewrites captions: asks, checks, and asks again with the next seed, a limited number of times."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Literal
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import EditedText
+from eqforge.generators.text.llm.model import Answer, LanguageModel, Memory, Question, ask
 from eqforge.generators.text.llm.prompts import PROMPTS, PromptName
-from eqforge.generators.text.llm.validate import InvalidRewrite, check_rewrite
+from eqforge.generators.text.llm.validate import (
+    InvalidRewrite,
+    check_rewrite,
+    first_valid,
+    take_rewrite,
+)
 from eqforge.schemas.identity import derive_seed
 
 STEP_VERSION = 2
 
+Taken = Literal["checked", "raw"]
+"""Which answers are taken: those with one edit of the prompt's kind, or as the authors did, all
+that are a text like the caption."""
 
-class Writer(Protocol):
-    """Completes prompts, as `CaptionWriter` does with a transformers model."""
 
-    def complete(
-        self, prompts: Sequence[str], seeds: Sequence[int | None], max_new_tokens: int
-    ) -> list[str]:
-        """Returns each prompt's completion; for a seed of None, that of the likeliest tokens."""
-        ...
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asking:
+    """How a model is asked, and which answers are taken.
+
+    Attributes:
+      run_seed: the seed of the run.
+      sample: whether the first answer is sampled too.
+      retries: how many more answers to ask for if one is rejected.
+      taken: which answers are taken.
+    """
+
+    run_seed: int
+    sample: bool = False
+    retries: int = 3
+    taken: Taken = "checked"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Task:
+    """A caption to rewrite.
+
+    Attributes:
+      record_id: the caption's id.
+      analysis: of the caption.
+      prompt: what to ask for.
+    """
+
+    record_id: str
+    analysis: Analysis
+    prompt: PromptName
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,7 +66,7 @@ class Rewrite:
       edited: the caption with the model's one edit, and the spans of the edit before and after.
       attempt: number of answers rejected before this one.
       seed: of this answer; None if the likeliest tokens were taken.
-      answer: what the model wrote.
+      model: the model and its version.
     """
 
     record_id: str
@@ -41,7 +74,7 @@ class Rewrite:
     edited: EditedText
     attempt: int
     seed: int | None
-    answer: str
+    model: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,7 +86,7 @@ class RewriteRefusal:
       prompt: the prompt used.
       reason: a key of REWRITE_REFUSALS, for the last answer.
       attempts: number of answers rejected.
-      answer: the last answer.
+      answer: the last answer, or the server's words where it refused.
     """
 
     record_id: str
@@ -64,80 +97,91 @@ class RewriteRefusal:
 
 
 def rewrite_captions(
-    captions: Iterable[tuple[str, Analysis]],
-    writer: Writer,
-    prompt: PromptName,
-    *,
-    run_seed: int,
-    sample: bool = False,
-    retries: int = 3,
+    tasks: Iterable[Task], model: LanguageModel, asking: Asking, memory: Memory | None = None
 ) -> list[Rewrite | RewriteRefusal]:
     """Returns one result per caption, in order.
 
-    The first answer takes the likeliest tokens, unless `sample` is set; each further one is sampled
+    The first answer takes the likeliest tokens, unless it is sampled; each further one is sampled
     with a seed derived from the run's seed, the caption's id, the prompt and the number of the
     attempt. A caption's result does not depend on the other captions.
 
     Args:
-      captions: ids and analyses.
-      writer: the language model.
-      prompt: what to ask for.
-      run_seed: the seed of the run.
-      sample: whether the first answer is sampled too.
-      retries: how many more answers to ask for if one is rejected.
+      tasks: the captions.
+      model: the language model.
+      asking: how it is asked.
+      memory: where its answers are kept.
     """
-    items = list(captions)
+    items = list(tasks)
     results: list[Rewrite | RewriteRefusal] = [
-        _refusal(record_id, prompt, "not_applicable", 0, "") for record_id, _ in items
+        _refusal(task, "not_applicable", 0, "") for task in items
     ]
-    pending = [i for i, (_, a) in enumerate(items) if PROMPTS[prompt].applies_to(a.text)]
-    for attempt in range(retries + 1):
+    pending = [n for n, task in enumerate(items) if is_asked(task.analysis.text, task.prompt)]
+    for attempt in range(asking.retries + 1):
         chosen = [items[index] for index in pending]
-        seeds = [
-            None if attempt == 0 and not sample else _seed(run_seed, record_id, prompt, attempt)
-            for record_id, _ in chosen
+        questions = [
+            question(task.record_id, task.analysis.text, task.prompt, asking, attempt)
+            for task in chosen
         ]
-        answers = _ask(chosen, writer, prompt, seeds, attempt) if chosen else []
-        for index, result in zip(pending, answers, strict=True):
-            results[index] = result
+        answers = ask(model, questions, memory)
+        for index, asked, answer in zip(pending, questions, answers, strict=True):
+            results[index] = _result(items[index], asked, answer, attempt, asking.taken)
         pending = [index for index in pending if isinstance(results[index], RewriteRefusal)]
     return results
+
+
+def is_asked(caption: str, prompt: PromptName) -> bool:
+    """Tells whether a prompt is for captions like this."""
+    return PROMPTS[prompt].applies_to(caption)
+
+
+def question(
+    record_id: str, caption: str, prompt: PromptName, asking: Asking, attempt: int = 0
+) -> Question:
+    """Returns what is asked about a caption at an attempt, the first being 0."""
+    form = PROMPTS[prompt]
+    is_greedy = attempt == 0 and not asking.sample
+    return Question(
+        prompt=form.render(caption),
+        seed=None if is_greedy else _seed(asking.run_seed, record_id, prompt, attempt),
+        max_new_tokens=form.max_new_tokens,
+    )
 
 
 def _seed(run_seed: int, record_id: str, prompt: PromptName, attempt: int) -> int:
     return derive_seed(run_seed, record_id, f"rewrite/{prompt}/{attempt}", STEP_VERSION)
 
 
-def _ask(
-    items: Sequence[tuple[str, Analysis]],
-    writer: Writer,
-    prompt: PromptName,
-    seeds: Sequence[int | None],
-    attempt: int,
-) -> Iterator[Rewrite | RewriteRefusal]:
-    """Yields the checked answer to each caption."""
-    form = PROMPTS[prompt]
-    prompts = [form.render(analysis.text) for _, analysis in items]
-    answers = writer.complete(prompts, seeds, form.max_new_tokens)
-    for (record_id, analysis), seed, answer in zip(items, seeds, answers, strict=True):
-        try:
-            edited = check_rewrite(analysis, answer, prompt)
-        except InvalidRewrite as error:
-            yield _refusal(record_id, prompt, error.reason, attempt + 1, answer)
-            continue
-        yield Rewrite(
-            record_id=record_id,
-            prompt=prompt,
-            edited=edited,
-            attempt=attempt,
-            seed=seed,
-            answer=answer,
-        )
+def _result(
+    task: Task, asked: Question, answer: Answer, attempt: int, taken: Taken
+) -> Rewrite | RewriteRefusal:
+    """Returns a rewrite, or why an answer is none."""
+    if answer.refusal:
+        return _refusal(task, "refused", attempt + 1, answer.refusal)
+    try:
+        edited = first_valid(answer.text, partial(_edited, task, taken))
+    except InvalidRewrite as error:
+        return _refusal(task, error.reason, attempt + 1, answer.text)
+    return Rewrite(
+        record_id=task.record_id,
+        prompt=task.prompt,
+        edited=edited,
+        attempt=attempt,
+        seed=asked.seed,
+        model=answer.model,
+    )
 
 
-def _refusal(
-    record_id: str, prompt: PromptName, reason: str, attempts: int, answer: str
-) -> RewriteRefusal:
+def _edited(task: Task, taken: Taken, line: str) -> EditedText:
+    if taken == "raw":
+        return take_rewrite(task.analysis.text, line)
+    return check_rewrite(task.analysis, line, task.prompt)
+
+
+def _refusal(task: Task, reason: str, attempts: int, answer: str) -> RewriteRefusal:
     return RewriteRefusal(
-        record_id=record_id, prompt=prompt, reason=reason, attempts=attempts, answer=answer
+        record_id=task.record_id,
+        prompt=task.prompt,
+        reason=reason,
+        attempts=attempts,
+        answer=answer,
     )

@@ -2,10 +2,14 @@
 
 Models also fix grammar, drop full stops and change capitals. An answer is compared with the caption
 word by word; if it differs only in the one allowed edit, that edit is applied to the original
-caption, so that nothing else can have changed.
+caption, so that nothing else can have changed. The authors took answers as they came, with several
+edits (appendix C.3); then all that is asked is that the answer is a text like the caption.
 """
 
+import re
 from collections import Counter
+from collections.abc import Callable
+from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Token, is_word
 from eqforge.generators.text.edits import Edit, EditedText, apply_edits
@@ -14,13 +18,21 @@ from eqforge.generators.text.hard_positives.foils import DETERMINERS
 from eqforge.generators.text.lints.vocabulary import is_known_word
 from eqforge.generators.text.llm.prompts import PromptName
 from eqforge.generators.text.tokenizer import find_tokens
+from eqforge.generators.text.words import word_edit
+from eqforge.schemas.records.spans import spans_of
 
 MAX_WORDS_BEFORE = 2
 MAX_WORDS_AFTER = 4
+LINES: Final = 3
+MAX_TIMES_AS_LONG: Final = 2
+LEAST_SHARE_OF_WORDS: Final = 0.5
+"""Of an answer's words, those of the caption; in the authors' own sample at least 8 of 14."""
+_MARKUP: Final = re.compile(r"[<>{}\[\]\\`|*#=^~_@$]|://|www\.", re.IGNORECASE)
 
 REWRITE_REFUSALS: dict[str, str] = {
     "not_applicable": "The prompt is not for such captions: SWAP is for those with 'and' and "
     "fewer than 15 words.",
+    "refused": "The model's server refused to answer.",
     "empty": "The model answered nothing.",
     "unchanged": "The model gave the caption back.",
     "several_edits": "The answer differs from the caption in more than one place.",
@@ -30,6 +42,10 @@ REWRITE_REFUSALS: dict[str, str] = {
     "wrong_target": "The replaced word is not of the kind that the prompt asks for.",
     "not_a_permutation": "A swapped caption does not have the words of the caption.",
     "not_a_swap": "The words are not exchanged around one 'and'.",
+    "huge": "The answer is more than twice as long as the caption.",
+    "not_plain": "The answer holds markup, code, an address or hidden characters that the caption "
+    "has not.",
+    "another_text": "Less than half of the answer's words are the caption's.",
 }
 """The closed list of reasons why an answer is rejected, each in one sentence."""
 
@@ -52,18 +68,40 @@ class InvalidRewrite(Exception):
         return str(self.args[0])
 
 
-def first_line(answer: str) -> str:
-    """Returns the first line of an answer that is not blank, without enclosing quotation marks."""
-    line = next((line.strip() for line in answer.splitlines() if line.strip()), "")
+def lines_of(answer: str) -> list[str]:
+    """Returns the first lines of an answer that are not blank, without enclosing quotation marks.
+
+    A model may say first that it is about to answer. There is always one line, be it empty.
+    """
+    lines = [line.strip() for line in answer.splitlines() if line.strip()][:LINES]
+    return [_without_quotes(line) for line in lines] or [""]
+
+
+def _without_quotes(line: str) -> str:
     return line[1:-1] if len(line) > 1 and line[0] == line[-1] == '"' else line
 
 
-def check_rewrite(analysis: Analysis, answer: str, prompt: PromptName) -> EditedText:
-    """Returns the caption with the one edit of an answer.
+def first_valid(answer: str, check: Callable[[str], EditedText]) -> EditedText:
+    """Returns what a check makes of the first line of an answer that it does not reject.
+
+    Raises:
+      InvalidRewrite: all are rejected; the reason is that of the first.
+    """
+    errors: list[InvalidRewrite] = []
+    for line in lines_of(answer):
+        try:
+            return check(line)
+        except InvalidRewrite as error:
+            errors.append(error)
+    raise errors[0]
+
+
+def check_rewrite(analysis: Analysis, line: str, prompt: PromptName) -> EditedText:
+    """Returns the caption with the one edit of a line of an answer.
 
     Args:
       analysis: the caption's analysis.
-      answer: what the model wrote; its first line counts.
+      line: a line that the model wrote.
       prompt: the prompt that was used.
 
     Raises:
@@ -71,7 +109,6 @@ def check_rewrite(analysis: Analysis, answer: str, prompt: PromptName) -> Edited
     """
     tokens = [token for token in analysis.tokens if is_word(token)]
     words = [token.text.lower() for token in tokens]
-    line = first_line(answer)
     found = [match[0] for match in find_tokens(line) if any(map(str.isalnum, match[0]))]
     new_words = [word.lower() for word in found]
     if not found:
@@ -81,6 +118,44 @@ def check_rewrite(analysis: Analysis, answer: str, prompt: PromptName) -> Edited
     if prompt == "swap":
         return apply_edits(analysis.text, _swap_edits(analysis, tokens, words, new_words))
     return apply_edits(analysis.text, [_replacement(analysis, tokens, found, prompt)])
+
+
+def take_rewrite(caption: str, line: str) -> EditedText:
+    """Returns a line of an answer with whatever it changes, as the authors took it.
+
+    Args:
+      caption: the caption.
+      line: a line that the model wrote.
+
+    Raises:
+      InvalidRewrite: it is empty, says the same word by word, or is no text like the caption.
+    """
+    words, new_words = (_words(text) for text in (caption, line[: _longest(caption) + 1]))
+    if not new_words:
+        raise InvalidRewrite("empty")
+    if len(line) > _longest(caption):
+        raise InvalidRewrite("huge")
+    foreign = {found.lower() for found in _MARKUP.findall(line)}
+    if not line.isprintable() or any(mark not in caption.lower() for mark in foreign):
+        raise InvalidRewrite("not_plain")
+    if new_words == words:
+        raise InvalidRewrite("unchanged")
+    if (Counter(words) & Counter(new_words)).total() < LEAST_SHARE_OF_WORDS * len(new_words):
+        raise InvalidRewrite("another_text")
+    edit = word_edit(caption, line)
+    return EditedText(
+        text=line, spans_before=spans_of(edit.spans_0), spans_after=spans_of(edit.spans_1)
+    )
+
+
+def _longest(caption: str) -> int:
+    return MAX_TIMES_AS_LONG * len(caption) + 20
+
+
+def _words(text: str) -> list[str]:
+    """Returns the words of a text in lower case."""
+    found = (match[0].lower() for match in find_tokens(text))
+    return [word for word in found if any(map(str.isalnum, word))]
 
 
 def _replacement(

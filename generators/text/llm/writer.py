@@ -1,12 +1,14 @@
-"""A local language model that completes prompts."""
+"""The language model that settings name: one of transformers, run here, or one of a server."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from eqforge.generators.text.llm.decode import DecodingSettings, Request, complete
+from eqforge.generators.text.llm.endpoint import Endpoint, address_of, is_endpoint
+from eqforge.generators.text.llm.model import Answer, LanguageModel, Question
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import fingerprint, sha256_hex
 from eqforge.schemas.io.source_file import unchanged
@@ -22,7 +24,8 @@ class WriterSettings:
     """
 
     model: str
-    """Folder of a model saved by transformers, or its id on the Hugging Face hub."""
+    """Folder of a model saved by transformers, its id on the Hugging Face hub, or NAME@URL: a
+    model of an OpenAI-compatible server."""
     revision: str | None = None
     """Branch, tag or commit on the hub; a commit makes runs repeatable."""
     device: str = "cpu"
@@ -30,7 +33,7 @@ class WriterSettings:
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     """Type of the weights."""
     batch_size: int = 32
-    """Prompts completed at a time."""
+    """Prompts completed at a time; of a server, requests under way at a time."""
     sample: bool = False
     """Draw tokens by probability from the first attempt on, instead of taking the likeliest."""
     temperature: float = 0.7
@@ -41,6 +44,27 @@ class WriterSettings:
     """Put prompts into the model's chat template; the authors did not."""
     trust_remote_code: bool = False
     """Run code that comes with the model."""
+    timeout_s: float = 120.0
+    """How long a server may take for an answer."""
+
+
+@functools.lru_cache(maxsize=2)
+def open_model(settings: WriterSettings) -> LanguageModel:
+    """Returns a language model, opened once in every process; a server is not asked anything.
+
+    Raises:
+      InputError: the model cannot be loaded, or its address is wrong.
+      MissingExtra: torch or transformers is not installed.
+    """
+    if not is_endpoint(settings.model):
+        return CaptionWriter(settings)
+    return Endpoint(
+        address=address_of(settings.model),
+        at_once=settings.batch_size,
+        timeout_s=settings.timeout_s,
+        temperature=settings.temperature,
+        top_p=settings.top_p,
+    )
 
 
 class CaptionWriter:
@@ -82,6 +106,17 @@ class CaptionWriter:
                 "chat": settings.chat,
             }
         )
+
+    def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
+        """Yields the position of each question and its answer."""
+        by_length: dict[int, list[int]] = {}
+        for position, question in enumerate(questions):
+            by_length.setdefault(question.max_new_tokens, []).append(position)
+        for length, positions in by_length.items():
+            asked = [questions[position] for position in positions]
+            texts = self.complete([q.prompt for q in asked], [q.seed for q in asked], length)
+            for position, text in zip(positions, texts, strict=True):
+                yield position, Answer(text=text, model=self.name)
 
     def complete(
         self, prompts: Sequence[str], seeds: Sequence[int | None], max_new_tokens: int

@@ -10,6 +10,7 @@ from eqforge.evaluation.review.plan import ReviewPlan
 from eqforge.generators.text.lints.command import LintReport
 from eqforge.pipelines.shared.driver import BuildReport
 from eqforge.pipelines.shared.planning import PlanReport
+from eqforge.schemas.sources.calibration import Calibration
 from eqforge.transforms.export.note import ExportNote
 
 DOCUMENTS = {
@@ -21,6 +22,7 @@ DOCUMENTS = {
     "report": Report,
     "review plan": ReviewPlan,
     "review import": ReviewOutcome,
+    "calibrate": Calibration,
     "diff": Difference,
     "export": ExportNote,
     "lint": list[LintReport],

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import tyro
 
@@ -89,6 +89,14 @@ class Plan:
     """A file of decisions: review again what not all voted alike on, are unsure about, or were
     asked about and left without a vote, and nothing else."""
 
+    disputed: Literal["judges", "rules"] | None = None
+    """Of a dataset that was built with --verify: review what its judges disagree on among each
+    other, or where one of them denies what the rules claim, and nothing else."""
+
+    unlikely: float | None = None
+    """Of a dataset with probabilities: review what is right with less than this probability, or
+    with one that is not known, and nothing else."""
+
     overwrite: bool = False
     """Replace the tasks of another review in the folder."""
 
@@ -162,6 +170,7 @@ def plan_review(arguments: Plan) -> "ReviewPlan":
     Raises:
       InputError: see `write_plan`; or nothing was disagreed on.
     """
+    from eqforge.evaluation.review.doubtful import doubtful
     from eqforge.evaluation.review.plan import ReviewSettings, write_plan
     from eqforge.evaluation.review.protocols import protocol_of
     from eqforge.schemas.dataset.reader import open_dataset
@@ -169,6 +178,7 @@ def plan_review(arguments: Plan) -> "ReviewPlan":
     from eqforge.schemas.sources.vlue import read_answer_list
 
     protocol = protocol_of(arguments.protocol)
+    dataset = open_dataset(arguments.dataset)
     only: tuple[str, ...] = ()
     if arguments.disagreed is not None:
         only = disagreed(read_decisions(arguments.disagreed))
@@ -177,6 +187,10 @@ def plan_review(arguments: Plan) -> "ReviewPlan":
                 f"--disagreed {arguments.disagreed}: nothing in it is unsure, all who were "
                 "asked have voted, and alike"
             )
+    if arguments.disputed is not None or arguments.unlikely is not None:
+        if only:
+            raise InputError("--disagreed: leave out --disputed and --unlikely, or it")
+        only = doubtful(dataset, arguments.disputed, arguments.unlikely)
     reviewers = tuple(filter(None, ",".join(arguments.reviewers).split(",")))
     listed = arguments.answer_list
     if listed is not None and not any(field.listed for field in protocol.fields):
@@ -194,7 +208,7 @@ def plan_review(arguments: Plan) -> "ReviewPlan":
         tool=arguments.tool,
         overwrite=arguments.overwrite,
     )
-    return write_plan(open_dataset(arguments.dataset), settings)
+    return write_plan(dataset, settings)
 
 
 def _overlap(arguments: Plan, protocol: "Protocol", reviewers: int) -> int:

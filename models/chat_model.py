@@ -1,4 +1,4 @@
-"""Multimodal language models of transformers: image and question in, greedily decoded text out."""
+"""Multimodal language models of transformers: image and question in, decoded text or a yes out."""
 
 import importlib
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.models.pretrained import Weights, import_torch, load_model, tokenizer_digest
+from eqforge.models.yes_no import YesNoTokens
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.records.scores import Identity
@@ -55,6 +56,43 @@ class ChatModel:
           QuestionTooLong: there is no room for the answer.
           ValueError: the model cannot take the image.
         """
+        found, length, question = self._generate(pixels, prompt, max_tokens)
+        # Most models repeat the question before they answer; encoder-decoders do not.
+        sequence = found.sequences[0]
+        repeats = import_torch().equal(sequence[:length], question)
+        new = sequence[length:] if repeats else sequence
+        return self.processor.decode(new, skip_special_tokens=True).strip()
+
+    def yes(self, pixels: NDArray[np.uint8], prompt: str) -> float:
+        """Returns P(yes) by the first token of the answer, of all that begins with a yes or a no.
+
+        Args:
+          pixels: as of `answer`.
+          prompt: as returned by `prompt`.
+
+        Raises:
+          QuestionTooLong, ValueError: see `answer`.
+          InputError: the tokenizer does not tell yes from no.
+        """
+        found, _, _ = self._generate(pixels, prompt, max_tokens=1)
+        return self._yes_no.share(found.logits[0][0])
+
+    def check_yes_no(self) -> None:
+        """Checks that the first token of an answer tells a yes from a no.
+
+        Raises:
+          InputError: it does not.
+        """
+        _ = self._yes_no
+
+    @property
+    def _yes_no(self) -> YesNoTokens:
+        return YesNoTokens(self.processor.tokenizer, self.identity.model)
+
+    def _generate(
+        self, pixels: NDArray[np.uint8], prompt: str, max_tokens: int
+    ) -> tuple[Any, int, Any]:
+        """Returns what the model generates, the length of the question, and its tokens."""
         from PIL import Image
 
         torch = import_torch()
@@ -68,10 +106,7 @@ class ChatModel:
         inputs = inputs.to(self.model.device, dtype=self.model.dtype)
         with torch.inference_mode():
             found = self.model.generate(**inputs, generation_config=self._greedy(max_tokens))
-        # Most models repeat the question before they answer; encoder-decoders do not.
-        repeats = torch.equal(found[0, :length], inputs["input_ids"][0])
-        new = found[0, length:] if repeats else found[0]
-        return self.processor.decode(new, skip_special_tokens=True).strip()
+        return found, length, inputs["input_ids"][0]
 
     def _greedy(self, max_tokens: int) -> Any:
         transformers: Any = importlib.import_module("transformers")
@@ -88,6 +123,8 @@ class ChatModel:
             pad_token_id=padding,
             bos_token_id=own.bos_token_id,
             decoder_start_token_id=own.decoder_start_token_id,
+            output_logits=True,
+            return_dict_in_generate=True,
         )
 
 

@@ -1,0 +1,336 @@
+"""A language model behind an OpenAI-compatible server: vLLM, llama.cpp, Ollama or a hosted one.
+
+The key stands in the environment variable EQFORGE_MODEL_KEY, is read where a request is sent, and
+is in no setting; where a server repeats it, it is blotted out before anything is read.
+"""
+
+import functools
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from eqforge.generators.text.llm.model import Answer, Question
+from eqforge.schemas.errors import BuildError, EqforgeError, InputError
+from eqforge.schemas.identity import fingerprint
+from eqforge.schemas.urls import public
+from eqforge.schemas.visible import shortened
+
+if TYPE_CHECKING:
+    import urllib3
+
+ENDPOINT_VERSION: Final = 1
+KEY: Final = "EQFORGE_MODEL_KEY"
+"""The environment variable that holds the key."""
+TRIES: Final = 8
+BACKOFF_S = 1.0
+"""Seconds before the second try, doubled with each further one up to BACKOFF_MAX_S."""
+BACKOFF_MAX_S: Final = 60.0
+CONNECT_S: Final = 20.0
+REFUSALS: Final = 3
+"""A server that begins with so many refusals would refuse all; one by one they are of a caption."""
+MAX_ANSWER_CHARS: Final = 20_000
+"""More of an answer is cut off."""
+_PASSING: Final = frozenset((408, 425, 429, 500, 502, 503, 504, 529))
+"""States that pass: too many requests, overload, a server that starts."""
+_FILTERED: Final = frozenset(("content_filter", "content_policy_violation"))
+_ADDRESS: Final = re.compile(r"(?:(?P<name>\S.*?)@)?(?P<url>https?://\S*)")
+_LEAST_KEY: Final = 8
+_SEEDS: Final = 2**31  # llama.cpp's seeds have 32 bits
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Address:
+    """A model of a server.
+
+    Attributes:
+      name: the model, as the server calls it.
+      base: the server's address up to `/v1`.
+      chat: whether it is asked in its chat template, or given the bare prompt to go on with.
+    """
+
+    name: str
+    base: str
+    chat: bool
+
+    @property
+    def url(self) -> str:
+        """Where questions are sent."""
+        return f"{self.base}/chat/completions" if self.chat else f"{self.base}/completions"
+
+
+def is_endpoint(model: str) -> bool:
+    """Tells whether a model is named by a server's address, NAME@https://... ."""
+    return _ADDRESS.fullmatch(model) is not None
+
+
+def address_of(model: str) -> Address:
+    """Returns the server and the model that `NAME@URL` names.
+
+    Raises:
+      InputError: the name is missing, or the address holds a password or a query.
+    """
+    found = _ADDRESS.fullmatch(model)
+    assert found is not None  # is_endpoint
+    url = found["url"].rstrip("/")
+    parts = urlsplit(url)
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise InputError(
+            f"--model {public(url)}: an address with a password or a query; put the key into the "
+            f"environment variable {KEY}"
+        )
+    if found["name"] is None or not parts.hostname:
+        raise InputError(
+            f"--model {url}: name the model before the address, as the server calls it, such as "
+            "llama-2-70b-chat@http://localhost:8000/v1"
+        )
+    base = url.removesuffix("/completions").removesuffix("/chat")
+    return Address(name=found["name"], base=base, chat=url in (base, f"{base}/chat/completions"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """A model of a server.
+
+    Attributes:
+      address: the server and the model.
+      at_once: how many requests are under way at a time.
+      timeout_s: how long a request may take.
+      temperature, top_p: how answers with a seed are drawn.
+    """
+
+    address: Address
+    at_once: int
+    timeout_s: float
+    temperature: float
+    top_p: float
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of everything of ours that determines an answer, except the question."""
+        return fingerprint(
+            {
+                "version": ENDPOINT_VERSION,
+                "model": self.address.name,
+                "url": self.address.url,
+                "temperature": self.temperature,
+                "top_p": self.top_p,
+            }
+        )
+
+    def check(self) -> None:
+        """Asks the server for its models, which costs nothing.
+
+        Raises:
+          InputError: it cannot be reached, refuses the key, or does not know the model.
+        """
+        status, found = self._request("GET", f"{self.address.base}/models", tries=2)
+        if status in (401, 403):
+            raise InputError(self._denied(status))
+        models = found.get("data") if isinstance(found, dict) else None
+        names = [str(each.get("id")) for each in models or () if isinstance(each, dict)]
+        if names and self.address.name not in names:
+            shown = shortened(", ".join(names), 500)
+            raise InputError(f"--model {self._said}: the server has no such model, but {shown}")
+
+    def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
+        """Yields the position of each question and its answer, in the order in which they come.
+
+        Raises:
+          InputError: the server refuses the key, the model, or the first REFUSALS questions.
+          BuildError: it does not answer, and did not after TRIES tries.
+        """
+        held: list[tuple[int, Answer]] | None = []
+        for position, answer in self._as_they_come(questions):
+            if held is not None and answer.refusal:
+                held.append((position, answer))
+                self._check_refusals([each for _, each in held])
+                continue
+            yield from held or ()
+            held = None
+            yield position, answer
+        yield from held or ()
+
+    def _as_they_come(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
+        """Yields answers; the next question is sent when one has been taken, so that few are lost.
+
+        After an error, or a signal, no more are sent; it is raised when those under way have come.
+        """
+        waiting, under_way = iter(enumerate(questions)), dict[Future[Answer], int]()
+        failure: BaseException | None = None
+        with ThreadPoolExecutor(self.at_once) as pool:
+            while True:
+                room = 0 if failure else self.at_once - len(under_way)
+                for position, question in islice(waiting, room):
+                    under_way[pool.submit(self._answer, question)] = position
+                if not under_way:
+                    break
+                try:
+                    finished = wait(under_way, return_when=FIRST_COMPLETED).done
+                except KeyboardInterrupt as signal:
+                    failure = failure or signal
+                    continue
+                for done in finished:
+                    position = under_way.pop(done)
+                    try:
+                        answer = done.result()
+                    except EqforgeError as error:
+                        failure = failure or error
+                        continue
+                    yield position, answer
+        if failure is not None:
+            raise failure
+
+    def _check_refusals(self, refused: Sequence[Answer]) -> None:
+        """Raises InputError where nothing but refusals came: the form of the questions is wrong."""
+        if len(refused) >= REFUSALS:
+            raise InputError(f"--model {self._said}: the server refuses: {refused[0].refusal}")
+
+    def _answer(self, question: Question) -> Answer:
+        status, found = self._request("POST", self.address.url, self._body(question))
+        error = found.get("error") if isinstance(found, dict) else found
+        if status == 200 and not error:
+            return self._read(found)
+        said = error if isinstance(error, dict) else {"message": error}
+        words = shortened(str(said.get("message") or said), 500)
+        if status in (401, 403):
+            raise InputError(self._denied(status))
+        if status in _PASSING:
+            raise BuildError(
+                f"{self._said}: answers {status} after {TRIES} tries ({words}); the same command "
+                "goes on where it stopped"
+            )
+        if said.get("code") in _FILTERED or status in (400, 413, 422):
+            return Answer(text="", model=self.address.name, refusal=words)
+        raise InputError(f"--model {self._said}: the server answers {status}: {words}")
+
+    def _body(self, question: Question) -> dict[str, Any]:
+        drawn: dict[str, float] = {"temperature": 0}
+        if question.seed is not None:
+            drawn = {
+                "temperature": self.temperature,
+                "top_p": self.top_p,
+                "seed": question.seed % _SEEDS,
+            }
+        asked: dict[str, Any] = {"prompt": question.prompt}
+        if self.address.chat:
+            asked = {"messages": [{"role": "user", "content": question.prompt}]}
+        return {
+            "model": self.address.name,
+            **asked,
+            **drawn,
+            "max_tokens": question.max_new_tokens,
+            "stream": False,
+        }
+
+    def _read(self, found: Any) -> Answer:
+        """Returns the answer of a response, whose fields may be missing or of any type."""
+        try:
+            choice = found["choices"][0]
+            text = choice["message"]["content"] if self.address.chat else choice["text"]
+        except (KeyError, IndexError, TypeError) as error:
+            raise InputError(
+                f"--model {self._said}: what came back is no answer of an OpenAI-compatible server"
+            ) from error
+        used = found.get("usage")
+        used = used if isinstance(used, dict) else {}
+        version = found.get("system_fingerprint") or "unversioned"
+        filtered = choice.get("finish_reason") in _FILTERED
+        return Answer(
+            text=text[:MAX_ANSWER_CHARS] if isinstance(text, str) else "",
+            model=f"{_plain(found.get('model') or self.address.name)}@{_plain(version)}",
+            refusal="the server's filter took the answer" if filtered else "",
+            tokens_in=_count(used.get("prompt_tokens")),
+            tokens_out=_count(used.get("completion_tokens")),
+        )
+
+    def _request(self, method: str, url: str, body: Any = None, tries: int = TRIES) -> Any:
+        """Returns the status and the JSON that a server answers, or its text.
+
+        Raises:
+          InputError, BuildError: it cannot be reached, before any work or later.
+        """
+        import urllib3
+
+        secret = os.environ.get(KEY, "").strip()
+        if not secret.isascii() or not secret.isprintable():
+            raise InputError(f"{KEY}: holds characters that no key has")
+        retries = urllib3.Retry(
+            total=tries - 1,
+            redirect=0,
+            status_forcelist=_PASSING,
+            allowed_methods=None,
+            backoff_factor=BACKOFF_S,
+            backoff_max=BACKOFF_MAX_S,
+            backoff_jitter=BACKOFF_S,
+            raise_on_status=False,
+            raise_on_redirect=False,
+            retry_after_max=600,
+        )
+        try:
+            response = _pool(url, self.at_once).request(
+                method,
+                url,
+                json=body,
+                headers={"Authorization": f"Bearer {secret}"} if secret else {},
+                retries=retries,
+                timeout=urllib3.Timeout(connect=CONNECT_S, read=self.timeout_s),
+            )
+        except urllib3.exceptions.HTTPError as error:
+            reason = getattr(error, "reason", None) or error
+            said = shortened(" ".join(str(reason).split()), 300)
+            if method == "GET":
+                raise InputError(f"--model {self._said}: cannot be reached: {said}") from None
+            raise BuildError(
+                f"{self._said}: does not answer ({said}); the same command goes on where it stopped"
+            ) from None
+        text = response.data.decode("utf-8", "replace")
+        if len(secret) >= _LEAST_KEY:
+            text = text.replace(secret, f"[{KEY}]")
+        try:
+            return response.status, json.loads(text)
+        except ValueError:
+            return response.status, text
+
+    @property
+    def _said(self) -> str:
+        return f"{self.address.name}@{self.address.base}"
+
+    def _denied(self, status: int) -> str:
+        known = "refuses the key in" if os.environ.get(KEY) else "wants a key: set"
+        return f"--model {self._said}: the server {known} {KEY} ({status})"
+
+
+@functools.cache
+def _pool(url: str, at_once: int) -> "urllib3.PoolManager":
+    """Returns the connections of this process to a server, through the proxy that the system names.
+
+    Args:
+      url: of the server.
+      at_once: how many are kept open.
+    """
+    import urllib.request
+
+    import urllib3
+
+    parts = urlsplit(url)
+    proxy = urllib.request.getproxies().get(parts.scheme)
+    if proxy is None or urllib.request.proxy_bypass(parts.hostname or ""):
+        return urllib3.PoolManager(maxsize=at_once)
+    return urllib3.ProxyManager(proxy, maxsize=at_once)
+
+
+def _plain(said: Any) -> str:
+    """Returns what a server calls itself, as far as it may stand in a row: no path of its disk."""
+    name = str(said)
+    name = name.rstrip("/").rpartition("/")[2] if name.startswith("/") else name
+    return "".join(letter for letter in name if letter.isprintable())[:100]
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0

@@ -1,0 +1,99 @@
+"""What a language model is to the rest: questions go in, answers come out, and none is asked twice.
+
+`CaptionWriter` runs a model of transformers, `Endpoint` asks an OpenAI-compatible server;
+`open_model` opens either by its settings.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """A prompt to complete; equal questions have one answer.
+
+    Attributes:
+      prompt: the text.
+      seed: draws the answer, in [0, 2**63); None takes the likeliest tokens.
+      max_new_tokens: maximum number of tokens of the answer.
+    """
+
+    prompt: str
+    seed: int | None
+    max_new_tokens: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What a model wrote; it is somebody else's text, and nothing in it is ever followed.
+
+    Attributes:
+      text: the answer.
+      model: the model and its version, as stored in rows; a server's as it reports them.
+      refusal: why there is no answer, in the server's words; empty where there is one.
+      tokens_in, tokens_out: tokens of the prompt and of the answer, where a server counts them.
+    """
+
+    text: str
+    model: str
+    refusal: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+class LanguageModel(Protocol):
+    """Answers questions, each independently of the others."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of everything that determines an answer, except the question."""
+
+    def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
+        """Yields the position of each question and its answer, in the order in which they come.
+
+        Raises:
+          BuildError: the model cannot be reached any more; what has come so far is kept.
+        """
+
+
+class Memory(Protocol):
+    """Keeps answers, as `transforms.dataset.ledger.Ledger` does in a folder or a store."""
+
+    def recall(self, inputs: Any, kind: type[T]) -> T | None:
+        """Returns what is known for JSON-like inputs, or None."""
+
+    def write(self, inputs: Any, result: Any) -> None:
+        """Keeps a result for these inputs."""
+
+
+def ask(
+    model: LanguageModel, questions: Sequence[Question], memory: Memory | None = None
+) -> list[Answer]:
+    """Returns the answers to questions, in order; each is asked once and kept when it comes.
+
+    Args:
+      model: the model.
+      questions: what to ask; equal ones are asked once.
+      memory: where answers are kept, by model and question; None keeps none.
+    """
+    known: dict[Question, Answer] = {}
+    unknown: list[Question] = []
+    for question in dict.fromkeys(questions):
+        found = None if memory is None else memory.recall(key(model, question), Answer)
+        if found is None:
+            unknown.append(question)
+        else:
+            known[question] = found
+    for position, answer in model.answers(unknown) if unknown else ():
+        if memory is not None:
+            memory.write(key(model, unknown[position]), answer)
+        known[unknown[position]] = answer
+    return [known[question] for question in questions]
+
+
+def key(model: LanguageModel, question: Question) -> list[Any]:
+    """Returns what an answer is kept by: the model and the question, whoever asks it."""
+    return [model.fingerprint, question.prompt, question.seed, question.max_new_tokens]

@@ -1,0 +1,134 @@
+"""What judges say of reworded captions, and the probability that a row is right."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Part = Literal["original", "hard_positive", "hard_negative"]
+
+HALF: Final = 0.5
+"""A judge says yes where it gives more than this probability."""
+
+_CLIP: Final = 0.001
+"""Probabilities nearer to 0 or 1 than this count as this far away: no judge is that sure."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeAnswer:
+    """What one judge says to one question about a row.
+
+    Attributes:
+      judge: what kind of judge: `nli`, `llm` or `vqa`.
+      model: id on the Hugging Face hub, or the name of a folder, or of an endpoint's model.
+      revision: commit on the hub, or `sha256:` and a digest of the files; of an endpoint what it
+        says of itself.
+      question: what was asked; see `eqforge.schemas.records.judgements.QUESTIONS`.
+      probability: that it is as the question says, in [0, 1]; None where the judge could not read
+        the texts or the picture.
+    """
+
+    judge: str
+    model: str
+    revision: str
+    question: str
+    probability: float | None
+
+    @property
+    def by(self) -> str:
+        """Kind, model and revision of the judge."""
+        return f"{self.judge}:{self.model}@{self.revision}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """A question to judges.
+
+    Attributes:
+      part: the text that the answer speaks for or against.
+      reason: of a row that is refused for the answer.
+      text: the question in words.
+    """
+
+    part: Part
+    reason: str
+    text: str
+
+
+QUESTIONS: Final[Mapping[str, Asked]] = {
+    "caption_entails_positive": Asked(
+        part="hard_positive",
+        reason="not_entailed",
+        text="Where the caption is true, the hard positive is true.",
+    ),
+    "positive_entails_caption": Asked(
+        part="hard_positive",
+        reason="not_entailed",
+        text="Where the hard positive is true, the caption is true.",
+    ),
+    "negative_contradicts_caption": Asked(
+        part="hard_negative",
+        reason="not_contradicted",
+        text="Where the caption is true, the hard negative is false.",
+    ),
+    "negative_contradicts_positive": Asked(
+        part="hard_negative",
+        reason="not_contradicted",
+        text="Where the hard positive is true, the hard negative is false.",
+    ),
+    "caption_shown": Asked(
+        part="original", reason="not_shown", text="The picture shows the caption."
+    ),
+    "positive_shown": Asked(
+        part="hard_positive", reason="not_shown", text="The picture shows the hard positive."
+    ),
+    "negative_not_shown": Asked(
+        part="hard_negative", reason="shown", text="The picture does not show the hard negative."
+    ),
+}
+"""What judges are asked of a row, by name."""
+
+
+def verdicts(answers: Iterable[JudgeAnswer]) -> dict[Part, dict[str, bool]]:
+    """Returns what each judge says of each text: yes where all its answers are yes.
+
+    A judge that could not answer says nothing.
+    """
+    found: dict[Part, dict[str, bool]] = {}
+    for answer in answers:
+        if answer.probability is not None:
+            of_part = found.setdefault(QUESTIONS[answer.question].part, {})
+            says_yes = answer.probability > HALF
+            of_part[answer.by] = of_part.get(answer.by, True) and says_yes
+    return found
+
+
+def disputed_by_rules(answers: Iterable[JudgeAnswer]) -> bool:
+    """Tells whether a judge denies what the rules that made a row claim."""
+    return not all(all(said.values()) for said in verdicts(answers).values())
+
+
+def disputed_by_judges(answers: Iterable[JudgeAnswer]) -> bool:
+    """Tells whether two judges say different things of a text."""
+    return any(len(set(said.values())) > 1 for said in verdicts(answers).values())
+
+
+def log_odds(probability: float) -> float:
+    """Returns the log-odds of a probability, of at most 0.999 and at least 0.001."""
+    clipped = min(max(probability, _CLIP), 1 - _CLIP)
+    return math.log(clipped / (1 - clipped))
+
+
+def features_of(
+    answers: Iterable[JudgeAnswer], wanted: Sequence[tuple[str, str]]
+) -> list[float] | None:
+    """Returns the log-odds of answers; None where one is not there or none was given.
+
+    Args:
+      answers: of a row.
+      wanted: judge and question of each.
+    """
+    said = {(answer.by, answer.question): answer.probability for answer in answers}
+    found = [said.get(key) for key in wanted]
+    known = [log_odds(value) for value in found if value is not None]
+    return known if len(known) == len(found) else None

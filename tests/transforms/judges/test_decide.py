@@ -1,0 +1,243 @@
+"""What follows from answers: limits, disagreement, probabilities."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eqforge.generators.text import rule_precision
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.judgements import (
+    QUESTIONS,
+    JudgeAnswer,
+    Part,
+    disputed_by_judges,
+    disputed_by_rules,
+)
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.sources.calibration import Calibration, Curve
+from eqforge.schemas.tables.texts import Judgement
+from eqforge.transforms.judges import decide
+from eqforge.transforms.judges.decide import JUDGE_REASONS, answers_about, judge_sample, refuse
+from eqforge.transforms.judges.settings import JudgeSettings, Judging, prepare_judges
+
+KINDS: dict[Part, str] = {"hard_positive": "swap/noun_phrase", "hard_negative": "negation"}
+
+
+def said(question: str, probability: float | None, judge: str = "nli") -> JudgeAnswer:
+    return JudgeAnswer(
+        judge=judge, model="m", revision="1", question=question, probability=probability
+    )
+
+
+def settings(**limits: Any) -> JudgeSettings:
+    return JudgeSettings(verify=("nli:x",), **limits)
+
+
+def judging(calibration: Calibration | None = None, **limits: Any) -> Judging:
+    return Judging(
+        settings=settings(**limits),
+        judges=(),
+        calibration=calibration,
+        basis="calibration sha256:0",
+        ledger_root="unused",
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "limit", "reason"),
+    [
+        ("caption_entails_positive", "entailed_min", "not_entailed"),
+        ("positive_entails_caption", "entailed_min", "not_entailed"),
+        ("negative_contradicts_caption", "contradicted_min", "not_contradicted"),
+        ("negative_contradicts_positive", "contradicted_min", "not_contradicted"),
+        ("caption_shown", "shown_min", "not_shown"),
+        ("positive_shown", "shown_min", "not_shown"),
+        ("negative_not_shown", "shown_min", "shown"),
+    ],
+)
+def test_a_limit_refuses_what_is_below_it(question: str, limit: str, reason: str) -> None:
+    assert refuse([said(question, 0.7)], settings(**{limit: 0.7})) is None
+    assert refuse([said(question, 0.1)], settings()) is None
+    found = refuse([said(question, 0.69)], settings(**{limit: 0.7}))
+    assert found == Rejection(
+        reason=reason, value=0.69, threshold=0.7, detail=f"nli:m@1: {question}"
+    )
+    assert found is not None
+    assert found.reason in JUDGE_REASONS
+
+
+def test_what_a_judge_could_not_read_is_not_let_through_by_its_limit() -> None:
+    found = refuse([said("caption_shown", None)], settings(shown_min=0.0))
+    assert found is not None
+    assert found.reason == "not_judged"
+
+
+def test_all_judges_of_a_text_have_to_refuse_it_where_that_is_asked_for() -> None:
+    two = [said("caption_entails_positive", 0.2), said("caption_entails_positive", 0.9, "llm")]
+    assert refuse(two, settings(entailed_min=0.5)) is not None
+    assert refuse(two, settings(entailed_min=0.5, refuse_by="all")) is None
+    both = [two[0], replace(two[1], probability=0.4)]
+    assert refuse(both, settings(entailed_min=0.5, refuse_by="all")) is not None
+    # A judge that was not asked about the negative has nothing to keep it by.
+    mixed = [*two, said("negative_contradicts_caption", 0.1)]
+    found = refuse(mixed, settings(entailed_min=0.5, contradicted_min=0.5, refuse_by="all"))
+    assert found is not None
+    assert found.reason == "not_contradicted"
+
+
+answers = st.lists(
+    st.builds(
+        said,
+        st.sampled_from(sorted(QUESTIONS)),
+        st.none() | st.floats(0, 1),
+        st.sampled_from(["nli", "llm", "vqa"]),
+    ),
+    max_size=8,
+)
+limits = st.fixed_dictionaries(
+    {
+        name: st.none() | st.floats(0, 1)
+        for name in ("entailed_min", "contradicted_min", "shown_min")
+    }
+)
+
+
+@given(answers, limits)
+def test_all_refuses_nothing_that_any_does_not(
+    found: list[JudgeAnswer], named: dict[str, float | None]
+) -> None:
+    by_any = refuse(found, settings(**named))
+    by_all = refuse(found, settings(**named, refuse_by="all"))
+    assert by_all is None or by_any is not None
+    assert refuse(found, settings()) is None
+    parts = {QUESTIONS[each.question].part for each in found}
+    split = [refuse(answers_about(found, part), settings(**named)) for part in parts]
+    assert (by_any is None) == (not any(split))
+
+
+@given(answers)
+def test_judges_that_disagree_are_at_odds_with_the_rules_too(found: list[JudgeAnswer]) -> None:
+    assert disputed_by_rules(found) or not disputed_by_judges(found)
+    assert not disputed_by_judges([each for each in found if each.judge == "nli"])
+    assert disputed_by_rules(found) == any(
+        each.probability is not None and each.probability <= 0.5 for each in found
+    )
+
+
+def test_without_calibration_the_precision_of_the_rules_stands_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = {
+        ("hard_positive", "swap"): rule_precision.Precision(read=200, right=190),
+        ("hard_negative", "negation"): rule_precision.Precision(read=100, right=99),
+    }
+    monkeypatch.setattr(rule_precision, "precisions", lambda: table)
+
+    found = judge_sample("a", [], KINDS, judging())
+
+    assert isinstance(found, Judgement)
+    assert (found.probability, found.basis) == (0.9405, "rules")
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 0.9405 < found.high
+    # By hand: Wilson's interval of 190 of 200 is [0.910424, 0.972623].
+    low, high = table["hard_positive", "swap"].interval
+    assert (round(low, 4), round(high, 4)) == (0.9104, 0.9726)
+    alone = judge_sample("a", [], {"hard_negative": "negation"}, judging())
+    assert isinstance(alone, Judgement)
+    assert alone.probability == 0.99
+    for kinds in ({"hard_positive": "llm/swap", "hard_negative": "negation"}, {}):
+        unknown = judge_sample("a", [], kinds, judging())  # type: ignore[arg-type]
+        assert isinstance(unknown, Judgement)
+        assert (unknown.probability, unknown.low, unknown.basis) == (None, None, "")
+
+
+def calibration() -> Calibration:
+    return Calibration(
+        judges=["nli:m@1"],
+        method="logistic",
+        hard_positive=Curve(
+            questions=[("nli:m@1", "caption_entails_positive")], weights=[1.0], bias=0.0
+        ),
+        hard_negative=Curve(
+            questions=[("nli:m@1", "negative_contradicts_caption")],
+            at=[-1.0, 1.0],
+            steps=[0.5, 1.0],
+        ),
+    )
+
+
+def test_a_calibrated_probability_is_the_product_of_both_texts() -> None:
+    given = [said("caption_entails_positive", 0.8), said("negative_contradicts_caption", 0.5)]
+    found = judge_sample("a", given, KINDS, judging(calibration()))
+    assert isinstance(found, Judgement)
+    assert found.probability == pytest.approx(0.8 * 0.75)
+    assert (found.low, found.basis) == (None, "calibration sha256:0")
+    lost = judge_sample("a", given[:1], KINDS, judging(calibration()))
+    assert isinstance(lost, Judgement)
+    assert (lost.probability, lost.basis) == (None, "")
+
+
+def test_the_least_probability_refuses_what_is_less_likely_or_unknown() -> None:
+    given = [said("caption_entails_positive", 0.8), said("negative_contradicts_caption", 0.5)]
+    kept = judge_sample("a", given, KINDS, judging(calibration(), probability_min=0.6))
+    assert isinstance(kept, Judgement)
+    found = judge_sample("a", given, KINDS, judging(calibration(), probability_min=0.61))
+    assert isinstance(found, Rejection)
+    assert (found.reason, found.threshold) == ("low_probability", 0.61)
+    lost = judge_sample("a", [], KINDS, judging(calibration(), probability_min=0.0))
+    assert isinstance(lost, Rejection)
+    original = judge_sample("a", [], {}, judging(calibration(), probability_min=0.9))
+    assert isinstance(original, Judgement)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.floats(-5, 5))
+def test_curves_give_probabilities(values: list[float], bias: float) -> None:
+    questions = [("nli:m@1", str(place)) for place in range(len(values))]
+    curve = Curve(questions=questions, weights=[1.0] * len(values), bias=bias)
+    told = [said(str(place), value) for place, value in enumerate(values)]
+    found = curve.probability(told)
+    assert found is not None
+    assert 0 <= found <= 1
+    assert found == curve.probability(told[::-1])  # the order of answers is nothing
+    steps = Curve(questions=questions, at=[-2.0, 0.0, 3.0], steps=[0.1, 0.4, 0.9])
+    assert 0.1 <= (steps.probability(told) or 0) <= 0.9
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"verify": ("vqa",)}, "expected KIND:SOURCE with a KIND of nli, llm, vqa"),
+        ({"verify": ("nlu:x",)}, "did you mean 'nli'"),
+        ({"verify": ("nli:x,devise=cpu",)}, "nli has no option 'devise'"),
+        ({"verify": ("nli:x", "nli:x")}, "--verify nli:x: is named twice"),
+        ({"verify": ("nli:x",), "entailed_min": 50}, "write 0.5 for 50 %"),
+        ({"entailed_min": 0.5}, "--entailed-min: needs judges; name some with --verify"),
+        ({"calibration": Path("c.json")}, "--calibration: needs judges"),
+        ({"probability_min": 0.5}, r"needs judges \(--verify\) or --rule-precision"),
+    ],
+)
+def test_wrong_settings_are_one_clear_error(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        JudgeSettings(**given)
+
+
+def test_a_judge_that_sees_needs_pictures() -> None:
+    with pytest.raises(InputError, match="--verify vqa: reads pictures; name --images FOLDER"):
+        prepare_judges(JudgeSettings(verify=("vqa:x",)), "unused")
+
+
+def test_nothing_is_judged_where_nobody_is_asked() -> None:
+    assert prepare_judges(JudgeSettings(), "unused") is None
+    assert decide.JUDGE_REASONS.keys() >= {each.reason for each in QUESTIONS.values()}
+
+
+def test_servers_are_asked_no_more_than_allowed() -> None:
+    server = JudgeSettings(verify=("llm:m@http://localhost:1/v1", "nli:x"), verify_requests=400)
+    assert server.check_requests(100) == 400
+    with pytest.raises(InputError, match="--verify-requests 400: 404 questions may be asked"):
+        server.check_requests(101)

@@ -1,0 +1,288 @@
+"""The judges: each answers questions about texts, or about a text and a picture.
+
+Source: of the question about a picture, and of P(yes) as its answer, Lin et al. 2024, "Evaluating
+  Text-to-Visual Generation with Image-to-Text Generation" (VQAScore), section 3.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from eqforge.generators.text.llm.endpoint import Endpoint, address_of, is_endpoint
+from eqforge.generators.text.llm.model import Memory, Question, ask
+from eqforge.models.chat_model import ChatModel, load_chat_model
+from eqforge.models.nli import CLASSES, NliModel
+from eqforge.models.yes_no import TextYesNo
+from eqforge.schemas.errors import BuildError, InputError
+from eqforge.schemas.io.source_file import unchanged
+from eqforge.schemas.late import numpy as np
+from eqforge.schemas.records.scores import Identity
+from eqforge.transforms.judges.settings import PARALLEL
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from eqforge.models.spec import ScorerSpec
+
+AT_ONCE: Final = 8
+"""Requests to a server that are under way at a time."""
+TIMEOUT_S: Final = 120.0
+MAX_TOKENS: Final = 16
+"""Of a server's answer: a yes or a no, and what stands around it."""
+UNVERSIONED: Final = "unversioned"
+BATCH: Final = 64
+"""Questions of a batch; all of a batch are about one picture."""
+
+_IF_THEN: Final = (
+    "Two sentences describe pictures.\nA: {0}\nB: {1}\n"
+    "Is B true of every picture that A is true of? Answer yes or no."
+)
+_TOGETHER: Final = (
+    "Two sentences describe one picture.\nA: {0}\nB: {1}\n"
+    "Can both be true of this picture? Answer yes or no."
+)
+_SHOWS: Final = 'Does this picture show "{0}"? Answer yes or no.'
+
+
+_Item = TypeVar("_Item")
+_Found = TypeVar("_Found")
+
+
+class Wanted(NamedTuple):
+    """What is to be the case, and of which texts."""
+
+    what: Literal["entails", "contradicts", "shown", "not_shown"]
+    texts: tuple[str, ...]
+
+
+Probabilities: TypeAlias = "dict[Wanted, float | None]"
+"""That it is so; None where the judge could not read the texts or the picture."""
+
+Pixels: TypeAlias = "Callable[[], NDArray[np.uint8]]"
+"""Returns the picture, uint8 of shape (height, width, 3), RGB."""
+
+
+class Judge(Protocol):
+    """Answers questions."""
+
+    @property
+    def identity(self) -> Identity:
+        """Which model this is."""
+
+    def answer(self, asked: Sequence[Wanted], pixels: Pixels, memory: Memory) -> Probabilities:
+        """Returns the answers to questions about one picture, each asked once.
+
+        Args:
+          asked: the questions, sorted.
+          pixels: of the picture; called by a judge that looks at it.
+          memory: where answers that cost something are kept one by one.
+        """
+
+
+class NliJudge:
+    """Judges by a classifier of natural language inference."""
+
+    def __init__(self, spec: ScorerSpec) -> None:
+        self._model = NliModel(spec.weights())
+        self.identity = self._model.identity
+
+    def answer(self, asked: Sequence[Wanted], _: Pixels, __: Memory) -> Probabilities:
+        """Returns P(entailment), or P(contradiction), of each pair of texts."""
+        pairs = {each: (each.texts[0], each.texts[1]) for each in asked}
+        distinct = list(dict.fromkeys(pairs.values()))
+        found = _in_batches(distinct, lambda batch: self._model.probabilities(batch).tolist())
+        return {each: _of_class(each, found[pair]) for each, pair in pairs.items()}
+
+
+class LlmJudge:
+    """Judges by a language model that answers yes or no."""
+
+    def __init__(self, spec: ScorerSpec) -> None:
+        self._model = TextYesNo(spec.weights())
+        self.identity = self._model.identity
+
+    def answer(self, asked: Sequence[Wanted], _: Pixels, __: Memory) -> Probabilities:
+        """Returns P(yes) where one follows from another, P(no) where both cannot be true."""
+        return _said_of(asked, lambda texts: _in_batches(texts, self._model.shares))
+
+
+class EndpointJudge:
+    """Judges by a language model of a server, which says yes or no and not how surely.
+
+    Raises:
+      InputError: the server cannot be reached, or does not know the model.
+    """
+
+    def __init__(self, spec: ScorerSpec) -> None:
+        with _of_verify():
+            self._endpoint = Endpoint(
+                address=address_of(spec.source),
+                at_once=spec.whole(PARALLEL, AT_ONCE),
+                timeout_s=TIMEOUT_S,
+                temperature=1.0,
+                top_p=1.0,
+            )
+            self._endpoint.check()
+        self.identity = Identity(
+            kind="llm",
+            family="server",
+            model=self._endpoint.address.name,
+            revision=UNVERSIONED,
+            precision="served",
+            preprocessing=self._endpoint.fingerprint,
+            calibration="none",
+        )
+
+    def answer(self, asked: Sequence[Wanted], _: Pixels, memory: Memory) -> Probabilities:
+        """Returns 1 for what the server says, 0 for what it denies; each question is kept."""
+
+        def say(texts: Sequence[str]) -> dict[str, float | None]:
+            posed = [Question(prompt=text, seed=None, max_new_tokens=MAX_TOKENS) for text in texts]
+            with _of_verify():
+                answers = ask(self._endpoint, posed, memory)
+            return dict(zip(texts, (yes_or_no(each.text) for each in answers), strict=True))
+
+        return _said_of(asked, say)
+
+
+def yes_or_no(text: str) -> float | None:
+    """Returns 1 for a yes and 0 for a no, by the first word of an answer; None for anything else.
+
+    What a model thought aloud before it answered is left out.
+    """
+    said = text.rpartition("</think>")[2]
+    word = re.search(r"[^\W\d_]+", said)
+    return None if word is None else {"yes": 1.0, "no": 0.0}.get(word[0].lower())
+
+
+@contextlib.contextmanager
+def _of_verify() -> Iterator[None]:
+    """Has an error name the option that judges are given by."""
+    try:
+        yield
+    except InputError as error:
+        said = str(error).replace("--model ", "--verify llm:")
+        raise InputError(said) from error
+
+
+class VqaJudge:
+    """Judges by a multimodal language model that answers yes or no about the picture."""
+
+    def __init__(self, spec: ScorerSpec) -> None:
+        self._model: ChatModel = load_chat_model(spec.weights())
+        self.identity = dataclasses.replace(self._model.identity, kind="vqa")
+        self._model.check_yes_no()
+
+    def answer(self, asked: Sequence[Wanted], pixels: Pixels, _: Memory) -> Probabilities:
+        """Returns P(yes) of what is to be shown, P(no) of what is not."""
+        picture = pixels()
+
+        def look(batch: Sequence[str]) -> list[float]:
+            return [self._model.yes(picture, self._model.prompt(text)) for text in batch]
+
+        return _said_of(asked, lambda texts: _in_batches(texts, look, size=1))
+
+
+JUDGES: Final[Mapping[str, Callable[[ScorerSpec], Judge]]] = {
+    "nli": NliJudge,
+    "llm": LlmJudge,
+    "vqa": VqaJudge,
+}
+"""How judges of each kind are loaded; one of a server is opened."""
+
+
+def in_words(wanted: Wanted) -> str:
+    """Returns the question that a language model is asked."""
+    form = {"entails": _IF_THEN, "contradicts": _TOGETHER}.get(wanted.what, _SHOWS)
+    return form.format(*wanted.texts)
+
+
+def _said_of(
+    asked: Sequence[Wanted], say: Callable[[Sequence[str]], Mapping[str, float | None]]
+) -> Probabilities:
+    """Returns the answers of a judge that is asked in words; equal questions are asked once."""
+    questions = {each: in_words(each) for each in asked}
+    found = say(list(dict.fromkeys(questions.values())))
+    return {each: _as_wanted(each, found[text]) for each, text in questions.items()}
+
+
+def _of_class(wanted: Wanted, probabilities: Sequence[float] | None) -> float | None:
+    if probabilities is None:
+        return None
+    name = "entailment" if wanted.what == "entails" else "contradiction"
+    return probabilities[CLASSES.index(name)]
+
+
+def _as_wanted(wanted: Wanted, yes: float | None) -> float | None:
+    if yes is None or wanted.what in ("entails", "shown"):
+        return yes
+    return 1 - yes
+
+
+def _in_batches(
+    items: Sequence[_Item], ask: Callable[[Sequence[_Item]], Iterable[_Found]], size: int = BATCH
+) -> dict[_Item, _Found | None]:
+    """Returns what is found for each item; None of one that the model cannot read."""
+    found: dict[_Item, _Found | None] = {}
+    for start in range(0, len(items), size):
+        found |= _one_batch(items[start : start + size], ask)
+    return found
+
+
+def _one_batch(
+    items: Sequence[_Item], ask: Callable[[Sequence[_Item]], Iterable[_Found]]
+) -> dict[_Item, _Found | None]:
+    try:
+        return dict(zip(items, ask(items), strict=True))
+    except ValueError:  # a text is too long, or the picture is of no use
+        if len(items) == 1:
+            return {items[0]: None}
+    return {item: found for each in items for item, found in _one_batch([each], ask).items()}
+
+
+def load_judge(spec: ScorerSpec) -> Judge:
+    """Loads a judge.
+
+    Raises:
+      InputError: a file is missing or malformed, or changed while it was loaded.
+      MissingExtra: a package is not installed.
+    """
+    if spec.kind == "llm" and is_endpoint(spec.source):
+        return EndpointJudge(spec)
+    with unchanged([spec.source]):
+        return JUDGES[spec.kind](spec)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SharedJudge:
+    """A judge that the threads of a process share, one call at a time."""
+
+    judge: Judge
+    lock: threading.Lock
+
+
+_loading = threading.Lock()
+
+
+def shared_judge(spec: ScorerSpec, expected: Identity) -> SharedJudge:
+    """Returns the judge of this process, loaded on first use.
+
+    Raises:
+      BuildError: it is another one than when the run began.
+    """
+    with _loading:
+        found = _load(spec)
+    if found.judge.identity != expected:
+        raise BuildError(f"the judge {expected.name} changed since the run began")
+    return found
+
+
+@functools.cache
+def _load(spec: ScorerSpec) -> SharedJudge:
+    return SharedJudge(load_judge(spec), threading.Lock())

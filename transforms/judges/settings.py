@@ -1,0 +1,243 @@
+"""Which models judge the texts that were made, and which answers refuse a text."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+import tyro
+
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.ranges import check_range
+from eqforge.schemas.records.scores import Identity
+from eqforge.schemas.sources.calibration import Calibration, read_calibration
+from eqforge.schemas.versions import versions_of
+
+if TYPE_CHECKING:
+    from eqforge.models.spec import ScorerSpec
+
+VERSION: Final = 1
+"""Of the questions and how answers become probabilities."""
+
+_HELD: Final = frozenset({"device", "precision"})
+PARALLEL: Final = "parallel"
+KINDS: Final = {"nli": _HELD, "llm": _HELD | {PARALLEL}, "vqa": _HELD}
+"""The kinds of judges, each with its options."""
+
+QUESTIONS_A_ROW: Final = 4
+"""So many questions are asked about the texts of a row, without the picture."""
+READS_PICTURES: Final = "vqa"
+PICTURES_A_BATCH: Final = 16
+"""So many pictures are judged before the progress shows it; the answers do not depend on it."""
+
+_LIMITS: Final = ("entailed_min", "contradicted_min", "shown_min", "probability_min")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeSettings:
+    """Which models judge the texts that were made, and what they refuse."""
+
+    verify: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """A model that judges the texts, given once for each: nli:MODEL, a classifier of natural
+    language inference; llm:MODEL, a language model that answers yes or no; vqa:MODEL, one that sees
+    the picture. MODEL is a folder that transformers saved, or ID@COMMIT on the Hugging Face hub; of
+    llm also NAME@URL, a model of an OpenAI-compatible server, whose key is in the variable
+    EQFORGE_MODEL_KEY. Options follow after commas, such as ,device=cuda:0 and ,precision=bfloat16,
+    or ,parallel=8 requests to a server. Answers are stored; nothing is refused without a limit."""
+
+    verify_requests: int | None = None
+    """Stop before anything is asked if servers may be asked more questions than this."""
+
+    entailed_min: float | None = None
+    """Caption and hard positive must each follow from the other with this probability or more."""
+
+    contradicted_min: float | None = None
+    """The hard negative must contradict caption and hard positive with this probability or more."""
+
+    shown_min: float | None = None
+    """The picture must show caption and hard positive, and not the hard negative, with this
+    probability or more."""
+
+    probability_min: float | None = None
+    """The probability that a row is right must be this or more."""
+
+    refuse_by: Literal["any", "all"] = "any"
+    """any: a text is refused where one judge refuses it. all: where every judge does; what they
+    disagree on stays, for eqforge review plan --disputed judges."""
+
+    calibration: Path | None = None
+    """A file that eqforge calibrate wrote with the same judges: it turns their answers into the
+    probability that a row is right. Without it that is the precision of the rules, by kind."""
+
+    rule_precision: bool = False
+    """Write the probability that a row is right without any judge: the precision of the rules that
+    made it, by kind, as hand-labelled rows have it."""
+
+    def __post_init__(self) -> None:
+        """Checks the limits, and that something judges where one is given.
+
+        Raises:
+          InputError: a limit is no probability, a model is not named as expected, or a setting
+            needs another.
+        """
+        for name in _LIMITS:
+            check_range(name, getattr(self, name), 0, 1)
+        specs_of(self)
+        if self.verify:
+            return
+        needing = [name for name in _LIMITS[:3] if getattr(self, name) is not None]
+        needing += ["calibration"] * (self.calibration is not None)
+        if needing:
+            flag = needing[0].replace("_", "-")
+            raise InputError(f"--{flag}: needs judges; name some with --verify")
+        if self.probability_min is not None and not self.rule_precision:
+            raise InputError("--probability-min: needs judges (--verify) or --rule-precision")
+
+    @property
+    def is_on(self) -> bool:
+        """Whether samples are judged."""
+        return bool(self.verify) or self.rule_precision
+
+    def questions(self, rows: int) -> int:
+        """Returns how many questions servers may be asked about a number of rows."""
+        from eqforge.generators.text.llm.endpoint import is_endpoint
+
+        servers = sum(is_endpoint(spec.source) for spec in specs_of(self) if spec.kind == "llm")
+        return servers * QUESTIONS_A_ROW * rows
+
+    def check_requests(self, rows: int) -> int:
+        """Returns how many questions servers may be asked, each once and if it is not answered yet.
+
+        Raises:
+          InputError: it is more than is allowed.
+        """
+        most = self.questions(rows)
+        if self.verify_requests is not None and most > self.verify_requests:
+            raise InputError(
+                f"--verify-requests {self.verify_requests:,}: {most:,} questions may be asked; "
+                "allow that, or build less with --limit or --sample"
+            )
+        return most
+
+    def batch(self, usual: int) -> int:
+        """Returns how many pictures share a batch, where `usual` do without judges."""
+        return min(PICTURES_A_BATCH, usual) if self.verify else usual
+
+
+def specs_of(settings: JudgeSettings) -> tuple[ScorerSpec, ...]:
+    """Returns the models that judge.
+
+    Raises:
+      InputError: one is not named as expected, or named twice.
+    """
+    if not settings.verify:
+        return ()
+    from eqforge.models.spec import parse_spec
+
+    if twice := [text for text in settings.verify if settings.verify.count(text) > 1]:
+        raise InputError(f"--verify {twice[0]}: is named twice")
+    return tuple(parse_spec(text, KINDS) for text in settings.verify)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Judging:
+    """The judges and what follows from their answers; sent to workers, which load the models.
+
+    Attributes:
+      settings: the models and limits.
+      judges: the identity of each model.
+      calibration: turns answers into a probability; None takes the precision of rules.
+      basis: what a row says of a calibrated probability.
+      ledger_root: the folder in which answers are kept, so that no run asks twice.
+      media_root: the folder of the pictures; None where there are none.
+    """
+
+    settings: JudgeSettings
+    judges: tuple[Identity, ...]
+    calibration: Calibration | None = None
+    basis: str = ""
+    ledger_root: str
+    media_root: str | None = None
+
+    @property
+    def specs(self) -> tuple[ScorerSpec, ...]:
+        """The models that judge."""
+        return specs_of(self.settings)
+
+    @property
+    def uses_gpu(self) -> bool:
+        """Whether one of the models runs on another device than the CPU."""
+        return any(spec.device != "cpu" for spec in self.specs)
+
+
+def basis_of(judge: Identity) -> list[object]:
+    """Returns what the answers of a judge depend on besides texts and pictures."""
+    packages = ("torch", "transformers", "tokenizers", "pillow")
+    return [VERSION, dataclasses.asdict(judge), versions_of(*packages)]
+
+
+def prepare_judges(
+    settings: JudgeSettings, ledger_root: str, media_root: str | None = None
+) -> Judging | None:
+    """Returns the judges that are asked for, with their identities; None where nothing is judged.
+
+    Raises:
+      InputError: a model cannot be loaded, reads pictures where there are none, or the calibration
+        is of other judges.
+      MissingExtra: a package is not installed.
+    """
+    if not settings.is_on:
+        return None
+    if media_root is None and any(spec.kind == READS_PICTURES for spec in specs_of(settings)):
+        raise InputError(f"--verify {READS_PICTURES}: reads pictures; name --images FOLDER")
+    judges = judges_of(settings.verify)
+    names = [judge.name for judge in judges]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"--verify: {twice[0]} judges twice")
+    calibration, basis = _calibration(settings, judges)
+    return Judging(
+        settings=settings,
+        judges=judges,
+        calibration=calibration,
+        basis=basis,
+        ledger_root=ledger_root,
+        media_root=media_root,
+    )
+
+
+def _calibration(
+    settings: JudgeSettings, judges: tuple[Identity, ...]
+) -> tuple[Calibration | None, str]:
+    if settings.calibration is None:
+        return None, ""
+    from eqforge.schemas.io import storage
+
+    found, there = read_calibration(settings.calibration), [judge.name for judge in judges]
+    if lost := sorted(set(found.judges) - set(there)):
+        raise InputError(
+            f"--calibration {settings.calibration}: was fitted with {', '.join(lost)}, which does "
+            f"not judge; --verify names {', '.join(there)}"
+        )
+    return found, f"calibration sha256:{storage.digest(str(settings.calibration))[1][:16]}"
+
+
+def judges_of(named: tuple[str, ...]) -> tuple[Identity, ...]:
+    """Returns the identities of models; each is loaded once, as a check.
+
+    Raises:
+      InputError, MissingExtra: see prepare_judges.
+    """
+    return tuple(map(_identify, specs_of(JudgeSettings(verify=named))))
+
+
+@functools.cache
+def _identify(spec: ScorerSpec) -> Identity:
+    from eqforge.models.pretrained import check_device
+    from eqforge.transforms.judges.models import load_judge
+
+    if spec.text("device") is not None:
+        check_device(spec.device)
+    # The driver only identifies the model; the accelerator's memory is for the workers.
+    return load_judge(spec.on_cpu()).identity

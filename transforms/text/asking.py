@@ -1,0 +1,123 @@
+"""What a language model is asked for a dataset: counted first, then asked before the runner starts.
+
+A server is asked by the process that starts a build: it alone needs the key and the network. What
+comes is kept where the workers find it, so that neither their number nor a stop changes a row.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from eqforge.generators.text.llm.model import Answer, LanguageModel, Question, key
+from eqforge.generators.text.llm.writer import open_model
+from eqforge.schemas.sources.caption_sources import CaptionRecord
+from eqforge.schemas.ticker import Ticker
+from eqforge.transforms.text.caption_edits import EditRules, captions_left, positives_of
+from eqforge.transforms.text.written import first_question
+
+_CHARS_PER_TOKEN: Final = 4
+_TOKENS_AROUND: Final = 12
+"""What a chat template puts around a question, about."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Estimate:
+    """What a model would be asked, counted before anything is.
+
+    Attributes:
+      questions: those whose answer is not known; equal ones count once.
+      known: those whose answer is.
+      tokens_in: of the questions, estimated from their letters.
+      tokens_out: of the answers, at most.
+      tries: how often a question may be asked until an answer is taken.
+    """
+
+    questions: int
+    known: int
+    tokens_in: int
+    tokens_out: int
+    tries: int
+
+    def price(self, prices: tuple[float, float]) -> float:
+        """Returns what asking once costs, at prices for a million tokens in and out."""
+        return (self.tokens_in * prices[0] + self.tokens_out * prices[1]) / 1e6
+
+
+def estimate(batches: Iterable[Sequence[CaptionRecord]], rules: EditRules) -> Estimate:
+    """Returns what would be asked about captions that come in batches of whole images."""
+    written = rules.written
+    assert written is not None
+    model = open_model(written.model)
+    names = frozenset() if written.ledger is None else written.ledger.names()
+    asked: dict[Question, bool] = {}
+    for record in (each for batch in batches for each in captions_left(batch, rules)):
+        first = first_question(record.caption_id, record.caption, written, rules.seed)
+        if first is not None and first not in asked:
+            ledger = written.ledger
+            asked[first] = ledger is not None and ledger.name(key(model, first)) in names
+    left = [each for each, is_known in asked.items() if not is_known]
+    return Estimate(
+        questions=len(left),
+        known=len(asked) - len(left),
+        tokens_in=sum(len(each.prompt) // _CHARS_PER_TOKEN + _TOKENS_AROUND for each in left),
+        tokens_out=sum(each.max_new_tokens for each in left),
+        tries=1 + written.retries,
+    )
+
+
+@dataclass(kw_only=True, slots=True)
+class Counted:
+    """A language model whose answers are counted as they come.
+
+    Attributes:
+      model: the model.
+      ticker: shows how many answers came.
+      expected: how many answers there will be, if each is taken.
+      answered: how many answers came.
+      tokens_in, tokens_out: what its server counted.
+    """
+
+    model: LanguageModel
+    ticker: Ticker
+    expected: int
+    answered: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the model."""
+        return self.model.fingerprint
+
+    def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
+        """Yields what the model does."""
+        for position, answer in self.model.answers(questions):
+            self.answered += 1
+            self.tokens_in += answer.tokens_in
+            self.tokens_out += answer.tokens_out
+            self.ticker.show(min(self.answered, self.expected))
+            yield position, answer
+
+
+def ask_ahead(
+    batches: Iterable[Sequence[CaptionRecord]], rules: EditRules, expected: int
+) -> Counted:
+    """Asks all that editing captions will ask, so that every answer is known; returns the counts.
+
+    Args:
+      batches: the captions, of whole images.
+      rules: how they are edited.
+      expected: how many answers there will be, if each is taken.
+
+    Raises:
+      InputError, BuildError: see `LanguageModel.answers`; what has come so far is kept.
+    """
+    assert rules.written is not None
+    ticker = Ticker(expected, "answers", task="language model")
+    counted = Counted(model=open_model(rules.written.model), ticker=ticker, expected=expected)
+    try:
+        for batch in batches:
+            positives_of(batch, rules, counted)
+    finally:
+        ticker.close()
+    return counted
