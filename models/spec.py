@@ -129,23 +129,33 @@ def parse_specs(text: str) -> tuple[ScorerSpec, ...]:
       InputError: a kind or an option is unknown, or nothing follows the kind.
     """
     kinds = "|".join(SCORERS)
-    return tuple(_parse(part) for part in re.split(rf"\+(?=(?:{kinds}):)", text))
+    options = {kind: known.options for kind, known in SCORERS.items()}
+    return tuple(parse_spec(part, options) for part in re.split(rf"\+(?=(?:{kinds}):)", text))
 
 
-def _parse(text: str) -> ScorerSpec:
+def parse_spec(text: str, kinds: Mapping[str, frozenset[str]]) -> ScorerSpec:
+    """Reads `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...`.
+
+    Args:
+      text: what a user wrote.
+      kinds: the options of each kind.
+
+    Raises:
+      InputError: the kind or an option is unknown, or nothing follows the kind.
+    """
     kind, _, rest = text.partition(":")
-    if kind not in SCORERS or not rest:
-        hint = "" if kind in SCORERS else nearest(kind, SCORERS)
-        known = ", ".join(SCORERS)
+    if kind not in kinds or not rest:
+        hint = "" if kind in kinds else nearest(kind, kinds)
+        known = ", ".join(kinds)
         raise InputError(f"{text!r}: expected KIND:SOURCE with a KIND of {known}{hint}")
     source, *given = _OPTION.split(rest)
     for other in _SECOND.findall(source):
-        if hint := nearest(other, SCORERS):
+        if hint := nearest(other, kinds):
             raise InputError(f"{text!r}: unknown KIND {other!r} behind the +{hint}")
     options = dict(zip(given[::2], given[1::2], strict=True))
-    if unknown := sorted(options.keys() - SCORERS[kind].options):
-        known = ", ".join(sorted(SCORERS[kind].options))
-        hint = nearest(unknown[0], SCORERS[kind].options)
+    if unknown := sorted(options.keys() - kinds[kind]):
+        known = ", ".join(sorted(kinds[kind]))
+        hint = nearest(unknown[0], kinds[kind])
         raise InputError(f"{text!r}: {kind} has no option {unknown[0]!r}; it has {known}{hint}")
     commit = _COMMIT.fullmatch(source)
     # A folder's own name may hold an @; an id on the hub cannot.
