@@ -15,6 +15,7 @@ from eqforge.transforms.oracle.scores import one_thread, shared_scorer
 if TYPE_CHECKING:
     from eqforge.models.nli import NliModel
     from eqforge.models.spec import ScorerSpec
+    from eqforge.schemas.records.scores import Identity
 
 _NLI: Final = {"nli": frozenset({"precision", "device"})}
 _LOCK = threading.Lock()
@@ -106,12 +107,26 @@ def text_models(embedding: str | None, entailment: str | None) -> TextModels:
     return TextModels(
         embedding=embedding,
         entailment=entailment,
-        embedding_name=None if embedding is None else _encoder_name(embedding),
-        entailment_name=None if entailment is None else _nli(entailment).identity.name,
+        embedding_name=None if embedding is None else encoders_of(embedding)[0].name,
+        entailment_name=None if entailment is None else inference_models_of(entailment)[0].name,
     )
 
 
-def _encoder_name(text: str) -> str:
+def inference_models_of(text: str) -> tuple[Identity]:
+    """Returns the identity of the classifier in a setting, loaded as a check.
+
+    Raises:
+      InputError, MissingExtra: see text_models.
+    """
+    return (_nli(text).identity,)
+
+
+def encoders_of(text: str) -> tuple[Identity]:
+    """Returns the identity of the dual encoder in a setting, loaded as a check.
+
+    Raises:
+      InputError, MissingExtra: see text_models.
+    """
     from eqforge.models.scorer import DualEncoder
 
     scorer = shared_scorer(_encoder(text)).scorer
@@ -120,7 +135,7 @@ def _encoder_name(text: str) -> str:
             f"--embedding {text}: reads image and caption together and has no vectors of captions; "
             "name a dual encoder, such as clip:MODEL"
         )
-    return scorer.identity.name
+    return (scorer.identity,)
 
 
 @functools.cache
