@@ -5,16 +5,15 @@ make no sentence. A ladder is kept where each of its steps is offered again, by 
 the caption that all the other steps have edited, and where it makes the same text of it.
 """
 
-import itertools
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.graded.records import Step, are_apart, compose
 
 MOST_TRIED = 24
-"""Sets of steps of one height that are tried; what is left of them is left."""
+"""Ladders of one height that are tried."""
 
 Offers = Callable[[Analysis, Step, str], bool]
 
@@ -48,10 +47,7 @@ class Climber:
         """
         offered = list(dict.fromkeys(steps))
         for height in range(min(levels, len(offered)), 0, -1):
-            sets = itertools.combinations(offered, height)
-            apart = [chosen for chosen in sets if are_apart(analysis.text, chosen)]
-            for chosen in rng.sample(apart, min(len(apart), MOST_TRIED)):
-                ladder = tuple(rng.sample(chosen, height))
+            for ladder in dict.fromkeys(_ladders(analysis.text, offered, height, rng)):
                 if self._is_sound(analysis, ladder):
                     return ladder
         return ()
@@ -71,3 +67,17 @@ class Climber:
                 if not self.offers(before, step, text):
                     return False
         return True
+
+
+def _ladders(
+    caption: str, offered: Sequence[Step], height: int, rng: random.Random
+) -> Iterator[tuple[Step, ...]]:
+    """Yields ladders of some height, each of steps that were drawn until enough were apart."""
+    for _ in range(MOST_TRIED):
+        ladder: tuple[Step, ...] = ()
+        for step in rng.sample(offered, len(offered)):
+            if are_apart(caption, (*ladder, step)):
+                ladder = (*ladder, step)
+            if len(ladder) == height:
+                yield ladder
+                break
