@@ -8,10 +8,10 @@ Example:
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from eqforge.generators.text.caption_lint import CaptionSettings
-from eqforge.generators.text.graded.steps import FalseKind, Family
+from eqforge.generators.text.graded.steps import FALSE_KINDS, FAMILIES, FalseKind, Family
 from eqforge.generators.text.wordnet import check_wordnet, open_wordnet
 from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.pipeline import Input, Pipeline, Target, files_of
@@ -58,10 +58,10 @@ class Config(CaptionDataset):
     """Ladders of fewer levels are rejects: by default those without all of --levels, so that each
     level has as many rows, of the same captions. 1 keeps the smaller ones too."""
 
-    positive_families: tuple[Family, ...] = get_args(Family)
+    positive_families: tuple[Family, ...] = FAMILIES
     """Families of rewordings that ladders are made of."""
 
-    negative_kinds: tuple[FalseKind, ...] = get_args(FalseKind)
+    negative_kinds: tuple[FalseKind, ...] = FALSE_KINDS
     """Kinds of false edits that ladders are made of; one kind alone gives a scale of that kind."""
 
     embedding: str | None = None

@@ -204,7 +204,7 @@ def _levels(
         if isinstance(found, Rejection):
             return [found] * rules.levels
     height = min(len(positive), len(negative))
-    detail = f"{len(positive)} and {len(negative)}"
+    detail = f"{len(positive)} rewordings, {len(negative)} false edits"
     missing = [
         Rejection(reason=FEW_REWORDINGS if len(positive) < level else FEW_NEGATIVES, detail=detail)
         for level in range(height + 1, rules.levels + 1)

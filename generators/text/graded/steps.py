@@ -6,7 +6,7 @@ a negation takes back what comes after it; and an exchange touches two places at
 
 import random
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, get_args
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.swap import Swap, swap_coordination
@@ -36,7 +36,10 @@ Family = Literal[
 ]
 """What rewordings are of: an exchange around "and", or a family of rules."""
 
+FAMILIES: tuple[Family, ...] = get_args(Family)
+
 FalseKind = Literal["replace_object", "replace_attribute", "replace_relation"]
+FALSE_KINDS: tuple[FalseKind, ...] = get_args(FalseKind)
 
 
 def rewording_steps(analysis: Analysis) -> Iterator[Step]:
