@@ -26,6 +26,7 @@ from eqforge.evaluation.tables.samples import (
     text_array,
 )
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.visible import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -275,7 +276,7 @@ class _Fits:
         yield "size alone. Slope: rise of the log-odds each time the size doubles. Their intervals,"
         yield "and that of the share at the largest size, are percentiles of the bootstrap."
         if left_out := int((self._sizes.places[_FALSE] < 0).sum()):
-            yield f"{left_out:,} samples have no size above 0 and count in no curve."
+            yield f"{counted(left_out, 'samples')} without a size above 0: in no curve."
         yield from self._said
 
 
