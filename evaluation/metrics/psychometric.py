@@ -74,9 +74,7 @@ class Curves:
         return np.where(guessed | known | (self.rise >= _STEEPEST), np.nan, self.rise)
 
 
-def fit_curves(
-    sizes: NDArray[np.float64], right: NDArray[Any], asked: NDArray[Any]
-) -> Curves:
+def fit_curves(sizes: NDArray[np.float64], right: NDArray[Any], asked: NDArray[Any]) -> Curves:
     """Returns the likeliest curves, all fitted at once, as the bootstrap needs a thousand.
 
     Each step is that of Fisher's scoring, damped as by Levenberg and Marquardt, inside the bounds.

@@ -42,7 +42,7 @@ UNITS: Final[Mapping[DistanceName, str]] = {
     "entailment": "one minus the probability that the text follows from the caption",
 }
 JUDGED: Final = ("original", "reworded")
-"""What a curve is fitted to: the caption, or its rewording of as many edits, above the false one."""
+"""What curves are fitted to: the caption above the false text, and its rewording above it."""
 
 _FALSE, _TRUE = "hard_negative", "hard_positive"
 _SIDES: Final = (
@@ -270,11 +270,11 @@ class _Fits:
 
     def notes(self) -> Iterator[str]:
         """Yields what a reader has to know of the fits."""
-        yield f"Size: {UNITS[self._distance]}. Threshold: the size of false edits at which"
-        yield f"{REACHED:.0%} are right, by a logistic function of log2 of the size from chance to at"
-        yield "most 6 % lapses (Wichmann and Hill 2001), sought between the smallest and the largest"
-        yield "size alone. Slope: rise of the log-odds each time the size doubles. Their intervals,"
-        yield "and that of the share at the largest size, are percentiles of the bootstrap."
+        yield f"Size: {UNITS[self._distance]}. Threshold: the size of the false edits at which"
+        yield f"{REACHED:.0%} are right, by a logistic function of log2 of the size that begins at"
+        yield "chance and leaves at most 6 % lapses (Wichmann and Hill 2001), sought between the"
+        yield "smallest and the largest size alone. Slope: rise of the log-odds each time the size"
+        yield "doubles. Intervals of both, and of the share at the largest, are percentiles."
         if left_out := int((self._sizes.places[_FALSE] < 0).sum()):
             yield f"{counted(left_out, 'samples')} without a size above 0: in no curve."
         yield from self._said

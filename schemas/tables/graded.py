@@ -83,8 +83,8 @@ GRADED_CAPTIONS = DatasetType(
     tables=(GRADED_TABLE, IMAGES_TABLE, REJECTS_TABLE),
     use="Measuring how large a change of a caption has to be for a vision-language model to see "
     "it, and how large a rewording may be without the model minding.",
-    card="A row of `samples` is a level of a caption's ladder: `hard_positive` is the caption after "
-    "`level` rewordings, which stays true, and `hard_negative` is it after `level` false edits. "
+    card="A row of `samples` is a level of a caption's ladder: `hard_positive` is the caption "
+    "after `level` rewordings, which stays true, and `hard_negative` after `level` false edits. "
     "Each level has the edits of the one below and one more. The columns of words, characters, "
     "embedding and entailment say how far each text is from the caption.",
 )

@@ -4,6 +4,7 @@ from typing import get_args
 import pytest
 
 from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.edits import Edit, apply_edits
 from eqforge.generators.text.graded.climb import Climber
 from eqforge.generators.text.graded.records import Step, are_apart, compose, step_of
 from eqforge.generators.text.graded.steps import (
@@ -14,7 +15,6 @@ from eqforge.generators.text.graded.steps import (
     offers_rewording,
     rewording_steps,
 )
-from eqforge.generators.text.edits import Edit, apply_edits
 from eqforge.generators.text.hard_negatives.records import NegativeKind
 from eqforge.generators.text.rewordings.rules import FAMILIES as RULES
 from eqforge.generators.text.taggers import load_tagger

@@ -14,6 +14,7 @@ from eqforge.transforms.oracle.scores import one_thread, shared_scorer
 
 if TYPE_CHECKING:
     from eqforge.models.nli import NliModel
+    from eqforge.models.scorer import DualEncoder
     from eqforge.models.spec import ScorerSpec
     from eqforge.schemas.records.scores import Identity
 
@@ -49,7 +50,9 @@ class TextModels:
     @property
     def uses_gpu(self) -> bool:
         """Whether one of the models runs on another device than the CPU."""
-        return any("device=cuda" in (name or "") for name in (self.embedding, self.entailment))
+        specs = [_encoder_spec(self.embedding)] if self.embedding else []
+        specs += [_nli_spec(self.entailment)] if self.entailment else []
+        return any(spec.device != "cpu" for spec in specs)
 
     def measure(self, caption: str, texts: Sequence[str]) -> list[Distance]:
         """Returns how far each text is from its caption.
@@ -76,10 +79,10 @@ class TextModels:
     def _embeddings(self, caption: str, texts: Sequence[str]) -> Sequence[float | None]:
         if self.embedding is None or not texts:
             return [None] * len(texts)
-        model = shared_scorer(_encoder(self.embedding))
-        _check_same(model.scorer.identity.name, self.embedding_name)
-        with model.lock, one_thread():
-            first, *others = model.scorer.encode_captions([caption, *texts])
+        encoder, lock = _encoder(self.embedding)
+        _check_same(encoder.identity.name, self.embedding_name)
+        with lock, one_thread():
+            first, *others = encoder.encode_captions([caption, *texts])
         return [round(1 - float(first @ other), 6) for other in others]
 
     def _entailments(self, caption: str, texts: Sequence[str]) -> Sequence[float | None]:
@@ -127,19 +130,25 @@ def encoders_of(text: str) -> tuple[Identity]:
     Raises:
       InputError, MissingExtra: see text_models.
     """
+    encoder, _ = _encoder(text)
+    return (encoder.identity,)
+
+
+def _encoder(text: str) -> tuple[DualEncoder, threading.Lock]:
+    """Returns the dual encoder of this process, and the lock of its threads."""
     from eqforge.models.scorer import DualEncoder
 
-    scorer = shared_scorer(_encoder(text)).scorer
-    if not isinstance(scorer, DualEncoder):
+    shared = shared_scorer(_encoder_spec(text))
+    if not isinstance(shared.scorer, DualEncoder):
         raise InputError(
             f"--embedding {text}: reads image and caption together and has no vectors of captions; "
             "name a dual encoder, such as clip:MODEL"
         )
-    return (scorer.identity,)
+    return shared.scorer, shared.lock
 
 
 @functools.cache
-def _encoder(text: str) -> ScorerSpec:
+def _encoder_spec(text: str) -> ScorerSpec:
     from eqforge.models.spec import parse_specs
 
     try:
@@ -152,6 +161,12 @@ def _encoder(text: str) -> ScorerSpec:
 @functools.cache
 def _nli(text: str) -> NliModel:
     from eqforge.models.nli import NliModel
+
+    return NliModel(_nli_spec(text).weights())
+
+
+@functools.cache
+def _nli_spec(text: str) -> ScorerSpec:
     from eqforge.models.spec import parse_spec
 
-    return NliModel(parse_spec(text, _NLI).weights())
+    return parse_spec(text, _NLI)

@@ -183,9 +183,7 @@ def _climb(
         offers=side.offers,
         takes=lambda text: what_is_said(text) not in said,
     )
-    found = guarded(
-        lambda: climber.climb(analysis, side.find(analysis, rng), rules.levels, rng)
-    )
+    found = guarded(lambda: climber.climb(analysis, side.find(analysis, rng), rules.levels, rng))
     if not isinstance(found, Rejection):
         said |= {what_is_said(text.text) for text in _texts(record.caption, found)}
     return found
@@ -200,9 +198,10 @@ def _levels(
     record: CaptionRecord, positive: Found, negative: Found, rules: LadderRules
 ) -> list[GradedCaption | Rejection]:
     """Returns for each level its row, without the image, or why there is none."""
-    for found in (positive, negative):
-        if isinstance(found, Rejection):
-            return [found] * rules.levels
+    if isinstance(positive, Rejection):
+        return [positive] * rules.levels
+    if isinstance(negative, Rejection):
+        return [negative] * rules.levels
     height = min(len(positive), len(negative))
     detail = f"{len(positive)} rewordings, {len(negative)} false edits"
     missing = [
@@ -220,26 +219,29 @@ def _rows(
     negative: tuple[Step, ...],
     models: TextModels,
 ) -> Iterator[GradedCaption]:
-    texts = [_texts(record.caption, steps) for steps in (positive, negative)]
-    measured = [models.measure(record.caption, [text.text for text in side]) for side in texts]
-    for place in range(len(positive)):
-        (reworded, false), (near, far) = ([side[place] for side in both] for both in (texts, measured))
-        kinds = [tuple(step.kind for step in side[: place + 1]) for side in (positive, negative)]
+    sides = [
+        list(zip(texts, models.measure(record.caption, [text.text for text in texts]), strict=True))
+        for texts in (_texts(record.caption, steps) for steps in (positive, negative))
+    ]
+    for level, ((reworded, near), (false, far)) in enumerate(zip(*sides, strict=True), start=1):
+        true_kinds, false_kinds = (
+            tuple(step.kind for step in steps[:level]) for steps in (positive, negative)
+        )
         yield GradedCaption(
-            sample_id=f"{record.caption_id}/{place + 1}",
+            sample_id=f"{record.caption_id}/{level}",
             caption_id=record.caption_id,
             image=record.image,
             image_id=None,
             split=record.split,
-            level=place + 1,
+            level=level,
             levels=len(positive),
             caption=record.caption,
             hard_positive=reworded.text,
             hard_negative=false.text,
-            hard_positive_kind=_one_of(kinds[0]),
-            hard_negative_kind=_one_of(kinds[1]),
-            hard_positive_kinds=kinds[0],
-            hard_negative_kinds=kinds[1],
+            hard_positive_kind=_one_of(true_kinds),
+            hard_negative_kind=_one_of(false_kinds),
+            hard_positive_kinds=true_kinds,
+            hard_negative_kinds=false_kinds,
             hard_positive_words=near.words,
             hard_negative_words=far.words,
             hard_positive_characters=near.characters,

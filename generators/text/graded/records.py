@@ -1,5 +1,6 @@
 """An edit that ladders are made of, and why a caption has no ladder of some height."""
 
+import itertools
 from dataclasses import dataclass
 from typing import Final
 
@@ -62,7 +63,7 @@ def compose(caption: str, steps: tuple[Step, ...]) -> EditedText:
 def are_apart(caption: str, steps: tuple[Step, ...]) -> bool:
     """Tells whether a word that none of them touches stands between every two steps."""
     ordered = sorted(steps, key=lambda step: (step.start, step.end))
-    gaps = zip(ordered, ordered[1:], strict=False)
+    gaps = itertools.pairwise(ordered)
     return all(
         right.start > left.end and bool(word_spans(caption[left.end : right.start]))
         for left, right in gaps

@@ -63,9 +63,7 @@ def offers_rewording(analysis: Analysis, step: Step, text: str) -> bool:
     )
 
 
-def false_steps(
-    analysis: Analysis, known: frozenset[str], rng: random.Random
-) -> Iterator[Step]:
+def false_steps(analysis: Analysis, known: frozenset[str], rng: random.Random) -> Iterator[Step]:
     """Yields a replacement at every place of a caption that has one, each making it false.
 
     Args:

@@ -30,8 +30,10 @@ def test_a_curve_is_found_again(curve: tuple[float, float, float]) -> None:
     assert found.share(SIZES[[-1]])[0] == pytest.approx(share(5.0, *curve), abs=2e-3)
     assert found.slopes[0] == pytest.approx(curve[1], rel=0.1)
     threshold = found.thresholds[0]
-    assert threshold == 1 if share(1.0, *curve) >= 0.75 else share(threshold, *curve) == (
-        pytest.approx(0.75, abs=2e-3)
+    assert (
+        threshold == 1
+        if share(1.0, *curve) >= 0.75
+        else share(threshold, *curve) == (pytest.approx(0.75, abs=2e-3))
     )
 
 
@@ -41,9 +43,9 @@ def test_no_other_curve_is_likelier(curve: tuple[float, float, float]) -> None:
     found = fit_curves(SIZES, right, np.full_like(right, 40))
     for row in range(20):
 
-        def loss(values: Any) -> float:
+        def loss(values: Any, right: Any = right[row]) -> float:
             there = np.clip(share(SIZES, *values), 1e-12, 1 - 1e-12)
-            return float(-(right[row] * np.log(there) + (40 - right[row]) * np.log(1 - there)).sum())
+            return float(-(right * np.log(there) + (40 - right) * np.log(1 - there)).sum())
 
         bounds = [(-20, 20), (0, 20), (0, 0.06)]
         starts = ([0, 1, 0.03], [2, 0.1, 0.0], [-3, 3, 0.05], [5, 0, 0.0])
