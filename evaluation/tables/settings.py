@@ -116,8 +116,8 @@ class MetricsSettings:
     scored before."""
 
     human: tuple[Path, ...] = ()
-    """For pairs, hard positives and foils of a dataset: what reviewers saved who ranked captions by
-    eqforge review, a row of people beside the models."""
+    """For pairs, hard positives, graded captions and foils of a dataset: what reviewers saved who
+    ranked captions by eqforge review, a row of people beside the models."""
 
     seed: int = 0
     """Seed of the bootstrap."""

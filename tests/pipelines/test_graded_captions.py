@@ -181,10 +181,13 @@ def ladders(texts: Sequence[str], seed: int = 0, levels: int = 4) -> list[Graded
         captions=CaptionSettings(max_tokens=None),
         images=None,
         models=TextModels(),
+        language="any",
     )
     work = make_ladders(CaptionBatch(captions=tuple(records)), rules)
-    (_, books) = work.tallies
-    assert books.candidates == levels * len(records) == len(work.samples) + len(work.rejects)
+    admitted, books = work.tallies
+    assert books.candidates == levels * admitted.kept
+    assert books.kept == len(work.samples)
+    assert not [reject.reason for reject in work.rejects if reject.reason.startswith("error:")]
     return list(work.samples)
 
 
@@ -238,6 +241,18 @@ def test_distances_are_of_the_texts_and_rise_with_no_level_falling_to_nothing(
         assert row.hard_positive_words > 0
         assert row.hard_negative_words >= row.level
         assert row.hard_negative_characters >= row.hard_negative_words
+
+
+SCRIPTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=40)
+OF_ANY_SCRIPT = st.builds("{}{}{}".format, SCRIPTS, st.sampled_from(["", " ", "\u0301"]), CAPTIONS)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(OF_ANY_SCRIPT | SCRIPTS, min_size=1, max_size=3))
+def test_letters_of_any_script_break_nothing(texts: list[str]) -> None:
+    for row in ladders(texts):
+        _check_edits(row, row.hard_positive, row.caption_spans, row.hard_positive_spans)
+        _check_edits(row, row.hard_negative, row.foil_spans, row.hard_negative_spans)
 
 
 # --- models

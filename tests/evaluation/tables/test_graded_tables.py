@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from eqforge.evaluation.tables.command import main as command
+from tests.evaluation.review.test_forms import planned, saved
 from tests.made_datasets import score_rows, write_dataset, write_scores
 from tests.statuses import status_of
 
@@ -193,3 +194,23 @@ def test_distances_of_a_model_are_binned_and_those_of_none_left_out(
     assert 0.2 < found["all", "original threshold"]["value"] < 0.5
     assert len({subset for subset, _ in found}) < 20
     assert any(note.startswith("1 sample without a size above 0") for note in notes)
+
+
+def test_people_have_a_threshold_beside_the_models(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who tells one edit in half of the ladders, and two in all."""
+    plan = planned(dataset, tmp_path / "plan", "caption-ranking", "ada", "--overlap", 1)
+
+    def ranks(item: str, shown: dict[str, Any]) -> dict[str, Any]:
+        ladder, level = item.removeprefix("c").split("/")
+        is_seen = level != "1" or int(ladder) % 2
+        return {"ranks": [[1, 1, 2] if is_seen else [2, 2, 1]]}
+
+    votes = saved(plan, "ada", ranks)
+    capsys.readouterr()
+    found, _, _ = measured(dataset, "--human", votes, output=tmp_path / "t", capsys=capsys)
+    assert found["1", "reworded"]["value"] == 0.5
+    assert 1 < found["all", "reworded threshold"]["value"] < 2
+    assert found["all", "original threshold"]["model"] == "human"
+    assert ("all", "rewording drop") not in found
