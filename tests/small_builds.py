@@ -82,8 +82,9 @@ def captions(folder: Path) -> str:
     return str(path)
 
 
-def of_captions(name: str) -> Callable[[Workspace, Path], list[str]]:
-    return lambda _, folder: [name, "--captions", captions(folder), "--samples-per-file", "500"]
+def of_captions(name: str, *more: str) -> Callable[[Workspace, Path], list[str]]:
+    files = ["--samples-per-file", "500"]
+    return lambda _, folder: [name, "--captions", captions(folder), *files, *more]
 
 
 def pictures(folder: Path) -> str:
@@ -137,6 +138,7 @@ COMMANDS: dict[str, Callable[[Workspace, Path], list[str]]] = {
     "eq-kubric": scenes,
     "hard-positives": of_captions("hard-positives"),
     "training-captions": of_captions("training-captions"),
+    "graded-captions": of_captions("graded-captions", "--least-levels", "1"),
     "retrieval-perturbations": of_captions("retrieval-perturbations"),
     "vlue": vlue,
     "simat": simat,

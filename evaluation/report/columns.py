@@ -21,6 +21,8 @@ FACETS: Final = (
     *(
         "hard_positive_kind",
         "hard_negative_kind",
+        "hard_positive_kinds",
+        "hard_negative_kinds",
         "source_word",
         "target_word",
         "repairs",

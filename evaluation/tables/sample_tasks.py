@@ -1,7 +1,7 @@
 """Tables of datasets whose samples have a few images and captions each, or of files of scores."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -46,6 +46,8 @@ from eqforge.schemas.errors import InputError
 
 MACRO = "macro average"
 QUANTILES = (0.5, 0.9)
+MoreMeasures = Callable[[str, str, Judged, Rules], Iterator[Measure]]
+"""Yields further numbers of a model's subset, of what was judged of it."""
 _HUMAN = "human"
 _DIGEST = re.compile(r"([0-9a-f]{12})[0-9a-f]{28,}$")
 
@@ -87,7 +89,12 @@ class SampleRules:
 
 
 def samples_report(
-    dataset: Dataset, task: SampleTask, paths: Sequence[Path], settings: SampleRules
+    dataset: Dataset,
+    task: SampleTask,
+    paths: Sequence[Path],
+    settings: SampleRules,
+    samples: Samples | None = None,
+    more: MoreMeasures | None = None,
 ) -> Report:
     """Returns the table of some models' scores of a dataset's samples.
 
@@ -96,17 +103,20 @@ def samples_report(
       task: the kind of its samples.
       paths: a folder or file of scores for each model.
       settings: how they are judged.
+      samples: the dataset's, in subsets; None for those by a column.
+      more: further numbers of each subset; None for none.
 
     Raises:
       InputError: the scores are not of this dataset, or some are missing though not allowed to be.
     """
-    names = column_names(dataset, "samples")
-    by = settings.by or next((name for name in task.by if name in names), None)
-    samples = read_samples(dataset, settings.cluster or task.cluster, by)
+    if samples is None:
+        names = column_names(dataset, "samples")
+        by = settings.by or next((name for name in task.by if name in names), None)
+        samples = read_samples(dataset, settings.cluster or task.cluster, by)
     scores = [read_scores(path, dataset, task, settings) for path in paths]
     people = read_ranks(settings.human, dataset, task) if settings.human else None
     title = f"{dataset.manifest.dataset}: {task.title}, in per cent"
-    return _report(title, task, paths, samples, scores, settings, people)
+    return _report(title, task, paths, samples, scores, settings, people, more)
 
 
 def files_report(task: SampleTask, paths: Sequence[Path], settings: SampleRules) -> Report:
@@ -161,6 +171,7 @@ def _report(
     scores: Sequence[SampleScores],
     settings: SampleRules,
     people: Votes | None = None,
+    more: MoreMeasures | None = None,
 ) -> Report:
     names = model_names([found.model for found in scores], paths)
     left_out: tuple[str, ...] = ()
@@ -175,7 +186,7 @@ def _report(
         if _HUMAN in judged:
             raise InputError(f"a model is called {_HUMAN}, as people are; rename its file")
         judged[_HUMAN] = dict(_people(samples, people, task, rules))
-    tables = (_table(model, subsets, rules) for model, subsets in judged.items())
+    tables = (_table(model, subsets, rules, more) for model, subsets in judged.items())
     return Report(
         title=title,
         rules=rules,
@@ -292,7 +303,9 @@ def _groups(samples: Samples) -> NDArray[np.int64]:
     return groups
 
 
-def _table(model: str, subsets: Mapping[str, Judged], rules: Rules) -> Iterator[Measure]:
+def _table(
+    model: str, subsets: Mapping[str, Judged], rules: Rules, more: MoreMeasures | None = None
+) -> Iterator[Measure]:
     for name, judged in subsets.items():
         found, measures = measure(model, name, judged, rules)
         yield from measures
@@ -300,6 +313,8 @@ def _table(model: str, subsets: Mapping[str, Judged], rules: Rules) -> Iterator[
             yield _least(measures, found, list(judged.credits))
         if "equivariance" in judged.credits and judged.scored and judged.groups is None:
             yield from _spread(measures[-1], judged.credits["equivariance"])
+        if more is not None:
+            yield from more(model, name, judged, rules)
 
 
 def _least(measures: Sequence[Measure], found: Resampled, metrics: Sequence[str]) -> Measure:

@@ -10,7 +10,7 @@ from typing import Any, Final, get_args, get_type_hints
 import msgspec
 
 from eqforge.pipelines.shared.command import default_config
-from eqforge.pipelines.shared.header import without_places
+from eqforge.pipelines.shared.header import IDENTIFIED, without_places
 from eqforge.pipelines.shared.media import MEDIA
 from eqforge.pipelines.shared.registry import settings_of
 from eqforge.schemas.dataset.manifest import InputFile, Manifest, PartManifest, run_of
@@ -22,7 +22,6 @@ FOLDER = "path/to"
 """Stands for a folder of the user, which a manifest does not name."""
 DIGITS: Final = 12
 """So many digits of a manifest's digest tell datasets of one name apart."""
-_ORACLE = "oracle"
 _VERIFY = "verify"
 _SOURCE = "source"
 
@@ -124,8 +123,8 @@ def _arguments(name: str, hint: Any, value: Any) -> list[str]:
     flag = name.replace("_", "-")
     if name in MEDIA:
         return [f"--{flag}", f"{FOLDER}/{name}"] if value else []
-    if name == _ORACLE and value is not None:
-        return [f"--{flag}", f"{FOLDER}/{_ORACLE}"]
+    if name in IDENTIFIED and value is not None:
+        return [f"--{flag}", f"{FOLDER}/{name}"]
     if name == _VERIFY:
         judges = (f"{each['kind']}:{FOLDER}/{each['model']}" for each in value)
         return [word for judge in judges for word in (f"--{flag}", judge)]

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import pictures, storage
 from eqforge.schemas.io.source_file import digest_input
 from eqforge.schemas.records.errata import Erratum
+from eqforge.schemas.records.scores import Identity
 from eqforge.schemas.tables.description import SCHEMA_VERSION
 from eqforge.schemas.urls import public
 from eqforge.schemas.versions import versions_of
@@ -26,6 +27,7 @@ from eqforge.transforms.dataset.errata import errata_of
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.judges import settings as text_judges
 from eqforge.transforms.oracle.judges import judges_of
+from eqforge.transforms.text.distances import encoders_of, inference_models_of
 
 # Every package whose version can change the bytes of a dataset.
 VERSIONED = (
@@ -45,6 +47,13 @@ NOT_OF_THE_ROWS = (
     "local_files_only", "cache_gb", "parts", "verify_requests",
     "model_timeout_s", "model_prices", "model_budget", "model_requests", "model_memory",
 )  # fmt: skip
+
+# Settings that name models, and what identifies these.
+IDENTIFIED: Mapping[str, Callable[[str], tuple[Identity, ...]]] = {
+    "oracle": judges_of,
+    "embedding": encoders_of,
+    "entailment": inference_models_of,
+}
 
 
 def manifest_header(
@@ -114,9 +123,9 @@ def without_places(values: dict[str, Any]) -> dict[str, Any]:
         elif name in MEDIA:
             # The rows hold what was read from them, the settings only whether one was given.
             kept[name] = value is not None
-        elif name == "oracle" and value is not None:
+        elif name in IDENTIFIED and value is not None:
             # The models' identities, including their weights' digests, instead of their paths.
-            kept[name] = [asdict(judge) for judge in judges_of(value)]
+            kept[name] = [asdict(judge) for judge in IDENTIFIED[name](value)]
         elif name == "verify":
             kept[name] = [asdict(judge) for judge in text_judges.judges_of(tuple(value))]
         elif name in _LOCAL_OR_NAMED and value is not None:

@@ -266,6 +266,7 @@ TEXTS = {
     "HardPositiveSample": REWORDING_TEXTS,
     "BenchmarkQuestion": ["question", "answer"],
     "TrainingCaption": ["text"],
+    "GradedCaption": REWORDING_TEXTS,
     "PerturbedCaption": ["caption", "perturbed_caption"],
     "VlueSample": [],
     "QueryRow": [],

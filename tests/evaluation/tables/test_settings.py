@@ -20,6 +20,7 @@ CHANGED: dict[str, Any] = {
     "clusters": Path("videos.txt"),
     "by": "split",
     "cluster": "image",
+    "distance": "words",
     "mode": "paper",
     "relevance": Path("clip"),
     "oracle": "oscar",

@@ -1,0 +1,153 @@
+"""A psychometric function: how the share of right answers rises with the size of a change.
+
+Of two captions one is true, and guessing is right half the time. With a change of the size d the
+share of right answers is 1/2 + (1/2 - lapses) F(d), where F is a logistic function of log2 d, so
+that a change of no size is at chance. It rises or is level, and never falls.
+
+Source: Wichmann and Hill 2001, "The psychometric function: I. Fitting, sampling, and goodness of
+  fit", Perception & Psychophysics 63: maximum likelihood, lapses of at most 6 %.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+GUESS: Final = 0.5
+REACHED: Final = 0.75
+"""The share of right answers at the threshold: halfway between guessing and knowing."""
+
+_OUTERMOST: Final = 20.0
+_LEAST: Final = (-_OUTERMOST, 0.0, 0.0)
+_MOST: Final = (_OUTERMOST, _OUTERMOST, 0.06)
+_START: Final = (0.0, 1.0, 0.03)
+_STEPS: Final = 100
+_SATURATED: Final = 0.01
+_STEEPEST: Final = 10.0
+"""A steeper rise is a step between two sizes: how steep, the answers do not tell."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Curves:
+    """Psychometric functions that were fitted to answers of the same questions, such as resamples.
+
+    Attributes:
+      offset: log-odds of F at the size 1 [curves].
+      rise: how much these log-odds rise each time the size doubles, at least 0 [curves].
+      lapses: share of wrong answers that remains, however large the change [curves].
+      smallest, largest: the sizes that each was fitted to [curves].
+    """
+
+    offset: NDArray[np.float64]
+    rise: NDArray[np.float64]
+    lapses: NDArray[np.float64]
+    smallest: NDArray[np.float64]
+    largest: NDArray[np.float64]
+
+    def share(self, size: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Returns the share of right answers at a size above 0 of each [curves]."""
+        return _share(self.offset + self.rise * np.log2(size), self.lapses)[0]
+
+    @property
+    def thresholds(self) -> NDArray[np.float64]:
+        """The size at which the share is REACHED [curves], never outside those that were measured.
+
+        Infinite where it is not reached by the largest; the smallest where it is reached there.
+        """
+        part = (REACHED - GUESS) / (1 - GUESS - self.lapses)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            inside = 2 ** ((np.log(part / (1 - part)) - self.offset) / self.rise)
+        at_once = self.share(self.smallest) >= REACHED
+        never = self.share(self.largest) < REACHED
+        return np.select([never, at_once], [np.inf, self.smallest], inside)
+
+    @property
+    def slopes(self) -> NDArray[np.float64]:
+        """The rises [curves]; NaN where all is guessed, all is known, or it is a step."""
+        guessed = self.share(self.largest) < GUESS + _SATURATED
+        known = self.share(self.smallest) > 1 - self.lapses - _SATURATED
+        return np.where(guessed | known | (self.rise >= _STEEPEST), np.nan, self.rise)
+
+
+def fit_curves(sizes: NDArray[np.float64], right: NDArray[Any], asked: NDArray[Any]) -> Curves:
+    """Returns the likeliest curves, all fitted at once, as the bootstrap needs a thousand.
+
+    Each step is that of Fisher's scoring, damped as by Levenberg and Marquardt, inside the bounds.
+    A curve of fewer than two sizes is NaN.
+
+    Args:
+      sizes: of the changes [k], above 0, distinct.
+      right: answers that are right at each size [curves, k]; a tie may count a part.
+      asked: questions at each size [curves, k]; where it is 0 the size counts for nothing.
+    """
+    places, total = np.log2(sizes), np.maximum(asked.sum(axis=1), 1)
+    hits, misses = (part / total[:, None] for part in (right, asked - right))
+    values = np.tile(np.array(_START), (len(asked), 1))
+    damping = np.full(len(asked), 1e-3)
+    best = _loss(values, places, hits, misses)
+    for _ in range(_STEPS):
+        step = _step(values, places, hits, misses, damping)
+        tried = np.clip(values + step, _LEAST, _MOST)
+        found = _loss(tried, places, hits, misses)
+        is_better = found < best
+        values = np.where(is_better[:, None], tried, values)
+        best = np.where(is_better, found, best)
+        damping = np.clip(np.where(is_better, damping / 4, damping * 4), 1e-9, 1e9)
+    values[(asked > 0).sum(axis=1) < 2] = np.nan
+    ends = [np.where(asked > 0, sizes, empty) for empty in (np.inf, -np.inf)]
+    return Curves(
+        offset=values[:, 0],
+        rise=values[:, 1],
+        lapses=values[:, 2],
+        smallest=ends[0].min(axis=1),
+        largest=ends[1].max(axis=1),
+    )
+
+
+def _share(
+    log_odds: NDArray[np.float64], lapses: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns the share of right answers, and F."""
+    known = 1 / (1 + np.exp(-log_odds))
+    return GUESS + (1 - GUESS - lapses) * known, known
+
+
+def _loss(
+    values: NDArray[np.float64],
+    places: NDArray[np.float64],
+    hits: NDArray[np.float64],
+    misses: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Returns minus the log-likelihood of each curve [curves]."""
+    share, _ = _share(values[:, [0]] + values[:, [1]] * places, values[:, [2]])
+    share = np.clip(share, 1e-12, 1 - 1e-12)
+    return -(hits * np.log(share) + misses * np.log1p(-share)).sum(axis=1)
+
+
+def _step(
+    values: NDArray[np.float64],
+    places: NDArray[np.float64],
+    hits: NDArray[np.float64],
+    misses: NDArray[np.float64],
+    damping: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Returns the damped step of each curve [curves, 3]; one at a bound does not press on it."""
+    lapses = values[:, [2]]
+    share, known = _share(values[:, [0]] + values[:, [1]] * places, lapses)
+    share = np.clip(share, 1e-12, 1 - 1e-12)
+    by_odds = (1 - GUESS - lapses) * known * (1 - known)
+    slopes = np.stack([by_odds, by_odds * places, -known], axis=2)  # of the share [curves, k, 3]
+    gain = np.einsum("ck,ckp->cp", hits / share - misses / (1 - share), slopes)
+    weight = (hits + misses) / (share * (1 - share))
+    information = np.einsum("ck,ckp,ckq->cpq", weight, slopes, slopes)
+    is_stuck = ((values <= _LEAST) & (gain < 0)) | ((values >= _MOST) & (gain > 0))
+    is_free = ~is_stuck
+    information *= is_free[:, :, None] & is_free[:, None, :]
+    diagonal = np.einsum("cpp->cp", information)
+    diagonal += damping[:, None] * (diagonal + 1e-6) + is_stuck + 1e-12
+    return np.linalg.solve(information, (gain * is_free)[:, :, None])[:, :, 0]
