@@ -20,7 +20,7 @@ from eqforge.evaluation.statistics.shares import exact_interval
 
 LABELS = Path(__file__).with_name("labels.jsonl")
 SETS = {"coco": "COCO val", "replace": "REPLACE"}
-SAMPLES = ("before",)
+SAMPLES = ("before", "after")
 POSITIVES = ("ok", "unidiomatic", "wrong", "ungrammatical")
 NEGATIVES = ("false", "unclear", "true", "ungrammatical")
 

@@ -4,16 +4,23 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
+from tests.generators.captions.made_rows import configs, digest_of, made_rows
 from tests.generators.captions.precision import (
+    FAULTS,
     LABELS,
     NEGATIVES,
     POSITIVES,
     SAMPLES,
     SETS,
+    count,
     read_labels,
     tables,
 )
 
+MOST = {"hard negative: not clearly false or ungrammatical": 0.07}
+"""The largest share of rows at fault, where it is not one in fifty."""
 PAGE = Path(__file__).parents[3] / "docs" / "captions.md"
 
 
@@ -31,6 +38,27 @@ def test_labels_are_of_as_many_rows_before_and_after_and_of_other_captions() -> 
 def test_labels_have_no_text_of_the_sources() -> None:
     rows = map(json.loads, LABELS.read_text(encoding="utf-8").splitlines())
     assert all(len(row["texts"]) == 16 and "caption" not in row for row in rows)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_rows_that_were_read_last_are_the_rows_that_are_made(
+    data_folder: Path, name: str
+) -> None:
+    """Otherwise what is made has to be read again: another sample, drawn by the hash of ids."""
+    read = {
+        label.row_id: label.texts
+        for label in read_labels()
+        if (label.set_name, label.sample) == (name, "after")
+    }
+    made = {row.sample_id: digest_of(row) for row in made_rows(configs(data_folder)[name], read)}
+    assert sum(made.get(row_id) == texts for row_id, texts in read.items()) >= 0.98 * len(read)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", SETS)
+def test_no_more_rows_are_at_fault_than_the_page_says(name: str, fault: str) -> None:
+    labels = [x for x in read_labels() if (x.set_name, x.sample) == (name, "after")]
+    assert count(labels, FAULTS[fault]).share < MOST.get(fault, 0.02)
 
 
 def test_the_page_states_what_the_labels_say() -> None:
