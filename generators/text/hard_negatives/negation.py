@@ -59,8 +59,8 @@ def negate(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRef
 def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
     for index, token in enumerate(analysis.tokens):
         behind_noun = tag_at(analysis, index - 1) in _NOUNS
-        if word_at(analysis, index + 1) in _ALL:  # "not all" is some
-            continue
+        if word_at(analysis, index + 1) in _ALL or _is_of_some(analysis, index):
+            continue  # "not all" is some
         if token.text.lower() in _AUXILIARIES and token.tag[:2] in ("VB", "MD"):
             if word_at(analysis, index - 1) not in _OF_SOME:
                 replacement = match_case(" not", token.text)
@@ -70,6 +70,12 @@ def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
             yield Edit(start=token.start, end=token.end, replacement=replacement)
         elif behind_noun and word_at(analysis, index) in participles():  # no "topping"
             yield Edit(start=token.start, end=token.start, replacement="not ")
+
+
+def _is_of_some(analysis: Analysis, verb: int) -> bool:
+    """Tells whether some do what a verb says, and others may not: "some people sitting"."""
+    subject = next((phrase for phrase in analysis.noun_phrases if phrase[1] == verb), None)
+    return subject is not None and word_at(analysis, subject[0]) in _SOME
 
 
 def _denied(analysis: Analysis, verb: int) -> str:
@@ -100,17 +106,14 @@ def _with_edits(analysis: Analysis) -> Iterator[Edit]:
 
 def _phrase_edits(analysis: Analysis) -> Iterator[Edit]:
     """Yields the noun phrase that opens the caption: "No dog on a beach"."""
-    words = {token.text.lower() for token in analysis.tokens}
+    if {token.text.lower() for token in analysis.tokens} & {"some", ","}:
+        return
     for first, last in analysis.noun_phrases[:1]:
         token = analysis.tokens[first]
         word = token.text.lower()
         is_list = word_at(analysis, last) in ("and", ",", "or")
         is_of = word_at(analysis, last) == "of" and word_at(analysis, last - 1) not in _GROUPS
-        is_open = (
-            word_at(analysis, last) in _OF_SOME
-            or "some" in words
-            or tag_at(analysis, first + 1) == "RB"
-        )
+        is_open = word_at(analysis, last) in _OF_SOME or tag_at(analysis, first + 1) == "RB"
         if first or is_list or is_of or is_open or "and" in words_of(analysis, (first, last)):
             continue
         if word in _ARTICLES or token.tag in (*_NOUNS, "JJ"):

@@ -30,8 +30,16 @@ def preposition_places(analysis: Analysis) -> Iterator[Place]:
         if name is None:
             continue
         taken = index + len(name.split())
+        if _is_before_bare_noun(analysis, taken):
+            continue
         if words := fitting_words(analysis, (index, taken), "relation", name):
             yield Place(first=index, last=taken, words=words)
+
+
+def _is_before_bare_noun(analysis: Analysis, index: int) -> bool:
+    """Tells whether one singular noun follows, as in "on display"."""
+    phrase = next((each for each in analysis.noun_phrases if each[0] == index), None)
+    return phrase == (index, index + 1) and analysis.tokens[index].tag == "NN"
 
 
 def _preposition_at(analysis: Analysis, index: int) -> str | None:

@@ -121,8 +121,8 @@ def _changes_meaning(analysis: Analysis, left: Range, right: Range) -> bool:
 def swap_attributes(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRefusal:
     """Exchanges two adjectives of one kind that stand before different nouns.
 
-    "a black cat and a white dog" becomes "a white cat and a black dog". Colours are exchanged with
-    colours, sizes with sizes, and adjectives in no closed class with each other, as in ARO.
+    "a black cat and a white dog" becomes "a white cat and a black dog": colours are exchanged with
+    colours, and sizes with sizes.
 
     Args:
       analysis: the caption's analysis.
@@ -171,8 +171,5 @@ def _are_exchangeable(analysis: Analysis, left: int, right: int) -> bool:
     if heads[0] == heads[1] or words[0] in in_phrase[1] or words[1] in in_phrase[0]:
         return False
     classes = closed_classes("attribute")
-    if words[0] in classes.groups or words[1] in classes.groups:
-        shared = set(classes.groups.get(words[0], ())) & set(classes.groups.get(words[1], ()))
-        return bool(shared) and not classes.are_synonyms(*words)
-    living = [is_living(analysis, phrase) for phrase in phrases]
-    return words[0] != words[1] and living[0] == living[1]
+    shared = set(classes.groups.get(words[0], ())) & set(classes.groups.get(words[1], ()))
+    return bool(shared) and not classes.are_synonyms(*words)

@@ -32,7 +32,7 @@ _LEFT_OUT: Final = (
     *({"adult", "grownup"}, {"animal", "creature"}, {"crowd", "throng"}, {"damp", "wet"}),
     *({"blossom", "flower"}, {"contemporary", "modern"}, {"different", "various"}),
     *({"foggy", "misty"}, {"part", "portion"}, {"phone", "telephone"}, {"cop", "policeman"}),
-    {"cloudy", "overcast"},
+    *({"cloudy", "overcast"}, {"home", "house"}, {"carpet", "rug"}, {"bookcase", "bookshelf"}),
 )
 _SLICED: Final = frozenset(
     (
