@@ -1,0 +1,153 @@
+"""Draws the negatives of captions so that their texts do not tell them from true ones.
+
+A classifier learns which of a caption and its possible negatives is the caption, and a negative is
+then drawn by how true it looks: what looks false is drawn as seldom as it is true. The sums of all
+features over the negatives that are drawn are expected to be those over their captions, which is
+where a classifier of pairs by these features has nothing to learn: the condition of its optimum.
+Captions that look too true beside all their negatives are more likely to get none.
+
+Nothing is made exactly equal, and each caption is drawn on its own: where every edit stands as
+often as its reverse, who knows all rows but one knows the last, and a classifier is wrong more than
+half of the time on rows that it was not trained on.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from eqforge.schemas.errors import MissingExtra
+from eqforge.schemas.identity import derive_seed
+
+VERSION: Final = 1
+NO_NEGATIVE: Final = -1
+
+_WORD: Final = re.compile(r"\w+(?:['\u2019-]\w+)*")
+_THIRDS: Final = 3
+_HASHED: Final = 1 << 22
+_FEWEST: Final = 20
+"""In how many negatives a feature has to change to be balanced: what is rare cannot be learnt."""
+_PENALTY: Final = 3.0
+"""On squared weights: the precision of a normal prior. With a smaller one what captions have by
+chance is balanced too, and classifiers are wrong more than half of the time; with a greater one
+they are right."""
+_NONE: Final = 0.05
+"""How likely no negative is beside one that looks as true as the caption: with more of it fewer
+captions have a negative."""
+_CHUNK: Final = 2_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Possible:
+    """A true text and what a negative of it could be.
+
+    Attributes:
+      name: by which its draw is seeded; unique.
+      text: the true text.
+      negatives: at least one.
+    """
+
+    name: str
+    text: str
+    negatives: tuple[str, ...]
+
+
+def draw_negatives(captions: Sequence[Possible], seed: int) -> list[int]:
+    """Returns the place of the negative that each caption gets, or NO_NEGATIVE.
+
+    The result does not depend on the order of the captions.
+
+    Args:
+      captions: all of a dataset: what they say decides what looks true.
+      seed: of the run.
+
+    Raises:
+      MissingExtra: scikit-learn is not installed.
+    """
+    if not captions:
+        return []
+    order = sorted(range(len(captions)), key=lambda place: captions[place].name)
+    ordered = [captions[place] for place in order]
+    sizes = np.array([len(each.negatives) for each in ordered])
+    starts = np.cumsum(sizes) - sizes
+    changes = _changes(ordered)
+    chances = _chances(changes @ _weights(changes, starts), starts)[0]
+    drawn = [NO_NEGATIVE] * len(captions)
+    for place, each, start, size in zip(order, ordered, starts, sizes, strict=True):
+        point = derive_seed(seed, each.name, "balance", VERSION) / 2**63
+        found = int(np.searchsorted(np.cumsum(chances[start : start + size]), point, side="right"))
+        drawn[place] = found if found < size else NO_NEGATIVE
+    return drawn
+
+
+def features_of(text: str) -> Iterator[str]:
+    """Yields what a blind classifier may see of a text.
+
+    These are its words; two and three in a row, with its ends; any two of it; the third of the text
+    that each stands in; and, as marks, how many words and characters it has.
+    """
+    words = _WORD.findall(text.lower())
+    ends = ["^", *words, "$"]
+    yield from words
+    yield from (" ".join(each) for each in pairwise(ends))
+    yield from (" ".join(each) for each in zip(ends, ends[1:], ends[2:], strict=False))
+    yield from ("~".join(each) for each in combinations(sorted(set(words)), 2))
+    yield from (f"{n * _THIRDS // len(words)}:{word}" for n, word in enumerate(words))
+    yield from "#" * len(words)
+    yield from "." * len(text)
+
+
+def _changes(captions: Sequence[Possible]) -> Any:
+    """Returns the features of each negative less those of its caption [negatives, features]."""
+    try:
+        from scipy import sparse  # type: ignore[import-untyped]
+        from sklearn.feature_extraction.text import HashingVectorizer
+    except ImportError as error:
+        raise MissingExtra("scikit-learn", "text") from error
+    hashed = HashingVectorizer(
+        analyzer=features_of, n_features=_HASHED, norm=None, alternate_sign=False
+    )
+    parts = []
+    for start in range(0, len(captions), _CHUNK):
+        some = captions[start : start + _CHUNK]
+        owners = np.repeat(np.arange(len(some)), [len(each.negatives) for each in some])
+        negatives = hashed.transform(text for each in some for text in each.negatives)
+        part = negatives - hashed.transform(each.text for each in some)[owners]
+        part.eliminate_zeros()
+        parts.append(part)
+    changes = sparse.vstack(parts, format="csr")
+    changing = np.bincount(changes.indices, minlength=_HASHED)
+    return changes[:, np.flatnonzero(changing >= _FEWEST)]
+
+
+def _weights(changes: Any, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Returns how true each feature looks: where the caption is likeliest beside its negatives."""
+    from scipy.optimize import minimize  # type: ignore[import-untyped]
+
+    def loss(weights: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
+        chances, surprise = _chances(changes @ weights, starts)
+        slope = changes.T @ chances + _PENALTY * weights
+        return surprise + _PENALTY / 2 * float(weights @ weights), slope
+
+    begin = np.zeros(changes.shape[1])
+    return minimize(loss, begin, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
+
+
+def _chances(
+    looks: npt.NDArray[np.float64], starts: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.float64], float]:
+    """Returns the probability that each negative is drawn, and the loss that this follows from.
+
+    Args:
+      looks: how much truer than its caption each negative looks [negatives].
+      starts: the place of each caption's first negative [captions].
+    """
+    sizes = np.diff(starts, append=len(looks))
+    most = np.maximum(np.maximum.reduceat(looks, starts), 0)
+    likely = np.exp(looks - np.repeat(most, sizes))
+    total = np.add.reduceat(likely, starts) + _NONE * np.exp(-most)
+    return likely / np.repeat(total, sizes), float((most + np.log(total)).sum())
