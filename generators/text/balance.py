@@ -6,9 +6,12 @@ features over the negatives that are drawn are expected to be those over their c
 where a classifier of pairs by these features has nothing to learn: the condition of its optimum.
 Captions that look too true beside all their negatives are more likely to get none.
 
-Nothing is made exactly equal, and each caption is drawn on its own: where every edit stands as
-often as its reverse, who knows all rows but one knows the last, and a classifier is wrong more than
-half of the time on rows that it was not trained on.
+Nothing is made exactly equal. Where every edit stands as often as its reverse, who knows all rows
+but one knows the last, and a classifier is wrong more than half of the time on rows that it was not
+trained on. So each caption is drawn on its own, from a classifier to which the captions count by
+random weights (Rubin 1981, "The Bayesian bootstrap"): sums over the rows that are kept then vary as
+if a fair coin had decided for each which of its texts is true. The variance of a draw of chance p
+is p(1 - p), and that of its weight adds p^2.
 """
 
 import re
@@ -23,6 +26,7 @@ import numpy.typing as npt
 from eqforge.schemas.errors import MissingExtra
 from eqforge.schemas.identity import derive_seed
 
+Numbers = npt.NDArray[Any]
 VERSION: Final = 1
 NO_NEGATIVE: Final = -1
 
@@ -31,10 +35,8 @@ _THIRDS: Final = 3
 _HASHED: Final = 1 << 22
 _FEWEST: Final = 20
 """In how many negatives a feature has to change to be balanced: what is rare cannot be learnt."""
-_PENALTY: Final = 3.0
-"""On squared weights: the precision of a normal prior. With a smaller one what captions have by
-chance is balanced too, and classifiers are wrong more than half of the time; with a greater one
-they are right."""
+_PENALTY: Final = 1.0
+"""On squared weights: the precision of a normal prior."""
 _NONE: Final = 0.05
 """How likely no negative is beside one that looks as true as the caption: with more of it fewer
 captions have a negative."""
@@ -74,11 +76,15 @@ def draw_negatives(captions: Sequence[Possible], seed: int) -> list[int]:
     ordered = [captions[place] for place in order]
     sizes = np.array([len(each.negatives) for each in ordered])
     starts = np.cumsum(sizes) - sizes
+    counts, points = (
+        np.array([derive_seed(seed, each.name, step, VERSION) / 2**63 for each in ordered])
+        for step in ("balance/weight", "balance/draw")
+    )
     changes = _changes(ordered)
-    chances = _chances(changes @ _weights(changes, starts), starts)[0]
+    looks = changes @ _weights(changes, starts, -np.log1p(-counts))
+    chances, _ = _chances(looks, starts)
     drawn = [NO_NEGATIVE] * len(captions)
-    for place, each, start, size in zip(order, ordered, starts, sizes, strict=True):
-        point = derive_seed(seed, each.name, "balance", VERSION) / 2**63
+    for place, point, start, size in zip(order, points, starts, sizes, strict=True):
         found = int(np.searchsorted(np.cumsum(chances[start : start + size]), point, side="right"))
         drawn[place] = found if found < size else NO_NEGATIVE
     return drawn
@@ -124,23 +130,29 @@ def _changes(captions: Sequence[Possible]) -> Any:
     return changes[:, np.flatnonzero(changing >= _FEWEST)]
 
 
-def _weights(changes: Any, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Returns how true each feature looks: where the caption is likeliest beside its negatives."""
+def _weights(changes: Any, starts: Numbers, counts: Numbers) -> Numbers:
+    """Returns how true each feature looks: where the caption is likeliest beside its negatives.
+
+    Args:
+      changes: what `_changes` returns.
+      starts: the place of each caption's first negative [captions].
+      counts: how much each caption counts [captions].
+    """
     from scipy.optimize import minimize  # type: ignore[import-untyped]
 
-    def loss(weights: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
-        chances, surprise = _chances(changes @ weights, starts)
-        slope = changes.T @ chances + _PENALTY * weights
-        return surprise + _PENALTY / 2 * float(weights @ weights), slope
+    counted = np.repeat(counts, np.diff(starts, append=changes.shape[0]))
+
+    def loss(weights: Numbers) -> tuple[float, Numbers]:
+        chances, surprises = _chances(changes @ weights, starts)
+        slope = changes.T @ (counted * chances) + _PENALTY * weights
+        return float(counts @ surprises + _PENALTY / 2 * weights @ weights), slope
 
     begin = np.zeros(changes.shape[1])
     return minimize(loss, begin, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
 
 
-def _chances(
-    looks: npt.NDArray[np.float64], starts: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.float64], float]:
-    """Returns the probability that each negative is drawn, and the loss that this follows from.
+def _chances(looks: Numbers, starts: Numbers) -> tuple[Numbers, Numbers]:
+    """Returns the probability that each negative is drawn, and the loss of each caption.
 
     Args:
       looks: how much truer than its caption each negative looks [negatives].
@@ -150,4 +162,4 @@ def _chances(
     most = np.maximum(np.maximum.reduceat(looks, starts), 0)
     likely = np.exp(looks - np.repeat(most, sizes))
     total = np.add.reduceat(likely, starts) + _NONE * np.exp(-most)
-    return likely / np.repeat(total, sizes), float((most + np.log(total)).sum())
+    return likely / np.repeat(total, sizes), most + np.log(total)
