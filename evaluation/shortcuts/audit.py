@@ -1,7 +1,7 @@
 """The audit: every probe, on held-out images, with a confidence interval to compare with chance."""
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -205,6 +205,7 @@ def audit_pairs(
     folds: int = 5,
     seed: int = 0,
     resamples: int = 1000,
+    contrasts: Collection[Contrast] = tuple(CONTRASTS),
 ) -> Audit:
     """Audits the text pairs of one dataset.
 
@@ -214,6 +215,7 @@ def audit_pairs(
       folds: number of folds the images are split into.
       seed: seed of the bootstrap.
       resamples: number of bootstrap resamples of images.
+      contrasts: the questions that are asked.
 
     Raises:
       InputError: there are fewer images than folds.
@@ -225,6 +227,7 @@ def audit_pairs(
     results = [
         _judged(question, name, judge, seed, resamples)
         for question in _questions(audited, folds)
+        if question.contrast in contrasts
         for name, judge in judges.items()
     ]
     return Audit(

@@ -12,6 +12,7 @@ from eqforge.schemas.sources.text_pairs import TextPair
 MOST_ROWS = 10_000
 """How many rows are judged, those with the least numbers of their ids where there are more."""
 FOLDS = 5
+_QUESTIONS = ("negative", "hard_positive_or_negative")
 _COLUMNS = ("sample_id", "image", "caption", "hard_positive", "hard_negative")
 
 
@@ -47,7 +48,7 @@ def certify(dataset: Dataset) -> Certificate:
             probes=[],
             unasked=[f"all: the rows are of {found} images, and it takes {FOLDS}"],
         )
-    audit = audit_pairs(pairs, blind_judges(FOLDS), folds=FOLDS)
+    audit = audit_pairs(pairs, blind_judges(FOLDS), folds=FOLDS, contrasts=_QUESTIONS)
     return Certificate(
         version=VERSION,
         rows=len(pairs),

@@ -75,10 +75,10 @@ def _train_and_judge(
             schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _RATE, total_steps=steps)
             network.train()
             for _ in range(_EPOCHS):
-                for batch in torch.randperm(len(right)).split(_BATCH):
+                for batch in torch.split(torch.randperm(len(right)), _BATCH):
                     loss = softplus(network(wrong[batch]) - network(right[batch])).mean()
                     optimizer.zero_grad()
-                    loss.backward()
+                    torch.autograd.backward(loss)
                     optimizer.step()
                     schedule.step()
             network.eval()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eqforge.evaluation.shortcuts.audit import audit_pairs, probe_judges
+from eqforge.evaluation.shortcuts.audit import audit_pairs
 from eqforge.generators.text.balance import (
     NO_NEGATIVE,
     Possible,

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.balance import NO_NEGATIVE, VERSION, Possible, draw_negatives
 from eqforge.generators.text.hard_negatives.make import find_hard_negatives
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
@@ -102,14 +101,9 @@ def _possible(caption: RewordedCaption, rules: EditRules) -> PossibleEdits:
     name, positive = caption.record.caption_id, caption.positive
     rng = random.Random(derive_seed(rules.seed, name, _STEP, VERSION))
     of_positive, exchanged = rng.random() < 0.5, rng.random() < 0.5
-    analysis = caption.analysis
-    if of_positive and isinstance(positive, CaptionEdit):
-        (analysis,) = analyse_captions([positive.edited.text], rules.spacy_model)
-    refusals = [each for each in (positive, analysis, caption.known) if isinstance(each, Rejection)]
-    negatives = (
-        refusals[0] if refusals else guarded(partial(_negatives, caption, analysis, rng, rules))
-    )
-    refusal = negatives if isinstance(negatives, Rejection) else Rejection(reason=NO_HARD_NEGATIVE)
+    found = guarded(partial(_negatives, caption, of_positive, rng, rules))
+    negatives = () if isinstance(found, Rejection) else found
+    refusal = found if isinstance(found, Rejection) else Rejection(reason=NO_HARD_NEGATIVE)
     return PossibleEdits(
         edited=EditedCaption(
             record=caption.record,
@@ -118,18 +112,26 @@ def _possible(caption: RewordedCaption, rules: EditRules) -> PossibleEdits:
             of_positive=of_positive,
             exchanged=exchanged,
         ),
-        negatives=() if isinstance(negatives, Rejection) else negatives,
+        negatives=negatives,
     )
 
 
 def _negatives(
-    caption: RewordedCaption, analysis: Analysis, rng: random.Random, rules: EditRules
-) -> tuple[CaptionEdit, ...]:
+    caption: RewordedCaption, of_positive: bool, rng: random.Random, rules: EditRules
+) -> tuple[CaptionEdit, ...] | Rejection:
     """Returns the hard negatives of all kinds, without those that are true of the image."""
-    assert not isinstance(caption.known, Rejection)
+    positive, known, analysis = caption.positive, caption.known, caption.analysis
+    if isinstance(positive, Rejection):
+        return positive
+    if of_positive:
+        (analysis,) = analyse_captions([positive.edited.text], rules.spacy_model)
+    if isinstance(analysis, Rejection):
+        return analysis
+    if isinstance(known, Rejection):
+        return known
     return tuple(
         CaptionEdit(kind=made.kind, edited=made.edited)
         for kind in rules.kinds
-        for made in find_hard_negatives(analysis, kind, rng, caption.known)
+        for made in find_hard_negatives(analysis, kind, rng, known)
         if what_is_said(made.edited.text) not in caption.true
     )
