@@ -35,7 +35,7 @@ _THIRDS: Final = 3
 _HASHED: Final = 1 << 22
 _FEWEST: Final = 20
 """In how many negatives a feature has to change to be balanced: what is rare cannot be learnt."""
-_PENALTY: Final = 1.0
+_PENALTY: Final = 3.0
 """On squared weights: the precision of a normal prior."""
 _NONE: Final = 0.05
 """How likely no negative is beside one that looks as true as the caption: with more of it fewer

@@ -1,6 +1,7 @@
 import json
 import random
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -366,7 +367,7 @@ def test_the_word_model_scores_by_what_follows_what() -> None:
 
 
 def test_the_word_model_knows_odd_captions_of_which_it_saw_no_false_one() -> None:
-    texts = [f"a {one} {two}" for one, two in zip(NOUNS, NOUNS[1:], strict=False)] * 4
+    texts = [f"a {one} {two}" for one, two in pairwise(NOUNS)] * 4
     pairs = [_pair(n, text, " ".join(text.split()[::-1])) for n, text in enumerate(texts)]
     (result,) = audit_pairs(pairs, {"likelihood": likelihood_judge(5)}).results
     assert result.accuracy == 1
