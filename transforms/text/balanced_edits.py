@@ -21,7 +21,6 @@ from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.text.caption_edits import (
     NO_HARD_NEGATIVE,
-    UNBALANCED,
     CaptionEdit,
     EditedCaption,
     EditRules,
@@ -30,6 +29,7 @@ from eqforge.transforms.text.caption_edits import (
 )
 from eqforge.transforms.text.perturb import analyse_captions
 
+UNBALANCED: Final = "unbalanced"
 _STEP: Final = "balanced_edits"
 
 

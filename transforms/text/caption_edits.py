@@ -39,12 +39,10 @@ VERSION = 3
 GENERATOR = f"eqforge.caption_edits {VERSION}"
 NO_REWORDING = "no_rewording"
 NO_HARD_NEGATIVE = "no_hard_negative"
-UNBALANCED = "unbalanced"
 TRUE_OF_IMAGE = "true_of_image"
 EDIT_REASONS = {
     NO_REWORDING: "No rule rewords the caption so that it says the same without doubt.",
     NO_HARD_NEGATIVE: "No kind of hard negative fits the caption.",
-    UNBALANCED: "The caption looked too true beside each of its hard negatives.",
     **REWRITE_REFUSALS,
 }
 """Why a caption is not edited."""

@@ -19,7 +19,7 @@ from eqforge.schemas.tables.texts import HardPositiveSample
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.engines.counted_step import CountedStep
-from eqforge.transforms.text.balanced_edits import draw_captions, edit_as_drawn
+from eqforge.transforms.text.balanced_edits import UNBALANCED, draw_captions, edit_as_drawn
 from eqforge.transforms.text.caption_edits import (
     EDIT_REASONS,
     EditedCaption,
@@ -41,6 +41,7 @@ HARD_POSITIVES_STAGE = Stage(
     {
         "not_selected": "The published rule selects no word of the record.",
         **EDIT_REASONS,
+        UNBALANCED: "Balanced with all others, the caption looked too true beside its negatives.",
         **SWAP_REFUSALS,
         **REFUSALS,
     },
