@@ -1,8 +1,9 @@
 """The certificate of a dataset of hard negatives: how well its text alone tells true from false."""
 
 import heapq
+from typing import Final
 
-from eqforge.evaluation.shortcuts.audit import CONTRASTS, VERSION, audit_pairs
+from eqforge.evaluation.shortcuts.audit import CONTRASTS, VERSION, Contrast, audit_pairs
 from eqforge.evaluation.shortcuts.judges import blind_judges, unasked
 from eqforge.schemas.dataset.manifest import BlindProbe, Certificate
 from eqforge.schemas.dataset.reader import Dataset
@@ -12,7 +13,7 @@ from eqforge.schemas.sources.text_pairs import TextPair
 MOST_ROWS = 10_000
 """How many rows are judged, those with the least numbers of their ids where there are more."""
 FOLDS = 5
-_QUESTIONS = ("negative", "hard_positive_or_negative")
+_QUESTIONS: Final[tuple[Contrast, ...]] = ("negative", "hard_positive_or_negative")
 _COLUMNS = ("sample_id", "image", "caption", "hard_positive", "hard_negative")
 
 

@@ -14,19 +14,22 @@ if a fair coin had decided for each which of its texts is true. The variance of 
 is p(1 - p), and that of its weight adds p^2.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Any, Final
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from eqforge.schemas.errors import MissingExtra
 from eqforge.schemas.identity import derive_seed
+from eqforge.schemas.late import numpy as np
 
-Numbers = npt.NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Numbers: TypeAlias = "NDArray[Any]"
 VERSION: Final = 1
 NO_NEGATIVE: Final = -1
 
