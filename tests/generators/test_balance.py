@@ -28,7 +28,14 @@ def _captions(number: int) -> list[Possible]:
         (colour,) = rng.choices(COLOURS, likely)
         text = f"a {colour} {thing} on a {rng.choice(('table', 'road'))}"
         others = [text.replace(colour, other, 1) for other in COLOURS if other != colour]
-        found.append(Possible(name=f"{index:05d}", text=text, negatives=(*others, f"no {text}")))
+        found.append(
+            Possible(
+                name=f"{index:05d}",
+                image=f"{index}.jpg",
+                text=text,
+                negatives=(*others, f"no {text}"),
+            )
+        )
     return found
 
 
@@ -94,7 +101,7 @@ def test_the_order_of_the_captions_changes_nothing() -> None:
 )
 def test_any_texts_can_be_drawn_among(texts: list[tuple[str, list[str]]], seed: int) -> None:
     captions = [
-        Possible(name=str(n), text=text, negatives=tuple(negatives))
+        Possible(name=str(n), image=str(n), text=text, negatives=tuple(negatives))
         for n, (text, negatives) in enumerate(texts)
     ]
     places = draw_negatives(captions, seed)

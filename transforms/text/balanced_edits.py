@@ -15,7 +15,7 @@ from typing import Final
 from eqforge.generators.text.balance import NO_NEGATIVE, VERSION, Possible, draw_negatives
 from eqforge.generators.text.hard_negatives.make import find_hard_negatives
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
-from eqforge.schemas.identity import derive_seed
+from eqforge.schemas.identity import derive_seed, picture_key
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.books import guarded
@@ -61,6 +61,7 @@ def draw_captions(batches: Iterable[Iterable[CaptionRecord]], rules: EditRules) 
     captions = [
         Possible(
             name=each.edited.record.caption_id,
+            image=picture_key(each.edited.record.image, each.edited.record.caption_id),
             text=each.edited.base,
             negatives=tuple(negative.edited.text for negative in each.negatives),
         )
