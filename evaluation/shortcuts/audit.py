@@ -1,7 +1,7 @@
 """The audit: every probe, on held-out images, with a confidence interval to compare with chance."""
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -43,7 +43,8 @@ class ProbeResult:
 
     Attributes:
       contrast: a key of CONTRASTS.
-      probe: a key of PROBES, or "language_model_total" or "language_model_per_token".
+      probe: a key of PROBES, "likelihood", "transformer", "language_model_total" or
+        "language_model_per_token".
       pairs, images: number of pairs judged, and of their images.
       accuracy: share of correct answers in [0, 1]; a tie counts one half.
       low, high: 95 % confidence interval of the accuracy: exact for the number of independent
@@ -68,6 +69,11 @@ class ProbeResult:
         """Whether the probe does better than chance: its interval lies above one half."""
         return self.low > CHANCE
 
+    @property
+    def told(self) -> float:
+        """How often it is right if it may be turned round: at least one half."""
+        return max(self.accuracy, 1 - self.accuracy)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Audit:
@@ -81,6 +87,7 @@ class Audit:
       folds: number of folds the images were split into.
       seed: seed of the bootstrap.
       left_out: number of captions without a false one.
+      unasked: the probes that could not be asked, with the reason.
       version: VERSION.
     """
 
@@ -90,6 +97,7 @@ class Audit:
     folds: int
     seed: int
     left_out: int = 0
+    unasked: tuple[str, ...] = ()
     version: int = VERSION
 
 
@@ -197,6 +205,7 @@ def audit_pairs(
     folds: int = 5,
     seed: int = 0,
     resamples: int = 1000,
+    contrasts: Collection[Contrast] = tuple(CONTRASTS),
 ) -> Audit:
     """Audits the text pairs of one dataset.
 
@@ -206,6 +215,7 @@ def audit_pairs(
       folds: number of folds the images are split into.
       seed: seed of the bootstrap.
       resamples: number of bootstrap resamples of images.
+      contrasts: the questions that are asked.
 
     Raises:
       InputError: there are fewer images than folds.
@@ -217,6 +227,7 @@ def audit_pairs(
     results = [
         _judged(question, name, judge, seed, resamples)
         for question in _questions(audited, folds)
+        if question.contrast in contrasts
         for name, judge in judges.items()
     ]
     return Audit(

@@ -106,12 +106,13 @@ def _audit_blind(dataset: "Dataset", settings: AuditSettings) -> list[float]:
 
 def _audit_captions(settings: AuditSettings) -> list[float]:
     """Prints the audit of captions; returns how often each judge tells them from negatives."""
-    from eqforge.evaluation.shortcuts.audit import audit_pairs, probe_judges
+    from eqforge.evaluation.shortcuts.audit import audit_pairs
+    from eqforge.evaluation.shortcuts.judges import blind_judges, unasked
     from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
     from eqforge.evaluation.shortcuts.report import as_json, as_text
     from eqforge.schemas.sources.text_pairs import read_text_pairs, with_hard_positives
 
-    judges = probe_judges(folds=settings.folds)
+    judges = blind_judges(settings.folds)
     if settings.language_model is not None:
         model = LanguageModelProbe(settings.language_model, settings.revision, settings.device)
         judges |= model.judges()
@@ -121,7 +122,7 @@ def _audit_captions(settings: AuditSettings) -> list[float]:
     audit = audit_pairs(
         pairs, judges, folds=settings.folds, seed=settings.seed, resamples=settings.resamples
     )
-    audit = dataclasses.replace(audit, left_out=left_out)
+    audit = dataclasses.replace(audit, left_out=left_out, unasked=tuple(unasked()))
     print((as_json if settings.json else as_text)(str(settings.path), audit))
     return [result.accuracy for result in audit.results if result.contrast != "hard_positive"]
 

@@ -17,6 +17,8 @@ _SEEN = {
     "position": "sees which words a caption begins and ends with, and which are in each third",
     "words": "sees the words of a caption and pairs of neighbours",
     "letters": "sees runs of two to four letters",
+    "likelihood": "knows which three words follow one another in true captions, and no false one",
+    "transformer": "reads the words of a caption in their order, each beside all others",
     "language_model_total": "a language model's probability of the whole caption",
     "language_model_per_token": "the same for each token, so that length does not count",
 }
@@ -54,10 +56,11 @@ def as_text(name: str, audit: Audit) -> str:
             continue
         found = results[0]
         lines += ["", f"{question} ({found.pairs:,} pairs of {found.images:,} images)"]
-        lines += [*map(_result, results), *_clues(results)]
+        lines += [*map(_result, results), _best(results), *_clues(results)]
     if audit.results:
         probes = {result.probe for result in audit.results}
         lines += ["", *(f"{name}: {text}" for name, text in _SEEN.items() if name in probes)]
+        lines += audit.unasked
         lines += ["", *_method(audit)]
     return visible.in_lines(lines)
 
@@ -83,6 +86,15 @@ def _result(result: ProbeResult | BlindResult) -> str:
         f"  {result.probe:<25} {result.accuracy:7.2%}  [{result.low:.2%}, {result.high:.2%}]"
         f"{'  shortcut' if result.is_shortcut else ''}"
     )
+
+
+def _best(results: Sequence[ProbeResult]) -> str:
+    """Returns the line of the probe that tells most, be it by what it is wrong about."""
+    best = max(results, key=lambda result: result.told)
+    turned = best.accuracy < CHANCE
+    low, high = (1 - best.high, 1 - best.low) if turned else (best.low, best.high)
+    by = f"{best.probe}, turned round" if turned else best.probe
+    return f"  best of {len(results)}: {best.told:.2%} [{low:.2%}, {high:.2%}] by {by}"
 
 
 def _clues(results: Sequence[ProbeResult]) -> Iterator[str]:

@@ -221,6 +221,7 @@ def _dataset_target(
         replaces=replaces,
         commands=tuple(commands_of(header)),
         left=left(config.run.decisions),
+        certify=pipeline.certify(config),
     )
 
 

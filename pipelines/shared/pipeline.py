@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from eqforge.pipelines.shared.pilot_report import PilotYield
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode
-from eqforge.schemas.dataset.manifest import PartManifest
+from eqforge.schemas.dataset.manifest import Certificate, PartManifest
 from eqforge.schemas.records.books import Stage
 from eqforge.transforms.dataset.census import Medium
 from eqforge.transforms.dataset.finish import DatasetTarget
@@ -16,6 +16,8 @@ from eqforge.transforms.dataset.table import Table
 
 if TYPE_CHECKING:
     import apache_beam as beam
+
+    from eqforge.schemas.dataset.reader import Dataset
 
 Configured = TypeVar("Configured", bound=DatasetConfig)
 
@@ -65,6 +67,10 @@ class Target(Generic[Configured]):
 def _no_defaults(_mode: Mode) -> dict[str, Any]:
     """Returns no defaults: the rules depend on the mode itself."""
     return {}
+
+
+def _no_certificate(_config: Any) -> None:
+    """Certifies nothing."""
 
 
 def _no_needs(_config: Any) -> None:
@@ -157,6 +163,7 @@ class Pipeline(Generic[Configured]):
         stopped there goes on there.
       warnings: yields the warnings of the manifest.
       parts: yields the datasets that it is made of, as the manifest has them.
+      certify: returns what measures the certificate of the manifest; None for none.
       pilot: how the cost is estimated; None if `eqforge plan` only counts.
       cost: yields what `eqforge plan` says of those that a build would ask, from the same plan.
       report: yields the lines that `eqforge plan` prints about a plan; None prints its counts.
@@ -180,6 +187,7 @@ class Pipeline(Generic[Configured]):
     prepare: Callable[[Configured, PlanFiles], None] = _nothing_to_prepare
     warnings: Callable[[Configured], Iterable[str]] = _no_warnings
     parts: Callable[[Configured], Iterable[PartManifest]] = _no_parts
+    certify: "Callable[[Configured], Callable[[Dataset], Certificate] | None]" = _no_certificate
     pilot: Pilot[Configured] | None = None
     cost: Callable[[Configured], Iterable[str]] = _no_cost
     report: Callable[[Configured, Iterable[Any]], Iterator[str]] | None = None

@@ -97,6 +97,43 @@ class PartManifest:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class BlindProbe:
+    """How often a probe that sees no picture answered a question right.
+
+    Attributes:
+      question: such as which of two captions is true.
+      probe: what was asked; `eqforge audit` says what each sees.
+      accuracy: share of right answers in [0, 1]; chance is one half.
+      low, high: its 95 % confidence interval.
+    """
+
+    question: str
+    probe: str
+    accuracy: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Certificate:
+    """What the text alone tells of a dataset, as `eqforge audit` measured it on its rows.
+
+    Attributes:
+      version: of how it is measured.
+      rows: how many rows were judged.
+      folds: how many folds their images were dealt into.
+      probes: each answer.
+      unasked: the probes that could not be asked where the dataset was built, with the reason.
+    """
+
+    version: int
+    rows: Count
+    folds: int
+    probes: list[BlindProbe]
+    unasked: list[str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Manifest:
     """Everything a reader has to know of a dataset.
 
@@ -114,6 +151,7 @@ class Manifest:
         null where there is no such column, or an earlier version did not count them.
       errata: what was dropped and corrected by `--errata`, and what it notes.
       parts: the datasets that it was combined of, each behind those that it was combined of itself.
+      certificate: what the text alone tells; only where the texts were balanced.
     """
 
     format: str = FORMAT
@@ -130,6 +168,7 @@ class Manifest:
     unchanged: Count | None = None
     errata: list[Erratum] = field(default_factory=list)
     parts: list[PartManifest] = field(default_factory=list)
+    certificate: Certificate | msgspec.UnsetType = msgspec.UNSET
 
     def num_rows(self, table: str) -> int:
         """Returns the number of rows of a table; 0 where it is not there."""

@@ -1,6 +1,7 @@
 import json
 import random
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,18 @@ from eqforge.evaluation.shortcuts.answerers import posed
 from eqforge.evaluation.shortcuts.audit import (
     CONTRASTS,
     Audit,
+    Judge,
     ProbeResult,
     audit_pairs,
     probe_judges,
 )
 from eqforge.evaluation.shortcuts.command import main as command
+from eqforge.evaluation.shortcuts.judges import blind_judges
 from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
+from eqforge.evaluation.shortcuts.likelihood import WordModel, likelihood_judge
 from eqforge.evaluation.shortcuts.probes import PROBES, clues, train_and_judge
 from eqforge.evaluation.shortcuts.report import as_json, as_text
+from eqforge.evaluation.shortcuts.transformer import transformer_judge
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
 from tests.made_datasets import COLOURS, PLACES, write_captions
@@ -286,7 +291,7 @@ def test_the_command_reports_and_sets_a_limit(
     assert main([path, "--fail-above", "0.6", "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert report["chance"] == 0.5
-    assert {result["probe"] for result in report["results"]} == set(PROBES)
+    assert {result["probe"] for result in report["results"]} == set(blind_judges())
     assert main([path, "--language-model", str(model_folder), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["results"][-1]["probe"] == "language_model_per_token"
@@ -347,3 +352,52 @@ def test_one_pair_alone_teaches_nothing() -> None:
     margins = train_and_judge("words", (["a red car"], ["a blue car"]), (["x"], ["y"]))
 
     assert margins.tolist() == [0.0]
+
+
+def test_the_word_model_scores_by_what_follows_what() -> None:
+    model = WordModel(["a cat sleeps", "a cat eats", "a dog sleeps"])
+    # By hand: of three beginnings all go on with "a", of which two with "cat", and of "a cat" one
+    # with "sleeps", which ends the text each time.
+    assert model.score("a cat sleeps") == pytest.approx(np.log(1 * 2 / 3 * 1 / 2 * 1))
+    # "dog eats" is not known: 0.4 times how common "eats" is after "dog", which it never is, and
+    # 0.4 times how common it is among the 15 words and marks.
+    known = np.log(1 * 1 / 3) + np.log(0.4 * 0.4 * 1 / 15) + np.log(0.4 * 1)
+    assert model.score("a dog eats") == pytest.approx(known)
+    assert model.score("zebra") < model.score("a")
+
+
+def test_the_word_model_knows_odd_captions_of_which_it_saw_no_false_one() -> None:
+    texts = [f"a {one} {two}" for one, two in pairwise(NOUNS)] * 4
+    pairs = [_pair(n, text, " ".join(text.split()[::-1])) for n, text in enumerate(texts)]
+    (result,) = audit_pairs(pairs, {"likelihood": likelihood_judge(5)}).results
+    assert result.accuracy == 1
+
+
+def test_the_transformer_sees_which_words_go_together_and_others_do_not() -> None:
+    """Of two words each is as common in true captions as in false ones; only both together tell."""
+    pairs = []
+    for index in range(1_200):
+        rng = random.Random(index)
+        one, two = rng.choice(("cat", "dog")), rng.choice(("red", "blue"))
+        is_told = (one == "cat") == (two == "red")
+        other = "blue" if two == "red" else "red"
+        texts = [f"the {one} in a {colour} hat" for colour in (two, other)]
+        pairs.append(_pair(index, *(texts if is_told else texts[::-1])))
+    judges = {"transformer": transformer_judge(3), **probe_judges(["letters"])}
+    found = {each.probe: each.accuracy for each in audit_pairs(pairs, judges, folds=3).results}
+    assert found["transformer"] > 0.95
+    assert found["letters"] < 0.6
+
+
+def test_the_transformer_s_answers_are_the_same_again() -> None:
+    pairs = _random_pairs(60)
+    judges = {"transformer": transformer_judge(3)}
+    assert audit_pairs(pairs, judges, folds=3) == audit_pairs(pairs, judges, folds=3)
+
+
+def test_the_best_probe_may_be_one_that_is_always_wrong() -> None:
+    pairs = [_pair(n, f"{noun} {noun}", noun) for n, noun in enumerate(NOUNS)]
+    judge = Judge(margins=lambda question: np.full(len(question.right), -1.0))
+    audit = audit_pairs(pairs, {"backwards": judge})
+    assert "best of 1: 100.00%" in as_text("x", audit)
+    assert "by backwards, turned round" in as_text("x", audit)

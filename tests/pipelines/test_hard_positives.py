@@ -11,6 +11,7 @@ from PIL import Image
 
 from eqforge.commands import verify
 from eqforge.pipelines import hard_positives
+from eqforge.schemas.dataset.manifest import Certificate
 from eqforge.schemas.dataset.reader import open_dataset
 
 RECORDS: dict[str, list[Any]] = {
@@ -276,6 +277,7 @@ def test_free_captions_get_both_texts_by_rules(tmp_path: Path) -> None:
         (["--pairs", "none.json"], "none.json: no such file"),
         (["--vl-checklist", ".", "--kinds", "colour"], "--kinds colour: expected attribute or"),
         (["--vl-checklist", ".", "--kinds"], "--kinds"),
+        (["--vl-checklist", ".", "--balance", "text"], "--balance text draws the hard negatives"),
     ],
 )
 def test_a_wrong_source_is_one_message_and_status_2(
@@ -422,3 +424,67 @@ def test_pairs_that_cannot_be_told_or_written_are_one_message(
     assert left.value.code == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+BALANCED = [
+    {
+        "image": f"{n // 2}.jpg",
+        "caption": f"A {('red', 'blue', 'white')[n % 3]} {('bus', 'car', 'boat')[n % 7 % 3]} is "
+        f"parked {('near', 'behind')[n % 2]} a {('small', 'big')[n % 5 % 2]} house",
+        "id": f"c{n:02}",
+    }
+    for n in range(40)
+]
+
+
+def test_balanced_texts_are_certified_and_what_is_dropped_is_in_the_books(tmp_path: Path) -> None:
+    captions = write_lines(tmp_path / "captions.jsonl", BALANCED)
+    rows = build(tmp_path / "out", "--captions", captions, "--balance", "text")
+
+    manifest = open_dataset(str(tmp_path / "out")).manifest
+    books = manifest.stages["hard_positives"]
+    assert (books.candidates, books.kept) == (40, len(rows))
+    assert set(books.reasons) <= {"unbalanced", "duplicate", "negative_true_elsewhere"}
+    assert {row["hard_positive_kind"].endswith("/reversed") for row in rows} == {True, False}
+    assert isinstance(manifest.certificate, Certificate)
+    assert manifest.certificate.rows == len(rows)
+    questions = {probe.question for probe in manifest.certificate.probes}
+    assert questions == {
+        "Which is true, the positive or the negative?",
+        "Which is true, the hard positive or the negative?",
+    }
+    probes = {probe.probe for probe in manifest.certificate.probes}
+    assert probes >= {"length", "words", "letters", "likelihood"}
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "## What the text alone tells" in card
+    assert f"on {len(rows)} rows" in card
+
+
+def test_balanced_rows_are_the_same_alone_and_from_several_processes(tmp_path: Path) -> None:
+    captions = write_lines(tmp_path / "captions.jsonl", BALANCED)
+    command = ("--captions", captions, "--balance", "text")
+    build(tmp_path / "out", *command)
+    build(tmp_path / "two", *command, "--workers", 2)
+    whole = parts(tmp_path / "out")
+    build(tmp_path / "one", *command, "--only", min(whole))
+
+    manifests = [(tmp_path / name / "dataset.json").read_bytes() for name in ("out", "two")]
+    assert manifests[0] == manifests[1]
+    alone = parts(tmp_path / "one")
+    assert alone == {name: whole[name] for name in alone}
+
+
+def test_what_was_not_balanced_has_no_certificate(tmp_path: Path) -> None:
+    captions = write_lines(tmp_path / "captions.jsonl", TOGETHER)
+    build(tmp_path / "out", "--captions", captions)
+    assert b"certificate" not in (tmp_path / "out" / "dataset.json").read_bytes()
+
+
+def test_too_few_images_to_judge_are_said_in_the_certificate(tmp_path: Path) -> None:
+    captions = write_lines(tmp_path / "captions.jsonl", TOGETHER)
+    build(tmp_path / "out", "--captions", captions, "--balance", "text")
+    certificate = open_dataset(str(tmp_path / "out")).manifest.certificate
+    assert isinstance(certificate, Certificate)
+    assert certificate.probes == []
+    assert "it takes 5" in certificate.unasked[0]
+    assert "Not measured: all" in (tmp_path / "out" / "README.md").read_text()

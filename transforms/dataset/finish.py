@@ -1,7 +1,7 @@
 """Writes a dataset: its tables, then the manifest that marks it as complete."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from eqforge.schemas.dataset.manifest import (
     FILE_NAME,
     NEXT,
     WORK,
+    Certificate,
     Manifest,
     load_manifest,
     to_json,
@@ -38,6 +39,8 @@ from eqforge.transforms.engines.composite import Composite
 if TYPE_CHECKING:
     import apache_beam as beam
 
+    from eqforge.schemas.dataset.reader import Dataset
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DatasetTarget:
@@ -52,6 +55,7 @@ class DatasetTarget:
       replaces: whether a finished dataset is there, to be kept until this one is complete.
       commands: the command lines that make the dataset again; empty if they are not known.
       left: ids of the samples that people decided on and did not drop.
+      certify: measures what the manifest certifies on the written tables; None for nothing.
     """
 
     output: str
@@ -62,6 +66,7 @@ class DatasetTarget:
     replaces: bool = False
     commands: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    certify: "Callable[[Dataset], Certificate] | None" = None
 
     @property
     def place(self) -> str:
@@ -216,6 +221,7 @@ def finish_dataset(
         return url
     remove_strays(target.place, (shard.file for shard in shards))
     check_files(manifest, target.place)
+    manifest = _certified(target, manifest)
     _describe(target, manifest)
     check_files(manifest, target.place)  # the folder may have been moved away meanwhile
     keep_census(target.output, manifest)
@@ -231,7 +237,19 @@ def _is_in_place(manifest: Manifest, output: str) -> bool:
     if is_complete(manifest, storage.join(output, NEXT)):
         return False
     is_there = storage.exists(storage.join(output, FILE_NAME))
-    return is_there and load_manifest(output) == manifest and is_complete(manifest, output)
+    if not is_there or not is_complete(manifest, output):
+        return False
+    return replace(load_manifest(output), certificate=manifest.certificate) == manifest
+
+
+def _certified(target: DatasetTarget, manifest: Manifest) -> Manifest:
+    """Returns the manifest with what is certified of the written tables."""
+    from eqforge.schemas.dataset.reader import Dataset
+
+    if target.certify is None:
+        return manifest
+    written = Dataset(folder=target.place, manifest=manifest)
+    return replace(manifest, certificate=target.certify(written))
 
 
 def _describe(target: DatasetTarget, manifest: Manifest) -> None:

@@ -33,11 +33,11 @@ GENERATOR = f"eqforge.caption_edits {VERSION}"
 WRITTEN = "llm/"
 """Begins the kind of what a language model made; its prompt follows."""
 NO_REWORDING = "no_rewording"
-NO_NEGATIVE = "no_hard_negative"
+NO_HARD_NEGATIVE = "no_hard_negative"
 TRUE_OF_IMAGE = "true_of_image"
 EDIT_REASONS = {
     NO_REWORDING: "No rule rewords the caption so that it says the same without doubt.",
-    NO_NEGATIVE: "No kind of hard negative fits the caption.",
+    NO_HARD_NEGATIVE: "No kind of hard negative fits the caption.",
     **REWRITE_REFUSALS,
 }
 """Why a caption is not edited."""
@@ -90,11 +90,46 @@ class EditRules:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EditedCaption:
-    """A caption with its hard positive and hard negative, or why it has none."""
+    """A caption with its hard positive and hard negative, or why it has none.
+
+    Attributes:
+      record: the caption.
+      positive, negative: the edits.
+      of_positive: whether the negative is an edit of the hard positive, not of the caption.
+      exchanged: whether the hard positive stands in the caption's place, and the caption in its.
+    """
 
     record: CaptionRecord
     positive: CaptionEdit | Rejection
     negative: CaptionEdit | Rejection
+    of_positive: bool = False
+    exchanged: bool = False
+
+    @property
+    def base(self) -> str:
+        """The text that the negative is an edit of."""
+        if self.of_positive and isinstance(self.positive, CaptionEdit):
+            return self.positive.edited.text
+        return self.record.caption
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RewordedCaption:
+    """A caption and what its hard negative is made from.
+
+    Attributes:
+      record: the caption.
+      analysis: of the caption.
+      positive: its hard positive, or why it has none.
+      known: words of the image's captions, which are never put in.
+      true: what the image's captions and hard positives say.
+    """
+
+    record: CaptionRecord
+    analysis: Analysis | Rejection
+    positive: CaptionEdit | Rejection
+    known: frozenset[str] | Rejection
+    true: Set[str]
 
 
 def edit_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list[EditedCaption]:
@@ -103,6 +138,16 @@ def edit_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list[E
     A hard negative never introduces something that another caption of the image names, nor equals a
     caption or hard positive of the image, so all captions of an image have to come together.
     """
+    return [
+        EditedCaption(
+            record=each.record, positive=each.positive, negative=_guarded_negative(each, rules)
+        )
+        for each in reword_captions(captions, rules)
+    ]
+
+
+def reword_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list[RewordedCaption]:
+    """Makes the hard positives of captions; all captions of an image have to come together."""
     records = list(captions)
     analyses = _analyses(records, rules)
     by_image: dict[str, list[str]] = {}
@@ -115,16 +160,12 @@ def edit_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list[E
         made = [positive.edited.text] if isinstance(positive, CaptionEdit) else []
         true.setdefault(_picture(record), set()).update(map(what_is_said, [record.caption, *made]))
     return [
-        EditedCaption(
+        RewordedCaption(
             record=record,
+            analysis=analysis,
             positive=positive,
-            negative=_guarded_negative(
-                analysis,
-                record.caption_id,
-                known[_picture(record)],
-                true[_picture(record)],
-                rules,
-            ),
+            known=known[_picture(record)],
+            true=true[_picture(record)],
         )
         for record, analysis, positive in zip(records, analyses, positives, strict=True)
     ]
@@ -243,18 +284,14 @@ def _rewordings(
         )
 
 
-def _guarded_negative(
-    analysis: Analysis | Rejection,
-    caption_id: str,
-    known: frozenset[str] | Rejection,
-    true: Set[str],
-    rules: EditRules,
-) -> CaptionEdit | Rejection:
+def _guarded_negative(caption: RewordedCaption, rules: EditRules) -> CaptionEdit | Rejection:
+    analysis, known = caption.analysis, caption.known
     if isinstance(analysis, Rejection):
         return analysis
     if isinstance(known, Rejection):
         return known
-    return guarded(partial(_negative, analysis, caption_id, known, true, rules))
+    name, true = caption.record.caption_id, caption.true
+    return guarded(partial(_negative, analysis, name, known, true, rules))
 
 
 def _negative(
@@ -276,7 +313,7 @@ def _negative(
             return CaptionEdit(kind=made.kind, edited=made.edited)
         reason = TRUE_OF_IMAGE if isinstance(made, HardNegative) else made.reason
         reasons.append(f"{kind}: {reason}")
-    return Rejection(reason=NO_NEGATIVE, detail=", ".join(sorted(reasons)))
+    return Rejection(reason=NO_HARD_NEGATIVE, detail=", ".join(sorted(reasons)))
 
 
 def _in_tiers(kinds: tuple[NegativeKind, ...], rng: random.Random) -> Iterator[NegativeKind]:

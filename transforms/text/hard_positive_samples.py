@@ -20,7 +20,7 @@ from eqforge.generators.text.lexicon import Lexicon
 from eqforge.generators.text.words import word_edit
 from eqforge.schemas.identity import derive_seed
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.records.spans import spans_of
+from eqforge.schemas.records.spans import Span, spans_of
 from eqforge.schemas.sources.text_pairs import TextPair
 from eqforge.schemas.tables.texts import HardPositiveSample
 from eqforge.transforms.dataset.image_folder import ImageFolder
@@ -36,6 +36,9 @@ from eqforge.transforms.text.perturb import tagger_of
 
 VERSION = 3
 GENERATOR = f"eqforge.hard_positives {VERSION}"
+REVERSED = "/reversed"
+"""The end of the kind of a hard positive that is the source's caption, whose rewording is the
+caption of the row."""
 Outcome = HardPositiveSample | Rejection
 
 
@@ -208,23 +211,30 @@ def free_sample(made: EditedCaption) -> Outcome:
             return edit
     assert isinstance(made.positive, CaptionEdit)
     assert isinstance(made.negative, CaptionEdit)
+    positive, negative = made.positive, made.negative
+    true = (record.caption, positive.edited.text)
+    replaced = (positive.original, positive.replacement)
+    spans = (positive.edited.spans_before, positive.edited.spans_after)
+    step = -1 if made.exchanged else 1
+    caption, hard_positive = true[::step]
+    foiled = _foil_spans(made, caption)
     return HardPositiveSample(
         sample_id=record.caption_id,
         image=record.image,
         image_id=None,
         split=record.split,
-        caption=record.caption,
-        hard_positive=made.positive.edited.text,
-        hard_negative=made.negative.edited.text,
-        hard_positive_kind=made.positive.kind,
-        hard_negative_kind=made.negative.kind,
+        caption=caption,
+        hard_positive=hard_positive,
+        hard_negative=negative.edited.text,
+        hard_positive_kind=f"{positive.kind}{REVERSED if made.exchanged else ''}",
+        hard_negative_kind=negative.kind,
         group=None,
-        original=made.positive.original,
-        replacement=made.positive.replacement,
-        caption_spans=made.positive.edited.spans_before,
-        hard_positive_spans=made.positive.edited.spans_after,
-        foil_spans=made.negative.edited.spans_before,
-        hard_negative_spans=made.negative.edited.spans_after,
+        original=replaced[::step][0],
+        replacement=replaced[::step][1],
+        caption_spans=spans[::step][0],
+        hard_positive_spans=spans[::step][1],
+        foil_spans=foiled[0],
+        hard_negative_spans=foiled[1],
         repairs=(),
         generator=_generator(made.positive),
         source_order=(),
@@ -235,3 +245,13 @@ def _generator(positive: CaptionEdit) -> str:
     """Returns what made the texts: rules, and the language model that wrote the hard positive."""
     rules = f"{GENERATOR} rules"
     return f"{positive.generator}; {rules}" if is_written(positive) else rules
+
+
+def _foil_spans(made: EditedCaption, caption: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+    """Returns the spans in which a negative and the caption of its row differ."""
+    assert isinstance(made.negative, CaptionEdit)
+    edited = made.negative.edited
+    if caption == made.base:
+        return edited.spans_before, edited.spans_after
+    foiled = word_edit(caption, edited.text)
+    return spans_of(foiled.spans_0), spans_of(foiled.spans_1)

@@ -23,6 +23,7 @@ from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.judges.ask import JudgedTexts, ask_judges
 from eqforge.transforms.judges.decide import JUDGE_REASONS, judge_sample
 from eqforge.transforms.judges.settings import Judging
+from eqforge.transforms.text.balanced_edits import UNBALANCED, draw_captions, edit_as_drawn
 from eqforge.transforms.text.caption_edits import (
     EDIT_REASONS,
     EditedCaption,
@@ -44,6 +45,7 @@ HARD_POSITIVES_STAGE = Stage(
     {
         "not_selected": "The published rule selects no word of the record.",
         **EDIT_REASONS,
+        UNBALANCED: "Balanced with all others, the caption looked too true beside its negatives.",
         **SWAP_REFUSALS,
         **REFUSALS,
         **JUDGE_REASONS,
@@ -78,7 +80,7 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
     samples: list[HardPositiveSample] = []
     rejects: list[Reject] = list(admitted.rejects)
     candidates = 0
-    works = tuple(_make(admitted.records, rules))
+    works = tuple(_make(admitted.records, rules, batch.drawn))
     judged = {} if rules.judging is None else _judged(works, admitted, rules.judging)
     for made in works:
         record = made.record
@@ -158,7 +160,33 @@ def _with_image(
     return replace(sample, image_id=admitted.image_id(record), source_sha256=digest)
 
 
-def _make(records: tuple[Text, ...], rules: HardPositiveRules) -> Iterator[_Made]:
+def draw_texts(batches: Iterable[TextsBatch], rules: HardPositiveRules) -> dict[str, int]:
+    """Returns the places of the negatives that captions get, drawn among those of all.
+
+    Raises:
+      MissingExtra: a package of the extra "text" is not installed.
+    """
+    captions = (
+        admit_texts(_captions(batch), LIMITS, None, language=rules.language).records
+        for batch in batches
+    )
+    return draw_captions(captions, rules.edits)
+
+
+def with_drawn(batches: Iterable[TextsBatch], drawn: Mapping[str, int]) -> Iterator[TextsBatch]:
+    """Yields batches with what was drawn for their captions."""
+    for batch in batches:
+        names = [record.caption_id for record in _captions(batch)]
+        yield replace(batch, drawn={name: drawn[name] for name in names if name in drawn})
+
+
+def _captions(batch: TextsBatch) -> list[CaptionRecord]:
+    return [record for texts in batch.images for record in texts.captions]
+
+
+def _make(
+    records: tuple[Text, ...], rules: HardPositiveRules, drawn: Mapping[str, int] | None
+) -> Iterator[_Made]:
     """Makes the published rows record by record, and all others image by image."""
     rest: list[Text] = []
     for record in records:
@@ -169,7 +197,12 @@ def _make(records: tuple[Text, ...], rules: HardPositiveRules) -> Iterator[_Made
         else:
             rest.append(record)
     free = [record for record in rest if isinstance(record, CaptionRecord)]
-    edited = {each.record.caption_id: each for each in edit_captions(free, rules.edits)}
+    made = (
+        edit_captions(free, rules.edits)
+        if drawn is None
+        else edit_as_drawn(free, rules.edits, drawn)
+    )
+    edited = {each.record.caption_id: each for each in made}
     for group in _by_picture(rest):
         outcomes = {record.text_id: _outcome(record, edited, rules) for record in group}
         reconciled = _reconciled(outcomes, [text for one in group for text in _true_texts(one)])

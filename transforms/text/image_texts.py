@@ -1,5 +1,6 @@
 """What sources say of an image: foiled records, text pairs and free captions, image by image."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eqforge.generators.text.hard_positives.corrected import record_id
@@ -58,6 +59,13 @@ class ImageTexts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TextsBatch:
-    """Images that are worked on together."""
+    """Images that are worked on together.
+
+    Attributes:
+      images: what is said of each.
+      drawn: the places of the negatives that captions get, as `balanced_edits` draws them; None
+        where each caption's own seed decides.
+    """
 
     images: tuple[ImageTexts, ...]
+    drawn: Mapping[str, int] | None = None

@@ -1,13 +1,17 @@
 """Makes a hard negative of a caption."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.hard_negatives.attributes import attribute_places
 from eqforge.generators.text.hard_negatives.negation import negate
 from eqforge.generators.text.hard_negatives.objects import object_places
-from eqforge.generators.text.hard_negatives.places import Place, replace_at
+from eqforge.generators.text.hard_negatives.places import (
+    Place,
+    every_replacement,
+    replace_at,
+)
 from eqforge.generators.text.hard_negatives.records import (
     HardNegative,
     NegativeKind,
@@ -55,6 +59,35 @@ def make_hard_negative(
             return swap_attributes(analysis, rng)
         case "negation":
             return negate(analysis, rng)
+
+
+def find_hard_negatives(
+    analysis: Analysis,
+    kind: NegativeKind,
+    rng: random.Random,
+    known: frozenset[str] = frozenset(),
+) -> Iterator[HardNegative]:
+    """Yields every replacement of a kind, or one exchange or negation drawn among the possible.
+
+    Args:
+      analysis: the caption's analysis.
+      kind: what to edit, and how.
+      rng: draws where to exchange or negate.
+      known: see `make_hard_negative`.
+
+    Raises:
+      InputError: WordNet is needed and not on this machine.
+      MissingExtra: a package of the extra "text" is not installed.
+    """
+    if kind == "replace_object":
+        yield from every_replacement(analysis, kind, object_places(analysis), known)
+    elif kind == "replace_attribute":
+        yield from every_replacement(analysis, kind, attribute_places(analysis), known)
+    elif kind == "replace_relation":
+        places = [*preposition_places(analysis), *verb_places(analysis)]
+        yield from every_replacement(analysis, kind, places, known)
+    elif isinstance(made := make_hard_negative(analysis, kind, rng, known), HardNegative):
+        yield made
 
 
 def known_words(captions: Iterable[str]) -> frozenset[str]:

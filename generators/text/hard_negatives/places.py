@@ -1,7 +1,7 @@
 """A place in a caption whose words can be replaced, and the edit that replaces them."""
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis, Token
@@ -49,17 +49,34 @@ def replace_at(
     options = sorted(places, key=lambda place: place.first)
     if not options:
         return NegativeRefusal(kind=kind, reason=none)
-    taken = known | {token.text.lower() for token in analysis.tokens}
-    open_options = [
-        (place, words)
-        for place in options
-        if (words := [word for word in place.words if taken.isdisjoint(word.split())])
-    ]
+    open_options = _open(analysis, options, known)
     if not open_options:
         return NegativeRefusal(kind=kind, reason="all_known")
     place, words = rng.choice(open_options)
     edits = _edits(analysis.tokens, place, rng.choice(words))
     return HardNegative(kind=kind, edited=apply_edits(analysis.text, edits))
+
+
+def every_replacement(
+    analysis: Analysis, kind: NegativeKind, places: Iterable[Place], known: frozenset[str]
+) -> Iterator[HardNegative]:
+    """Yields all replacements among which `replace_at` draws, in the order of their places."""
+    for place, words in _open(analysis, sorted(places, key=lambda place: place.first), known):
+        for word in words:
+            edits = _edits(analysis.tokens, place, word)
+            yield HardNegative(kind=kind, edited=apply_edits(analysis.text, edits))
+
+
+def _open(
+    analysis: Analysis, places: Iterable[Place], known: frozenset[str]
+) -> list[tuple[Place, list[str]]]:
+    """Returns the places with the words that may be put in; those that have any."""
+    taken = known | {token.text.lower() for token in analysis.tokens}
+    return [
+        (place, words)
+        for place in places
+        if (words := [word for word in place.words if taken.isdisjoint(word.split())])
+    ]
 
 
 def _edits(tokens: Sequence[Token], place: Place, word: str) -> Sequence[Edit]:
