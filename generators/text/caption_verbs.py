@@ -7,9 +7,9 @@ The table has the columns
 `object` is `none` where no noun phrase follows the verb ("sitting on"), `object` where one has to
 ("holding a cup"), and `both` where one may. `subject` is `living` where things that are said to do
 it mean something else ("a shelf holds books"), `mover` where those that cannot move do ("a bridge
-crosses a river"), `posture` where only movable things do ("a cup sits
-on a table", but not "a house sits on a hill"), and `any`. `simple` is `yes` where "rides" and "is
-riding" are said of the same moment.
+crosses a river"), `posture` where only movable things do ("a cup sits on a table", but not "a house
+sits on a hill"), and `any`. `simple` is `yes` where "rides" and "is riding" are said of the same
+moment.
 """
 
 import csv

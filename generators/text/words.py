@@ -21,6 +21,14 @@ from eqforge.schemas.io.source_file import read_input
 VERSION = "2"
 """Increased whenever the edit between the same texts would come out differently."""
 
+DENIALS = frozenset(
+    (
+        *("n't", "n\u2019t", "neither", "never", "no", "nobody", "none", "not", "nothing"),
+        "without",
+    )
+)
+"""Words that deny what a caption would say without them."""
+
 ACTION_WORDS = Path(__file__).with_name("data") / "action_words.txt"
 """The list, from EqBen's appendix B.2, of words for changes that one picture cannot show."""
 

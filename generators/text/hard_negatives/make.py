@@ -1,7 +1,9 @@
 """Makes a hard negative of a caption."""
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.hard_negatives.attributes import attribute_places
@@ -19,7 +21,27 @@ from eqforge.generators.text.hard_negatives.records import (
 )
 from eqforge.generators.text.hard_negatives.relations import preposition_places, verb_places
 from eqforge.generators.text.hard_negatives.swap import swap_attributes, swap_objects
+from eqforge.generators.text.taggers import lemmatise
 from eqforge.generators.text.tokenizer import find_tokens
+from eqforge.generators.text.words import DENIALS
+
+
+def _relation_places(analysis: Analysis) -> Iterator[Place]:
+    yield from preposition_places(analysis)
+    yield from verb_places(analysis)
+
+
+_REPLACED: Final[Mapping[NegativeKind, tuple[Callable[[Analysis], Iterator[Place]], str]]] = {
+    "replace_object": (object_places, "no_object"),
+    "replace_attribute": (attribute_places, "no_attribute"),
+    "replace_relation": (_relation_places, "no_relation"),
+}
+"""Where each kind replaces words, and the reason if there is no place."""
+
+_CHANGED: Final[
+    Mapping[NegativeKind, Callable[[Analysis, random.Random], HardNegative | NegativeRefusal]]
+] = {"swap_object": swap_objects, "swap_attribute": swap_attributes, "negation": negate}
+"""The other kinds."""
 
 
 def make_hard_negative(
@@ -41,24 +63,14 @@ def make_hard_negative(
       InputError: WordNet is needed and not on this machine.
       MissingExtra: a package of the extra "text" is not installed.
     """
-
-    def replaced(places: Iterable[Place], none: str) -> HardNegative | NegativeRefusal:
-        return replace_at(analysis, kind, places, rng, known, none)
-
-    match kind:
-        case "replace_object":
-            return replaced(object_places(analysis), "no_object")
-        case "replace_attribute":
-            return replaced(attribute_places(analysis), "no_attribute")
-        case "replace_relation":
-            places = [*preposition_places(analysis), *verb_places(analysis)]
-            return replaced(places, "no_relation")
-        case "swap_object":
-            return swap_objects(analysis, rng)
-        case "swap_attribute":
-            return swap_attributes(analysis, rng)
-        case "negation":
-            return negate(analysis, rng)
+    if _denies(analysis):
+        return NegativeRefusal(kind=kind, reason="already_negated")
+    if kind in _REPLACED:
+        places_of, none = _REPLACED[kind]
+        made = replace_at(analysis, kind, places_of(analysis), rng, known, none)
+    else:
+        made = _CHANGED[kind](analysis, rng)
+    return _in_its_capitals(analysis, made) if isinstance(made, HardNegative) else made
 
 
 def find_hard_negatives(
@@ -79,17 +91,28 @@ def find_hard_negatives(
       InputError: WordNet is needed and not on this machine.
       MissingExtra: a package of the extra "text" is not installed.
     """
-    if kind == "replace_object":
-        yield from every_replacement(analysis, kind, object_places(analysis), known)
-    elif kind == "replace_attribute":
-        yield from every_replacement(analysis, kind, attribute_places(analysis), known)
-    elif kind == "replace_relation":
-        places = [*preposition_places(analysis), *verb_places(analysis)]
-        yield from every_replacement(analysis, kind, places, known)
-    elif isinstance(made := make_hard_negative(analysis, kind, rng, known), HardNegative):
-        yield made
+    if kind not in _REPLACED:
+        if isinstance(made := make_hard_negative(analysis, kind, rng, known), HardNegative):
+            yield made
+    elif not _denies(analysis):
+        places_of, _ = _REPLACED[kind]
+        for made in every_replacement(analysis, kind, places_of(analysis), known):
+            yield _in_its_capitals(analysis, made)
+
+
+def _denies(analysis: Analysis) -> bool:
+    """Tells whether a caption denies something: what is changed there may become true."""
+    return not DENIALS.isdisjoint(token.text.lower() for token in analysis.tokens)
+
+
+def _in_its_capitals(analysis: Analysis, made: HardNegative) -> HardNegative:
+    """Returns a negative in capitals where the whole caption is."""
+    if not analysis.text.isupper():
+        return made
+    return replace(made, edited=replace(made.edited, text=made.edited.text.upper()))
 
 
 def known_words(captions: Iterable[str]) -> frozenset[str]:
-    """Returns the words of captions, in lower case."""
-    return frozenset(match[0].lower() for caption in captions for match in find_tokens(caption))
+    """Returns the words of captions in lower case, and of plurals the singular."""
+    words = {match[0].lower() for caption in captions for match in find_tokens(caption)}
+    return frozenset(words | {lemmatise(word, "NNS") for word in words})

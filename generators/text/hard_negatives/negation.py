@@ -16,9 +16,6 @@ from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.records import HardNegative, NegativeRefusal
 from eqforge.generators.text.perturbations.synonyms import match_case
 
-_NEGATIONS = frozenset(
-    ("n't", "n\u2019t", "never", "no", "nobody", "none", "not", "nothing", "without")
-)
 _AUXILIARIES = frozenset(("am", "are", "can", "could", "is", "may", "was", "were", "will"))
 _SOMEONE = frozenset(("someone", "somebody", "something", "anyone", "everyone", "everybody"))
 _OF_SOME = frozenset(("that", "which", "who"))
@@ -45,8 +42,6 @@ def negate(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRef
       rng: draws the place to negate.
     """
     words = {token.text.lower() for token in analysis.tokens}
-    if words & _NEGATIONS:
-        return NegativeRefusal(kind="negation", reason="already_negated")
     if words & _SOMEONE:
         return NegativeRefusal(kind="negation", reason="nothing_to_negate")
     options = [*_verb_edits(analysis), *_with_edits(analysis)] or [*_phrase_edits(analysis)]

@@ -12,6 +12,7 @@ from eqforge.generators.text.hard_negatives.records import (
     NegativeRefusal,
 )
 from eqforge.generators.text.perturbations.synonyms import match_case, replacement_edits
+from eqforge.generators.text.taggers import lemmatise
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,12 +72,17 @@ def _open(
     analysis: Analysis, places: Iterable[Place], known: frozenset[str]
 ) -> list[tuple[Place, list[str]]]:
     """Returns the places with the words that may be put in; those that have any."""
-    taken = known | {token.text.lower() for token in analysis.tokens}
+    taken = known.union(*((token.text.lower(), token.lemma) for token in analysis.tokens))
     return [
         (place, words)
         for place in places
-        if (words := [word for word in place.words if taken.isdisjoint(word.split())])
+        if (words := [word for word in place.words if taken.isdisjoint(_forms(word))])
     ]
+
+
+def _forms(phrase: str) -> set[str]:
+    """Returns the words of a phrase, and of plurals the singular."""
+    return {form for word in phrase.split() for form in (word, lemmatise(word, "NNS"))}
 
 
 def _edits(tokens: Sequence[Token], place: Place, word: str) -> Sequence[Edit]:

@@ -23,7 +23,7 @@ NEGATIVE_REFUSALS: dict[str, str] = {
     "no_pair": "The caption has no two noun phrases, or no two adjectives, to exchange.",
     "same_meaning": "Exchanged, the caption would say the same: 'a cat next to a dog'.",
     "true_of_image": "Edited, the caption would say what another true one of the image says.",
-    "already_negated": "The caption holds a negation, and a second one would undo it.",
+    "already_negated": "The caption denies something, and an edit may change what it denies.",
     "nothing_to_negate": "The caption has no verb and no noun phrase that can be negated.",
 }
 """The closed list of reasons why a caption has no hard negative, each in one sentence."""

@@ -15,11 +15,9 @@ from eqforge.generators.text.inflection import inflect_word
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.lints.word_edits import WordExchange
 from eqforge.generators.text.parts import lemmatizer
+from eqforge.generators.text.words import DENIALS
 
 _ARTICLES = frozenset(("a", "an", "the"))
-_NEGATIONS = frozenset(
-    ("no", "not", "n't", "n\u2019t", "never", "none", "nobody", "nothing", "without", "neither")
-)
 
 
 def stays_true(words: tuple[str, ...], exchanges: tuple[WordExchange, ...]) -> bool:
@@ -36,7 +34,7 @@ def stays_true(words: tuple[str, ...], exchanges: tuple[WordExchange, ...]) -> b
     Raises:
       MissingExtra: a package of the extra "text" is not installed.
     """
-    is_denial = not _NEGATIONS.isdisjoint(words)
+    is_denial = not DENIALS.isdisjoint(words)
     return bool(exchanges) and all(_keeps_truth(each, is_denial) for each in exchanges)
 
 

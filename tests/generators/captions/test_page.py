@@ -1,24 +1,33 @@
 """The examples of the page on captions are what the rules make."""
 
+import random
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from eqforge.generators.text.coordination.swap import Swap, swap_coordination
 from eqforge.generators.text.edits import apply_edits
+from eqforge.generators.text.hard_negatives.make import make_hard_negative
+from eqforge.generators.text.hard_negatives.records import HardNegative, NegativeKind
 from eqforge.generators.text.rewordings.rules import FAMILIES
 from tests.generators.rewordings.reworded import analysed
 
 PAGE = Path(__file__).parents[3] / "docs" / "captions.md"
-EXAMPLES = re.findall(r"^\| `(\w+)` \| ([A-Z][^|]+) \| ([A-Z0-9][^|]+) \|$", PAGE.read_text(), re.M)
+ROWS = re.findall(r"^\| `(\w+)` \| ([A-Z][^|]+) \| ([A-Z0-9][^|]+) \|$", PAGE.read_text(), re.M)
+KINDS = get_args(NegativeKind)
+REWORDED = [row for row in ROWS if row[0] not in KINDS]
+NEGATED = [row for row in ROWS if row[0] in KINDS]
+DRAWS = 300
 
 
-def test_every_family_has_an_example() -> None:
-    assert {family for family, _, _ in EXAMPLES} == {*FAMILIES, "swap"}
+def test_every_family_and_every_kind_has_an_example() -> None:
+    assert {family for family, _, _ in REWORDED} == {*FAMILIES, "swap"}
+    assert {kind for kind, _, _ in NEGATED} == set(KINDS)
 
 
-@pytest.mark.parametrize(("family", "caption", "hard_positive"), EXAMPLES)
+@pytest.mark.parametrize(("family", "caption", "hard_positive"), REWORDED)
 def test_an_example_is_what_a_rule_of_its_family_makes(
     family: str, caption: str, hard_positive: str
 ) -> None:
@@ -32,3 +41,12 @@ def test_an_example_is_what_a_rule_of_its_family_makes(
     if family == "swap" and isinstance(swap, Swap):
         made.append(swap.edited.text)
     assert hard_positive in made
+
+
+@pytest.mark.parametrize(("kind", "caption", "hard_negative"), NEGATED)
+def test_a_hard_negative_is_one_that_a_seed_draws(
+    kind: NegativeKind, caption: str, hard_negative: str
+) -> None:
+    analysis = analysed(caption)
+    drawn = (make_hard_negative(analysis, kind, random.Random(seed)) for seed in range(DRAWS))
+    assert hard_negative in {made.edited.text for made in drawn if isinstance(made, HardNegative)}
