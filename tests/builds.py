@@ -19,6 +19,11 @@ from eqforge.transforms.dataset.sorted_runs import carry
 from eqforge.transforms.dataset.table import Table, WrittenShard
 from eqforge.transforms.dataset.write import write_runs
 
+PUBLISHED_LEXICON = (
+    Path(__file__).parents[1] / "generators" / "text" / "data" / "hard_positive_lexicon.tsv"
+)
+"""The paper's lexicon as a file that a user may name."""
+
 ENTRY = [sys.executable, "-m", "eqforge"]
 
 

@@ -13,7 +13,7 @@ from eqforge.pipelines import hard_positives
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.sources.text_pairs import read_text_pairs, with_hard_positives
 from eqforge.transforms.export.note import NOTE
-from tests.builds import rows
+from tests.builds import PUBLISHED_LEXICON, rows
 from tests.exported import check_note, files, run, small
 
 # (file of VL-CheckList, image, caption, negative), in an order in which neither ids nor captions
@@ -185,7 +185,8 @@ def test_files_of_the_published_form_come_back_byte_for_byte(tmp_path: Path) -> 
 
 
 def test_corrected_mode_gives_its_rows_as_they_are(tmp_path: Path) -> None:
-    dataset = build(tmp_path / "out", "--vl-checklist", make_checklist(tmp_path / "vl"))
+    checklist = make_checklist(tmp_path / "vl")
+    dataset = build(tmp_path / "out", "--vl-checklist", checklist, "--lexicon", PUBLISHED_LEXICON)
 
     found = write(dataset, tmp_path / "files")
 
@@ -233,8 +234,9 @@ def test_another_export_is_replaced_only_where_that_is_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     checklist = make_checklist(tmp_path / "vl")
-    both = build(tmp_path / "both", "--vl-checklist", checklist)
-    one = build(tmp_path / "one", "--vl-checklist", checklist, "--kinds", "attribute")
+    published = ("--vl-checklist", checklist, "--mode", "paper")
+    both = build(tmp_path / "both", *published)
+    one = build(tmp_path / "one", *published, "--kinds", "attribute")
     before = write(both, tmp_path / "files")
 
     message = refused(capsys, one, tmp_path / "files")

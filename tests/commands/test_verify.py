@@ -30,7 +30,7 @@ from eqforge.pipelines import (
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import MissingExtra
 from eqforge.schemas.sources.text_pairs import read_text_pairs
-from tests.builds import patch_manifest, rewrite
+from tests.builds import PUBLISHED_LEXICON, patch_manifest, rewrite
 from tests.handmade import write
 from tests.made_datasets import describe
 
@@ -502,7 +502,8 @@ def test_lints_of_error_level_fail_a_corrected_dataset(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     checklist, output = _checklist(tmp_path / "vl"), tmp_path / "out"
-    assert hard_positives.main(["--vl-checklist", str(checklist), "--output", str(output)]) == 0
+    inputs = ["--vl-checklist", str(checklist), "--lexicon", str(PUBLISHED_LEXICON)]
+    assert hard_positives.main([*inputs, "--output", str(output)]) == 0
     assert verify.main([str(output)]) == 0
     wrong = {"hard_positive": "a covered blue barn"}  # which is the negative
     rewrite(output, SAMPLES, changed(0, **wrong))

@@ -48,8 +48,8 @@ class HardPositiveRules:
 
     Attributes:
       published: whether the published rule is followed, defects included.
-      lexicon: words and their replacements.
-      allow_weak: whether weak synonyms are used, in corrected mode.
+      lexicon: words and their replacements, in paper mode; that of corrected mode is in `edits`.
+      allow_weak: whether weak synonyms are used, in corrected mode with a lexicon.
       edits: how free captions are edited, and with which tagger.
       images: the folder of images, where the user names one.
       only: ids of the samples to make; empty makes all.

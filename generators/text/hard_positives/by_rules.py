@@ -1,4 +1,4 @@
-"""Corrected REPLACE: rewords what the negative changed, where the negative is false for sure.
+"""Corrected REPLACE by rules: rewords what a negative that is false for sure has changed.
 
 The negative has to exclude the words that it replaces (`hard_negatives.fitting`), and the caption
 is reworded by those of the rules of `rewordings` that touch these words, so that a model is asked

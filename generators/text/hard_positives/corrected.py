@@ -1,7 +1,8 @@
-"""Corrected REPLACE: replaces the foiled words, on word boundaries, in grammatical captions.
+"""Corrected REPLACE by a lexicon: replaces the foiled words, on word boundaries.
 
 The published rule (`published`) replaces the first word of its lexicon wherever its letters occur;
-this one replaces only the words that the negative changed. The caption and the negative are first
+this one replaces only the words that the negative changed. It is used where the user names a
+lexicon; without one `by_rules` rewords the caption. The caption and the negative are first
 repaired in the same way, so that neither can be recognised by its spelling; see REPAIRS in
 `records`.
 """
