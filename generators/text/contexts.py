@@ -4,7 +4,7 @@ A context is written as places separated by ";": `subject:living;object:room,-ga
 
   object    a noun phrase starts behind the words
   alone     none does
-  subject   a noun phrase ends before them, or before a form of "be" there
+  subject   a noun phrase ends before them, or before a "be", "that" or "that is" there
   besides   no noun phrase of these classes ends there
   noun      they are adjectives in a noun phrase, before its head
   end       nothing but punctuation follows
@@ -24,6 +24,7 @@ from eqforge.generators.text.noun_classes import classes_of
 
 _FINITE: Final = ("VBZ", "VBP", "VBD")
 _BE: Final = frozenset(("is", "are", "was", "were"))
+_RELATIVE: Final = frozenset(("that", "which", "who"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,6 +99,7 @@ def _is_alone(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
 
 def _is_subject(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
     end = span[0] - (word_at(analysis, span[0] - 1) in _BE)
+    end -= word_at(analysis, end - 1) in _RELATIVE
     phrase = next((each for each in analysis.noun_phrases if each[1] == end), None)
     return _suits(analysis, phrase, wanted)
 

@@ -56,6 +56,7 @@ _FIXED_PAIRS = re.compile(
     re.IGNORECASE,
 )
 _DATA = Path(__file__).parents[1] / "data"
+_LIVING = ("person_nouns.txt", "animal_nouns.txt", "group_nouns.txt")
 _ANAPHORA = frozenset(("one", "ones", "other", "others", "another", "itself", "themselves"))
 
 
@@ -144,7 +145,8 @@ def is_fixed_pair(text: str, offset: int) -> bool:
 def is_living(analysis: Analysis, phrase: Range) -> bool:
     """Tells whether a noun phrase names people or animals: "a man", "a row of cows"."""
     last = analysis.tokens[phrase[1] - 1]
-    return bool({head_of(analysis, phrase).lemma, last.lemma} & _nouns("living_nouns.txt"))
+    heads = {head_of(analysis, phrase).lemma, last.lemma}
+    return any(not heads.isdisjoint(_nouns(name)) for name in _LIVING)
 
 
 def is_mass(token: Token) -> bool:

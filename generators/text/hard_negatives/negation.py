@@ -27,8 +27,18 @@ _GROUPS = frozenset(  # "no couple of men" and "no picture of a man" would say s
     ("bowl", "bunch", "flock", "group", "herd", "pile", "plate", "row", "slice", "stack", "team")
 )
 _PLURALS = frozenset(("people", "cattle", "sheep", "police"))
+_HAD = frozenset(("contain", "feature", "have", "include", "show"))
 _NOUNS = ("NN", "NNS")
-_ARTICLES = frozenset(("a", "an", "some", "several", "many"))
+_ARTICLES = frozenset(("a", "an", "few", "some", "several", "many"))
+_NOT_COUNTED = frozenset((",", "a", "and", "different", "kinds", "of", "or", "types", "various"))
+_QUANTITIES = tuple(
+    tuple(text.split())
+    for text in (
+        *("a bunch of", "a couple of", "a few", "a group of", "a lot of", "a number of"),
+        *("a variety of", "an assortment of", "lots of", "plenty of"),
+    )
+)
+"""What opens a caption of several things, none of which its negation has."""
 
 
 def negate(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRefusal:
@@ -56,10 +66,13 @@ def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
         behind_noun = tag_at(analysis, index - 1) in _NOUNS
         if word_at(analysis, index + 1) in _ALL or _is_of_some(analysis, index):
             continue  # "not all" is some
+        if word_at(analysis, index - 1) in _OF_SOME:
+            behind_noun = _is_of_one(analysis, index - 1)
+            if not behind_noun:
+                continue
         if token.text.lower() in _AUXILIARIES and token.tag[:2] in ("VB", "MD"):
-            if word_at(analysis, index - 1) not in _OF_SOME:
-                replacement = match_case(" not", token.text)
-                yield Edit(start=token.end, end=token.end, replacement=replacement)
+            replacement = match_case(" not", token.text)
+            yield Edit(start=token.end, end=token.end, replacement=replacement)
         elif behind_noun and (form := _denied(analysis, index)):
             replacement = match_case(f"{form} {token.lemma}", token.text)
             yield Edit(start=token.start, end=token.end, replacement=replacement)
@@ -73,18 +86,35 @@ def _is_of_some(analysis: Analysis, verb: int) -> bool:
     return subject is not None and word_at(analysis, subject[0]) in _SOME
 
 
+def _is_of_one(analysis: Analysis, relative: int) -> bool:
+    """Tells whether "that" or "who" is said of the one thing that the caption opens with."""
+    opened = word_at(analysis, 0) in ("a", "an", "one", "the")
+    is_one = tag_at(analysis, relative - 1) == "NN"
+    return opened and is_one and (0, relative) in analysis.noun_phrases
+
+
+def _has_one(analysis: Analysis, verb: int) -> bool:
+    """Tells whether a single thing, not the first of a list, follows a verb."""
+    phrase = next((each for each in analysis.noun_phrases if each[0] == verb + 1), None)
+    opened = word_at(analysis, verb + 1) in ("a", "an", "the")
+    rest = words_of(analysis, (verb + 1, len(analysis.tokens)))
+    return phrase is not None and opened and not {",", "and", "or"} & set(rest)
+
+
 def _denied(analysis: Analysis, verb: int) -> str:
     """Returns "do not" in the form of a finite verb behind its subject; "" for other words.
 
     Taggers take the noun of "sets of train tracks" for a verb, and the plural "eat" of "dogs eat"
     for the infinitive: the verb is one of the closed classes and agrees with the noun before it.
     """
-    token, subject = analysis.tokens[verb], tag_at(analysis, verb - 1)
-    if token.lemma not in closed_classes("verb").groups:
+    behind = verb - (word_at(analysis, verb - 1) in _OF_SOME)
+    token, subject = analysis.tokens[verb], tag_at(analysis, behind - 1)
+    is_had = token.lemma in _HAD and _has_one(analysis, verb)
+    if not is_had and token.lemma not in closed_classes("verb").groups:
         return ""
     if token.tag == "VBZ" and subject == "NN":
         return "does not"
-    is_plural = subject == "NNS" or word_at(analysis, verb - 1) in _PLURALS
+    is_plural = subject == "NNS" or word_at(analysis, behind - 1) in _PLURALS
     return "do not" if token.tag in ("VB", "VBP") and is_plural else ""
 
 
@@ -99,10 +129,26 @@ def _with_edits(analysis: Analysis) -> Iterator[Edit]:
             yield Edit(start=token.start, end=token.end, replacement=replacement)
 
 
+def _no_quantity(analysis: Analysis, end: int) -> Iterator[Edit]:
+    """Yields the quantity that opens a caption: "No cars" for "A couple of cars"."""
+    phrase = next((each for each in analysis.noun_phrases if each[0] <= end < each[1]), None)
+    if phrase is None or tag_at(analysis, phrase[1] - 1) != "NNS":
+        return
+    words = {*words_of(analysis, (end, phrase[1])), word_at(analysis, phrase[1])}
+    if not words & _NOT_COUNTED and tag_at(analysis, end) not in ("CD", "DT"):
+        first, last = analysis.tokens[0], analysis.tokens[end - 1]
+        replacement = match_case("no", first.text)
+        yield Edit(start=first.start, end=last.end, replacement=replacement)
+
+
 def _phrase_edits(analysis: Analysis) -> Iterator[Edit]:
     """Yields the noun phrase that opens the caption: "No dog on a beach"."""
-    if {token.text.lower() for token in analysis.tokens} & {"some", ","}:
+    if {token.text.lower() for token in analysis.tokens[1:]} & {"some", ","}:
         return
+    for words in _QUANTITIES:
+        if words_of(analysis, (0, len(words))) == words:
+            yield from _no_quantity(analysis, len(words))
+            return
     for first, last in analysis.noun_phrases[:1]:
         token = analysis.tokens[first]
         word = token.text.lower()

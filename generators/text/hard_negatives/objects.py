@@ -11,6 +11,7 @@ from eqforge.generators.text.coordination.conjuncts import (
     is_mass_noun,
     tag_at,
     word_at,
+    words_of,
 )
 from eqforge.generators.text.hard_negatives.fitting import fitting_words
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
@@ -21,12 +22,14 @@ from eqforge.generators.text.inflection import inflect_word
 _NEVER = frozenset(("back", "glasses", "skis"))
 _GENDERED = frozenset(("boy", "gentleman", "girl", "guy", "lady", "man", "woman"))
 _GENDER = frozenset(("he", "her", "hers", "herself", "him", "himself", "his", "she"))
+_ONE = frozenset(("a", "an", "another", "each", "every", "one"))
 _MANY = frozenset(
     (
         *("both", "few", "many", "multiple", "numerous", "several", "some", "these", "those"),
         *("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
     )
 )
+_PICTURES = frozenset(("drawing", "image", "painting", "photo", "photograph", "picture", "shot"))
 _LISTS = frozenset((",", "and", "&", "or"))
 _BESIDE = frozenset(
     (
@@ -50,6 +53,7 @@ _UPON = frozenset(  # of which nothing is "in"
 _UNFIT = {"in": _UPON, "inside": _UPON, "into": _UPON, "on": _INSIDE, "onto": _INSIDE}
 _UNFIT["of"] = _UNFIT["atop"] = _INSIDE  # "on top of"
 _NOUN_TAGS = ("NN", "NNS")
+_ONE_FORM = frozenset(("deer", "fish", "moose", "sheep"))  # of one or of several
 _PLURAL_ONLY = frozenset(("jeans", "pants", "shorts", "trousers"))
 
 
@@ -77,13 +81,15 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
             continue
         if head.lemma in _GENDERED and has_gender:
             continue
+        counted = not _ONE.isdisjoint(words_of(analysis, (phrase[0], first)))
+        is_plural = head.tag == "NNS" or _are_several(analysis, phrase, is_open)
+        if head.lemma in _ONE_FORM and not (counted or _are_several(analysis, phrase, is_open)):
+            continue
         if sum(token.lemma == head.lemma for token in analysis.tokens) > 1:
             continue
         names = (" ".join(own), " ".join([*own[:-1], head.lemma]))
         found = next(filter(None, (_alternatives(analysis, first, last, n) for n in names)), ())
         unfit = _UNFIT.get(word_at(analysis, phrase[0] - 1), frozenset())
-        counted = word_at(analysis, first - 1) in ("a", "an", "one")
-        is_plural = head.tag == "NNS" or _are_several(analysis, phrase, is_open)
         forms = tuple(
             f
             for w in found
@@ -101,7 +107,8 @@ def _alternatives(analysis: Analysis, first: int, last: int, name: str) -> tuple
 def _is_among_others(analysis: Analysis, phrase: Range) -> bool:
     """Tells whether a thing stands in a list, or beside or with something."""
     before, behind = word_at(analysis, phrase[0] - 1), word_at(analysis, phrase[1])
-    return before in _BESIDE or before in _LISTS or behind in _LISTS
+    is_shown = before == "of" and word_at(analysis, phrase[0] - 2) in _PICTURES
+    return (before in _BESIDE and not is_shown) or before in _LISTS or behind in _LISTS
 
 
 def _heads(analysis: Analysis) -> Iterator[tuple[Range, int, bool]]:

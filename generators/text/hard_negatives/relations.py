@@ -11,6 +11,7 @@ from eqforge.generators.text.hard_negatives.places import Place
 from eqforge.generators.text.inflection import inflect_word
 
 _VERB_TAGS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
+_WITH_PREPOSITION = frozenset(("call", "depend", "focus", "keep", "try", "turn", "wait", "work"))
 _PARTICLES = frozenset(("away", "back", "down", "for", "off", "out", "over", "through", "up"))
 _POSSESSIVES = frozenset(("his", "her", "its", "their", "one", "both"))
 
@@ -30,10 +31,16 @@ def preposition_places(analysis: Analysis) -> Iterator[Place]:
         if name is None:
             continue
         taken = index + len(name.split())
-        if _is_before_bare_noun(analysis, taken):
+        if _is_before_bare_noun(analysis, taken) or _is_of_verb(analysis, index):
             continue
         if words := fitting_words(analysis, (index, taken), "relation", name):
             yield Place(first=index, last=taken, words=words)
+
+
+def _is_of_verb(analysis: Analysis, preposition: int) -> bool:
+    """Tells whether a preposition belongs to a verb, as in "waiting on a ball"."""
+    verb = analysis.tokens[preposition - 1] if preposition else None
+    return verb is not None and verb.lemma in _WITH_PREPOSITION
 
 
 def _is_before_bare_noun(analysis: Analysis, index: int) -> bool:

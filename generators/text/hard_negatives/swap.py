@@ -34,10 +34,22 @@ _ASYMMETRIC = frozenset(
         *("over", "under", "underneath", "without"),
     )
 )
+_MUTUAL = frozenset(  # what the other may do as well
+    (
+        *("accompany", "embrace", "face", "fight", "greet", "hug", "join", "kiss", "look", "meet"),
+        *("notice", "observe", "photograph", "play", "see", "smile", "talk", "touch", "watch"),
+    )
+)
 _FINITE = ("VB", "VBP", "VBZ", "VBD")  # taggers take "bottles sit" for the infinitive
 _VERBS = (*_FINITE, "VBG", "VBN")
 _PLACES = frozenset(
     ("building", "ground", "land", "room", "slope or shore", "street furniture", "water", "way")
+)
+_PORTABLE = frozenset(
+    (
+        *("board or ski", "container", "cutlery", "device", "dish", "dish or vessel", "drink"),
+        *("fruit", "headwear", "reading", "stuffed toy", "sweet", "toy or ball", "vegetable"),
+    )
 )
 _QUANTIFIERS = frozenset(
     (
@@ -78,7 +90,7 @@ def _object_pairs(analysis: Analysis) -> Iterator[tuple[Range, Range]]:
         if not (_is_whole(analysis, left) and _is_whole(analysis, right)):
             continue
         living = [is_living(analysis, phrase) for phrase in (left, right)]
-        if all(living) or (not any(living) and all(_is_thing(analysis, p) for p in (left, right))):
+        if all(living) or (not any(living) and all(_groups(analysis, p) for p in (left, right))):
             yield left, right
 
 
@@ -98,9 +110,14 @@ def _is_place(analysis: Analysis, phrase: Range) -> bool:
     return not _PLACES.isdisjoint(groups)
 
 
-def _is_thing(analysis: Analysis, phrase: Range) -> bool:
-    head = head_of(analysis, phrase)
-    return bool({head.lemma, head.text.lower()} & set(closed_classes("object").groups))
+def _groups(analysis: Analysis, phrase: Range) -> frozenset[str]:
+    named, head = closed_classes("object").groups, head_of(analysis, phrase)
+    return frozenset(named.get(head.lemma, ())) | frozenset(named.get(head.text.lower(), ()))
+
+
+def _may_carry_each_other(left: frozenset[str], right: frozenset[str]) -> bool:
+    """Tells whether either thing may be on or in the other: no table stands on a laptop."""
+    return bool(left & right or (left & _PORTABLE and right & _PORTABLE))
 
 
 def _changes_meaning(analysis: Analysis, left: Range, right: Range) -> bool:
@@ -113,9 +130,13 @@ def _changes_meaning(analysis: Analysis, left: Range, right: Range) -> bool:
     has_finite = any(token.tag in _FINITE for token in analysis.tokens)
     if heads[0].lemma == heads[1].lemma or (has_finite and heads[0].tag != heads[1].tag):
         return False
-    has_verb = any(token.tag in _VERBS and token.lemma != "be" for token in between)
-    has_direction = has_verb if is_living(analysis, left) else bool(words & _ASYMMETRIC)
-    return has_direction and not words & _SYMMETRIC
+    if words & _SYMMETRIC:
+        return False
+    if is_living(analysis, left):
+        verbs = {token.lemma for token in between if token.tag in _VERBS}
+        return bool(verbs - {"be"}) and verbs.isdisjoint(_MUTUAL)
+    carries = _may_carry_each_other(_groups(analysis, left), _groups(analysis, right))
+    return bool(words & _ASYMMETRIC) and ("behind" in words or carries)
 
 
 def swap_attributes(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRefusal:
