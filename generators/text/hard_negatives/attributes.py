@@ -15,7 +15,6 @@ from eqforge.generators.text.hard_negatives.fitting import fitting_words
 from eqforge.generators.text.hard_negatives.places import Place
 from eqforge.generators.text.inflection import inflect_word
 
-
 _UNCOLOURED = ("black", "and", "white")
 _PICTURES = frozenset(("image", "images", "photo", "photograph", "photos", "picture", "pictures"))
 
