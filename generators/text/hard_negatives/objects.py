@@ -50,7 +50,16 @@ _UPON = frozenset(  # of which nothing is "in"
         *("table", "trail"),
     )
 )
-_UNFIT = {"in": _UPON, "inside": _UPON, "into": _UPON, "on": _INSIDE, "onto": _INSIDE}
+_USING = frozenset(("answering", "on", "use", "uses", "using"))  # a phone, and no clock
+_NOT_AT = frozenset(("shelf",))
+_UNFIT = {
+    "at": _NOT_AT,
+    "in": _UPON,
+    "inside": _UPON,
+    "into": _UPON,
+    "on": _INSIDE,
+    "onto": _INSIDE,
+}
 _UNFIT["of"] = _UNFIT["atop"] = _INSIDE  # "on top of"
 _NOUN_TAGS = ("NN", "NNS")
 _ONE_FORM = frozenset(("deer", "fish", "moose", "sheep"))  # of one or of several
@@ -89,7 +98,10 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
             continue
         names = (" ".join(own), " ".join([*own[:-1], head.lemma]))
         found = next(filter(None, (_alternatives(analysis, first, last, n) for n in names)), ())
-        unfit = _UNFIT.get(word_at(analysis, phrase[0] - 1), frozenset())
+        before = word_at(analysis, phrase[0] - 1)
+        if before in _USING and "device" in closed_classes("object").groups.get(head.lemma, ()):
+            continue
+        unfit = _UNFIT.get(before, frozenset())
         forms = tuple(
             f
             for w in found

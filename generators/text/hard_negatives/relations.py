@@ -11,8 +11,17 @@ from eqforge.generators.text.hard_negatives.places import Place
 from eqforge.generators.text.inflection import inflect_word
 
 _VERB_TAGS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
-_WITH_PREPOSITION = frozenset(("call", "depend", "focus", "keep", "try", "turn", "wait", "work"))
+_PLACED = frozenset(  # verbs behind which "on" and "in" tell where: not that of "waiting on a bus"
+    (
+        *("arrange", "be", "congregate", "cook", "crouch", "dance", "display", "gather", "graze"),
+        *("hang", "heat", "jump", "kneel", "lay", "lean", "lie", "mount", "nap", "park", "perch"),
+        *("pile", "place", "play", "pose", "position", "relax", "rest", "ride", "run", "seat"),
+        *("serve", "set", "show", "sit", "skate", "sleep", "snuggle", "stack", "stand", "walk"),
+    )
+)
+_OF_BODY = frozenset(("back", "belly", "feet", "head", "knees", "legs", "side", "stomach"))
 _PARTICLES = frozenset(("away", "back", "down", "for", "off", "out", "over", "through", "up"))
+_POSTURES = frozenset(("crouch", "kneel", "lay", "lie", "sit", "squat", "stand"))
 _POSSESSIVES = frozenset(("his", "her", "its", "their", "one", "both"))
 
 
@@ -39,8 +48,10 @@ def preposition_places(analysis: Analysis) -> Iterator[Place]:
 
 def _is_of_verb(analysis: Analysis, preposition: int) -> bool:
     """Tells whether a preposition belongs to a verb, as in "waiting on a ball"."""
-    verb = analysis.tokens[preposition - 1] if preposition else None
-    return verb is not None and verb.lemma in _WITH_PREPOSITION
+    if not preposition or word_at(analysis, preposition) not in ("in", "on"):
+        return False
+    verb = analysis.tokens[preposition - 1]
+    return verb.tag in _VERB_TAGS and verb.lemma not in _PLACED
 
 
 def _is_before_bare_noun(analysis: Analysis, index: int) -> bool:
@@ -83,6 +94,8 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
             continue
         if word_at(analysis, index + 1) in _PARTICLES or _is_carried(analysis, index):
             continue
+        if word_at(analysis, index + 1) == "on" and word_at(analysis, index + 3) in _OF_BODY:
+            continue  # nobody stands "on its side"
         if token.lemma == "talk" and word_at(analysis, index + 1) == "to":
             continue  # nobody sings or sleeps to an umpire
         if token.lemma == "swing" and "at" in words_of(analysis, (index, len(analysis.tokens))):
@@ -90,6 +103,8 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
         is_base = token.tag == "VBP" or word_at(analysis, index - 1) == "to"
         tag = "VB" if is_base else token.tag
         found = fitting_words(analysis, (index, index + 1), "verb", token.lemma)
+        if tag == "VBN" and token.lemma in _POSTURES:
+            continue  # "crouched" is said of what crouches, "stood" is not
         forms = [inflect_word(word, tag) for word in found]
         if words := tuple(form for form in forms if form is not None):
             yield Place(first=index, last=index + 1, words=words)

@@ -212,7 +212,8 @@ def _is_modified(analysis: Analysis, noun: Nominal) -> bool:
     """Tells whether what follows a noun phrase modifies it, or ends the caption."""
     word, tag = word_at(analysis, noun.last), tag_at(analysis, noun.last)
     if word == "and":
-        return noun.there == "are" and nominal_from(analysis, noun.last + 1) is not None
+        other = nominal_from(analysis, noun.last + 1)
+        return noun.there == "are" and other is not None and other.is_determined
     if word in _PREPOSITIONS or tag in ("", "."):
         return True
     if word in _ADVERBS and word_at(analysis, noun.last + 1) in _PLACES:

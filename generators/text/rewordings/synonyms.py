@@ -64,11 +64,19 @@ def _is_mutual(analysis: Analysis, index: int, pos: PartOfSpeech, word: str, for
 
 def _is_exchanged(analysis: Analysis, index: int, word: str) -> bool:
     """Tells whether a synonym is as usual as the word where it stands."""
-    pair, behind = (analysis.tokens[index].lemma, word), word_at(analysis, index + 1)
+    token = analysis.tokens[index]
+    pair = (token.lemma, word)
+    before, behind = word_at(analysis, index - 1), word_at(analysis, index + 1)
+    if token.tag == "NNS" and before in ("a", "an"):  # "a women"
+        return False
+    if set(pair) == {"guy", "man"}:
+        return "and" not in (before, behind)
+    if set(pair) == {"multiple", "several"}:
+        return behind not in ("colored", "coloured")
     if pair == ("piece", "slice"):
         return behind == "of" and not _SLICED.isdisjoint(_lemmas(analysis, index + 2))
     if pair == ("small", "little"):
-        return behind != "area" and word_at(analysis, index - 1) not in ("so", "too", "very")
+        return behind != "area" and before not in ("so", "too", "very")
     if pair == ("little", "small"):
         return _OF_FAMILY.isdisjoint(_lemmas(analysis, index + 1))
     return pair != ("bunch", "group") and set(pair) not in _LEFT_OUT
