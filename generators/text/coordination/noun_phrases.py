@@ -5,7 +5,8 @@ determiner, by what stands before the left and after the right side, and by whet
 beings. Where two readings are left, the caption is refused.
 """
 
-from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.analysis import Analysis, is_noun
+from eqforge.generators.text.caption_verbs import participles
 from eqforge.generators.text.coordination.conjuncts import (
     ADJECTIVES,
     COLOURS,
@@ -69,6 +70,11 @@ def join_noun_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
     if left is None or right is None:
         refuse("unlike_parts")
     right = _with_of_phrase(analysis, right)
+    inside = range(right[0] + 1, right[1] - 1)
+    if any(
+        word_at(analysis, i) in participles() and is_noun(analysis.tokens[i - 1]) for i in inside
+    ):
+        refuse("unlike_parts")  # "an elephant drinking water"
     _check_comma(analysis, conjunction, left)
     left = _parallel_left(analysis, left, right)
     refuse_pronouns(analysis, left, right)
@@ -141,6 +147,11 @@ def _without_shared_opener(analysis: Analysis, left: Range, right: Range) -> Ran
         not be a noun.
     """
     if _has_opener(analysis, right):
+        is_open = _has_opener(analysis, left) or _is_plural(analysis, left)
+        if tag_at(analysis, left[0] - 1) == "," and not (
+            is_open or is_mass(head_of(analysis, left))
+        ):
+            refuse("shared_modifier")  # "a chair, couch, and a table"
         return left
     head = head_of(analysis, right)
     opener = word_at(analysis, left[0])
@@ -170,6 +181,9 @@ def _check_behind(analysis: Analysis, left: Range, right: Range) -> None:
       CannotTell: it may belong to the right side alone.
     """
     tag, word = tag_at(analysis, right[1]), word_at(analysis, right[1])
+    rest = analysis.tokens[right[1] :]
+    if any(token.tag == "PRP" and token.text.lower() in ("it", "them") for token in rest):
+        refuse("pronoun")  # "a truck and two cars behind it"
     is_subject = _opens_caption(analysis, left)
     if tag.startswith("NN") or tag in OPENERS or tag in ("PRP", "POS", "HYPH"):
         refuse("unlike_parts")  # a verb that was taken for a noun: "petting a cat"

@@ -16,6 +16,8 @@ from eqforge.generators.text.hard_negatives.places import Place
 from eqforge.generators.text.inflection import inflect_word
 
 _UNCOLOURED = ("black", "and", "white")
+_OF_TWO = frozenset(("both", "each", "either", "one", "other"))
+"""Words that tell how many there are, or tell them apart: "one sits and the other stands"."""
 _PICTURES = frozenset(("image", "images", "photo", "photograph", "photos", "picture", "pictures"))
 
 
@@ -58,4 +60,6 @@ def _counts(analysis: Analysis, number: int) -> bool:
     phrase = next((each for each in analysis.noun_phrases if each[0] <= number < each[1]), None)
     if phrase is None or phrase[1] == number + 1:
         return False
-    return tag_at(analysis, phrase[1] - 1) == "NNS" and "of" not in words_of(analysis, phrase)
+    behind = words_of(analysis, (number + 1, len(analysis.tokens)))
+    is_plain = "of" not in words_of(analysis, phrase) and _OF_TWO.isdisjoint(behind)
+    return is_plain and tag_at(analysis, phrase[1] - 1) == "NNS"

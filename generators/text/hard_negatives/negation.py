@@ -20,7 +20,10 @@ _AUXILIARIES = frozenset(("am", "are", "can", "could", "is", "may", "was", "were
 _SOMEONE = frozenset(("someone", "somebody", "something", "anyone", "everyone", "everybody"))
 _OF_SOME = frozenset(("that", "which", "who"))
 _SOME = frozenset(
-    ("a couple", "different", "few", "lots", "many", "plenty", "several", "some", "various")
+    (
+        *("assortment", "bunch", "couple", "different", "few", "lot", "lots", "many", "number"),
+        *("plenty", "several", "some", "variety", "various"),
+    )
 )
 _ALL = frozenset(("all", "always", "both", "each", "every", "only", "together"))
 _GROUPS = frozenset(  # "no couple of men" and "no picture of a man" would say something else
@@ -70,7 +73,9 @@ def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
             behind_noun = _is_of_one(analysis, index - 1)
             if not behind_noun:
                 continue
-        if token.text.lower() in _AUXILIARIES and token.tag[:2] in ("VB", "MD"):
+        if word_at(analysis, index - 1) == "there":
+            yield from _no_there(analysis, index)
+        elif token.text.lower() in _AUXILIARIES and token.tag[:2] in ("VB", "MD"):
             replacement = match_case(" not", token.text)
             yield Edit(start=token.end, end=token.end, replacement=replacement)
         elif behind_noun and (form := _denied(analysis, index)):
@@ -80,10 +85,28 @@ def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
             yield Edit(start=token.start, end=token.start, replacement="not ")
 
 
+def _no_there(analysis: Analysis, verb: int) -> Iterator[Edit]:
+    """Yields what follows "there is" or "there are": "no dog" for "a dog" there."""
+    token, behind = analysis.tokens[verb], word_at(analysis, verb + 1)
+    if token.text.lower() not in ("is", "are"):
+        return
+    if behind in ("a", "an") and word_at(analysis, verb + 2) not in _SOME | _GROUPS:
+        article = analysis.tokens[verb + 1]
+        yield Edit(start=article.start, end=article.end, replacement=match_case("no", article.text))
+    elif tag_at(analysis, verb + 1) in ("CD", *_NOUNS, "JJ"):
+        word = " not" if tag_at(analysis, verb + 1) == "CD" else " no"
+        yield Edit(start=token.end, end=token.end, replacement=match_case(word, token.text))
+
+
 def _is_of_some(analysis: Analysis, verb: int) -> bool:
     """Tells whether some do what a verb says, and others may not: "some people sitting"."""
     subject = next((phrase for phrase in analysis.noun_phrases if phrase[1] == verb), None)
-    return subject is not None and word_at(analysis, subject[0]) in _SOME
+    if subject is None:
+        return False
+    first = subject[0]
+    if word_at(analysis, first - 1) == "of":
+        first = max(first - 3, 0)  # "a couple of" dogs
+    return not _SOME.isdisjoint(words_of(analysis, (first, subject[1])))
 
 
 def _is_of_one(analysis: Analysis, relative: int) -> bool:

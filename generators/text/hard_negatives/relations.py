@@ -21,6 +21,11 @@ _PLACED = frozenset(  # verbs behind which "on" and "in" tell where: not that of
 )
 _OF_BODY = frozenset(("back", "belly", "feet", "head", "knees", "legs", "side", "stomach"))
 _PARTICLES = frozenset(("away", "back", "down", "for", "off", "out", "over", "through", "up"))
+_NOT_WITH = {  # nobody sings to an umpire, cleans a bat at a ball, or lands in the sky
+    "fly": frozenset(("air", "sky", "skies")),
+    "swing": frozenset(("at",)),
+    "talk": frozenset(("to", "with")),
+}
 _POSTURES = frozenset(("crouch", "kneel", "lay", "lie", "sit", "squat", "stand"))
 _POSSESSIVES = frozenset(("his", "her", "its", "their", "one", "both"))
 
@@ -96,10 +101,11 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
             continue
         if word_at(analysis, index + 1) == "on" and word_at(analysis, index + 3) in _OF_BODY:
             continue  # nobody stands "on its side"
-        if token.lemma == "talk" and word_at(analysis, index + 1) == "to":
-            continue  # nobody sings or sleeps to an umpire
-        if token.lemma == "swing" and "at" in words_of(analysis, (index, len(analysis.tokens))):
-            continue  # nobody cleans a bat at a ball
+        if token.lemma in ("hit", "strike") and word_at(analysis, index - 1) == "to":
+            continue  # nobody is about to miss
+        behind = words_of(analysis, (index + 1, len(analysis.tokens)))
+        if not _NOT_WITH.get(token.lemma, frozenset()).isdisjoint(behind):
+            continue
         is_base = token.tag == "VBP" or word_at(analysis, index - 1) == "to"
         tag = "VB" if is_base else token.tag
         found = fitting_words(analysis, (index, index + 1), "verb", token.lemma)

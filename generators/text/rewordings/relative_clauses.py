@@ -27,6 +27,7 @@ _GROUND = (
     "participial modifiers have the meaning of relative clauses with 'be'."
 )
 _HAS_CLAUSE = re.compile(r"(?i)\b(?:that|which|who) (?:is|are)\b")
+_JOINING = frozenset(("and", "or", "but", ","))
 _FINITE = ("VBZ", "VBP", "VBD", "MD")
 _TIES = frozenset(("having", "of", "with", "holding", "carrying", "eating"))
 
@@ -103,9 +104,11 @@ def _outer_phrases(analysis: Analysis) -> Iterator[tuple[int, int]]:
 
 
 def _goes_on(analysis: Analysis, index: int) -> bool:
-    """Tells whether the clause goes on with another verb: "and is on the sidewalk"."""
+    """Tells whether another verb or clause is joined: "and is on it", "and people are on it"."""
+    starts = {last: first for first, last in analysis.noun_phrases}
     return any(
-        tag_at(analysis, i) in _FINITE and word_at(analysis, i - 1) in ("and", "or", "but", ",")
+        tag_at(analysis, i) in _FINITE
+        and {word_at(analysis, i - 1), word_at(analysis, starts.get(i, i) - 1)} & _JOINING
         for i in range(index, len(analysis.tokens))
     )
 

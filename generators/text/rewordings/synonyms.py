@@ -79,6 +79,8 @@ def _is_exchanged(analysis: Analysis, index: int, word: str) -> bool:
         return behind != "area" and before not in ("so", "too", "very")
     if pair == ("little", "small"):
         return _OF_FAMILY.isdisjoint(_lemmas(analysis, index + 1))
+    if "youngster" in pair and before == "young":
+        return False
     return pair != ("bunch", "group") and set(pair) not in _LEFT_OUT
 
 
