@@ -24,6 +24,8 @@ def stands(caption: str, word: str, where: str) -> bool:
         ("a man walking a dog", "walking", "alone", False),
         ("a man is sitting there", "sitting", "subject:living", True),
         ("a vase sitting there", "sitting", "subject:living", False),
+        ("a man that is sitting there", "sitting", "subject:living", True),
+        ("a vase that is sitting there", "sitting", "subject:living", False),
         ("a red car", "red", "noun:artifact", True),
         ("a red apple", "red", "noun:artifact", False),
         ("a red apple", "red", "noun:-artifact", True),

@@ -117,6 +117,9 @@ def test_modifiers_articles_and_capitals_stay_with_what_they_belong_to(
         ("a man riding a horse and a woman", "unclear_attachment"),
         ("A man holding an umbrella and a coat hanging.", "unclear_attachment"),
         ("a red shirt and tie", "shared_modifier"),
+        ("a room with a chair, couch, and a bed", "shared_modifier"),
+        ("A truck and two cars behind it", "pronoun"),
+        ("A group of elephants and one baby elephant drinking water.", "unlike_parts"),
         ("a man and a woman with a hat", "shared_modifier"),
         ("two men and women", "shared_modifier"),
         *(

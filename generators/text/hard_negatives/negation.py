@@ -27,7 +27,10 @@ _SOME = frozenset(
 )
 _ALL = frozenset(("all", "always", "both", "each", "every", "only", "together"))
 _GROUPS = frozenset(  # "no couple of men" and "no picture of a man" would say something else
-    ("bowl", "bunch", "flock", "group", "herd", "pile", "plate", "row", "slice", "stack", "team")
+    (
+        *("bowl", "bunch", "cluster", "collection", "flock", "group", "herd", "line", "pile"),
+        *("plate", "row", "slice", "stack", "team"),
+    )
 )
 _PLURALS = frozenset(("people", "cattle", "sheep", "police"))
 _HAD = frozenset(("contain", "feature", "have", "include", "show"))
@@ -147,7 +150,15 @@ def _with_edits(analysis: Analysis) -> Iterator[Edit]:
         behind_noun = tag_at(analysis, index - 1) in _NOUNS
         opens = any(first == index + 1 for first, _ in analysis.noun_phrases)
         is_of_some = word_at(analysis, index + 1) in _SOME or tag_at(analysis, index + 1) == "PRP$"
-        if token.text.lower() == "with" and behind_noun and opens and not is_of_some:
+        if token.text.lower() != "with" or not behind_noun:
+            continue
+        if word_at(analysis, index + 1) == "some":
+            if "and" in words_of(analysis, (index, len(analysis.tokens))):
+                continue
+            replacement = match_case("without any", token.text)
+            end = analysis.tokens[index + 1].end
+            yield Edit(start=token.start, end=end, replacement=replacement)
+        elif opens and not is_of_some:
             replacement = match_case("without", token.text)
             yield Edit(start=token.start, end=token.end, replacement=replacement)
 

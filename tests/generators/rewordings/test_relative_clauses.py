@@ -47,6 +47,7 @@ def test_a_participle_is_a_relative_clause(caption: str, other: str) -> None:
         "A kitchen having a stove.",
         "Kim riding a wave",
         "A skateboarder skates riding a rail",
+        "The bus stopped there and people are getting in.",
     ],
 )
 def test_what_the_participle_describes_has_to_be_clear(caption: str) -> None:
