@@ -181,10 +181,10 @@ def _check_behind(analysis: Analysis, left: Range, right: Range) -> None:
       CannotTell: it may belong to the right side alone.
     """
     tag, word = tag_at(analysis, right[1]), word_at(analysis, right[1])
-    rest = analysis.tokens[right[1] :]
-    if any(token.tag == "PRP" and token.text.lower() in ("it", "them") for token in rest):
-        refuse("pronoun")  # "a truck and two cars behind it"
     is_subject = _opens_caption(analysis, left)
+    rest = analysis.tokens[right[1] :]
+    if is_subject and any(token.text.lower() in ("it", "them") for token in rest):
+        refuse("pronoun")  # "a truck and two cars behind it"
     if tag.startswith("NN") or tag in OPENERS or tag in ("PRP", "POS", "HYPH"):
         refuse("unlike_parts")  # a verb that was taken for a noun: "petting a cat"
     if tag == "CC" or (tag in _FINITE and not (is_subject and word not in ("is", "has", "was"))):
