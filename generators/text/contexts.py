@@ -8,7 +8,7 @@ A context is written as places separated by ";": `subject:living;object:room,-ga
   besides   no noun phrase of these classes ends there
   noun      they are adjectives in a noun phrase, before its head
   end       nothing but punctuation follows
-  clause    a noun phrase and a finite verb follow
+  clause    a noun phrase and a finite verb of what happens follow: not "a man is there"
 
 After a colon come the classes (see `noun_classes`) of which the noun must have one, and after a
 minus those of which it must have none; after "=" the noun phrase must be one of these texts alone.
@@ -121,7 +121,10 @@ def _is_at_end(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
 
 def _is_before_clause(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
     phrase = _starting(analysis, span[1])
-    return phrase is not None and tag_at(analysis, phrase[1]) in _FINITE
+    if phrase is None or tag_at(analysis, phrase[1]) not in _FINITE:
+        return False
+    is_state = word_at(analysis, phrase[1]) in _BE and tag_at(analysis, phrase[1] + 1) != "VBG"
+    return not is_state
 
 
 def _starting(analysis: Analysis, index: int) -> Range | None:

@@ -1,18 +1,20 @@
 """What kind of thing a noun names: a room, a vehicle, something living.
 
 Classes are the noun itself, the groups of the closed classes of objects (`hard_negatives.lexicon`),
-"living", and the name of a file of WordNet, such as "artifact", "food" or "person": what the groups
+"living", "shapeless" (water, a light), and the name of a file of WordNet, such as "artifact", "food" or "person": what the groups
 belong to or, for other nouns, that of the most frequent sense that a picture can show.
 """
 
 import functools
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.conjuncts import Range, head_of, is_living
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
+from eqforge.generators.text.words import read_word_list
 
 _FILES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("bird", "pet or farm animal", "wild animal"), "animal"),
@@ -26,6 +28,7 @@ _FILES: Final[Mapping[str, str]] = {
 _VISIBLE: Final = frozenset(
     ("animal", "artifact", "body", "food", "object", "person", "phenomenon", "plant", "substance")
 )
+_SHAPELESS: Final = Path(__file__).with_name("data") / "shapeless_nouns.txt"
 _SENSES: Final = 3
 """A sense that is rarer than so many others is not the one that captions have."""
 
@@ -50,7 +53,8 @@ def _classes(lemma: str, word: str) -> frozenset[str]:
     known = closed_classes("object").groups
     groups = {*known.get(lemma, ()), *known.get(word, ())}
     files = {_FILES.get(group, "artifact") for group in groups} or _files_of(lemma)
-    return frozenset({lemma, *groups, *files})
+    shapeless = {"shapeless"} if lemma in read_word_list(_SHAPELESS) else set()
+    return frozenset({lemma, *groups, *files, *shapeless})
 
 
 def _files_of(lemma: str) -> set[str]:

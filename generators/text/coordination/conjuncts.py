@@ -56,6 +56,7 @@ _FIXED_PAIRS = re.compile(
     re.IGNORECASE,
 )
 _DATA = Path(__file__).parents[1] / "data"
+_TOYS = frozenset(("statue", "statues", "stuffed", "teddy", "toy"))
 _LIVING = ("person_nouns.txt", "animal_nouns.txt", "group_nouns.txt")
 _ANAPHORA = frozenset(("one", "ones", "other", "others", "another", "itself", "themselves"))
 
@@ -145,6 +146,8 @@ def is_fixed_pair(text: str, offset: int) -> bool:
 def is_living(analysis: Analysis, phrase: Range) -> bool:
     """Tells whether a noun phrase names people or animals: "a man", "a row of cows"."""
     last = analysis.tokens[phrase[1] - 1]
+    if not _TOYS.isdisjoint(words_of(analysis, phrase)):
+        return False
     heads = {head_of(analysis, phrase).lemma, last.lemma}
     return any(not heads.isdisjoint(_nouns(name)) for name in _LIVING)
 

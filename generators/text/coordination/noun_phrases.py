@@ -208,7 +208,8 @@ def _check_behind(analysis: Analysis, left: Range, right: Range) -> None:
             and head_of(analysis, left).lemma != head_of(analysis, right).lemma
         )
     else:
-        is_alike = is_bare and _is_bound(analysis, left)
+        is_them = tag_at(analysis, right[1] + 1) == "PRP"  # "trees and bushes near them"
+        is_alike = is_bare and is_them and _is_bound(analysis, left)
     if tag in ("IN", "TO", "WDT", "WP", *ADJECTIVES) and not (word in PLACES and is_alike):
         refuse("shared_modifier")
 

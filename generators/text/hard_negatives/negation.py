@@ -149,7 +149,8 @@ def _with_edits(analysis: Analysis) -> Iterator[Edit]:
     for index, token in enumerate(analysis.tokens):
         behind_noun = tag_at(analysis, index - 1) in _NOUNS
         opens = any(first == index + 1 for first, _ in analysis.noun_phrases)
-        is_of_some = word_at(analysis, index + 1) in _SOME or tag_at(analysis, index + 1) == "PRP$"
+        behind = words_of(analysis, (index + 1, index + 3))
+        is_of_some = not _SOME.isdisjoint(behind) or tag_at(analysis, index + 1) == "PRP$"
         if token.text.lower() != "with" or not behind_noun:
             continue
         if word_at(analysis, index + 1) == "some":

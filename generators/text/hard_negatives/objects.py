@@ -13,6 +13,7 @@ from eqforge.generators.text.coordination.conjuncts import (
     word_at,
     words_of,
 )
+from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
 from eqforge.generators.text.hard_negatives.fitting import fitting_words
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.places import Place
@@ -84,7 +85,10 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
         last = phrase[1]
         head = analysis.tokens[last - 1]
         own = [token.text.lower() for token in analysis.tokens[first:last]]
-        if own[-1] in _NEVER or tag_at(analysis, last) in OPENERS:  # "watches the water"
+        is_bound = len(own) == 1 and is_in_fixed_expression(analysis.text, head.start, head.end)
+        if (
+            is_bound or own[-1] in _NEVER or tag_at(analysis, last) in OPENERS
+        ):  # "watches the water"
             continue
         if not is_living(analysis, phrase) and _is_among_others(analysis, phrase):
             continue
@@ -102,6 +106,8 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
         if before in _USING and "device" in closed_classes("object").groups.get(head.lemma, ()):
             continue
         unfit = _UNFIT.get(before, frozenset())
+        if any(token.lemma == "tree" for token in analysis.tokens):
+            unfit |= {"forest"}
         forms = tuple(
             f
             for w in found

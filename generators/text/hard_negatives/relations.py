@@ -20,6 +20,7 @@ _PLACED = frozenset(  # verbs behind which "on" and "in" tell where: not that of
     )
 )
 _OF_BODY = frozenset(("back", "belly", "feet", "head", "knees", "legs", "side", "stomach"))
+_BEFORE = frozenset(("down", "just", "out", "over", "right", "up"))
 _PARTICLES = frozenset(("away", "back", "down", "for", "off", "out", "over", "through", "up"))
 _NOT_WITH = {  # nobody sings to an umpire, cleans a bat at a ball, or lands in the sky
     "fly": frozenset(("air", "sky", "skies")),
@@ -27,6 +28,7 @@ _NOT_WITH = {  # nobody sings to an umpire, cleans a bat at a ball, or lands in 
     "talk": frozenset(("to", "with")),
 }
 _POSTURES = frozenset(("crouch", "kneel", "lay", "lie", "sit", "squat", "stand"))
+_HANDS = frozenset(("arm", "arms", "hand", "hands", "mouth"))
 _POSSESSIVES = frozenset(("his", "her", "its", "their", "one", "both"))
 
 
@@ -52,7 +54,9 @@ def preposition_places(analysis: Analysis) -> Iterator[Place]:
 
 
 def _is_of_verb(analysis: Analysis, preposition: int) -> bool:
-    """Tells whether a preposition belongs to a verb, as in "waiting on a ball"."""
+    """Tells whether a preposition belongs to a verb: "waiting on it", "coming up close to it"."""
+    if word_at(analysis, preposition - 1) in _BEFORE:
+        return True
     if not preposition or word_at(analysis, preposition) not in ("in", "on"):
         return False
     verb = analysis.tokens[preposition - 1]
@@ -117,7 +121,9 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
 
 
 def _is_carried(analysis: Analysis, verb: int) -> bool:
-    """Tells whether something is held by a part of the body: "in her arms", "in its mouth"."""
+    """Tells whether a part of the body holds something: "in the other hand", "in its mouth"."""
     words = [token.text.lower() for token in analysis.tokens[verb:]]
+    if not _HANDS.isdisjoint(words):
+        return True
     pairs = zip(words, [*words[1:], ""], strict=True)
     return any(one in ("in", "with") and two in _POSSESSIVES for one, two in pairs)

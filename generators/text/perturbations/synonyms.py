@@ -116,18 +116,18 @@ def replacement_edits(tokens: Sequence[Token], index: int, replacement: str) -> 
       replacement: inflected, in lower case; it takes the letter case of the token.
     """
     token = tokens[index]
-    cased = _cased(replacement, tokens, index)
-    edits = [Edit(start=token.start, end=token.end, replacement=cased)]
+    edit = cased(replacement, tokens, index)
+    edits = [Edit(start=token.start, end=token.end, replacement=edit)]
     article = tokens[index - 1] if index > 0 else None
     if article is not None and article.text.lower() in ("a", "an"):
         agreeing = article_for(replacement)
         if agreeing is not None and agreeing != article.text.lower():
-            cased = match_case(agreeing, article.text)
-            edits.insert(0, Edit(start=article.start, end=article.end, replacement=cased))
+            agreeing = match_case(agreeing, article.text)
+            edits.insert(0, Edit(start=article.start, end=article.end, replacement=agreeing))
     return edits
 
 
-def _cased(replacement: str, tokens: Sequence[Token], index: int) -> str:
+def cased(replacement: str, tokens: Sequence[Token], index: int) -> str:
     """Returns the replacement in the letter case of the token; "TV" becomes "television"."""
     token = tokens[index]
     is_acronym = is_noun(token) and len(token.text) > 1 and token.text.isupper()

@@ -212,6 +212,8 @@ def may_have_second_subject(analysis: Analysis, subject: Subject, start: int) ->
             if following in dict(analysis.noun_phrases):
                 return True
             continue
+        if tag_at(analysis, other.last) == "VBG":
+            return True  # "and a train coming"
         if other.is_living == subject.is_living and (
             subject.is_living or tag_at(analysis, following) in ("DT", "CD")
         ):

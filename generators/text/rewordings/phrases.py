@@ -91,6 +91,8 @@ def _edits(analysis: Analysis, first: int, last: int, phrase: _Phrase) -> tuple[
     opening = analysis.tokens[first]
     replacement = phrase.replacement
     if phrase.is_verb:
+        if opening.tag == "VBN":
+            return ()  # "is prepared to" is another verb than "prepare to"
         verb, _, rest = replacement.partition(" ")
         form = inflect_word(verb, "VB" if opening.tag == "VBP" else opening.tag)
         if form is None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_synonyms import PartOfSpeech
-from eqforge.generators.text.coordination.conjuncts import word_at
+from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.perturbations.synonyms import (
     replacement_edits,
     synonym_places,
@@ -81,6 +81,8 @@ def _is_exchanged(analysis: Analysis, index: int, word: str) -> bool:
         return _OF_FAMILY.isdisjoint(_lemmas(analysis, index + 1))
     if "youngster" in pair and before == "young":
         return False
+    if set(pair) == {"baby", "infant"}:
+        return not tag_at(analysis, index + 1).startswith(("JJ", "NN"))
     return pair != ("bunch", "group") and set(pair) not in _LEFT_OUT
 
 
