@@ -1,8 +1,9 @@
 """What kind of thing a noun names: a room, a vehicle, something living.
 
 Classes are the noun itself, the groups of the closed classes of objects (`hard_negatives.lexicon`),
-"living", "shapeless" (water, a light), and the name of a file of WordNet, such as "artifact", "food" or "person": what the groups
-belong to or, for other nouns, that of the most frequent sense that a picture can show.
+"living", "shapeless" (water, a light), and the name of a file of WordNet, such as "artifact",
+"food" or "person": what the groups belong to or, for other nouns, that of the most frequent sense
+that a picture can show.
 """
 
 import functools
@@ -53,8 +54,13 @@ def _classes(lemma: str, word: str) -> frozenset[str]:
     known = closed_classes("object").groups
     groups = {*known.get(lemma, ()), *known.get(word, ())}
     files = {_FILES.get(group, "artifact") for group in groups} or _files_of(lemma)
-    shapeless = {"shapeless"} if lemma in read_word_list(_SHAPELESS) else set()
+    shapeless = {"shapeless"} if lemma in _shapeless() else set()
     return frozenset({lemma, *groups, *files, *shapeless})
+
+
+@functools.cache
+def _shapeless() -> frozenset[str]:
+    return frozenset(read_word_list(_SHAPELESS))
 
 
 def _files_of(lemma: str) -> set[str]:
