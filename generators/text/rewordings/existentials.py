@@ -60,10 +60,28 @@ _PICTURES = frozenset(
     )
 )
 _SIDES = frozenset(
-    ("back", "bottom", "corner", "end", "front", "inside", "interior", "side", "top", "underside")
+    (
+        "back",
+        "bottom",
+        "corner",
+        "edge",
+        "end",
+        "entrance",
+        "front",
+        "inside",
+        "interior",
+        "outside",
+        "rear",
+        "reflection",
+        "side",
+        "storefront",
+        "tail",
+        "top",
+        "underside",
+    )
 )
 _ARTICLES = ("a", "an", "the")
-_SHOWN_ALL = ("of", "with", "showing", "from", "that", "through", "in", "at")
+_SHOWN_ALL = ("complete", "of", "with", "showing", "from", "that", "through", "in", "at")
 _PREPOSITIONS = frozenset(
     (
         *("above", "across", "against", "along", "alongside", "among", "around", "at", "atop"),
